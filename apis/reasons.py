@@ -14,7 +14,7 @@ from typing import Final
 
 
 class ReasonClass(IntEnum):
-    """How a reason shows in the conditions, the gravest first."""
+    """How a reason shows in the conditions, the most severe first."""
 
     STALLED = 0
     """Stalled=True: only a person's change can help."""

@@ -20,17 +20,17 @@ from typing import Any, NamedTuple
 import msgspec
 import uvloop
 
-from benchmarks import loop_stall
+from benchmarks import bomb_objects, loop_stall
 from benchmarks.plane import on_a_plane
 from benchmarks.report import Figure, print_figures
 from composer.render.errors import CompositionError
 from composer.workers.pool import RenderPool
 from runtime.errors import Transient
 from runtime.serve import freeze_imports
-from tests.composer.bombs import BOMBS, request_of
 from tests.composer.factories import claim as claim_of
+from tests.composer.workers.bombs import BOMBS, request_of
 from tests.support.api import ApiError
-from tests.support.kinds import CLAIM, COMPOSITION, claim, composition
+from tests.support.kinds import CLAIM, COMPOSITION, claim
 from tests.support.system import System, allow_composer
 from tests.support.waiting import eventually
 
@@ -43,7 +43,6 @@ _ROUNDS = 5
 _NEIGHBOURS = 25
 _EDITED_EVERY_S = 0.2
 _BURNING_AFTER_S = 2.0
-_TWICE = {f"v{n}": f"{{{{ [vars.v{n - 1}] * 100 }}}}" for n in range(1, 9)}
 
 
 class Stalled(NamedTuple):
@@ -126,17 +125,7 @@ async def _neighbours(system: System) -> Compared:
     async with system.namespace() as home, system.namespace() as other:
         await allow_composer(system, "", "configmaps")
         await system.start_composer("--no-elect")
-        settings = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "data": {"token": "{{ claim.spec.passwordRotation.token }}"},
-        }
-        good = composition(f"{home}-good", {"name": "settings", "template": settings})
-        bomb = composition(
-            f"{other}-bomb",
-            {"name": "settings", "template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "{{ vars.v8 }}"}}},
-            variables={"v0": "{{ claim.spec.passwordRotation.token }}", **_TWICE},
-        )
+        good, bomb = bomb_objects.harmless(f"{home}-good"), bomb_objects.bomb(f"{other}-bomb")
         for spec in (good, bomb):
             await system.create(COMPOSITION, spec)
         # The first ones pay for informers and compilation.
@@ -185,7 +174,7 @@ async def _edited(system: System, namespace: str, of: Any) -> AsyncIterator[list
                 await system.edit(CLAIM, namespace, name, token)
                 edited[0] += 1
 
-    names = [f"edited-{secrets.token_hex(4)}" for _ in range(3)]
+    names = [f"{bomb_objects.BOMB_PREFIX}{secrets.token_hex(4)}" for _ in range(3)]
     for name in names:
         await system.create(CLAIM, _claim(namespace, name, of, name))
     editing = [asyncio.create_task(edit(name)) for name in names]

@@ -31,7 +31,7 @@ _INVENTORY_PADDING: Final = "0" * 64
 async def one_claim(kube: Kube, key: Key) -> None:
     """Send all that one claim costs, in the order in which it must be."""
     claim = await kube.create(objects.CLAIMS, objects.claim(key), manager="kubectl-bench")
-    claim = await kube.apply(objects.CLAIMS, _marked(claim), manager=_MANAGER, force=True)
+    claim = await kube.apply(objects.CLAIMS, _annotated(claim), manager=_MANAGER, force=True)
     children = await asyncio.gather(*(kube.create(objects.CHILDREN, _child(claim, name), manager=_MANAGER)
                                       for name in objects.RESOURCES))  # fmt: skip
     claim = await _report(kube, claim, children, "False")
@@ -48,14 +48,14 @@ async def one_claim(kube: Kube, key: Key) -> None:
     await _report(kube, claim, children, "True")
 
 
-def _marked(claim: Object) -> Object:
+def _annotated(claim: Object) -> Object:
     meta = claim["metadata"]
-    marks = {"fairlead.dev/identity": f"{meta['uid']}@{meta['namespace']}/{meta['name']}"}
+    annotations = {"fairlead.dev/identity": f"{meta['uid']}@{meta['namespace']}/{meta['name']}"}
     kept = {name: meta[name] for name in ("name", "namespace", "uid")}
     return {
         "apiVersion": objects.CLAIMS.api_version,
         "kind": objects.CLAIMS.kind,
-        "metadata": {**kept, "annotations": marks, "finalizers": ["fairlead.dev/teardown"]},
+        "metadata": {**kept, "annotations": annotations, "finalizers": ["fairlead.dev/teardown"]},
     }
 
 

@@ -17,6 +17,7 @@ BY_HAND: Final = 7
 LIMIT_PATH: Final = "/spec/forProvider/connectionLimit"
 CHANGED_PATH: Final = "/spec/resources/{}/template/spec/forProvider/connectionLimit"
 RESOURCES: Final = ("primary", "reporting")
+WORK_MEM: Final = "{{ {'small': '4MB', 'medium': '8MB'}[claim.spec.size | default('small')] }}"
 
 
 def composition() -> Object:
@@ -33,10 +34,10 @@ def composition() -> Object:
 def _template(name: str) -> Object:
     settings = {
         "databaseName": "{{ claim.metadata.name | dns_label(40) | replace('-', '_') }}_" + name,
-        "username": "{{ claim.spec.username }}",
-        "version": "{{ claim.spec.version }}",
+        "username": "{{ claim.spec.username | default('application') }}",
+        "version": "{{ claim.spec.version | default('16') }}",
         "connectionLimit": LIMIT,
-        "parameters": {"work_mem": "{{ {'small': '4MB', 'medium': '8MB'}[claim.spec.size] }}", "jit": "off"},
+        "parameters": {"work_mem": WORK_MEM, "jit": "off"},
     }
     return {"apiVersion": CHILDREN.api_version, "kind": CHILDREN.kind, "spec": {"forProvider": settings}}
 

@@ -1,4 +1,4 @@
-"""Why a claim is not ready or not in sync, cause by cause. Pure."""
+"""Causes: why a claim is not ready or not in sync. Pure."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Cause(msgspec.Struct, frozen=True):
 def cause(reason: str, message: str, *, resource: str = "", shown_as: ReasonClass | None = None) -> Cause:
     """Return a cause of the class that its reason has, unless `shown_as` says otherwise.
 
-    The message is made readable and cut: it may repeat anybody's words.
+    The message is made printable and cut: it may repeat any text.
     """
     reason_class = class_of_claim(reason) if shown_as is None else shown_as
     return Cause(reason, readable(message, MESSAGE_LIMIT), resource, reason_class)
 
 
-def gravest(causes: tuple[Cause, ...]) -> Cause | None:
-    """Return the first cause: the gravest, among equals the one that comes first in the composition."""
+def most_severe(causes: tuple[Cause, ...]) -> Cause | None:
+    """Return the most severe cause, among equals the one that comes first in the composition."""
     return min(causes, key=lambda cause: cause.reason_class, default=None)

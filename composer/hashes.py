@@ -11,28 +11,28 @@ from runtime.objects import Object
 
 
 def digest(value: Any) -> str:
-    """Hash JSON data, whatever the order of its fields: 32 hexadecimal digits."""
+    """Return the hash of JSON data, whatever the order of its fields: 32 hexadecimal digits."""
     return hashlib.sha256(msgspec.json.encode(value, order="sorted")).hexdigest()[:32]
 
 
 def content_hash(composition: Any) -> str:
-    """Hash the content of a Composition in full: 64 hexadecimal digits."""
+    """Return the full hash of a Composition's content: 64 hexadecimal digits."""
     return hashlib.sha256(msgspec.json.encode(composition, order="sorted")).hexdigest()
 
 
 def sent_hash(body: Object) -> str:
-    """Hash what is sent: its digest, and behind a dash 16 hexadecimal digits of its fields, whatever their values."""
+    """Return the hash of what is sent: its digest, a dash, and 16 digits of the hash of its fields without values."""
     return f"{digest(body)}-{digest(_fields(body))[:16]}"
 
 
 def is_sent(body: Object, sent: str) -> bool:
-    """Return whether a body is what was sent. Its digest decides: whether the fields differ, nobody needs to know."""
+    """Return whether a body is what was sent, by its digest alone."""
     whole, dash, _fields_alone = sent.partition("-")
     return bool(dash) and whole == digest(body)
 
 
 def has_fields_of(body: Object, sent: str) -> bool:
-    """Return whether a body has exactly the fields of what was sent: none is new, none is left out."""
+    """Return whether a body has exactly the fields of what was sent, none more and none less."""
     return sent_hash(body).partition("-")[2] == sent.partition("-")[2]
 
 

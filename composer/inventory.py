@@ -1,4 +1,4 @@
-"""What a claim composed, as remembered in its status: enough to find, compare and tear it down again. Pure."""
+"""The inventory of a claim, kept in its status: what it composed, to find, compare and delete it. Pure."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from composer.quantities import Amount
 from runtime.objects import Object, annotations_of
 
 NEVER_READY = "Creating"
-"""Outcome of an object that was not ready yet since it was composed."""
+"""Outcome of an object that has not been ready since it was composed."""
 
 
 class YieldedField(msgspec.Struct, frozen=True):
     """A field that is left to another manager until `until` (RFC 3339), for the `tries`th time in a row.
 
-    It is remembered for a while after that: who goes on taking the field has it for longer each time.
+    It is remembered for a while after that: a manager that goes on taking the field has it longer each time.
     """
 
     field: str
@@ -32,8 +32,8 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """One composed object. `desired` and `live` are hashes of what was sent and of what the API server made of it.
 
     `origin` is the earlier resource name that its object keeps, `floors` the largest values ever applied, by path.
-    `outcome` is NEVER_READY until all of the claim was ready with it, then empty; once its provider is told to end it,
-    the teardown word (`<uid>/Delete` or `<uid>/Snapshot`).
+    `outcome` is NEVER_READY until all of the claim was ready with it, then empty; once its provider is instructed to
+    delete it, the teardown instruction (`<uid>/Delete` or `<uid>/Snapshot`).
     """
 
     resource: str
@@ -47,7 +47,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     desired: str = ""
     live: str = ""
     applied: bool = False
-    marks: Mapping[str, str] = {}
+    external_reference: Mapping[str, str] = msgspec.field(name="marks", default_factory=dict)
     yielded: tuple[YieldedField, ...] = msgspec.field(name="resting", default=())
     origin: str = ""
     floors: Mapping[str, Amount] = {}
@@ -70,7 +70,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     @property
     def place(self) -> tuple[str, str, str]:
-        """Slot and kind: after a switch of kinds two objects have one slot for a while."""
+        """Slot and kind: after a change of its kind a slot has two objects for a while."""
         return self.resource, self.key, self.group_kind
 
 
@@ -81,7 +81,7 @@ def _group_kind(api_version: str, kind: str) -> str:
 
 
 def load(status: Mapping[str, Any]) -> tuple[Entry, ...]:
-    """Read the inventory out of a status; an entry that cannot be read is left out (it is found by label)."""
+    """Return the inventory of a status; an entry that cannot be read is left out (its object is found by label)."""
     entries: list[Entry] = []
     for item in status.get("inventory") or ():
         try:
@@ -92,14 +92,14 @@ def load(status: Mapping[str, Any]) -> tuple[Entry, ...]:
 
 
 def dump(entries: Iterable[Entry]) -> list[Object]:
-    """Write the inventory as it goes into a status."""
+    """Return the inventory as it goes into a status."""
     # By way of JSON, so that it equals what is read back: lists, no tuples.
-    found: list[Object] = msgspec.json.decode(msgspec.json.encode(tuple(entries)))
-    return found
+    dumped: list[Object] = msgspec.json.decode(msgspec.json.encode(tuple(entries)))
+    return dumped
 
 
 def proven(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return the entries of a claim of which everything is ready: from now on each of them counts."""
+    """Return the entries of a claim of which everything is ready: none of them is NEVER_READY any more."""
     return tuple(
         msgspec.structs.replace(entry, outcome="") if entry.outcome == NEVER_READY else entry for entry in entries
     )
@@ -110,7 +110,7 @@ def kinds(entries: Iterable[Entry]) -> frozenset[str]:
     return frozenset(entry.group_kind for entry in entries)
 
 
-def marks_of(child: Object) -> dict[str, str]:
+def external_reference_of(child: Object) -> dict[str, str]:
     """Return the external reference that a provider left on a child, without the prefix of its annotations."""
     annotations = annotations_of(child)
     return {

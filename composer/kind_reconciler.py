@@ -1,7 +1,7 @@
-"""Which kinds are watched: those of claims while they are of use, composed ones while a claim uses them.
+"""Reconciles kinds: kinds of claims are watched while they are of use, composed ones while a claim uses them.
 
-One key is one kind, as `Kind.group`. Whatever happens around it (its CRD comes, changes or goes, a Composition names it
-or no longer does, its last object is gone) ends in a look at that kind, which starts or stops what serves it.
+One key is one kind, as `Kind.group`. An event around it (its CRD is created, changed or deleted, a Composition begins
+or ceases to name it, its last object is gone) leads to a pass over it, which starts or stops what serves it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from runtime.controller import Controller
 from runtime.objects import Key, Object
 from runtime.results import SETTLED, Result
 
-_LISTING_PACE: Final = timedelta(seconds=2)
+_LISTING_RETRY: Final = timedelta(seconds=2)
 _PATIENCE_SECONDS: Final = 10.0
 
 
 def used_kinds(claim: Object) -> tuple[str, ...]:
-    """Find claims by the kinds in which they may have children."""
+    """Return the index values of a claim: the kinds in which it may have children."""
     return tuple(recorded_kinds(claim))
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One kind of claim at work. `began` is of the loop's clock, in seconds."""
+    """One kind of claim that is watched and reconciled. `began` is of the loop's clock, in seconds."""
 
     facts: KindFacts
     claims: Informer
@@ -41,7 +41,7 @@ class Served:
 
 
 class Service(Protocol):
-    """What takes up a kind of claim, and lets go of it again."""
+    """Starts and stops the controller of a kind of claim."""
 
     def begin(self, facts: KindFacts) -> Served:
         """Watch and reconcile the claims of a kind."""
@@ -51,7 +51,7 @@ class Service(Protocol):
 
 
 class KindReconciler:
-    """One look at one kind. `idle` is how long a composed kind stays watched although no claim uses it."""
+    """One pass over one kind. `idle` is how long a composed kind stays watched although no claim uses it."""
 
     def __init__(
         self, cluster: Cluster, library: Library, service: Service, *, idle: timedelta, requeue: Callable[[Key], None]
@@ -66,10 +66,10 @@ class KindReconciler:
         self._unlistable: set[str] = set()
 
     def begin(self) -> None:
-        """Take up all kinds of claims there are: whether one is of use is known when its claims are listed.
+        """Start all kinds of claims there are: whether one is of use is known when its claims are listed.
 
-        What a provider serves is watched from the start: a child may be going whose claim is gone, and wait for its
-        teardown instruction.
+        What a provider serves is watched from the start: a child may be in deletion whose claim is gone, and wait for
+        its teardown instruction.
         """
         for kind, facts in self._cluster.catalog.items():
             if facts.abstract:
@@ -84,11 +84,11 @@ class KindReconciler:
     async def reconcile(self, key: Key) -> Result:
         """Start or stop what serves a kind."""
         kind = key.name
-        looks = (await self._look_at_claims(kind), self._look_at_children(kind))
-        return Result(requeue_after=min(pace for pace in looks if pace)) if any(looks) else SETTLED
+        delays = (await self._reconcile_claims(kind), self._reconcile_children(kind))
+        return Result(requeue_after=min(delay for delay in delays if delay)) if any(delays) else SETTLED
 
-    async def _look_at_claims(self, kind: str) -> timedelta | None:
-        """Return when to look again; None when nothing is left to be seen."""
+    async def _reconcile_claims(self, kind: str) -> timedelta | None:
+        """Start or stop the controller of a kind of claim; return when to check again, None when not."""
         facts, served = self._cluster.catalog.get(kind), self._served.get(kind)
         if served and not (facts and facts.resource == served.facts.resource and self._is_wanted(facts, served)):
             del self._served[kind]
@@ -106,14 +106,14 @@ class KindReconciler:
         return served
 
     def _is_wanted(self, facts: KindFacts, served: Served) -> bool:
-        """Return whether a kind of claim is of use; while its claims are not listed nobody knows of none."""
+        """Return whether a kind of claim is of use, as it is while its claims are not listed."""
         return self._is_named(facts) or not served.claims.synced.is_set() or len(served.claims.store) > 0
 
     def _is_named(self, facts: KindFacts) -> bool:
         return facts.abstract and (facts.is_shipped or bool(self._library.serving(facts.resource.group_kind)))
 
     def _report_listing(self, kind: str, facts: KindFacts, served: Served) -> timedelta | None:
-        """Tell the Compositions of a kind whether its claims can be listed."""
+        """Requeue the Compositions of a kind whose claims became listed or unlistable; return when to check again."""
         is_listed = served.claims.synced.is_set()
         is_unlistable = not is_listed and asyncio.get_running_loop().time() - served.began > _PATIENCE_SECONDS
         if is_unlistable != (kind in self._unlistable):
@@ -121,20 +121,21 @@ class KindReconciler:
             for composition in self._library.serving(kind):
                 self._requeue(composition)
         if not is_listed:
-            return _LISTING_PACE
+            return _LISTING_RETRY
         return None if self._is_named(facts) else self._idle
 
-    def _look_at_children(self, kind: str) -> timedelta | None:
+    def _reconcile_children(self, kind: str) -> timedelta | None:
+        """Stop watching a composed kind that is not served or not used any more; return when to check again."""
         facts, watches = self._cluster.catalog.get(kind), self._cluster.watches
-        watched = [each for each in watches if each.resource.group_kind == kind]
-        for each in watched:
-            is_served = facts is not None and facts.resource == each.resource
-            is_idle = watches.idle_for(each.resource) >= self._idle
-            if not is_served or (is_idle and not len(each.store) and not self._is_used(kind)):
-                watches.drop(each.resource)
-        return self._idle if any(watches.find(each.resource) for each in watched) else None
+        watched = [informer for informer in watches if informer.resource.group_kind == kind]
+        for informer in watched:
+            is_served = facts is not None and facts.resource == informer.resource
+            is_idle = watches.idle_for(informer.resource) >= self._idle
+            if not is_served or (is_idle and not len(informer.store) and not self._is_used(kind)):
+                watches.drop(informer.resource)
+        return self._idle if any(watches.find(informer.resource) for informer in watched) else None
 
     def _is_used(self, kind: str) -> bool:
-        """Return whether a claim has or may have objects of a composed kind; while claims are not listed one may."""
+        """Return whether a claim has or may have objects of a composed kind, as one may while claims are not listed."""
         claims = [served.claims for served in self._served.values()]
-        return any(not each.synced.is_set() or each.store.by_index("kind", kind) for each in claims)
+        return any(not informer.synced.is_set() or informer.store.by_index("kind", kind) for informer in claims)

@@ -68,7 +68,7 @@ class AppliesTo(_Frozen, frozen=True):
 class ResourceTemplate(_Frozen, frozen=True):
     """One composed resource. `when`, `for_each` and `ready_when` are expressions, empty when not given.
 
-    `carried_out` says of a floor where the object's status tells how much of it was carried out, both as paths.
+    `carried_out` is, by the path of a floor, the path in the object's status of what was carried out of it.
     """
 
     name: str
@@ -121,7 +121,7 @@ class CompositionRevisionSpec(_Frozen, frozen=True):
 class CompositionChoice(_Frozen, frozen=True):
     """The Composition and the revision in use; the rest where revisions go by waves: how the claim came to it.
 
-    `input`: what was asked for then, as `composer.composition.rollout_claims.input_of` says.
+    `input`: what the claim's owner wrote then, in short, by `composer.composition.rollout_claims.input_of`.
     """
 
     name: str = ""
@@ -217,7 +217,7 @@ class StatusCondition(_Frozen, frozen=True):
 
 
 class ClaimStatus(_Frozen, frozen=True):
-    """What the composer remembers of a claim.
+    """The status of a claim, which is all that the composer remembers of it.
 
     A composition may set `endpoint`, `port`, `version`, `storageGiB`, `notes` and more beside it.
     """
@@ -239,7 +239,7 @@ class ClaimStatus(_Frozen, frozen=True):
 
 
 class CompositionStatus(_Frozen, frozen=True):
-    """What became of a Composition."""
+    """The status of a Composition."""
 
     observed_generation: int = -1
     conditions: tuple[StatusCondition, ...] = ()
@@ -256,10 +256,10 @@ class RolloutFailure(_Frozen, frozen=True):
 
 
 class RolloutStatus(_Frozen, frozen=True):
-    """How far a revision has come; `through` is the place in the order that it has reached, `everyone`: all of it.
+    """How far a revision has come; `through` is the rank that it has reached, `everyone`: all claims have.
 
-    `revision` is the number that the state speaks of: content that comes back gets a new one. `opened`: when the open
-    wave was opened (RFC 3339); who came later goes with the next. `paused`: how many paused claims do not have it.
+    `revision` is the number that the state is of: content that comes back gets a new one. `opened`: when the open wave
+    was opened (RFC 3339); a claim that came later is in the next. `paused`: how many paused claims do not have it.
     """
 
     revision: int
@@ -278,7 +278,7 @@ class RolloutStatus(_Frozen, frozen=True):
 
 
 class CompositionRevisionStatus(_Frozen, frozen=True):
-    """What became of a revision."""
+    """The status of a revision."""
 
     observed_generation: int = -1
     conditions: tuple[StatusCondition, ...] = ()

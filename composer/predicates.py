@@ -1,4 +1,7 @@
-"""Which changes of Compositions, revisions and CRDs concern claims: what is told about a rollout does not. Pure."""
+"""Predicates of changes: which of Compositions, revisions and CRDs concern claims, as a rollout's report does not.
+
+Pure.
+"""
 
 from __future__ import annotations
 
@@ -45,13 +48,13 @@ def _of_crd(obj: Object) -> tuple[Any, ...]:
 
 def _of_composition(obj: Object) -> tuple[Any, ...]:
     ready = find(obj, "Ready") or {}
-    readiness = tuple(ready.get(each) for each in ("status", "reason", "message", "observedGeneration"))
+    readiness = tuple(ready.get(name) for name in ("status", "reason", "message", "observedGeneration"))
     return generation_of(obj), deleting(obj), dict(labels_of(obj)), readiness
 
 
 def _of_revision(obj: Object) -> tuple[Any, ...]:
     state = (obj.get("status") or {}).get("rollout") or {}
-    reached = tuple(state.get(each) for each in ("revision", "opened", "through", "everyone"))
+    reached = tuple(state.get(name) for name in ("revision", "opened", "through", "everyone"))
     # Soaking and Progressing are one to a claim.
     phase = "Progressing" if state.get("phase") == "Soaking" else state.get("phase")
     return generation_of(obj), deleting(obj), reached, phase

@@ -1,4 +1,4 @@
-"""Builds the composer's controllers: one for Compositions, one for kinds, and one for each kind of claim of use."""
+"""Builds the composer's controllers: one for Compositions, one for kinds, and one for each kind of claim in use."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _IDLE = timedelta(minutes=3)
 
 
 class RenderPool(Renderer, Checker, Protocol):
-    """Where templates are rendered and checked."""
+    """Renders and checks templates."""
 
 
 def _now() -> datetime:
@@ -41,13 +41,13 @@ def _now() -> datetime:
 
 
 def composition_index(claim: Object) -> Iterable[str]:
-    """Find claims by the Composition they chose; empty for those that have not."""
+    """Return the index value of a claim: the Composition that it uses, empty for none."""
     in_status = ((claim.get("status") or {}).get("composition") or {}).get("name", "")
     return (annotations_of(claim).get(names.COMPOSITION) or str(in_status),)
 
 
 def namespace_index(claim: Object) -> Iterable[str]:
-    """Find claims by namespace."""
+    """Return the index value of a claim: its namespace."""
     return (metadata(claim).get("namespace", ""),)
 
 
@@ -75,7 +75,7 @@ async def build(
     compositions.source(Source(cluster.crds, keys=lambda change: library.concerned(kind_of(change))))
     compositions.source(Source(library.environments, keys=lambda change: settled_by(library, change)))
     compositions.source(Source(library.revision_informer, keys=ended_revision))
-    secrets = tuple(cluster.secrets(each) for each in claim_namespaces)
+    secrets = tuple(cluster.secrets(namespace) for namespace in claim_namespaces)
     service = _Service(context, cluster, library, pool, reconciler, settings, secrets)
     kind_reconciler = KindReconciler(cluster, library, service, idle=min(resync, _IDLE), requeue=compositions.enqueue)
     reconciler.is_unlistable = kind_reconciler.is_unlistable
@@ -87,7 +87,7 @@ async def build(
 def kinds_controller(
     kind_reconciler: KindReconciler, cluster: Cluster, library: Library, settings: ControllerSettings
 ) -> Controller:
-    """Wake the reconciler of a kind by its CRD, by Compositions that name it, and by a watch that begins."""
+    """Return the controller of kinds, which CRDs, Compositions that name them, and watches that start wake."""
     kinds = Controller("kind", kind_reconciler.reconcile, settings=settings)
     kinds.source(Source(cluster.crds, keys=lambda change: (Key("", kind_of(change)),)))
     kinds.source(Source(library.compositions, keys=_claim_kinds))
@@ -96,12 +96,12 @@ def kinds_controller(
 
 
 def settled_by(library: Library, change: Change) -> Iterable[Key]:
-    """Map a changed environment to the Compositions that are checked against it; a first list changes none."""
+    """Return the Compositions that are checked against a changed environment; none for a first list."""
     return () if change.initial else library.settled_by(change.key.name)
 
 
 def ended_revision(change: Change) -> Iterable[Key]:
-    """Map a revision that is being deleted, or is gone, to its Composition."""
+    """Return the Composition of a revision that is being deleted, or is gone."""
     revision, now = change.new() or change.old() or {}, change.new()
     if now is not None and not deleting(now):
         return ()
@@ -115,14 +115,14 @@ def kind_of(change: Change) -> str:
 
 
 def _claim_kinds(change: Change) -> Iterable[Key]:
-    """Map a change of a Composition to the kinds whose claims it serves or served."""
-    found = (obj for obj in (change.old(), change.new()) if obj is not None)
-    return {Key("", kind) for obj in found for kind in claims_index(obj)}
+    """Return the kinds whose claims a changed Composition serves or served."""
+    compositions = (obj for obj in (change.old(), change.new()) if obj is not None)
+    return {Key("", kind) for composition in compositions for kind in claims_index(composition)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Service:
-    """Takes up kinds of claims: a watch, a controller in the manager, a place among the users of Compositions."""
+    """Starts and stops kinds of claims: a watch, a controller in the manager, an entry with the Compositions' one."""
 
     context: ProcessContext
     cluster: Cluster
@@ -168,12 +168,12 @@ class _Service:
         keys = _Keys(claims, library)
         controller.source(Source(claims, primary=True, urgent=_is_urgent))
         controller.source(Source(self.cluster.namespaces, keys=keys.of_namespace))
-        # What the Composition's own controller writes is news to claims.
+        # What the Composition's own controller writes concerns claims.
         controller.source(Source(library.compositions, keys=keys.undecided, echoes=True))
         controller.source(Source(library.revision_informer, keys=keys.of_revision, echoes=True))
         controller.source(Source(library.environments, keys=keys.of_environment))
-        for each in self.secrets:
-            controller.source(Source(each, keys=publisher.concerned))
+        for secrets in self.secrets:
+            controller.source(Source(secrets, keys=publisher.concerned))
 
         def on_crd(change: Change) -> Iterable[Key]:
             if change.initial or not changes_kind(change):
@@ -191,12 +191,12 @@ class _Service:
 
 
 def _is_urgent(change: Change) -> bool:
-    """Put what nobody has answered yet before all else, also when it came while nobody was at work."""
+    """Return whether a change comes first: an intent without an answer, also one from before the start."""
     return is_intent(change) or (change.initial and is_unanswered(change))
 
 
 class _Keys:
-    """Maps changes around claims to the claims they concern. What a list finds at the start concerns nobody anew."""
+    """Returns the claims that a change of another object concerns; none for what the first list has."""
 
     def __init__(self, claims: Informer, library: Library) -> None:
         self._claims = claims
@@ -219,7 +219,7 @@ class _Keys:
         return () if change.initial else self._of_compositions(self._library.reading(change.key.name))
 
     def of_crd(self, change: Change) -> Iterable[Key]:
-        """Find the claims of a kind, those that have objects of it, and those that wait for it."""
+        """Return the claims of a kind, those that have objects of it, and those that wait for it."""
         kind, store = kind_of(change), self._claims.store
         if kind == self._claims.resource.group_kind:
             return tuple(store.keys())

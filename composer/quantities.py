@@ -36,9 +36,9 @@ def measured(value: Any) -> Fraction | None:
 
 
 def _read(text: str) -> Fraction | None:
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
+    quantity = _QUANTITY.fullmatch(text)
+    if quantity is None:
         return None
-    sign, number, exponent, suffix = found.groups()
+    sign, number, exponent, suffix = quantity.groups()
     unit = Fraction(10) ** int(exponent) if exponent else _SUFFIXES[suffix or ""]
     return (-1 if sign == "-" else 1) * Fraction(number) * unit

@@ -4,7 +4,6 @@ Linux answers on all of 127.0.0.0/8 without set-up. A lease is a file lock: it e
 """
 
 import contextlib
-import fcntl
 import hashlib
 import ipaddress
 import os
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devcloud.errors import DevcloudError
+from devcloud.locks import locked
 
 # All users of the machine share the addresses, so the locks lie where all may write.
 _LOCKS = Path("/tmp/fairlead-addresses")  # noqa: S108 - files are opened without following links
@@ -100,16 +100,10 @@ def _make_folder(locks: Path) -> None:
 
 def _locked(path: Path) -> int | None:
     try:
-        descriptor = _opened(path)
+        return locked(_opened(path))
     except PermissionError:
         # Another user's file that we may not even open: theirs.
         return None
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
 
 
 def _opened(path: Path) -> int:

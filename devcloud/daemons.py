@@ -123,7 +123,9 @@ def _death_prefix(command: Command, lifetime: Lifetime) -> tuple[str, ...]:
     if lifetime is Lifetime.DETACHED:
         return ()
     # After the change of account: the kernel forgets the signal when credentials change (prctl(2)).
-    return (program("setpriv"), "--pdeathsig", command.death_signal.name.removeprefix("SIG"), "--")
+    setpriv = (program("setpriv"), "--pdeathsig", command.death_signal.name.removeprefix("SIG"), "--")
+    # A parent that died before the signal was set sends none.
+    return (*setpriv, "/bin/sh", "-c", '[ "$PPID" = "$0" ] || exit 0; exec "$@"', str(os.getpid()))
 
 
 def program(name: str) -> str:

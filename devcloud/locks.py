@@ -18,7 +18,11 @@ def take(path: Path) -> int | None:
 
     The lock (flock(2)) lives as long as any copy of the descriptor, in a child process too.
     """
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    return locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def locked(descriptor: int) -> int | None:
+    """Lock an open file without waiting; close it and return None when another process holds it."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -128,9 +128,9 @@ async def clear(stage: Stage, namespaces: Sequence[str]) -> None:
         answer = await stage.quietly("get", "namespace", name, "--ignore-not-found", "--output=json")
         labels = labels_of(loads(answer.encode())) if answer else {}
         if answer and any(labels.get(label) != value for label, value in _LABELS.items()):
-            marks = ", ".join(f"{label}={value}" for label, value in _LABELS.items())
+            lacking = ", ".join(f"{label}={value}" for label, value in _LABELS.items())
             raise CommandError(
-                f"namespace {name} is not of an earlier demo (it lacks {marks}), and the demo needs that name; "
+                f"namespace {name} is not of an earlier demo (it lacks {lacking}), and the demo needs that name; "
                 "nothing was touched; delete it yourself if you do not need it, or use another platform",
                 exit_code=Exit.REFUSED,
             )

@@ -250,14 +250,14 @@ class _Cluster:
     async def _plan(self, resource: Resource, claim: Object, live: Object | None) -> ClaimPlan:
         known, home = await self._around(claim)
         edited_home = self.edits.home(key_of(claim).namespace, home)
-        snapshot = Snapshot(claim, resource, edited_home, kind_deleting=False, catalog=self.kinds, known=known)
+        snapshot = Snapshot(claim, resource, edited_home, kind_deleting=False, catalog=self.kinds, children=known)
         prepared = await Preparer(self.edited, _Here()).prepare(snapshot)
         label = str(key_of(claim))
         if not isinstance(prepared, Prepared):
             return ClaimPlan(label, prepared.composition, blocked(prepared.causes))
         before = None
         if live is not None:
-            snapshot = Snapshot(live, resource, home, kind_deleting=False, catalog=self.kinds, known=known)
+            snapshot = Snapshot(live, resource, home, kind_deleting=False, catalog=self.kinds, children=known)
             earlier = await Preparer(self.library, _Here()).prepare(snapshot)
             before = earlier.rendered if isinstance(earlier, Prepared) else None
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

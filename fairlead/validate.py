@@ -36,7 +36,7 @@ _PASSED_OVER = frozenset({"ConfigMap", "Namespace"})
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Validation:
     """What was found: a line for each document that is good, the faults, and what is worth knowing."""
 
     good: tuple[str, ...]
@@ -54,7 +54,7 @@ class Verdict:
         return ", ".join((f"{len(self.good)} valid", *more))
 
 
-def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
+def validate(paths: Sequence[Path], crds: Path | None) -> Validation:
     """Check every document of files and folders, whatever is wrong with the others.
 
     Raises CommandError when `crds` cannot be read.
@@ -62,7 +62,7 @@ def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
     catalog = kinds_in(crds) if crds else {}
     good: list[str] = []
     faults: list[str] = []
-    said: list[str] = []
+    remarks: list[str] = []
     for path in paths:
         documents, unreadable = _documents(path)
         faults += unreadable
@@ -72,7 +72,9 @@ def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
                 continue
             kinds = {**_shipped(document), **catalog}
             if _is_foreign(document, kinds):
-                said.append(f"{document.place('kind')}: not checked: no schema of {_kind_of(document)} is known here")
+                remarks.append(
+                    f"{document.place('kind')}: not checked: no schema of {_kind_of(document)} is known here"
+                )
                 continue
             wrong = list(_faults(document, kinds, environments))
             faults += wrong
@@ -80,8 +82,8 @@ def validate(paths: Sequence[Path], crds: Path | None) -> Verdict:
                 good.append(
                     f"{document.path}: {document.content['kind']} {metadata(document.content)['name']} is valid"
                 )
-                said += _remarks(document, kinds, environments)
-    return Verdict(tuple(good), tuple(faults), tuple(said))
+                remarks += _remarks(document, kinds, environments)
+    return Validation(tuple(good), tuple(faults), tuple(remarks))
 
 
 def _documents(path: Path) -> tuple[list[Document], list[str]]:

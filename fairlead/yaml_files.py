@@ -207,8 +207,8 @@ def _refuse_other_than(document: Document, marked: CommentedMap, json_path: str,
         value = value.get(name) if isinstance(value, CommentedMap) else None
     kind = next((words for type_, words in _TYPES if isinstance(value, type_)), "")
     if value is not None and kind != wants:
-        advice = "; quote it" if kind in _QUOTED else ""
-        text = f"{json_path}: wants {wants}, found {kind or 'something else'}{advice}"
+        hint = "; quote it" if kind in _QUOTED else ""
+        text = f"{json_path}: wants {wants}, found {kind or 'something else'}{hint}"
         raise invalid(document.place(json_path), text)
 
 

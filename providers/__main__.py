@@ -52,18 +52,20 @@ def _arguments() -> argparse.ArgumentParser:
 
 def run(arguments: list[str]) -> int:
     """Run one provider until a signal; return its exit status."""
-    given = _arguments().parse_args(arguments)
-    provider = provider_of(given.cloud)
-    seconds = {name: timedelta(seconds=value) for name, value in vars(given).items() if isinstance(value, int | float)}
+    options = _arguments().parse_args(arguments)
+    provider = provider_of(options.cloud)
+    seconds = {
+        name: timedelta(seconds=value) for name, value in vars(options).items() if isinstance(value, int | float)
+    }
     settings = ProcessSettings(
         name=f"fairlead-provider-{provider.cloud}",
-        namespace=given.namespace or f"fairlead-{provider.cloud}",
-        kubeconfig=given.kubeconfig,
-        health_host=given.health_host,
-        health_port=given.health_port,
+        namespace=options.namespace or f"fairlead-{provider.cloud}",
+        kubeconfig=options.kubeconfig,
+        health_host=options.health_host,
+        health_port=options.health_port,
         lease=LeaseSettings(seconds["lease_duration"], seconds["lease_renew_deadline"], seconds["lease_retry"]),
-        elect=not given.no_elect,
-        log_level=given.log_level,
+        elect=not options.no_elect,
+        log_level=options.log_level,
         packages=("providers",),
     )
     # With the default lease 20 s and 5 s: who takes over from a killed process waits in proportion to its lease.
@@ -77,7 +79,7 @@ def run(arguments: list[str]) -> int:
         rotation_grace=seconds["rotation_grace"],
         settle=seconds["settle"],
     )
-    return main(settings, build_for(provider, times, endpoints=tuple(given.endpoint_override)))
+    return main(settings, build_for(provider, times, endpoints=tuple(options.endpoint_override)))
 
 
 if __name__ == "__main__":

@@ -15,16 +15,17 @@ from typing import Any
 
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import BY_CONFIG, Limiter, config_of
-from providers.accounts.lister import Sweeper
+from providers.accounts.lister import Lister
 from providers.accounts.probe import Prober
-from providers.accounts.reconciler import Beside, ConfigReconciler
+from providers.accounts.reconciler import ConfigReconciler
+from providers.accounts.reconciler import Dependencies as ConfigDependencies
 from providers.external.provider import Kind, Provider
-from providers.managed.act import Effects
+from providers.managed.act import Executor
 from providers.managed.drift_metrics import BY_DRIFT, drifting, watch_age
 from providers.managed.gather import Gatherer
-from providers.managed.reconciler import Around, Reconciler
+from providers.managed.reconciler import Dependencies, Reconciler
 from providers.managed.references import referred
-from providers.managed.writes import Writing
+from providers.managed.writes import Writer
 from providers.settings import Settings
 from runtime.cache import Informer
 from runtime.changes import Change
@@ -51,7 +52,7 @@ BY_REFERENCE = "reference"
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How often and for how long, as given on the command line."""
+    """How often and for how long, from the command line."""
 
     resync: timedelta
     sweep: timedelta
@@ -95,17 +96,17 @@ async def _settings(context: ProcessContext, provider: Provider[Any], times: Tim
 
 async def _installation(kube: Kube) -> tuple[str, str]:
     """Return the installation's id, and why nothing may be changed when this is not the cluster it was made in."""
-    given = os.environ.get("FAIRLEAD_INSTALLATION", "")
+    override = os.environ.get("FAIRLEAD_INSTALLATION", "")
     try:
-        found: dict[str, str] = (await kube.get(CONFIG_MAPS, _INSTALLATION)).get("data") or {}
+        data: dict[str, str] = (await kube.get(CONFIG_MAPS, _INSTALLATION)).get("data") or {}
     except NotFound:
-        if given:
-            return given, ""
+        if override:
+            return override, ""
         raise NotFound(
             f"ConfigMap {_INSTALLATION} with the installation's id does not exist; install Fairlead, or set"
             " FAIRLEAD_INSTALLATION"
         ) from None
-    recorded = found.get("clusterUid", "")
+    recorded = data.get("clusterUid", "")
     actual = uid_of(await kube.get(NAMESPACES, Key("", "kube-system"), metadata_only=True))
     takeover = ""
     if recorded and recorded != actual:
@@ -113,60 +114,62 @@ async def _installation(kube: Kube) -> tuple[str, str]:
             "another cluster is recorded as this installation's; databases are only read. When Fairlead runs there no"
             f" longer, set clusterUid of ConfigMap {_INSTALLATION} to {actual} and restart this process"
         )
-    return given or found.get("id", ""), takeover
+    return override or data.get("id", ""), takeover
 
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """What serves one kind: its resources, its counters, its controllers."""
+    """One kind: its resources, its limits, its controllers."""
 
     resources: Informer
     limiter: Limiter
     controller: Controller
-    sweeper: Controller
+    lister: Controller
 
-    def wake(self, key: Key) -> None:
-        """Give one resource a pass."""
+    def enqueue(self, key: Key) -> None:
+        """Enqueue one resource."""
         self.controller.enqueue(key, priority=Priority.NORMAL)
 
     def is_used(self, config: str) -> bool:
-        """Tell whether a resource of this kind uses a ProviderConfig."""
+        """Return whether a resource of this kind uses a ProviderConfig."""
         return bool(self.resources.store.by_index(BY_CONFIG, config))
 
-    def wake_users(self, config: str) -> None:
-        """Give every resource of a ProviderConfig a pass."""
+    def enqueue_users(self, config: str) -> None:
+        """Enqueue every resource of a ProviderConfig."""
         for key in self.resources.store.by_index(BY_CONFIG, config):
-            self.wake(key)
+            self.enqueue(key)
 
 
 def _controllers(context: ProcessContext, provider: Provider[Any], settings: Settings) -> list[Controller]:
     accounts: Accounts[Any, Any] = Accounts(provider, context.cache, settings.namespace, endpoints=settings.endpoints)
     kinds = [_kind(context, kind, accounts.of(kind), settings) for kind in provider.kinds]
 
-    def wake_users(config: str) -> None:
+    def enqueue_users(config: str) -> None:
         for kind in kinds:
-            kind.wake_users(config)
+            kind.enqueue_users(config)
 
     limiters = tuple(kind.limiter for kind in kinds)
     config_controller = Controller(
         f"{provider.cloud}-{provider.config_resource.plural}",
-        ConfigReconciler(provider, context.kube, accounts, settings, Beside(limiters, context.events, wake_users)),
+        ConfigReconciler(
+            provider, context.kube, accounts, settings, ConfigDependencies(limiters, context.events, enqueue_users)
+        ),
         settings=ControllerSettings(workers=2, resync=settings.resync),
     )
-    _connect(config_controller, [kind.sweeper for kind in kinds], accounts, provider)
+    _connect(config_controller, [kind.lister for kind in kinds], accounts, provider)
     for kind in kinds:
         config_controller.source(Source(kind.resources, keys=_its_config, urgent=_never))
 
-    def wake(config: str) -> None:
-        wake_users(config)
+    def enqueue(config: str) -> None:
+        enqueue_users(config)
         config_controller.enqueue(Key("", config))
 
-    probers = [] if provider.probe is None else [_prober(provider, accounts, kinds, wake)]
-    return [*(kind.controller for kind in kinds), config_controller, *(kind.sweeper for kind in kinds), *probers]
+    probers = [] if provider.probe is None else [_prober(provider, accounts, kinds, enqueue)]
+    return [*(kind.controller for kind in kinds), config_controller, *(kind.lister for kind in kinds), *probers]
 
 
 def _prober(
-    provider: Provider[Any], accounts: Accounts[Any, Any], kinds: list[_Kind], wake: Callable[[str], None]
+    provider: Provider[Any], accounts: Accounts[Any, Any], kinds: list[_Kind], enqueue: Callable[[str], None]
 ) -> Controller:
     """Return the controller that probes the servers of ProviderConfigs in use; a hung one takes one worker of many."""
 
@@ -174,34 +177,34 @@ def _prober(
         return any(kind.is_used(config) for kind in kinds)
 
     prober = Controller(
-        f"{provider.cloud}-probe", Prober(accounts, is_used, wake), settings=ControllerSettings(workers=32)
+        f"{provider.cloud}-probe", Prober(accounts, is_used, enqueue), settings=ControllerSettings(workers=32)
     )
     prober.source(Source(accounts.configs, keys=_edited(lambda change: (change.key,)), urgent=_never))
     return prober
 
 
-def _kind(context: ProcessContext, kind: Kind[Any], accounts: Accounts[Any, Any], settings: Settings) -> _Kind:
+def _kind(context: ProcessContext, kind: Kind[Any, Any], accounts: Accounts[Any, Any], settings: Settings) -> _Kind:
     cache, kube = context.cache, context.kube
     indexes = {BY_CONFIG: config_of, BY_NAMESPACE: _namespace, BY_DRIFT: drifting}
     resources = cache.informer(kind.resource, indexes=indexes)
     resources.store.add_index(BY_REFERENCE, partial(referred, kind))
     watch_age(resources.store)
     gatherer: Gatherer[Any, Any] = Gatherer(kind, kube, accounts, settings, cache)
-    writing: Writing[Any, Any] = Writing(kind, kube, settings, resources.store, _leads(context))
-    effects: Effects[Any, Any] = Effects(kind, kube, writing)
-    around = Around(resources.store, context.events, gatherer, effects)
+    writer: Writer[Any, Any] = Writer(kind, kube, settings, resources.store, _leads(context))
+    executor: Executor[Any, Any] = Executor(kind, kube, writer)
+    dependencies = Dependencies(resources.store, context.events, gatherer, executor)
     controller = Controller(
         kind.resource.plural,
-        Reconciler(kind, kube, accounts, settings, around),
+        Reconciler(kind, kube, accounts, settings, dependencies),
         settings=controller_settings(resources.store, settings.resync),
     )
 
-    def wake(key: Key) -> None:
+    def enqueue(key: Key) -> None:
         controller.enqueue(key, priority=Priority.NORMAL)
 
-    sweeper = Controller(
+    lister = Controller(
         f"{kind.resource.plural}-sweep",
-        Sweeper(accounts, resources, wake, settings.sweep, gatherer.limiter),
+        Lister(accounts, resources, enqueue, settings.sweep, gatherer.limiter),
         settings=ControllerSettings(workers=2),
     )
     namespaces = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
@@ -212,7 +215,7 @@ def _kind(context: ProcessContext, kind: Kind[Any], accounts: Accounts[Any, Any]
         # What they refer to becomes Ready by this very process's own report.
         referring = _referring(resources, reference.resource)
         controller.source(Source(cache.informer(reference.resource), keys=referring, urgent=_never, echoes=True))
-    return _Kind(resources, gatherer.limiter, controller, sweeper)
+    return _Kind(resources, gatherer.limiter, controller, lister)
 
 
 def controller_settings(resources: Store, resync: timedelta) -> ControllerSettings:
@@ -234,7 +237,7 @@ def controller_settings(resources: Store, resync: timedelta) -> ControllerSettin
 
 def _connect(
     config_controller: Controller,
-    sweepers: list[Controller],
+    listers: list[Controller],
     accounts: Accounts[Any, Any],
     provider: Provider[Any],
 ) -> None:
@@ -246,8 +249,8 @@ def _connect(
 
     config_controller.source(Source(accounts.configs, primary=True))
     config_controller.source(Source(accounts.secrets, keys=users_of_secret))
-    for sweeper in sweepers:
-        sweeper.source(Source(accounts.configs, keys=_edited(lambda change: (change.key,)), urgent=_never))
+    for lister in listers:
+        lister.source(Source(accounts.configs, keys=_edited(lambda change: (change.key,)), urgent=_never))
 
 
 def _leads(context: ProcessContext) -> Callable[[], Callable[[timedelta], bool]]:

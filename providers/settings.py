@@ -1,4 +1,4 @@
-"""What a provider process was told, and the clock it uses."""
+"""The settings of a provider process, and its clock."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ class Settings:
     """Settings of one provider process.
 
     `process` names it in intents, `namespace` is its own. `call_budget` bounds when the calls of an intent may start,
-    `skew` is what clocks may differ by. `takeover` says why nothing may be changed after the cluster was restored.
+    `skew` is how much clocks may differ. `takeover` is why nothing may be changed after the cluster was restored.
     `rotation_grace` is how long a former login works after a rotation, `forced_grace` after a forced one.
-    `settle` is how long a slow cloud may show nothing of a change that it accepted, `pass_limit` how long a pass takes.
+    `settle` is how long an asynchronous cloud may show nothing of a change that it accepted, `pass_limit` how long a
+    pass may take.
     `endpoints` are the hosts that a ProviderConfig may name instead of the cloud's own.
     """
 

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, as types.
+"""Everything that can go wrong, as types. Pure.
 
 Two trees. `ApiError` is what the API server answered (or did not answer); `Failure` is what a reconcile makes of
 any trouble, and is all that the back-off policy looks at:
@@ -23,7 +23,15 @@ class Failure(Exception):
 
 
 class Transient(Failure):
-    """Try again, backed off."""
+    """Try again, backed off.
+
+    `is_momentary`: the connection broke or the other side failed at once, without a time-out, so that a call which
+    changes nothing may be sent again within the same pass.
+    """
+
+    def __init__(self, message: str, *, is_momentary: bool = False) -> None:
+        super().__init__(message)
+        self.is_momentary = is_momentary
 
 
 class Throttled(Failure):

@@ -15,13 +15,13 @@ from typing import Final, TypeAlias
 from runtime.errors import NotLeading
 
 _READING: Final = frozenset({"GET", "HEAD", "OPTIONS"})
-Bounds: TypeAlias = Callable[[], AbstractAsyncContextManager[object]]
+Deadline: TypeAlias = Callable[[], AbstractAsyncContextManager[object]]
 
 _may_write: ContextVar[Callable[[], bool] | None] = ContextVar("may_write", default=None)
-_bounds: ContextVar[Bounds] = ContextVar("bounds", default=nullcontext)
+_bounds: ContextVar[Deadline] = ContextVar("bounds", default=nullcontext)
 
 
-def bind(may_write: Callable[[], bool], *, bounds: Bounds = nullcontext) -> None:
+def bind(may_write: Callable[[], bool], *, bounds: Deadline = nullcontext) -> None:
     """Put this task, and all that it starts from now on, behind a fence.
 
     `bounds` ends what is awaited within it by a TimeoutError when it is high time.

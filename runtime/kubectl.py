@@ -20,5 +20,17 @@ def annotate(address: str, name: str, value: str, *, overwrites: bool = False) -
 
     `overwrites`: the object has the annotation with another value, which kubectl replaces only with `--overwrite`.
     """
+    return _annotate(address, shlex.quote(f"{name}={value}"), overwrites=overwrites)
+
+
+def annotate_until_next_hour(address: str, name: str, *, overwrites: bool = False) -> str:
+    """Return the command that sets an annotation to the end (RFC 3339) of the hour in which it is typed.
+
+    The text is the same at any time, as that of a condition has to be; POSIX's `date` knows no later time than now.
+    """
+    return _annotate(address, f'"{name}=$(date -u +%Y-%m-%dT%H:59:59Z)"', overwrites=overwrites)
+
+
+def _annotate(address: str, quoted: str, *, overwrites: bool) -> str:
     option = " --overwrite" if overwrites else ""
-    return f"`kubectl annotate{option} {address} {shlex.quote(f'{name}={value}')}`"
+    return f"`kubectl annotate{option} {address} {quoted}`"

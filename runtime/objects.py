@@ -1,4 +1,4 @@
-"""What a Kubernetes object is to a controller: its resource, its key, its metadata.
+"""What a Kubernetes object is to a controller: its resource, its key, its metadata. Pure.
 
 Objects travel as plain JSON dictionaries; the readers here are the only place that spells `metadata` paths.
 """
@@ -29,12 +29,19 @@ class Key(NamedTuple):
 
 # What names of any kind are made of (those of roles hold colons); all of it stands for itself in a path (RFC 3986).
 _NAME = re.compile(r"(?!\.{1,2}\Z)[A-Za-z0-9._:-]{1,253}", re.ASCII)
+# RFC 1123.
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _SHOWN_CHARACTERS = 64
 
 
 def is_name(text: str) -> bool:
     """Return whether an object of some kind can have this name."""
     return _NAME.fullmatch(text) is not None
+
+
+def is_subdomain(text: str) -> bool:
+    """Return whether a text is a DNS subdomain, as the name of a Secret, a ConfigMap and most other objects must be."""
+    return _SUBDOMAIN.fullmatch(text) is not None
 
 
 def _segment(kind: str, name: str) -> str:

@@ -82,13 +82,13 @@ def head_of(raw: bytes) -> Head:
     )
 
 
-class _Marks(msgspec.Struct):
+class _Metadata(msgspec.Struct):
     labels: msgspec.Raw = msgspec.Raw(b"{}")
     annotations: msgspec.Raw = msgspec.Raw(b"{}")
 
 
 class _Marked(msgspec.Struct):
-    metadata: _Marks
+    metadata: _Metadata
 
 
 _MARKED = msgspec.json.Decoder(_Marked)

@@ -1,4 +1,4 @@
-"""What a reconcile returns: only *when next*."""
+"""What a reconcile returns: only *when next*. Pure."""
 
 from __future__ import annotations
 

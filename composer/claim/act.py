@@ -1,4 +1,4 @@
-"""Carries out the steps of a plan, each child by itself: one that fails leaves the others to go on.
+"""Carries out the steps of a plan, each child by itself: one that fails does not stop the others.
 
 Every write names the uid it is meant for, so that an object that vanished stays gone.
 """
@@ -78,45 +78,47 @@ class Actor:
         self.refusals = Refusals()
 
     async def act(self, snapshot: Snapshot, steps: Sequence[Step]) -> tuple[Outcome, ...]:
-        """Carry out all steps at once; what goes although the claim lives goes last, and only if nothing failed."""
+        """Carry out all steps at once; deletions under a claim that lives come last, and only if nothing failed."""
         last = {
             index for index, step in enumerate(steps) if isinstance(step, Delete | Orphan) and not snapshot.deleting
         }
-        found = dict[int, Outcome]()
+        outcomes = dict[int, Outcome]()
 
         async def carry_out(chosen: Collection[int]) -> None:
-            outcomes = await asyncio.gather(*(self._one(snapshot, steps[index]) for index in chosen))
-            found.update(zip(chosen, outcomes, strict=True))
+            results = await asyncio.gather(*(self._outcome_of(snapshot, steps[index]) for index in chosen))
+            outcomes.update(zip(chosen, results, strict=True))
 
         await carry_out([index for index in range(len(steps)) if index not in last])
-        if any(each.cause or each.error for each in found.values()):
-            found |= {index: Outcome(steps[index].entry) for index in last}
+        if any(outcome.cause or outcome.error for outcome in outcomes.values()):
+            outcomes |= {index: Outcome(steps[index].entry) for index in last}
         else:
             await carry_out(sorted(last))
-        return tuple(found[index] for index in range(len(steps)))
+        return tuple(outcomes[index] for index in range(len(steps)))
 
     async def propagate_request(self, snapshot: Snapshot) -> Snapshot:
-        """Tell the children that a person asked for a pass, before the claim says that it was seen to.
+        """Copy a requested reconcile to the children, before the claim's status answers it; return the claim then.
 
-        A child that is gone or cannot be told is passed over. Raises ApiError, and the claim has not answered.
+        Skips a child that is gone or refuses it. Raises ApiError, and the claim has not answered.
         """
         made = dict[str, Object]()
         for step in token_steps(snapshot):
             try:
                 outcome = await self._annotate(snapshot, step)
             except (NotFound, Invalid, Forbidden) as error:
-                _log.info("a child is not told of a request", child=step.entry.name, error=str(error))
+                _log.info("a request is not copied to a child", child=step.entry.name, error=str(error))
                 continue
             if outcome.written:
                 self._remember(step.facts, outcome.written)
                 metadata(outcome.written).pop("managedFields", None)
                 made[uid_of(outcome.written)] = outcome.written
-        known = (
-            replace(each, live=made.get(uid_of(each.live), each.live) if each.live else None) for each in snapshot.known
+        children = (
+            replace(child, live=made.get(uid_of(child.live), child.live) if child.live else None)
+            for child in snapshot.children
         )
-        return replace(snapshot, known=tuple(known)) if made else snapshot
+        return replace(snapshot, children=tuple(children)) if made else snapshot
 
-    async def _one(self, snapshot: Snapshot, step: Step) -> Outcome:
+    async def _outcome_of(self, snapshot: Snapshot, step: Step) -> Outcome:
+        """Carry out one step; return its outcome, in which an error is a cause or waits to be raised."""
         if isinstance(step, Keep):
             return Outcome(step.entry)
         refused = (
@@ -141,6 +143,7 @@ class Actor:
         return outcome
 
     async def _carry_out(self, snapshot: Snapshot, step: Effect) -> Outcome:
+        """Send the writes of one step. Raises ApiError."""
         match step:
             case Create():
                 return await self._create(snapshot, step)
@@ -149,23 +152,24 @@ class Actor:
             case Annotate():
                 return await self._annotate(snapshot, step)
             case Delete():
-                return await self._remove(snapshot, step)
+                return await self._delete(snapshot, step)
             case RemoveFinalizer():
                 operations = finalizers.removal(step.live, names.TEARDOWN_FINALIZER)
                 await self._kube.json_patch(
                     step.facts.resource, key_of(step.live), operations, manager=snapshot.manager
                 )
-                return Outcome(step.entry, notes=_recorded(step, finalizer_note(snapshot, step)))
+                return Outcome(step.entry, notes=_audited(step, finalizer_note(snapshot, step)))
             case Orphan():
                 await self._kube.json_patch(
                     step.facts.resource, key_of(step.live), finalizer_patch(step.live), manager=snapshot.manager
                 )
-                return Outcome(None, notes=_recorded(step, finalizer_note(snapshot, step)))
+                return Outcome(None, notes=_audited(step, finalizer_note(snapshot, step)))
             case _:
                 assert_never(step)
 
     async def _create(self, snapshot: Snapshot, step: Create) -> Outcome:
-        what = f"{step.entry.kind} {step.entry.name}"
+        """Create an object; one that an earlier pass created is taken as it is."""
+        subject = f"{step.entry.kind} {step.entry.name}"
         try:
             resource = step.facts.written_as(step.object["apiVersion"])
             made = await self._kube.create(resource, step.object, manager=snapshot.manager)
@@ -173,23 +177,24 @@ class Actor:
             live = await self._kube.get(step.facts.resource, key_of(step.object))
             if labels_of(live).get(names.CLAIM_LABEL) != snapshot.identity.uid:
                 return Outcome(None, cause=not_owned(step.entry.resource, live))
-            # An earlier pass made it and could not say so: the next one applies.
+            # An earlier pass created it and could not record that: the next one applies.
             entry = msgspec.structs.replace(step.entry, uid=uid_of(live), applied=False, desired="", live="")
             return Outcome(entry, written=live, facts=step.facts)
         entry = msgspec.structs.replace(
             step.entry,
             uid=uid_of(made),
-            desired=sent_hash(_unmarked(step)),
-            live=stored_hash(made, _unmarked(step), step.facts.schema),
+            desired=sent_hash(_as_applied(step)),
+            live=stored_hash(made, _as_applied(step), step.facts.schema),
             applied=False,
             yielded=(),
             floors=step.floors,
         )
-        return Outcome(entry, written=made, facts=step.facts, notes=(Note("ChildCreated", f"created {what}"),))
+        return Outcome(entry, written=made, facts=step.facts, notes=(Note("ChildCreated", f"created {subject}"),))
 
     async def _apply(self, snapshot: Snapshot, step: Apply) -> Outcome:
+        """Apply our fields; on conflicts take fields back or yield them."""
         entry, uid = step.entry, uid_of(step.live)
-        # Who removed a field of ours is a rival; who changed something else is none.
+        # A manager that removed a field of ours is a rival; one that changed another field is none.
         was_sent = (
             entry.applied
             and is_sent(step.object, entry.desired)
@@ -200,7 +205,7 @@ class Actor:
                 f"{entry.kind} {entry.name}: somebody keeps removing fields that are set here; they are set again later"
             )
             return Outcome(entry, cause=cause("FieldConflict", text, resource=entry.resource))
-        # Who owns a newborn's fields matters first when one is left out.
+        # Which manager owns the fields of a created object matters as soon as one is left out.
         is_whole = not entry.applied and has_fields_of(step.object, entry.desired)
         if not entry.applied and not is_whole:
             step = replace(step, live=await self._take_over(snapshot, step))
@@ -212,15 +217,15 @@ class Actor:
                 self.memory.took_back(uid, (REMOVED,), self._now())
         except ApplyConflict as error:
             conflicts_before = self.memory.conflicts_before(uid)
-            # What the birth left to ourselves by an Update is no conflict.
-            rivals = [each for each in conflicts(error.causes) if each.manager != snapshot.manager]
+            # What the create left to ourselves by an Update is no conflict.
+            rivals = [conflict for conflict in conflicts(error.causes) if conflict.manager != snapshot.manager]
             settled = settle(rivals, conflicts_before, self._now(), yielded_before=yielded)
             yielded = joined(yielded, settled.yielded)
             body = without(step.object, settled.yielded)
             made = await self._send(snapshot, step, body, force=True)
             notes = self._taken_back(uid, entry, settled.taken_back)
         if not entry.applied and not is_whole:
-            made = await self._hold_alone(snapshot, step, made)
+            made = await self._drop_other_entries(snapshot, step, made)
         entry = msgspec.structs.replace(
             entry,
             uid=uid_of(made),
@@ -233,7 +238,7 @@ class Actor:
         return Outcome(entry, written=made, facts=step.facts, notes=notes)
 
     async def _take_over(self, snapshot: Snapshot, step: Apply) -> Object:
-        """Make us the applier of what we created; return the child as it is then."""
+        """Make this claim the applier of what it created; return the child as it is then."""
         resource, key = step.facts.resource, key_of(step.live)
         current = await self._kube.get(resource, key)
         if uid_of(current) != uid_of(step.live):
@@ -244,29 +249,32 @@ class Actor:
             return current
         return await self._kube.json_patch(resource, key, operations, manager=snapshot.manager)
 
-    async def _hold_alone(self, snapshot: Snapshot, step: Apply, made: Object) -> Object:
+    async def _drop_other_entries(self, snapshot: Snapshot, step: Apply, made: Object) -> Object:
+        """Remove what earlier managers of this claim still own; return the child as it is then."""
         operations = managed_fields.shed(made, applier(snapshot.manager))
         if not operations:
             return made
         return await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
 
     async def _send(self, snapshot: Snapshot, step: Apply, body: Object, *, force: bool) -> Object:
+        """Apply a body to the object and version that the step was decided on."""
         named = {**body, "metadata": {**body["metadata"], **apply_metadata(step.live)}}
         resource = step.facts.written_as(body["apiVersion"])
         return await self._kube.apply(resource, named, manager=snapshot.manager, force=force)
 
     async def _annotate(self, snapshot: Snapshot, step: Annotate) -> Outcome:
+        """Patch annotations of the object and version that the step was decided on."""
         operations = [*annotation_patch(step.live, step.annotations), *policy_patch(step.policy)]
         made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
         return Outcome(
-            step.entry, written=made, facts=step.facts, notes=_recorded(step, instruction_note(snapshot, step))
+            step.entry, written=made, facts=step.facts, notes=_audited(step, instruction_note(snapshot, step))
         )
 
-    async def _remove(self, snapshot: Snapshot, step: Delete) -> Outcome:
+    async def _delete(self, snapshot: Snapshot, step: Delete) -> Outcome:
         """Delete an object and give it its teardown instruction.
 
-        Where the claim goes, too, the instruction comes first: its provider sees both at once. Where the claim lives it
-        comes last: on an object that lives on, because we were stopped in between, it would be a trap.
+        Where the claim is deleted too, the instruction comes first: the provider sees both at once. Where the claim
+        lives it comes last: after a crash in between, an object that lives on would carry an instruction to delete.
         """
         key, uid = key_of(step.live), uid_of(step.live)
         note = Note("ChildDeleted", f"deleted {step.entry.kind} {step.entry.name}: {step.why}")
@@ -276,42 +284,45 @@ class Actor:
             if uid_of(current) != uid:
                 raise WriteConflict(f"{step.entry.kind} {key} is another object now")
             if step.instruction and snapshot.deleting:
-                current = await self._speak(snapshot, step, current)
+                current = await self._instruct(snapshot, step, current)
             left = await self._kube.delete(step.facts.resource, key, uid=uid, resource_version=version_of(current))
             if step.instruction and left and not snapshot.deleting:
-                await self._speak(snapshot, step, left)
+                await self._instruct(snapshot, step, left)
         except NotFound:
-            return Outcome(None, notes=_recorded(step, note))
-        return Outcome(step.entry, notes=_recorded(step, note))
+            return Outcome(None, notes=_audited(step, note))
+        return Outcome(step.entry, notes=_audited(step, note))
 
-    async def _speak(self, snapshot: Snapshot, step: Delete, current: Object) -> Object:
+    async def _instruct(self, snapshot: Snapshot, step: Delete, current: Object) -> Object:
+        """Give an object its teardown instruction and the policy that goes with it; return it as it is then."""
         if annotations_of(current).get(names.TEARDOWN) == step.instruction and not step.policy:
             return current
         operations = [*annotation_patch(current, {names.TEARDOWN: step.instruction}), *policy_patch(step.policy)]
         return await self._kube.json_patch(step.facts.resource, key_of(current), operations, manager=snapshot.manager)
 
     def _taken_back(self, uid: str, entry: Entry, taken: Sequence[Conflict]) -> tuple[Note, ...]:
+        """Note fields that were taken back; return the warnings."""
         self.memory.took_back(uid, taken, self._now())
         return tuple(
             Note(
                 "FieldTakenBack",
-                f"{entry.kind} {entry.name}: {each.field} was taken back from {each.manager}",
+                f"{entry.kind} {entry.name}: {conflict.field} was taken back from {conflict.manager}",
                 is_warning=True,
             )
-            for each in taken
+            for conflict in taken
         )
 
     def _refusal(self, step: Effect, error: Invalid | Forbidden) -> Outcome:
+        """Return the outcome of a write that the API server refused, and remember a refused value."""
         reason = "KindNotAllowed" if isinstance(error, Forbidden) else _reason(error)
         why = cause(reason, f"{step.entry.kind} {step.entry.name}: {error.message}"[:400], resource=step.entry.resource)
         if isinstance(step, Create | Apply) and isinstance(error, Invalid):
             self.refusals.add(step, why, self._now())
-        # A child that was never made has no place in the inventory.
+        # A child that was never created is not in the inventory.
         return Outcome(None if isinstance(step, Create) and not step.entry.uid else step.entry, cause=why)
 
 
 def applier(manager: str) -> Applier:
-    """Return the field manager of a claim: a provider keeps the external reference and the finalizer of its object."""
+    """Return the claim as an applier: the external reference and the finalizer of a child are its provider's."""
     return Applier(
         manager,
         is_former=names.is_claim_manager,
@@ -321,8 +332,8 @@ def applier(manager: str) -> Applier:
     )
 
 
-def _recorded(step: Annotate | Delete | RemoveFinalizer | Orphan, note: Note | None) -> tuple[Note, ...]:
-    """Put the end of a child on record, with its reason: an event may be lost, this line is the audit."""
+def _audited(step: Annotate | Delete | RemoveFinalizer | Orphan, note: Note | None) -> tuple[Note, ...]:
+    """Write the audit line of a child's end, with its reason: an event may be lost."""
     if note is None:
         return ()
     entry, uid = step.entry, uid_of(step.live)
@@ -331,18 +342,18 @@ def _recorded(step: Annotate | Delete | RemoveFinalizer | Orphan, note: Note | N
 
 
 def _reason(error: Invalid) -> str:
-    """Tell the template's shape (400, and what the typed patch could not be made of) from a value (422)."""
+    """Return the reason of a refusal: of a value (422), or of the template's shape (400, or no typed patch)."""
     unprocessable = 422
     return "InvalidValue" if error.status == unprocessable else "SchemaMismatch"
 
 
-def _unmarked(step: Create) -> Object:
-    """Return what later applies will send: without the marks and the finalizer that a rebirth lends."""
+def _as_applied(step: Create) -> Object:
+    """Return what later applies will send: without the reference and the finalizer that a recreation adds."""
     meta = step.object["metadata"]
-    lent = {names.PREFIX + mark for mark in step.entry.marks}
+    lent = {names.PREFIX + mark for mark in step.entry.external_reference}
     annotations = {name: value for name, value in meta["annotations"].items() if name not in lent}
     kept = {**meta, "annotations": annotations}
-    if step.entry.marks and "ownerReferences" in meta:
+    if step.entry.external_reference and "ownerReferences" in meta:
         kept.pop("finalizers", None)
     return {**step.object, "metadata": kept}
 
@@ -368,7 +379,7 @@ def policy_patch(policy: str) -> list[dict[str, Any]]:
 
 
 def finalizer_patch(live: Object) -> list[dict[str, Any]]:
-    """Return the JSON patch that lets go of a foreign object that lives on: our finalizer and our label go."""
+    """Return the JSON patch that orphans a foreign object: it removes our finalizer and our label."""
     operations = finalizers.removal(live, names.TEARDOWN_FINALIZER) or patch_tests(live)
     if names.CLAIM_LABEL not in labels_of(live):
         return operations

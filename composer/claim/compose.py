@@ -1,4 +1,4 @@
-"""From a claim to what it renders to: chooses composition and revision, gathers environments, renders."""
+"""Composes a claim: chooses Composition and revision, reads the environments, renders the children."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from apis import names
 from apis.teardown import DeletionPolicy
 from composer.causes import Cause, cause
 from composer.claim.deletion import effective_policy
-from composer.claim.prune_guard import foreign_stateful, stateful_places
-from composer.claim.renames import element_origins, moved, origins
+from composer.claim.prune_guard import foreign_stateful, held_on_rollback, replacing_data, stateful_places
+from composer.claim.renames import element_origins, origins, renamed
 from composer.claim.report import Findings
 from composer.claim.selection import ClaimState, admitted, choose, choose_revision, is_rollback, not_allowed
 from composer.claim.snapshot import Snapshot, without_yielded
 from composer.composition.revision import Candidate, Revision, kinds_of, readable
-from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, stands_since
+from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, unchanged_since
 from composer.inventory import load as load_inventory
 from composer.kinds.catalog import is_silent
 from composer.models import CompositionSpec
@@ -31,10 +31,10 @@ _OF_EACH_WRITE = frozenset({"managedFields", "resourceVersion"})
 
 
 class Renderer(Protocol):
-    """Renders in a place where a template can do no harm."""
+    """Renders in a confined process."""
 
     async def render(self, request: Request) -> Rendered:
-        """Render one claim; raises CompositionError, or Transient when the worker is lost."""
+        """Render one claim. Raises CompositionError, or Transient when the worker is lost."""
 
 
 class Library(Protocol):
@@ -54,9 +54,9 @@ class Library(Protocol):
 class Prepared:
     """A claim that can be composed: its revision and what it renders to.
 
-    `snapshot` calls the resources as that revision does; `is_rollback`: the claim leaves a revision that failed;
-    `is_new_intent`: claim or revision is another than before, so that conflicts over fields begin anew; `remarks`: what
-    is to be said of the choice itself.
+    `snapshot` names the resources as that revision does; `is_rollback`: the claim leaves a revision that failed;
+    `is_new_intent`: claim or revision is another than before, so that conflicts over fields begin anew; `remarks`:
+    causes about the choice itself.
     """
 
     composition: str
@@ -71,6 +71,8 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
+    """The revision that serves a claim; `outside`: the claim's namespace may not choose its Composition any more."""
+
     composition: str
     revision: Revision
     spec: CompositionSpec
@@ -80,20 +82,20 @@ class _Chosen:
 
 @dataclass(frozen=True, slots=True)
 class _Unchecked:
-    """The Composition is there, and nobody has looked at it yet."""
+    """The Composition exists and is not checked yet."""
 
     cause: Cause
 
 
 class Preparer:
-    """Prepares claims; what cannot be prepared is told, and everything is left as it is."""
+    """Prepares claims; where one cannot be prepared, its findings have the cause and leave everything as it is."""
 
     def __init__(self, library: Library, renderer: Renderer) -> None:
         self._library = library
         self._renderer = renderer
 
     async def prepare(self, snapshot: Snapshot) -> Prepared | Findings:
-        """Choose and render. Raises Transient when the worker is lost."""
+        """Choose the revision of a claim and render it. Raises Transient when the worker is lost."""
         chosen = self._choose(snapshot)
         if isinstance(chosen, Cause):
             return untouched(snapshot, chosen)
@@ -105,10 +107,10 @@ class Preparer:
             deletion_policy=effective_policy(snapshot, chosen.spec.deletion_policies),
         )
         if chosen.composition == snapshot.chosen and not chosen.is_rollback:
-            # What goes wrong from here on is this revision's doing.
+            # A failure from here on is one of this revision.
             base = replace(base, revision=chosen.revision.name, has_rollout=chosen.revision.has_rollout)
         causes = list(_refusals(snapshot, chosen))
-        snapshot = moved(snapshot, chosen.spec)
+        snapshot = renamed(snapshot, chosen.spec)
         is_new = snapshot.is_new_intent(chosen.revision.name)
         snapshot = without_yielded(snapshot) if is_new else snapshot
         rendered = await self._render(snapshot, chosen)
@@ -134,20 +136,20 @@ class Preparer:
         try:
             return await self._renderer.render(_request(snapshot, chosen, environments))
         except CompositionError as error:
-            return tuple(cause(each.reason, str(each), resource=each.resource) for each in error.problems)
+            return tuple(cause(problem.reason, str(problem), resource=problem.resource) for problem in error.problems)
 
     def kinds(self, claim: Object) -> frozenset[str]:
-        """Return the kinds of the composition that a claim uses already, so that children are found by label."""
+        """Return the kinds of the Composition that a claim uses already, in which its children are found by label."""
         chosen = (claim.get("status") or {}).get("composition") or {}
         name = annotations_of(claim).get(names.COMPOSITION) or chosen.get("name", "")
-        newest = max(self._library.revisions(name), key=lambda each: each.number, default=None)
+        newest = max(self._library.revisions(name), key=lambda revision: revision.number, default=None)
         return kinds_of(newest.composition) if newest else frozenset()
 
     def supported_policies(self, snapshot: Snapshot) -> tuple[DeletionPolicy, ...] | None:
         """Return the deletion policies of the revision in use; None when it cannot be read any more.
 
-        Where the claim's status was lost, nobody remembers what was in force: nothing is destroyed without a backup,
-        and a backup is taken where the claim asks for one, or its deletion is held.
+        Where the claim's status was lost, the policy in force is unknown: nothing is destroyed without a backup, and
+        one is taken where the claim has policy Snapshot, or its deletion is held.
         """
         wanted = (snapshot.status.get("composition") or {}).get("revision")
         if not wanted:
@@ -160,13 +162,13 @@ class Preparer:
 
     def _choose(self, snapshot: Snapshot) -> _Chosen | _Unchecked | Cause:
         spec = snapshot.spec
-        known = self._library.candidates(snapshot.resource.api_version, snapshot.resource.kind)
-        known = admitted(known, snapshot.chosen, snapshot.key.namespace, snapshot.namespace_labels)
-        chosen = choose(spec, snapshot.chosen, labels_of(snapshot.claim), snapshot.namespace_labels, known)
+        candidates = self._library.candidates(snapshot.resource.api_version, snapshot.resource.kind)
+        candidates = admitted(candidates, snapshot.chosen, snapshot.key.namespace, snapshot.namespace_labels)
+        chosen = choose(spec, snapshot.chosen, labels_of(snapshot.claim), snapshot.namespace_labels, candidates)
         if isinstance(chosen, Cause):
             return chosen
         pin = "" if isinstance(spec.composition_revision_ref, UnsetType) else spec.composition_revision_ref.name
-        candidate = next(each for each in known if each.name == chosen)
+        candidate = next(candidate for candidate in candidates if candidate.name == chosen)
         outside = not_allowed(candidate, snapshot.key.namespace, snapshot.namespace_labels)
         if outside and pin not in ("", (snapshot.status.get("composition") or {}).get("revision")):
             text = f"{outside.message}; spec.compositionRevisionRef may not name another revision of it"
@@ -181,29 +183,30 @@ class Preparer:
         return _Chosen(chosen, revision, composition, is_rollback(revision, revisions, state), outside)
 
     def _environments(self, spec: CompositionSpec) -> dict[str, dict[str, str]] | Cause:
-        found = {name: self._library.environment(name) for name in spec.environments}
-        missing = sorted(name for name, data in found.items() if data is None)
+        environments = {name: self._library.environment(name) for name in spec.environments}
+        missing = sorted(name for name, data in environments.items() if data is None)
         if missing:
             text = f"ConfigMap {', '.join(missing)} of Fairlead's namespace is missing; ask the platform team"
             return cause("EnvironmentNotFound", text)
-        return {name: data for name, data in found.items() if data is not None}
+        return {name: data for name, data in environments.items() if data is not None}
 
 
 def _claim_state(snapshot: Snapshot) -> ClaimState:
-    found = snapshot.status.get("composition") or {}
-    revision, previous = str(found.get("revision") or ""), str(found.get("previous") or "")
+    """Return what the choice of a revision depends on, as the claim's status and children have it."""
+    choice = snapshot.status.get("composition") or {}
+    revision, previous = str(choice.get("revision") or ""), str(choice.get("previous") or "")
     return ClaimState(
         str(snapshot.identity),
         revision,
         previous,
         is_well(snapshot.claim),
-        stands_since(snapshot.claim) if revision or lacks_revision(snapshot.claim) else NOT_YET,
-        has_children=any(each.live is not None or each.entry.uid for each in snapshot.known),
+        unchanged_since(snapshot.claim) if revision or lacks_revision(snapshot.claim) else NOT_YET,
+        has_children=any(child.live is not None or child.entry.uid for child in snapshot.children),
     )
 
 
 def untouched(snapshot: Snapshot, *causes: Cause) -> Findings:
-    """Return findings that leave everything as it was."""
+    """Return findings that leave everything as it was, with these causes."""
     return Findings(
         causes=causes,
         entries=load_inventory(snapshot.status),
@@ -215,14 +218,30 @@ def untouched(snapshot: Snapshot, *causes: Cause) -> Findings:
     )
 
 
+def held_back(prepared: Prepared) -> Findings | None:
+    """Return the findings of a claim that stays as it is, since data would be lost; None where it goes on."""
+    snapshot = prepared.snapshot
+    if prepared.is_rollback:
+        causes = held_on_rollback(snapshot, prepared.rendered, prepared.revision.name)
+        return untouched(snapshot, *causes) if causes else None
+    held = replacing_data(snapshot, prepared.rendered)
+    if not held:
+        return None
+    findings = untouched(snapshot, *held)
+    if prepared.composition != snapshot.chosen:
+        return findings
+    # That it would cost data is this revision's failure.
+    return replace(findings, revision=prepared.revision.name, has_rollout=prepared.revision.has_rollout)
+
+
 def _request(snapshot: Snapshot, chosen: _Chosen, environments: dict[str, dict[str, str]]) -> Request:
     claim = {name: value for name, value in snapshot.claim.items() if name != "status"}
-    # Without what every write of ours changes: the same claim is the same request.
+    # Without what every write of ours changes, so that the same claim is the same request.
     claim["metadata"] = {name: item for name, item in metadata(claim).items() if name not in _OF_EACH_WRITE}
     observed = tuple(
-        Observed(each.entry.resource, each.entry.key, each.live, is_silent=is_silent(each.facts, each.live))
-        for each in snapshot.known
-        if each.live is not None
+        Observed(child.entry.resource, child.entry.key, child.live, is_silent=is_silent(child.facts, child.live))
+        for child in snapshot.children
+        if child.live is not None
     )
     return Request(
         composition_name=chosen.composition,
@@ -234,13 +253,13 @@ def _request(snapshot: Snapshot, chosen: _Chosen, environments: dict[str, dict[s
         stateful_foreign=foreign_stateful(snapshot),
         origins=origins(snapshot),
         element_origins=element_origins(snapshot),
-        floors=floors_of(((each.entry, each.live) for each in snapshot.known), chosen.spec),
+        floors=floors_of(((child.entry, child.live) for child in snapshot.children), chosen.spec),
         stateful_places=stateful_places(snapshot),
     )
 
 
 def _refusals(snapshot: Snapshot, chosen: _Chosen) -> Iterator[Cause]:
-    """Say all that a claim asks for and its Composition cannot give, before anything is made."""
+    """Yield a cause for all that a claim wants and its Composition cannot give, before anything is created."""
     offered, wanted = chosen.spec.deletion_policies, snapshot.spec.deletion_policy
     if wanted not in offered:
         text = f"Composition {chosen.composition} does not support deletionPolicy {wanted}; it offers"

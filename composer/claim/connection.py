@@ -1,4 +1,4 @@
-"""The step of a pass that publishes the connection: from a child's status to the claim's Secret."""
+"""Publishes the connection of a claim: from a child's status to the connection Secret."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from composer.claim.snapshot import Snapshot
 from composer.connection.publisher import Publisher
 from composer.connection.secret import (
     Origin,
-    Secretly,
+    SecretTarget,
     Wanted,
-    lacking,
     misnamed,
+    missing_keys,
     of_contract,
     of_foreign,
     published,
@@ -32,9 +32,9 @@ from runtime.objects import Key, Object, is_name
 
 
 async def connect(publisher: Publisher, snapshot: Snapshot, prepared: Prepared) -> Connected:
-    """Publish the connection Secret where the child has published its own. Raises ApiError.
+    """Publish the connection Secret where the child has published its connection. Raises ApiError.
 
-    Where it cannot be published in this pass, it is asked whether the one that the claim names is there.
+    Where it cannot be published in this pass, the Secret that the claim names is looked for.
     """
     connected = await _connected(publisher, snapshot, prepared)
     lost = None if connected.is_seen else await lost_secret(publisher, snapshot)
@@ -44,7 +44,7 @@ async def connect(publisher: Publisher, snapshot: Snapshot, prepared: Prepared) 
 
 
 async def lost_secret(publisher: Publisher, snapshot: Snapshot) -> Cause | None:
-    """Return why the connection Secret that a claim names cannot be used; None where it can, or nobody may look."""
+    """Return why the connection Secret that a claim names cannot be used; None where it can, or may not be read."""
     name = (snapshot.status.get("binding") or {}).get("name", "")
     if not is_name(name):
         return None
@@ -56,30 +56,31 @@ async def lost_secret(publisher: Publisher, snapshot: Snapshot) -> Cause | None:
         return None
 
 
-async def with_unusable(publisher: Publisher, snapshot: Snapshot, found: Findings) -> Findings:
-    """Add what is unusable to the findings of a pass that could not see to it: children, and the connection Secret."""
-    found = with_broken(snapshot, found)
-    lost = await lost_secret(publisher, snapshot) if found.rendered is None else None
-    return replace(found, causes=(*found.causes, lost), published=False) if lost else found
+async def with_unusable(publisher: Publisher, snapshot: Snapshot, findings: Findings) -> Findings:
+    """Return the findings of a pass that stopped early with the children and the Secret that are unusable."""
+    findings = with_broken(snapshot, findings)
+    lost = await lost_secret(publisher, snapshot) if findings.rendered is None else None
+    return replace(findings, causes=(*findings.causes, lost), published=False) if lost else findings
 
 
 async def _connected(  # noqa: PLR0911 - one return for each thing that may be missing
     publisher: Publisher, snapshot: Snapshot, prepared: Prepared
 ) -> Connected:
+    """Publish the connection Secret; return what is published, with the cause where it is not complete."""
     name = (snapshot.status.get("binding") or {}).get("name", "")
     bound = Connected(name, str(snapshot.status.get("connectionHash") or "") if name else "")
     rendered, declared = prepared.rendered, prepared.rendered.connection
     resource = declared.get("from") or (declared.get("secretRef") or {}).get("resource")
     source = next((child for child in rendered.children if child.resource == resource), None)
     live = live_of(snapshot, source.place) if source else None
-    if source is None and resource and not any(each.resource == resource for each in rendered.waiting):
+    if source is None and resource and not any(waiting.resource == resource for waiting in rendered.waiting):
         text = f"resource {resource!r}, which the connection comes from, is not composed for this claim"
         return Connected(bound.secret, bound.hash, causes=(cause("ConnectionIncomplete", text),))
     if source is None or live is None:
         return bound
-    found = _origin(declared, live)
-    if isinstance(found, Cause):
-        return Connected(bound.secret, bound.hash, causes=(found,) if source.ready else ())
+    origin = _origin(declared, live)
+    if isinstance(origin, Cause):
+        return Connected(bound.secret, bound.hash, causes=(origin,) if source.ready else ())
     if "secretRef" in declared and not source.ready:
         # Nothing but its readiness says that the Secret of a foreign kind is whole.
         return bound
@@ -88,11 +89,11 @@ async def _connected(  # noqa: PLR0911 - one return for each thing that may be m
         return bound
     key = Key(snapshot.key.namespace, connection_secret_name(snapshot.key.name, snapshot.spec.connection_secret_name))
     owned = effective_policy(snapshot, prepared.spec.deletion_policies) != "Orphan"
-    wrong = misnamed(declared, found, key.name)
+    wrong = misnamed(declared, origin, key.name)
     if wrong:
         return Connected(bound.secret, bound.hash, causes=(wrong,))
-    want = wanted(snapshot.claim, declared, live, found, Secretly(key, snapshot.identity.uid, owned))
-    missing = lacking(want)
+    want = wanted(snapshot.claim, declared, live, origin, SecretTarget(key, snapshot.identity.uid, owned))
+    missing = missing_keys(want)
     if missing:
         why = cause("ConnectionIncomplete", f"the connection has no {', '.join(missing)} yet")
         return Connected(bound.secret, bound.hash, causes=(why,))
@@ -103,7 +104,7 @@ async def _connected(  # noqa: PLR0911 - one return for each thing that may be m
 
 
 async def _publish(publisher: Publisher, snapshot: Snapshot, want: Wanted, bound: Connected) -> Connected:
-    """Write the Secret; the one of a former name goes once this one is there, since nothing would keep it true."""
+    """Write the Secret, then delete the one of a former name, which nothing would keep up to date."""
     known_hash = bound.hash if bound.secret == want.key.name else ""
     publication = await publisher.publish(
         want, known_hash=known_hash, is_requested=snapshot.is_requested, was_not_owned=_was_not_owned(snapshot)
@@ -115,11 +116,11 @@ async def _publish(publisher: Publisher, snapshot: Snapshot, want: Wanted, bound
     if bound.secret != want.key.name and is_name(bound.secret):
         former = Key(want.key.namespace, bound.secret)
         if await publisher.disown(former, snapshot.identity.uid, keep=False, collected_with=""):
-            notes = (*notes, _moved(bound.secret, want.key.name))
+            notes = (*notes, _former_secret_note(bound.secret, want.key.name))
     return Connected(want.key.name, want.hash, notes=notes, again=publication.again, is_seen=True)
 
 
-def _moved(former: str, present: str) -> Note:
+def _former_secret_note(former: str, present: str) -> Note:
     text = (
         f"Secret {former} is deleted, since Secret {present} holds the credentials now; what still names {former} finds"
         " none at its next start"
@@ -128,7 +129,7 @@ def _moved(former: str, present: str) -> Note:
 
 
 def denied(snapshot: Snapshot, error: Forbidden) -> Cause:
-    """Return why the connection Secret cannot be seen to, and what to do about it."""
+    """Return the cause of a connection Secret that we may not read or write, with what to do about it."""
     namespace = snapshot.key.namespace
     remedy = (
         f"kubectl apply -n {namespace} -k deploy/kustomize/claim-namespace (on the platform of `fairlead up`: fairlead"
@@ -140,9 +141,9 @@ def denied(snapshot: Snapshot, error: Forbidden) -> Cause:
 def _origin(declared: Mapping[str, Any], live: Object) -> Origin | Cause:
     if "secretRef" in declared:
         return of_foreign(declared)
-    found = published(live)
-    return found if isinstance(found, Cause) else of_contract(found)
+    published_connection = published(live)
+    return published_connection if isinstance(published_connection, Cause) else of_contract(published_connection)
 
 
 def _was_not_owned(snapshot: Snapshot) -> bool:
-    return any(each.get("reason") == "SecretNotOwned" for each in snapshot.status.get("conditions") or ())
+    return any(condition.get("reason") == "SecretNotOwned" for condition in snapshot.status.get("conditions") or ())

@@ -1,6 +1,7 @@
-"""When a claim's status may be written that only says the same in other words, and how long its first cause has held.
+"""Debounces the status of a claim: one that differs in its messages alone is written every two seconds at most.
 
-What one process remembers of a claim between passes; nothing depends on it being kept.
+It also has how long the first cause of a claim has held. One process remembers both between passes; nothing depends on
+it being kept.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from composer.claim.report import only_words_differ
 from runtime.objects import Key, Object
 
-WORDS: Final = timedelta(seconds=2)
+INTERVAL: Final = timedelta(seconds=2)
 
 
 @dataclass(slots=True)
 class _Recollection:
+    """The reason of a claim's first cause, since when, and when a status was written; seconds of a monotonic clock."""
+
     reason: str | None = None
     since: float = 0.0
     written: float = 0.0
@@ -29,7 +31,7 @@ class Debounce:
         self._claims: dict[Key, _Recollection] = {}
 
     def held(self, key: Key, reason: str, now: float) -> timedelta:
-        """Note the reason of a claim's first cause, empty without one; return how long it has been that."""
+        """Note the reason of a claim's first cause, empty without one; return how long it has held."""
         memory = self._of(key)
         if memory.reason != reason:
             memory.reason, memory.since = reason, now
@@ -40,9 +42,9 @@ class Debounce:
         self._of(key).written = now
 
     def delay(self, key: Key, before: Object, after: Object, now: float) -> timedelta | None:
-        """Return how long a status must wait that only says the same in other words; None when it need not."""
-        pause = timedelta(seconds=self._of(key).written + WORDS.total_seconds() - now)
-        if before == after or not only_words_differ(before, after) or pause <= timedelta():
+        """Return how long a status must wait that differs in messages alone; None when it need not wait."""
+        pause = timedelta(seconds=self._of(key).written + INTERVAL.total_seconds() - now)
+        if before == after or not only_messages_differ(before, after) or pause <= timedelta():
             return None
         return pause
 
@@ -52,3 +54,14 @@ class Debounce:
 
     def _of(self, key: Key) -> _Recollection:
         return self._claims.setdefault(key, _Recollection())
+
+
+def only_messages_differ(before: Object, after: Object) -> bool:
+    """Return whether two statuses differ in messages or external references alone, which may wait for a moment."""
+    return _without_messages(before) == _without_messages(after)
+
+
+def _without_messages(status: Object) -> Object:
+    conditions = [{**condition, "message": ""} for condition in status.get("conditions") or ()]
+    entries = [{**entry, "marks": {}} for entry in status.get("inventory") or ()]
+    return {**status, "conditions": conditions, "inventory": entries}

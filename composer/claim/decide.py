@@ -1,7 +1,7 @@
-"""What to do with each child of a living claim. Pure; every row is a test case.
+"""Decides the step of each child of a claim that lives. Pure; every row is a test case.
 
 Ours or not ours, wanted or not, alive or being deleted, as sent or not: each combination has one step. Nothing that
-holds data goes without consent, and nothing goes at all while any part of the render is unresolved.
+holds data is deleted without consent, and nothing at all while any part of the render is unresolved.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from apis import names
 from apis.teardown import ENDING, Policy, instruction
 from composer.causes import Cause, cause
 from composer.claim.field_conflicts import still_yielded, without
-from composer.claim.prune_guard import predecessor, still_needed, taken_away, unwanted, waits
+from composer.claim.prune_guard import deleted_by_others, predecessor, pruned_later, still_needed, unwanted
 from composer.claim.snapshot import ObservedChild, Snapshot, is_stored
 from composer.hashes import is_sent
-from composer.inventory import NEVER_READY, Entry, marks_of
+from composer.inventory import NEVER_READY, Entry, external_reference_of
 from composer.kinds.catalog import KindFacts
 from composer.quantities import Amount
 from composer.render.render import Child, Rendered
@@ -37,7 +37,7 @@ from runtime.objects import (
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Make the object; `marks` and finalizer come along when it existed before; `floors` hold once it is made."""
+    """Create the object, with its external reference and finalizer if it existed before; then its `floors` hold."""
 
     entry: Entry
     facts: KindFacts
@@ -47,7 +47,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Send our fields again; `floors` hold once they are applied."""
+    """Apply our fields again; then its `floors` hold."""
 
     entry: Entry
     facts: KindFacts
@@ -58,7 +58,7 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Keep:
-    """Nothing to do."""
+    """Leave the object as it is."""
 
     entry: Entry
 
@@ -94,7 +94,7 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
-    """Let go of a dying foreign object: our finalizer goes."""
+    """Remove our finalizer of a foreign object that is being deleted."""
 
     entry: Entry
     facts: KindFacts
@@ -103,7 +103,7 @@ class RemoveFinalizer:
 
 @dataclass(frozen=True, slots=True)
 class Orphan:
-    """Leave a foreign object to itself: it lives on without our finalizer and label."""
+    """Remove our finalizer and label of a foreign object, which lives on."""
 
     entry: Entry
     facts: KindFacts
@@ -116,7 +116,7 @@ Step: TypeAlias = Keep | Effect
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps, in dependency order, and what stands in the way of others."""
+    """The steps, in dependency order, and the causes for which others are left out."""
 
     steps: tuple[Step, ...]
     causes: tuple[Cause, ...]
@@ -124,59 +124,60 @@ class Plan:
 
 def decide(snapshot: Snapshot, rendered: Rendered, *, now: str) -> Plan:
     """Decide every step of a pass. `now` is RFC 3339 in UTC, for fields that are yielded until an instant."""
-    known = {(each.entry.place, each.entry.name): each for each in snapshot.known}
+    recorded = {(observed.entry.place, observed.entry.name): observed for observed in snapshot.children}
     steps: list[Step] = []
     causes: list[Cause] = []
-    held = unwanted(snapshot, rendered)
-    blocked = {each.entry.slot for each, why in held if why is not None}
+    leaving = unwanted(snapshot, rendered)
+    blocked = {observed.entry.slot for observed, why in leaving if why is not None}
     for child in rendered.children:
         if child.slot in blocked:
             continue
-        mine = known.get((child.place, child.name))
-        outcome = _wanted(snapshot, child, mine, now)
-        if isinstance(outcome, Cause):
-            causes.append(outcome)
+        mine = recorded.get((child.place, child.name))
+        step = _step_of(snapshot, child, mine, now)
+        if isinstance(step, Cause):
+            causes.append(step)
             if mine:
                 steps.append(Keep(mine.entry))
         else:
-            steps.append(outcome)
-    waiting = {each.resource for each in rendered.waiting}
-    steps += [Keep(each.entry) for each in snapshot.known if each.entry.resource in waiting]
+            steps.append(step)
+    waiting = {pending.resource for pending in rendered.waiting}
+    steps += [Keep(observed.entry) for observed in snapshot.children if observed.entry.resource in waiting]
     has_failed = bool(causes)
-    for each, why in held:
-        if why is None and not (has_failed and each.live is not None):
-            steps += _prune(snapshot, each, needed=still_needed(each, held))
+    for observed, why in leaving:
+        if why is None and not (has_failed and observed.live is not None):
+            steps += _prune(snapshot, observed, needed=still_needed(observed, leaving))
         else:
-            steps.append(Keep(each.entry))
-            causes.append(why or waits(each, "when nothing fails any more"))
-    causes += [cause("ResourcePending", str(each), resource=each.resource) for each in rendered.waiting]
+            steps.append(Keep(observed.entry))
+            causes.append(why or pruned_later(observed, "when nothing fails any more"))
+    causes += [cause("ResourcePending", str(pending), resource=pending.resource) for pending in rendered.waiting]
     return Plan(tuple(steps), tuple(causes))
 
 
-def _wanted(  # noqa: PLR0911 - one return for each row of the table
+def _step_of(  # noqa: PLR0911 - one return for each row of the table
     snapshot: Snapshot, child: Child, mine: ObservedChild | None, now: str
 ) -> Step | Cause:
+    """Return the step of a child that is rendered, or the cause for which there is none."""
     facts = snapshot.catalog.get(child.group_kind)
     if facts is None:
-        what = f"kind {child.object['kind']} of {child.object['apiVersion']} is not installed; ask the platform team"
-        return cause("KindNotInstalled", what, resource=child.resource)
+        text = f"kind {child.object['kind']} of {child.object['apiVersion']} is not installed; ask the platform team"
+        return cause("KindNotInstalled", text, resource=child.resource)
     if not facts.allowed:
-        what = f"compositions may not compose {facts.resource.group_kind}"
-        return cause("KindNotAllowed", what, resource=child.resource)
+        text = f"compositions may not compose {facts.resource.group_kind}"
+        return cause("KindNotAllowed", text, resource=child.resource)
     if fault := facts.version_fault(child.object["apiVersion"]):
         return cause("KindNotInstalled", fault, resource=child.resource)
     entry = _entry(child, facts, mine)
     if mine is None or mine.live is None:
-        lost = taken_away(snapshot, replace(mine, entry=entry)) if mine else predecessor(snapshot, entry)
-        obj = recreated(child.object, entry) if entry.marks else child.object
+        lost = deleted_by_others(snapshot, replace(mine, entry=entry)) if mine else predecessor(snapshot, entry)
+        obj = recreated(child.object, entry) if entry.external_reference else child.object
         return lost or Create(entry, facts, obj, child.floors)
     live, mine = mine.live, replace(mine, entry=entry)
-    stranger = _not_ours(snapshot, child, entry, live)
-    if stranger:
-        return stranger
+    not_ours = _not_ours(snapshot, child, entry, live)
+    if not_ours:
+        return not_ours
     if deleting(live):
         return _recreate(snapshot, mine, facts, live)
-    entry = msgspec.structs.replace(entry, marks=marks_of(live) or entry.marks)
+    entry = msgspec.structs.replace(entry, external_reference=external_reference_of(live) or entry.external_reference)
     corrections = _corrections(snapshot, live)
     if corrections:
         return Annotate(entry, facts, live, corrections)
@@ -187,8 +188,9 @@ def _wanted(  # noqa: PLR0911 - one return for each row of the table
 
 
 def _entry(child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
+    """Return the inventory's entry of a rendered child: the one that is recorded, brought up to date, or a new one."""
     before = mine.entry if mine else None
-    # What held data once does so until a consent: a label may be lost, and a template may forget its word.
+    # What held data once does so until a consent: a label may be lost, and a template may change.
     stateful = facts.stateful or child.stateful is True or (before is not None and before.stateful)
     fresh = Entry(
         resource=child.resource,
@@ -208,13 +210,13 @@ def _entry(child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
 
 
 def recreated(obj: Object, entry: Entry) -> Object:
-    """Give an object that existed before its old marks and finalizer: its provider finds the same database by them."""
+    """Return an object with the external reference and finalizer of its predecessor, by which its database is found."""
     meta = obj["metadata"]
-    marks = {names.PREFIX + mark: value for mark, value in entry.marks.items()}
+    annotations = {names.PREFIX + mark: value for mark, value in entry.external_reference.items()}
     finalizers = sorted({*meta.get("finalizers", ()), names.TEARDOWN_FINALIZER})
     return {
         **obj,
-        "metadata": {**meta, "annotations": {**meta["annotations"], **marks}, "finalizers": finalizers},
+        "metadata": {**meta, "annotations": {**meta["annotations"], **annotations}, "finalizers": finalizers},
     }
 
 
@@ -225,34 +227,35 @@ def _not_ours(snapshot: Snapshot, child: Child, entry: Entry, live: Object) -> C
 
 
 def not_owned(resource: str, live: Object) -> Cause:
-    """Say that somebody else's object has the name of a child, and whose it is as far as it says."""
+    """Return the cause of an object of another owner that has the name of a child."""
     owners = metadata(live).get("ownerReferences") or ()
-    owner = next((each for each in owners if each.get("controller")), next(iter(owners), None))
+    owner = next((reference for reference in owners if reference.get("controller")), next(iter(owners), None))
     whose = f"it belongs to {owner.get('kind')} {owner.get('name')}" if owner else "it names no owner"
     claim = annotations_of(live).get(names.CLAIM_NAME)
     whose = f"it belongs to claim {claim}" if claim else whose
-    what = f"{live['kind']} {key_of(live).name} exists and is not this claim's ({whose}); rename or remove it"
-    return cause("NotOwned", what, resource=resource)
+    text = f"{live['kind']} {key_of(live).name} exists and is not this claim's ({whose}); rename or remove it"
+    return cause("NotOwned", text, resource=resource)
 
 
 def _recreate(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: Object) -> Step | Cause:
-    """Let go of a wanted child that somebody deleted; it is made anew when it is gone. Foreign data waits for consent.
+    """Return the step of a wanted child that somebody deleted: it is created again once it is gone.
 
-    Its marks must be in the stored inventory before the instruction is given: nothing else leads to the database.
-    Where the namespace or the kind goes, the claim goes too, and its own deletion decides.
+    Foreign data waits for consent. The external reference must be in the stored inventory before the instruction is
+    given: nothing else leads to the database. Where the namespace or the kind is deleted, the claim is too, and its own
+    deletion decides.
     """
-    entry, marks = mine.entry, marks_of(live)
+    entry, reference = mine.entry, external_reference_of(live)
     if snapshot.namespace_deleting or snapshot.kind_deleting:
-        return Keep(msgspec.structs.replace(entry, marks=marks or entry.marks))
+        return Keep(msgspec.structs.replace(entry, external_reference=reference or entry.external_reference))
     if facts.managed:
-        if marks != entry.marks:
-            return Keep(msgspec.structs.replace(entry, marks=marks or entry.marks))
+        if reference != entry.external_reference:
+            return Keep(msgspec.structs.replace(entry, external_reference=reference or entry.external_reference))
         # A provider that still obeys the pause of before would wait for ever.
-        said, detach = copied_pause(snapshot, live), instruction(uid_of(live), Policy.DETACH)
+        annotations, detach = copied_pause(snapshot, live), instruction(uid_of(live), Policy.DETACH)
         if annotations_of(live).get(names.TEARDOWN) != detach:
-            said[names.TEARDOWN] = detach
-        return Annotate(entry, facts, live, said) if said else Keep(entry)
-    held = taken_away(snapshot, mine)
+            annotations[names.TEARDOWN] = detach
+        return Annotate(entry, facts, live, annotations) if annotations else Keep(entry)
+    held = deleted_by_others(snapshot, mine)
     if held is not None:
         return held
     if names.TEARDOWN_FINALIZER in finalizers_of(live):
@@ -261,16 +264,16 @@ def _recreate(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: O
 
 
 def _corrections(snapshot: Snapshot, live: Object) -> dict[str, str | None]:
-    """Copy the claim's pause down, and take back an instruction that a crash left on a living child."""
+    """Return the annotations that copy the claim's pause, and remove an instruction that a crash left on a child."""
     theirs = annotations_of(live)
-    found = copied_pause(snapshot, live)
+    annotations = copied_pause(snapshot, live)
     if theirs.get(names.TEARDOWN, "").startswith(f"{uid_of(live)}/"):
-        found[names.TEARDOWN] = None
-    return found
+        annotations[names.TEARDOWN] = None
+    return annotations
 
 
 def copied_pause(snapshot: Snapshot, live: Object) -> dict[str, str | None]:
-    """Return the annotations by which a child's pause becomes its claim's; a provider obeys its own copy alone."""
+    """Return the annotations that make a child's pause its claim's; a provider obeys the child's copy alone."""
     mine, theirs = snapshot.annotations, annotations_of(live)
     return {name: mine.get(name) for name in (names.PAUSED, names.PAUSED_REASON) if mine.get(name) != theirs.get(name)}
 
@@ -287,9 +290,11 @@ def has_instruction(plan: Plan) -> bool:
 def mirrored_pause(snapshot: Snapshot) -> tuple[Step, ...]:
     """Return the only steps of a paused claim: its pause, copied to the children, those that are going included."""
     return tuple(
-        Annotate(each.entry, each.facts, each.live, found) if each.live and each.facts and found else Keep(each.entry)
-        for each in snapshot.known
-        for found in [_mirrored(snapshot, each.live) if each.live else {}]
+        Annotate(child.entry, child.facts, child.live, annotations)
+        if child.live and child.facts and annotations
+        else Keep(child.entry)
+        for child in snapshot.children
+        for annotations in [_mirrored(snapshot, child.live) if child.live else {}]
     )
 
 
@@ -298,47 +303,48 @@ def _mirrored(snapshot: Snapshot, live: Object) -> dict[str, str | None]:
 
 
 def token_steps(snapshot: Snapshot) -> tuple[Annotate, ...]:
-    """Return the steps that pass a person's request for a pass on to all children that a provider serves.
+    """Return the steps that copy a requested reconcile to all children that a provider serves.
 
-    Only a request that the claim has not answered yet: a token that somebody gives a child itself stays.
+    Only a request that the claim has not answered yet: a token that somebody set on a child itself stays.
     """
     token = snapshot.annotations.get(names.RECONCILE_REQUESTED_AT)
     if not token or not snapshot.is_requested:
         return ()
     return tuple(
-        Annotate(each.entry, each.facts, each.live, {names.RECONCILE_REQUESTED_AT: token})
-        for each in snapshot.known
-        if each.live is not None and each.facts is not None and each.facts.managed
-        if annotations_of(each.live).get(names.RECONCILE_REQUESTED_AT) != token
+        Annotate(child.entry, child.facts, child.live, {names.RECONCILE_REQUESTED_AT: token})
+        for child in snapshot.children
+        if child.live is not None and child.facts is not None and child.facts.managed
+        if annotations_of(child.live).get(names.RECONCILE_REQUESTED_AT) != token
     )
 
 
-def _prune(snapshot: Snapshot, each: ObservedChild, *, needed: bool) -> Iterator[Step]:
-    entry, live = each.entry, each.live
+def _prune(snapshot: Snapshot, child: ObservedChild, *, needed: bool) -> Iterator[Step]:
+    """Yield the step of a child that is not wanted any more; none where it is gone."""
+    entry, live = child.entry, child.live
     if live is None:
         return
-    if needed or each.facts is None or snapshot.namespace_deleting or snapshot.kind_deleting:
+    if needed or child.facts is None or snapshot.namespace_deleting or snapshot.kind_deleting:
         yield Keep(entry)
         return
-    if not each.facts.managed and deleting(live) and names.TEARDOWN_FINALIZER in finalizers_of(live):
-        yield RemoveFinalizer(entry, each.facts, live)
+    if not child.facts.managed and deleting(live) and names.TEARDOWN_FINALIZER in finalizers_of(live):
+        yield RemoveFinalizer(entry, child.facts, live)
         return
     teardown = snapshot.spec.deletion_policy if entry.stateful else "Delete"
-    if not each.facts.managed and teardown != "Delete" and not deleting(live):
-        yield Orphan(entry, each.facts, live)
+    if not child.facts.managed and teardown != "Delete" and not deleting(live):
+        yield Orphan(entry, child.facts, live)
         return
-    annotation = instruction(uid_of(live), teardown) if each.facts.managed else ""
+    annotation = instruction(uid_of(live), teardown) if child.facts.managed else ""
     entry = with_instruction(entry, live, teardown) if annotation else entry
-    policy = policy_with(live, teardown) if each.facts.managed and entry.stateful else ""
+    policy = policy_with(live, teardown) if child.facts.managed and entry.stateful else ""
     if deleting(live) and annotations_of(live).get(names.TEARDOWN, "") == annotation and not policy:
-        lifted = copied_pause(snapshot, live) if each.facts.managed else {}
-        yield Annotate(entry, each.facts, live, lifted) if lifted else Keep(entry)
+        lifted = copied_pause(snapshot, live) if child.facts.managed else {}
+        yield Annotate(entry, child.facts, live, lifted) if lifted else Keep(entry)
         return
-    yield Delete(entry, each.facts, live, annotation, "not in the composition any more", policy)
+    yield Delete(entry, child.facts, live, annotation, "not in the composition any more", policy)
 
 
 def with_instruction(entry: Entry, live: Object, teardown: str) -> Entry:
-    """Note in an entry the instruction by which its provider ends what the object stands for; others are not noted."""
+    """Return the entry with an instruction that deletes its object in the cloud; other instructions are not noted."""
     if teardown not in ENDING:
         return entry
     return msgspec.structs.replace(entry, uid=uid_of(live), outcome=instruction(uid_of(live), teardown))
@@ -346,5 +352,5 @@ def with_instruction(entry: Entry, live: Object, teardown: str) -> Entry:
 
 def policy_with(live: Object, teardown: str) -> str:
     """Return the `spec.deletionPolicy` that must go with an instruction, empty where none must."""
-    held = (live.get("spec") or {}).get("deletionPolicy", "")
-    return teardown if teardown in ("Delete", "Snapshot", "Orphan") and teardown != held else ""
+    present = (live.get("spec") or {}).get("deletionPolicy", "")
+    return teardown if teardown in ("Delete", "Snapshot", "Orphan") and teardown != present else ""

@@ -1,8 +1,9 @@
-"""How a claim goes: which instruction its children are given, and in which waves. Pure; every row is a test case.
+"""Decides the deletion of a claim: which teardown instruction its children get, and when. Pure; rows are test cases.
 
-Children go in reverse order of their dependencies, each wave after the last is proven gone. A deletion that the claim's
-owner did not ask for (its namespace's, its CRD's) destroys nothing. A child that is not there although its provider was
-never told to end what it stands for is made again first: its provider finds the database by the recorded marks.
+Children are deleted in reverse order of their dependencies, each wave after the last is proven gone. A deletion that
+the claim's owner did not request (its namespace's, its CRD's) destroys nothing. A child that is gone and whose provider
+never got an instruction to delete what it stands for is created again first: its provider finds the database by the
+recorded external reference.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from composer.claim.decide import (
     recreated,
     with_instruction,
 )
-from composer.claim.prune_guard import consent_command, consents_of, no_backup, unseen
+from composer.claim.prune_guard import consent_command, consents_of, no_backup, not_served
 from composer.claim.snapshot import ObservedChild, Snapshot
-from composer.inventory import Entry, marks_of
+from composer.inventory import Entry, external_reference_of
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
 from runtime.conditions import find
@@ -39,14 +40,14 @@ from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of
 
 # Providers look at what is refused every five minutes, at what is out of reach every minute.
 _TRIED_AGAIN = "tried again within 5 minutes"
-# What a child that goes says of itself while all is well, and before it has seen the instruction.
+# Reasons of a child that is deleted while all is well, and before it has seen its instruction.
 _ON_ITS_WAY = frozenset({"AwaitingTeardown", "Creating", "Deleting", "InSync", "Updating"})
 _COLLECTORS = frozenset({"foregroundDeletion", "orphan"})
 
 
 @dataclass(frozen=True, slots=True)
 class Teardown:
-    """One pass of a teardown. `done`: nothing is left, the claim may go. `keeps_secret`: its Secret stays."""
+    """What one pass over a deletion does. `done`: no child is left. `keeps_secret`: the connection Secret stays."""
 
     steps: tuple[Step, ...]
     causes: tuple[Cause, ...]
@@ -66,7 +67,7 @@ def effective_policy(snapshot: Snapshot, supported: tuple[DeletionPolicy, ...] |
 
 
 def teardown_policy(snapshot: Snapshot, policy: DeletionPolicy) -> Policy:
-    """Return what a deletion of the claim means for its children."""
+    """Return the policy by which a deletion of the claim deletes its children."""
     if snapshot.kind_deleting:
         return Policy.DETACH
     ephemeral = snapshot.namespace_labels.get(names.EPHEMERAL_LABEL) == "true"
@@ -82,71 +83,71 @@ def tear_down(snapshot: Snapshot, policy: DeletionPolicy, rendered: Sequence[Chi
     """
     if snapshot.spec.deletion_protection:
         text = "the deletion is held by spec.deletionProtection; set it to false to let the claim go"
-        kept = tuple(Keep(each.entry) for each in snapshot.known)
+        kept = tuple(Keep(child.entry) for child in snapshot.children)
         return Teardown(kept, (cause("DeletionProtected", text),), done=False, keeps_secret=True)
     teardown = teardown_policy(snapshot, policy)
-    remaining = [each for each in snapshot.known if not _is_gone(snapshot, each, teardown)]
-    held = tuple(why for each in remaining if (why := _held(snapshot, each, teardown)) is not None)
+    remaining = [child for child in snapshot.children if not _is_gone(snapshot, child, teardown)]
+    held = tuple(why for child in remaining if (why := _held(snapshot, child, teardown)) is not None)
     if held:
-        return Teardown(tuple(Keep(each.entry) for each in remaining), held, done=False, keeps_secret=True)
+        return Teardown(tuple(Keep(child.entry) for child in remaining), held, done=False, keeps_secret=True)
     steps: list[Step] = []
     causes: list[Cause] = []
-    for each in remaining:
-        if _is_needed(each, remaining):
-            steps.append(Keep(each.entry))
+    for child in remaining:
+        if _is_needed(child, remaining):
+            steps.append(Keep(child.entry))
             continue
-        step = _again(each, teardown, rendered) if each.live is None else _step(snapshot, each, teardown)
+        step = _recreation(child, teardown, rendered) if child.live is None else _step(snapshot, child, teardown)
         if isinstance(step, Cause):
             causes.append(step)
-            step = Keep(each.entry)
+            step = Keep(child.entry)
         steps.append(step)
-        blocked = blocker(each)
+        blocked = blocker(child)
         if blocked:
             causes.append(blocked)
     if remaining:
-        left = ", ".join(f"{each.entry.kind} {each.entry.name}" for each in remaining)
+        left = ", ".join(f"{child.entry.kind} {child.entry.name}" for child in remaining)
         causes.append(cause("Deleting", f"waits for {left} to go ({teardown})"))
     return Teardown(
         tuple(steps), tuple(causes), done=not remaining, keeps_secret=teardown in (Policy.ORPHAN, Policy.DETACH)
     )
 
 
-def _held(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> Cause | None:
-    """Say why nothing goes yet: a child that nobody can see, or data that would be lost against the claim's policy."""
-    if each.unseen:
-        return unseen(each)
-    if not each.is_foreign_data or each.live is None or teardown not in (Policy.ORPHAN, Policy.SNAPSHOT):
+def _held(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> Cause | None:
+    """Return why nothing is deleted yet: an unseen child, or data that would be lost against the claim's policy."""
+    if child.unseen:
+        return not_served(child)
+    if not child.is_foreign_data or child.live is None or teardown not in (Policy.ORPHAN, Policy.SNAPSHOT):
         return None
     if teardown is Policy.SNAPSHOT:
-        return no_backup(each)
-    ours = names.TEARDOWN_FINALIZER in finalizers_of(each.live)
-    uid = uid_of(each.live)
-    if not (ours and deleting(each.live)) or (each.entry.resource, uid) in consents_of(snapshot.annotations):
+        return no_backup(child)
+    ours = names.TEARDOWN_FINALIZER in finalizers_of(child.live)
+    uid = uid_of(child.live)
+    if not (ours and deleting(child.live)) or (child.entry.resource, uid) in consents_of(snapshot.annotations):
         return None
     text = (
-        f"{each.entry.kind} {each.entry.name} was deleted by somebody else, and by deletionPolicy Orphan it lives on;"
-        f" save what is in it, then let it go: {consent_command(snapshot, each.entry.resource, uid)}, or set"
+        f"{child.entry.kind} {child.entry.name} was deleted by somebody else, and by deletionPolicy Orphan it lives on;"
+        f" save what is in it, then let it go: {consent_command(snapshot, child.entry.resource, uid)}, or set"
         " spec.deletionPolicy to Delete"
     )
-    return cause("HeldDeletion", text, resource=each.entry.resource)
+    return cause("HeldDeletion", text, resource=child.entry.resource)
 
 
-def _is_needed(each: ObservedChild, remaining: list[ObservedChild]) -> bool:
-    """Return whether something that depends on a child is still there: its wave comes first."""
-    name = each.entry.resource
+def _is_needed(child: ObservedChild, remaining: list[ObservedChild]) -> bool:
+    """Return whether a child that depends on this one is still there: its wave comes first."""
+    name = child.entry.resource
     return any(name in other.entry.depends_on for other in remaining if other.entry.resource != name)
 
 
 def has_vanished(snapshot: Snapshot, policy: DeletionPolicy) -> bool:
-    """Return whether a child of a claim that is being deleted must be made again, so that its provider can end it."""
+    """Return whether a child must be created again before the claim can go, so that its provider deletes its object."""
     teardown = teardown_policy(snapshot, policy)
-    return any(_vanished(snapshot, child, teardown) for child in snapshot.known)
+    return any(_vanished(snapshot, child, teardown) for child in snapshot.children)
 
 
 def _vanished(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> bool:
-    """Return whether a child is not there, and what it stands for in the cloud is: nobody told its provider to end it.
+    """Return whether a child is gone and its object in the cloud is not: its provider got no instruction to delete it.
 
-    Its CRD was deleted, or its finalizer taken off by force. Nothing can be made in a namespace that goes.
+    Its CRD was deleted, or its finalizer removed by force. Nothing can be created in a namespace that is deleted.
     """
     entry = child.entry
     if (
@@ -157,55 +158,47 @@ def _vanished(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> boo
     ):
         return False
     was_instructed = entry.outcome in {instruction(entry.uid, policy) for policy in ENDING}
-    return names.is_managed(entry.group) and bool(entry.marks) and not was_instructed
+    return names.is_managed(entry.group) and bool(entry.external_reference) and not was_instructed
 
 
-def _again(child: ObservedChild, teardown: Policy, rendered: Sequence[Child]) -> Step | Cause:
-    """Make a vanished child again with its marks; say why where that is impossible."""
+def _recreation(child: ObservedChild, teardown: Policy, rendered: Sequence[Child]) -> Step | Cause:
+    """Create a vanished child again with its external reference; return the cause where that is impossible."""
     entry, facts = child.entry, child.facts
     if child.unseen:
         return Keep(entry)
-    what = f"{entry.kind} {entry.name} vanished, and what it stands for in the cloud was not ended ({teardown})"
+    subject = f"{entry.kind} {entry.name} vanished, and what it stands for in the cloud was not ended ({teardown})"
     way_out = "or set spec.deletionPolicy to Orphan, which leaves it as it is"
     if facts is None:
-        text = f"{what}: install {entry.group_kind} again, {way_out}"
+        text = f"{subject}: install {entry.group_kind} again, {way_out}"
         return cause("KindNotInstalled", text, resource=entry.resource)
     wanted = next((other for other in rendered if (other.place, other.name) == (entry.place, entry.name)), None)
     if wanted is None:
-        text = f"{what}: the claim's Composition cannot make it again; mend the Composition, {way_out}"
+        text = f"{subject}: the claim's Composition cannot make it again; mend the Composition, {way_out}"
         return cause("RevisionNotFound", text, resource=entry.resource)
     forgotten = msgspec.structs.replace(entry, outcome="")
     return Create(forgotten, facts, recreated(wanted.object, entry), wanted.floors)
 
 
-def recorded(snapshot: Snapshot, entries: Iterable[Entry]) -> Snapshot:
-    """Return the snapshot with these entries in the place of its own: they are written down before anything is done."""
-    by_place = {(entry.place, entry.name): entry for entry in entries}
-    known = tuple(
-        replace(child, entry=by_place.get((child.entry.place, child.entry.name), child.entry))
-        for child in snapshot.known
-    )
-    return replace(snapshot, known=known)
-
-
-def _is_gone(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> bool:
-    if each.live is None:
-        return not each.unseen and not _vanished(snapshot, each, teardown)
-    if each.facts is None or each.facts.managed:
+def _is_gone(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> bool:
+    """Return whether nothing is left to do for a child: it is deleted, or orphaned."""
+    if child.live is None:
+        return not child.unseen and not _vanished(snapshot, child, teardown)
+    if child.facts is None or child.facts.managed:
         return False
-    label, identity = labels_of(each.live).get(names.CLAIM_LABEL), snapshot.identity.uid
-    # Letting go takes label and finalizer at once: with our finalizer and no label it was merely taken off.
-    return label != identity and (bool(label) or names.TEARDOWN_FINALIZER not in finalizers_of(each.live))
+    label, identity = labels_of(child.live).get(names.CLAIM_LABEL), snapshot.identity.uid
+    # Orphan removes label and finalizer at once: with our finalizer and no label it is not orphaned yet.
+    return label != identity and (bool(label) or names.TEARDOWN_FINALIZER not in finalizers_of(child.live))
 
 
-def _step(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> Step:
-    entry, live, facts = each.entry, each.live, each.facts
+def _step(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> Step:
+    """Return the step of a child whose wave has come."""
+    entry, live, facts = child.entry, child.live, child.facts
     if live is None or facts is None:
         return Keep(entry)
     if not facts.managed:
-        return _foreign_step(each, live, facts, teardown)
+        return _foreign_step(child, live, facts, teardown)
     annotation = instruction(uid_of(live), teardown)
-    # A child that goes by another instruction already may be gone before it hears this one.
+    # A child that goes by another instruction already may be gone before its provider sees this one.
     if not deleting(live) or annotations_of(live).get(names.TEARDOWN, "") in ("", annotation):
         entry = with_instruction(entry, live, teardown)
     # A pause that has ended for the claim has ended for its child, too.
@@ -222,15 +215,16 @@ def _step(snapshot: Snapshot, each: ObservedChild, teardown: Policy) -> Step:
 
 
 def _what_stays(entry: Entry, live: Object, teardown: Policy) -> str:
-    """Say what a deletion under Orphan leaves in the cloud, by the name that it has there."""
-    name = marks_of(live).get("external-name", "")
+    """Return what a deletion under Orphan leaves in the cloud, by the name that it has there, as text."""
+    name = external_reference_of(live).get("external-name", "")
     if teardown not in (Policy.ORPHAN, Policy.DETACH) or not entry.stateful or not name:
         return ""
     return f"; {name} and its Secrets stay"
 
 
-def _foreign_step(each: ObservedChild, live: Object, facts: KindFacts, teardown: Policy) -> Step:
-    entry = each.entry
+def _foreign_step(child: ObservedChild, live: Object, facts: KindFacts, teardown: Policy) -> Step:
+    """Return the step of a child of another operator, which knows no teardown instruction."""
+    entry = child.entry
     ours = names.TEARDOWN_FINALIZER in finalizers_of(live)
     if deleting(live):
         return RemoveFinalizer(entry, facts, live) if ours else Keep(entry)
@@ -239,42 +233,42 @@ def _foreign_step(each: ObservedChild, live: Object, facts: KindFacts, teardown:
     return Delete(entry, facts, live, "", f"the claim is being deleted ({teardown})")
 
 
-def blocker(each: ObservedChild) -> Cause | None:
-    """Say what keeps a deleted child from going, in its own words; None when it is merely on its way."""
-    live = each.live
+def blocker(child: ObservedChild) -> Cause | None:
+    """Return the cause that keeps a deleted child from going, by its conditions; None when it is only on its way."""
+    live = child.live
     if live is None or not deleting(live):
         return None
-    condition = _trouble(live)
-    what = f"{live['kind']} {key_of(live).name}"
+    condition = _blocking_condition(live)
+    subject = f"{live['kind']} {key_of(live).name}"
     if condition is not None:
-        text = f"{what}: {condition['message']}; since {condition['lastTransitionTime']}, {_TRIED_AGAIN}"
-        weight = (
+        text = f"{subject}: {condition['message']}; since {condition['lastTransitionTime']}, {_TRIED_AGAIN}"
+        reason_class = (
             ReasonClass.STALLED
             if condition["type"] == "Stalled"
             else min(class_of_claim(str(condition["reason"])), ReasonClass.WAITING)
         )
-        return cause(str(condition["reason"]), text, resource=each.entry.resource, shown_as=weight)
-    managed = each.facts is not None and each.facts.managed
+        return cause(str(condition["reason"]), text, resource=child.entry.resource, shown_as=reason_class)
+    managed = child.facts is not None and child.facts.managed
     holders = sorted(set(finalizers_of(live)) - _COLLECTORS - {names.TEARDOWN_FINALIZER})
     if holders and not managed:
         since = live["metadata"]["deletionTimestamp"]
-        text = f"{what} is held by finalizer {', '.join(holders)} since {since}; whoever set it must remove it"
-        return cause("DeleteBlocked", text, resource=each.entry.resource, shown_as=ReasonClass.WAITING)
+        text = f"{subject} is held by finalizer {', '.join(holders)} since {since}; whoever set it must remove it"
+        return cause("DeleteBlocked", text, resource=child.entry.resource, shown_as=ReasonClass.WAITING)
     return None
 
 
-def _trouble(live: Object) -> Object | None:
-    """Return the child's condition that tells of trouble, the gravest first."""
+def _blocking_condition(live: Object) -> Object | None:
+    """Return the child's condition that keeps it from going, the most severe first."""
     for type_ in ("Stalled", "Reconciling", "Synced"):
-        found = find(live, type_)
+        condition = find(live, type_)
         unwell = "False" if type_ == "Synced" else "True"
-        if found is not None and found["status"] == unwell and found["reason"] not in _ON_ITS_WAY:
-            return {"lastTransitionTime": "its deletion", **found}
+        if condition is not None and condition["status"] == unwell and condition["reason"] not in _ON_ITS_WAY:
+            return {"lastTransitionTime": "its deletion", **condition}
     return None
 
 
 class UnwrittenInstructions:
-    """The instructions that the providers of a claim's children were told, by claim."""
+    """The teardown instructions that children were given and that may not be in their claim's status yet, by claim."""
 
     def __init__(self) -> None:
         self._entries: dict[Key, tuple[Entry, ...]] = {}
@@ -283,11 +277,11 @@ class UnwrittenInstructions:
         """Note the entries of a claim that is being deleted, with the instructions that they carry."""
         self._entries[key] = tuple(entry for entry in entries if entry.outcome)
 
-    def over(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the noted instructions of the same objects, told by uid."""
+    def added_to(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with the noted instructions of the same objects, by uid."""
         noted = {entry.uid: entry for entry in self._entries.get(snapshot.key, ()) if entry.uid}
-        known = (replace(child, entry=noted.get(child.entry.uid, child.entry)) for child in snapshot.known)
-        return replace(snapshot, known=tuple(known)) if noted else snapshot
+        children = (replace(child, entry=noted.get(child.entry.uid, child.entry)) for child in snapshot.children)
+        return replace(snapshot, children=tuple(children)) if noted else snapshot
 
     def forget(self, key: Key) -> None:
         """Drop what is noted of a claim that is gone."""

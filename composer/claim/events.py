@@ -1,11 +1,11 @@
-"""Emits the events of a claim: few, on transitions, one for all that happened of a kind in one pass."""
+"""Emits the events of a claim: on transitions, and one for all notes of one reason in one pass."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from apis.reasons import ReasonClass
-from composer.causes import Cause, gravest
+from composer.causes import Cause, most_severe
 from composer.claim.outcomes import Note, gathered
 from composer.claim.snapshot import Snapshot
 from runtime.conditions import find
@@ -16,7 +16,7 @@ _CREATED = "ChildCreated"
 
 
 class EventEmitter:
-    """Sends the events of claims; what it holds back between passes may be lost, as every event may."""
+    """Emits the events of claims; what it holds back between passes may be lost, as any event may."""
 
     def __init__(self, events: EventRecorder) -> None:
         self._events = events
@@ -25,18 +25,18 @@ class EventEmitter:
     def emit(
         self, snapshot: Snapshot, causes: tuple[Cause, ...], notes: Iterable[Note], *, is_whole: bool = True
     ) -> None:
-        """Emit what happened in a pass, and of a stall that is new.
+        """Emit what happened in a pass, and a warning for a claim that became Stalled.
 
-        Creations are emitted together once all children are there (`is_whole`), so that waves do not speak one by one.
+        Creations are emitted together once all children are there (`is_whole`), not wave by wave.
         """
         happened = (*self._creations.pop(snapshot.key, ()), *notes)
         if not is_whole:
-            self._creations[snapshot.key] = tuple(each for each in happened if each.reason == _CREATED)
-            happened = tuple(each for each in happened if each.reason != _CREATED)
+            self._creations[snapshot.key] = tuple(note for note in happened if note.reason == _CREATED)
+            happened = tuple(note for note in happened if note.reason != _CREATED)
         for note in gathered(happened):
             kind: EventType = "Warning" if note.is_warning else "Normal"
             self._events.emit(snapshot.claim, type_=kind, reason=note.reason, message=note.message)
-        first = gravest(causes)
+        first = most_severe(causes)
         before = find(snapshot.claim, "Stalled")
         if (
             first

@@ -1,4 +1,4 @@
-"""Passes over one claim that fail in a row, and writes that the API server refused to take. Pure."""
+"""Failures between passes: claims whose passes fail in a row, and writes that the API server refused. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from runtime.errors import ApiError, Failure, NotLeading
 from runtime.objects import Key, key_of, uid_of
 
 REPEATED = 3
-"""A failure is told from this pass in a row on: single ones are over before anybody could read of them."""
+"""A failure is reported from this pass in a row on: a single one is over before anybody could read of it."""
 
 
 class Failures:
@@ -28,7 +28,7 @@ class Failures:
         self._passes[key] = self._passes.get(key, 0) + 1
 
     def forget(self, key: Key) -> None:
-        """Forget the failed passes of a claim: one succeeded, or the claim is gone."""
+        """Drop the failed passes of a claim: one succeeded, or the claim is gone."""
         self._passes.pop(key, None)
 
     def repeats(self, key: Key) -> bool:
@@ -37,15 +37,15 @@ class Failures:
 
 
 def cause_of(error: Exception, *, repeats: bool) -> Cause | None:
-    """Return what a claim says of the error that ended a pass; None of one that may be over with the next pass.
+    """Return the cause of the error that ended a pass; None of one that may be over with the next pass.
 
-    The text of a defect is left to the log: nobody knows what is in it.
+    The text of a defect is only in the log, since it may hold anything.
     """
     if isinstance(error, NotLeading):
         return None
     if not isinstance(error, ApiError | Failure | TimeoutError):
-        what = f"a defect of Fairlead ended the pass over this claim ({type(error).__name__}); it is tried again"
-        return cause("InternalError", f"{what}; report it with the line of the composer's log that says InternalError")
+        text = f"a defect of Fairlead ended the pass over this claim ({type(error).__name__}); it is tried again"
+        return cause("InternalError", f"{text}; report it with the line of the composer's log that says InternalError")
     return cause("RequestFailed", in_words(error)) if repeats else None
 
 
@@ -57,7 +57,7 @@ _Place: TypeAlias = tuple[str, str, Key, str]
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """What was sent (a digest), why it was refused, until when it is not sent again, for how long in a row."""
+    """A digest of what was refused, why, until when it is not sent again, and how long that pause is."""
 
     sent: str
     cause: Cause
@@ -67,34 +67,35 @@ class _Refusal:
 
 @dataclass(slots=True)
 class Refusals:
-    """Refused writes: each for its own verb, object and content, and never for ever.
+    """Refused writes, by verb, object and content; each is tried again after a pause.
 
-    An admission policy is mended without a word to us, and a field that cannot change can be set on a new object.
+    An admission policy is changed without an event that we see, and a field that cannot change can be set on a new
+    object.
     """
 
     _known: dict[_Place, _Refusal] = field(default_factory=dict)
 
     def of(self, step: Create | Apply, now: datetime) -> Cause | None:
-        """Return why a write was refused that is not to be sent again yet."""
+        """Return why a write was refused, where it is not to be sent again yet."""
         known = self._known.get(_place(step))
         return known.cause if known and known.sent == digest(step.object) and now < known.until else None
 
     def add(self, step: Create | Apply, why: Cause, now: datetime) -> None:
-        """Remember a refusal; the same one again for twice as long, up to an hour."""
+        """Remember a refusal: five minutes, the same one again twice as long, up to an hour."""
         sent, place = digest(step.object), _place(step)
         before = self._known.get(place)
         is_same = before is not None and before.sent == sent
         pause = min(before.pause * 2, LONGEST_PAUSE) if before and is_same else FIRST_PAUSE
         # What was not tried for an hour after it might have been is of no object that is still wanted.
-        self._known = {key: each for key, each in self._known.items() if now < each.until + LONGEST_PAUSE}
+        self._known = {key: refusal for key, refusal in self._known.items() if now < refusal.until + LONGEST_PAUSE}
         self._known[place] = _Refusal(sent, why, now + pause, pause)
 
     def forget(self, step: Create | Apply) -> None:
-        """Drop what is remembered of a write that was taken now."""
+        """Drop what is remembered of a write that succeeded."""
         self._known.pop(_place(step), None)
 
     def clear(self) -> None:
-        """Try everything again: a schema has changed."""
+        """Drop all refusals, since a schema has changed."""
         self._known.clear()
 
     def __len__(self) -> int:

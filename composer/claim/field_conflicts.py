@@ -1,8 +1,8 @@
-"""Fields that two managers conflict over: when to take one back, when to yield it, and how to leave it out. Pure.
+"""Fields over which two managers conflict: when to take one back, when to yield it, how to leave it out. Pure.
 
 A field is yielded for ten minutes after three conflicts of an applier within ten minutes, or ten of a manager that
-writes by updates, as people and most operators do. Then it is taken back once; who takes it again has it for twice as
-long, and so on up to six hours. How often that was stands in the inventory, beside when it ends.
+writes by updates, as people and most operators do. Then it is taken back once; a manager that takes it
+again has it for twice as long, up to six hours. The inventory has until when a field is yielded, and how often it was.
 """
 
 from __future__ import annotations
@@ -48,36 +48,36 @@ class Conflict:
 
 
 REMOVED = Conflict("", "", by_hand=True)
-"""What an update removed: nobody owns it then, so that an apply meets no conflict and learns of no manager."""
+"""A field that an update removed: nobody owns it then, so that an apply meets no conflict and finds no manager."""
 
 
 def is_endless(conflicts_before: Mapping[tuple[str, str], Sequence[datetime]], now: datetime) -> bool:
-    """Return whether fields of an object were removed so often of late that they are not set again for a while."""
+    """Return whether fields of an object were removed so often lately that they are not set again for a while."""
     removed = conflicts_before.get((REMOVED.field, REMOVED.manager), ())
-    return sum(now - each < WINDOW for each in removed) >= CONFLICTS_BY_UPDATE
+    return sum(now - removed_at < WINDOW for removed_at in removed) >= CONFLICTS_BY_UPDATE
 
 
 @dataclass(frozen=True, slots=True)
 class Settlement:
-    """What to do about conflicts: fields taken back by force, and fields left alone for a while."""
+    """What is done about conflicts: fields taken back by force, and fields yielded for a while."""
 
     taken_back: tuple[Conflict, ...]
     yielded: tuple[YieldedField, ...]
 
 
 def conflicts(causes: Sequence[Cause]) -> tuple[Conflict, ...]:
-    """Read the causes of a refused apply (metav1.CauseTypeFieldManagerConflict)."""
-    found: list[Conflict] = []
+    """Return the conflicts of a refused apply by its causes (metav1.CauseTypeFieldManagerConflict)."""
+    rivals: list[Conflict] = []
     for cause in causes:
         manager = _MANAGER.search(cause.message)
         if manager:
             by_hand = _UPDATED.search(cause.message) is not None or manager[1].startswith("kubectl-")
-            found.append(Conflict(cause.field, manager[1], by_hand))
-    return tuple(found)
+            rivals.append(Conflict(cause.field, manager[1], by_hand))
+    return tuple(rivals)
 
 
 def settle(
-    found: Sequence[Conflict],
+    rivals: Sequence[Conflict],
     conflicts_before: Mapping[tuple[str, str], Sequence[datetime]],
     now: datetime,
     *,
@@ -89,11 +89,12 @@ def settle(
     """
     taken: list[Conflict] = []
     yielded: list[YieldedField] = []
-    before = {(each.field, each.manager): each for each in yielded_before}
-    for conflict in found:
+    before = {(yielded_field.field, yielded_field.manager): yielded_field for yielded_field in yielded_before}
+    for conflict in rivals:
         known = before.get((conflict.field, conflict.manager))
         begin = max(now - WINDOW, datetime.fromisoformat(known.until)) if known else now - WINDOW
-        recent = [each for each in conflicts_before.get((conflict.field, conflict.manager), ()) if each >= begin]
+        times = conflicts_before.get((conflict.field, conflict.manager), ())
+        recent = [taken_at for taken_at in times if taken_at >= begin]
         allowed = CONFLICTS_BY_UPDATE if conflict.by_hand else CONFLICTS_BY_APPLY
         if len(recent) < (1 if known else allowed):
             taken.append(conflict)
@@ -111,25 +112,29 @@ def yield_of(tries: int) -> timedelta:
 
 def still_yielded(yielded: Iterable[YieldedField], now: str) -> tuple[YieldedField, ...]:
     """Return the fields that are yielded at `now` (RFC 3339 in UTC), without those whose time is over."""
-    return tuple(each for each in yielded if each.until > now)
+    return tuple(yielded_field for yielded_field in yielded if yielded_field.until > now)
 
 
 def remembered(yielded: Iterable[YieldedField], now: datetime) -> tuple[YieldedField, ...]:
     """Return the yielded fields that still count: not those over for as long again as they would be yielded next."""
-    return tuple(each for each in yielded if now - datetime.fromisoformat(each.until) < yield_of(each.tries + 1))
+    return tuple(
+        yielded_field
+        for yielded_field in yielded
+        if now - datetime.fromisoformat(yielded_field.until) < yield_of(yielded_field.tries + 1)
+    )
 
 
 def joined(before: Iterable[YieldedField], new: Iterable[YieldedField]) -> tuple[YieldedField, ...]:
-    """Put newly yielded fields in the place of older ones; as many as the inventory has room for."""
-    both = {(each.field, each.manager): each for each in (*before, *new)}
-    latest = sorted(both.values(), key=lambda each: each.until, reverse=True)[:_REMEMBERED]
-    return tuple(sorted(latest, key=lambda each: (each.field, each.manager)))
+    """Return yielded fields, new ones in place of older ones, and not more than the inventory may hold."""
+    both = {(yielded_field.field, yielded_field.manager): yielded_field for yielded_field in (*before, *new)}
+    latest = sorted(both.values(), key=lambda yielded_field: yielded_field.until, reverse=True)[:_REMEMBERED]
+    return tuple(sorted(latest, key=lambda yielded_field: (yielded_field.field, yielded_field.manager)))
 
 
 def next_try(entries: Iterable[Entry], now: datetime) -> timedelta | None:
-    """Return when the first field is to be tried again, one that came due in this very pass included."""
+    """Return when the first field is to be tried again, one that became due in this pass included."""
     begin = timestamp(now - _LATE)
-    ends = [each.until for entry in entries for each in still_yielded(entry.yielded, begin)]
+    ends = [yielded_field.until for entry in entries for yielded_field in still_yielded(entry.yielded, begin)]
     return max(datetime.fromisoformat(min(ends)) - now, _ONE_SECOND) if ends else None
 
 
@@ -138,8 +143,8 @@ def without(obj: Object, yielded: Sequence[YieldedField]) -> Object:
     if not yielded:
         return obj
     left = copy.deepcopy(obj)
-    for each in yielded:
-        _drop(left, _steps(each.field))
+    for yielded_field in yielded:
+        _drop(left, _steps(yielded_field.field))
     return left
 
 
@@ -178,19 +183,19 @@ def _selected(item: Mapping[str, Any], selector: Mapping[str, str]) -> bool:
 
 @dataclass(slots=True)
 class Memory:
-    """What one process remembers of its writes: the fields that it took back."""
+    """The fields that this process took back lately, by object."""
 
     _conflicts: OrderedDict[str, dict[tuple[str, str], list[datetime]]] = field(default_factory=OrderedDict)
 
     def conflicts_before(self, uid: str) -> Mapping[tuple[str, str], Sequence[datetime]]:
-        """Return when fields of an object were taken back of late, per (field, manager)."""
+        """Return when fields of an object were taken back lately, per (field, manager)."""
         return self._conflicts.get(uid, {})
 
     def took_back(self, uid: str, taken: Sequence[Conflict], now: datetime) -> None:
-        """Count fields of an object that were taken back; objects without a recent conflict are forgotten."""
+        """Note fields of an object that were taken back; objects without a recent conflict are dropped."""
         taken_at = self._conflicts.setdefault(uid, {})
-        for each in taken:
-            place = (each.field, each.manager)
+        for conflict in taken:
+            place = (conflict.field, conflict.manager)
             taken_at[place] = [*(when for when in taken_at.get(place, ()) if now - when < WINDOW), now]
         self._conflicts.move_to_end(uid)
         while all(now - when >= WINDOW for times in next(iter(self._conflicts.values())).values() for when in times):
@@ -199,6 +204,6 @@ class Memory:
                 return
 
     def forget_conflicts(self, uids: Collection[str]) -> None:
-        """Begin anew with the conflicts over fields of these objects."""
+        """Drop the conflicts over fields of these objects."""
         for uid in uids:
             self._conflicts.pop(uid, None)

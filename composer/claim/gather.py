@@ -1,4 +1,4 @@
-"""Reads all that a pass over one claim looks at, from caches; live where absence must be proven."""
+"""Gathers all that a pass over one claim reads: from caches, and live where absence must be proven."""
 
 from __future__ import annotations
 
@@ -40,16 +40,19 @@ class Gatherer:
         self.claims = claims
 
     async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> Snapshot | None:
-        """Read a living claim; None when there is none. `more_kinds` adds those of its composition. Raises ApiError."""
+        """Return the snapshot of a claim from the caches, None when it is gone. Raises ApiError.
+
+        `more_kinds` returns the kinds of the claim's Composition, in which children are looked for too.
+        """
         claim = self.claims.store.get(key)
         if claim is None:
             return None
         namespace = self._cluster.namespaces.store.get(Key("", key.namespace))
         crd = self._cluster.crds.store.get(self._crd_key)
-        return await self._view(claim, namespace, crd, more_kinds(claim))
+        return await self._snapshot(claim, namespace, crd, more_kinds(claim))
 
     async def gather_live(self, snapshot: Snapshot) -> Snapshot | None:
-        """Read claim, namespace and CRD again, live: what a teardown may rest on. None when the claim is gone."""
+        """Return the snapshot with claim, namespace and CRD read live, as a teardown needs; None when it is gone."""
         kube = self._cluster.kube
         try:
             claim = await kube.get(self.claims.resource, snapshot.key)
@@ -60,29 +63,30 @@ class Gatherer:
         namespace = await kube.get(NAMESPACES, Key("", snapshot.key.namespace))
         crd = await kube.get(CRDS, self._crd_key)
         metadata(claim).pop("managedFields", None)
-        return await self._view(claim, namespace, crd, recorded_kinds(snapshot.claim))
+        return await self._snapshot(claim, namespace, crd, recorded_kinds(snapshot.claim))
 
     async def unseen(self, snapshot: Snapshot) -> tuple[str, ...]:
-        """Return the kinds of which the claim may have children that nobody can see.
+        """Return the kinds of which the claim may have children that cannot be listed.
 
-        A claim that remembers its children has none of a kind that it does not name, unless a create had no answer:
-        what is deleted asks for them once more, and where even that is forbidden none was ever made.
+        A claim with an inventory has no child of a kind that is not in it, unless a create had no answer: for a claim
+        that is being deleted one is looked for, and where that is forbidden none was ever created.
         """
         if not snapshot.status.get("identity"):
             recorded = recorded_kinds(snapshot.claim) if snapshot.deleting else frozenset()
             unserved = (kind for kind in sorted(recorded - snapshot.catalog.keys()) if self._cluster.is_defined(kind))
             return (*snapshot.unlisted, *unserved)
-        known = inventory.kinds(inventory.load(snapshot.status))
+        recorded = inventory.kinds(inventory.load(snapshot.status))
         return tuple(
             [
                 kind
                 for kind in snapshot.unlisted
-                if kind in known
+                if kind in recorded
                 or (snapshot.deleting and await self._may_have(snapshot, snapshot.catalog[kind].resource))
             ]
         )
 
     async def _may_have(self, snapshot: Snapshot, resource: Resource) -> bool:
+        """Return whether a live list has a child of this kind, or fails."""
         labelled = Selection(namespace=snapshot.key.namespace, labels=f"{names.CLAIM_LABEL}={snapshot.identity.uid}")
         try:
             return bool((await self._cluster.kube.list_page(resource, labelled, limit=1)).items)
@@ -92,14 +96,18 @@ class Gatherer:
             return True
 
     async def abandoned(self, key: Key) -> tuple[ObservedChild, ...]:
-        """Return the children that die without a word although their claim is proven gone, its name taken or not."""
-        found = [each for each in self._dying(key) if await self._owns(each, key)]
-        if not found:
+        """Return the children that are deleted without an instruction and whose claim is proven gone.
+
+        The claim's name may belong to another claim by now.
+        """
+        dying = [child for child in self._dying(key) if await self._owns(child, key)]
+        if not dying:
             return ()
         claim = await self._read(self.claims.resource, key)
-        return tuple(each for each in found if claim is None or _is_of_another(each.live, claim))
+        return tuple(child for child in dying if claim is None or _is_of_another(child.live, claim))
 
     def _dying(self, key: Key) -> Iterator[ObservedChild]:
+        """Yield the managed children of a claim's name that are being deleted without an instruction."""
         for watched in self._cluster.watches:
             store = watched.store
             for child in store.by_index("dying", f"{key.namespace}/{key.name}"):
@@ -115,42 +123,43 @@ class Gatherer:
         mine = self.claims.resource
         owners = metadata(child.live).get("ownerReferences") or ()
         if owners:
-            kinds = {(str(each.get("apiVersion")).rpartition("/")[0], each.get("kind")) for each in owners}
+            kinds = {(str(owner.get("apiVersion")).rpartition("/")[0], owner.get("kind")) for owner in owners}
             return (mine.group, mine.kind) in kinds
         try:
             whole = await self._cluster.kube.get(child.facts.resource, key_of(child.live))
         except NotFound:
             return False
         manager = names.claim_manager(mine.group, mine.kind, claim)
-        return any(each.get("manager") == manager for each in metadata(whole).get("managedFields") or ())
+        return any(entry.get("manager") == manager for entry in metadata(whole).get("managedFields") or ())
 
     @property
     def _crd_key(self) -> Key:
         resource = self.claims.resource
         return Key("", f"{resource.plural}.{resource.group}")
 
-    async def _view(
+    async def _snapshot(
         self, claim: Object, namespace: Object | None, crd: Object | None, more: frozenset[str]
     ) -> Snapshot:
+        """Return the snapshot of a claim: its children of all kinds that are recorded, or in `more`."""
         kinds = recorded_kinds(claim) | more
         served = (self._cluster.catalog[kind].resource for kind in sorted(kinds & frozenset(self._cluster.catalog)))
         unlisted = await self._cluster.watches.unlisted(served)
-        known = await self._known(claim, kinds - frozenset(unlisted))
+        children = await self._children(claim, kinds - frozenset(unlisted))
         return Snapshot(
             claim=claim,
             resource=self.claims.resource,
             namespace=namespace,
             kind_deleting=crd is None or deleting(crd),
             catalog=self._cluster.catalog,
-            known=known,
+            children=children,
             unlisted=unlisted,
             predecessors=await self._predecessors(claim, kinds - frozenset(unlisted)),
         )
 
     async def with_predecessors(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot of a claim that was marked in this pass, with what an earlier claim of its name left.
+        """Return the snapshot of a claim that was recorded in this pass, with what an earlier claim of its name left.
 
-        Only now are the kinds of its composition on record. Raises Conflict while one of them is not listed.
+        Only now the kinds of its Composition are recorded. Raises Conflict while one of them is not listed.
         """
         kinds = recorded_kinds(snapshot.claim) & self._cluster.catalog.keys()
         unlisted = await self._cluster.watches.unlisted(self._cluster.catalog[kind].resource for kind in sorted(kinds))
@@ -159,7 +168,7 @@ class Gatherer:
         return replace(snapshot, predecessors=await self._predecessors(snapshot.claim, kinds))
 
     async def _predecessors(self, claim: Object, kinds: frozenset[str]) -> tuple[ObservedChild, ...]:
-        """Return what an earlier claim of this kind and name left: objects with data that no provider of ours finds."""
+        """Return what an earlier claim of this kind and name left: objects with data of other operators' kinds."""
         identity, key = identity_of(claim).uid, key_of(claim)
         left: list[ObservedChild] = []
         for facts in (self._cluster.catalog[kind] for kind in sorted(kinds & self._cluster.catalog.keys())):
@@ -172,39 +181,41 @@ class Gatherer:
                 if live is None or entry is None or labels_of(live).get(names.CLAIM_LABEL) == identity:
                     continue
                 child = ObservedChild(entry, live, facts)
-                # Who starts beside it on purpose is not asked for the owner in each pass.
+                # A claim that starts beside it on purpose needs no request for its owner in each pass.
                 is_in_the_way = entry.stateful and annotations_of(claim).get(names.ADOPT) != "none"
                 if is_in_the_way and await self._owns(child, key):
                     left.append(child)
         return tuple(left)
 
-    async def _known(self, claim: Object, kinds: frozenset[str]) -> tuple[ObservedChild, ...]:
+    async def _children(self, claim: Object, kinds: frozenset[str]) -> tuple[ObservedChild, ...]:
+        """Return the children of a claim: those of its inventory, and those found by label alone."""
         recorded = inventory.load(claim.get("status") or {})
         identity, namespace = identity_of(claim), key_of(claim).namespace
         facts = {kind: self._cluster.catalog[kind] for kind in sorted(kinds) if kind in self._cluster.catalog}
-        found = [await self._of_entry(entry, facts.get(entry.group_kind), claim) for entry in recorded]
-        names_known = {(each.entry.group_kind, each.entry.name) for each in found}
-        for kind, about in facts.items():
-            store = self._cluster.watches.listed(about.resource).store
+        children = [await self._of_entry(entry, facts.get(entry.group_kind), claim) for entry in recorded]
+        in_inventory = {(child.entry.group_kind, child.entry.name) for child in children}
+        for kind, kind_facts in facts.items():
+            store = self._cluster.watches.listed(kind_facts.resource).store
             for key in store.by_index("claim", f"{namespace}/{identity.uid}"):
                 live = store.get(key)
-                entry = entry_of(live, stateful=about.stateful) if live else None
-                if entry and (kind, key.name) not in names_known and _is_of(live, key_of(claim)):
-                    found.append(ObservedChild(entry, live, about))
-        return tuple(found)
+                entry = entry_of(live, stateful=kind_facts.stateful) if live else None
+                if entry and (kind, key.name) not in in_inventory and _is_of(live, key_of(claim)):
+                    children.append(ObservedChild(entry, live, kind_facts))
+        return tuple(children)
 
     async def _of_entry(self, entry: Entry, facts: KindFacts | None, claim: Object) -> ObservedChild:
+        """Return the child of an inventory's entry, with the object that has its name if that is the claim's."""
         namespace, identity = key_of(claim).namespace, identity_of(claim).uid
         if facts is None:
             return ObservedChild(entry, None, None, unseen=self._cluster.is_defined(entry.group_kind))
         key = Key(namespace, entry.name)
         live = self._cluster.watches.listed(facts.resource).store.get(key)
         if live is None:
-            # Without its label an object is not in the cache, and a create may have taken effect without an answer:
-            # only the API server can say that it is gone.
+            # An object without its label is not in the cache, and a create may have taken effect without an answer:
+            # only a live read proves that it is gone.
             live = await self._read(facts.resource, key)
         if live is not None and uid_of(live) != entry.uid and labels_of(live).get(names.CLAIM_LABEL) != identity:
-            # A stranger has the name by now: ours is gone.
+            # An object of another owner has the name by now: ours is gone.
             live = None
         if live is not None and uid_of(live) != entry.uid:
             entry = msgspec.structs.replace(entry, uid=uid_of(live), applied=False, desired="", live="", yielded=())
@@ -222,10 +233,10 @@ class Gatherer:
 
 
 def _is_of_another(live: Object | None, claim: Object) -> bool:
-    """Return whether a child was composed for an earlier claim of the name, not for this one or its restored self."""
+    """Return whether a child is of an earlier claim of the name, and not of this one or what it was restored from."""
     if live is None:
         return False
-    owned = {each.get("uid") for each in metadata(live).get("ownerReferences") or ()}
+    owned = {owner.get("uid") for owner in metadata(live).get("ownerReferences") or ()}
     return labels_of(live).get(names.CLAIM_LABEL) != identity_of(claim).uid and uid_of(claim) not in owned
 
 

@@ -1,4 +1,4 @@
-"""What a pass came to: the outcomes of its steps, put together for the report. Pure."""
+"""What a pass did: the outcomes of its steps, and the findings that its report is made of. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one step: the entry as it is now (None when it is gone), the object if it was written."""
+    """The outcome of one step: the entry as it is now (None when it is gone), the object if it was written."""
 
     entry: Entry | None
     written: Object | None = None
@@ -51,11 +51,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The Secret and what it was made from, both empty until it was complete once; what stands in the way.
+    """The connection Secret and the hash of what it is made from, both empty until it was complete once.
 
-    `is_denied`: the namespace does not let us use its Secrets. `again`: when the Secret is to be looked at next; None
-    where that is left to the resync. `is_seen`: it is as it should be; `is_lost`: the one that the claim names is gone,
-    or not the claim's any more.
+    `causes`: why it is not as it should be. `is_denied`: the namespace does not let us use its Secrets. `again`: when
+    to check the Secret next; None where that is left to the resync. `is_seen`: it is as it should be. `is_lost`: the
+    one that the claim names is gone, or is not the claim's any more.
     """
 
     secret: str
@@ -74,30 +74,31 @@ class Connected:
 
     def next_look(self, result: Result) -> Result:
         """Return when to make the next pass: for the Secret, or for what else asked for one, whichever is sooner."""
-        asked = [after for after in (result.requeue_after, self.again) if after is not None]
-        return Result(min(asked, default=None))
+        delays = [after for after in (result.requeue_after, self.again) if after is not None]
+        return Result(min(delays, default=None))
 
 
 def after(
     snapshot: Snapshot, rendered: Rendered, steps: tuple[Step, ...], outcomes: tuple[Outcome, ...]
 ) -> tuple[Snapshot, Rendered]:
-    """Let what was just written stand in for what was read: an old status proves nothing about a new spec."""
+    """Return claim and render as the writes left them: a status from before a write proves nothing about its spec."""
     written = {outcome.entry.place: outcome.written for outcome in outcomes if outcome.entry and outcome.written}
     created = {step.entry.place for step in steps if isinstance(step, Create)}
     if not written:
         return snapshot, rendered
-    known = tuple(
-        replace(each, live=written.get(each.entry.place, each.live)) if each.entry.place not in created else each
-        for each in snapshot.known
+    observed = tuple(
+        replace(child, live=written.get(child.entry.place, child.live)) if child.entry.place not in created else child
+        for child in snapshot.children
     )
     children = tuple(
-        msgspec.structs.replace(child, ready=child.ready and _has_seen(written.get(child.place)))
+        msgspec.structs.replace(child, ready=child.ready and _is_observed(written.get(child.place)))
         for child in rendered.children
     )
-    return replace(snapshot, known=known), msgspec.structs.replace(rendered, children=children)
+    return replace(snapshot, children=observed), msgspec.structs.replace(rendered, children=children)
 
 
-def _has_seen(live: Object | None) -> bool:
+def _is_observed(live: Object | None) -> bool:
+    """Return whether the operator of a written object has seen this generation of it; nothing written is seen."""
     if live is None:
         return True
     observed = observed_generation_of(live)
@@ -105,30 +106,53 @@ def _has_seen(live: Object | None) -> bool:
 
 
 def causes_of_children(snapshot: Snapshot, rendered: Rendered, plan: Plan) -> tuple[Cause, ...]:
-    """Return what the children say of themselves, those apart of which the plan has spoken."""
-    silent = {each.resource for each in plan.causes}
-    found = (
+    """Return what the conditions of the children say, without those that the plan has a cause for."""
+    in_plan = {why.resource for why in plan.causes}
+    child_causes = (
         child_cause(child.resource, live_of(snapshot, child.place), ready=child.ready)
         for child in rendered.children
-        if child.resource not in silent
+        if child.resource not in in_plan
     )
-    return tuple(each for each in found if each is not None)
+    return tuple(why for why in child_causes if why is not None)
 
 
 @dataclass(frozen=True, slots=True)
 class Acted:
-    """What a pass did: the claim as it stands now, the plan, what became of its steps and of the connection Secret."""
+    """What a pass did: the plan, the outcomes of its steps and of the connection Secret.
+
+    `snapshot` and `rendered` are the claim, its children and its render as the writes of the pass left them.
+    """
 
     prepared: Prepared
     plan: Plan
     outcomes: tuple[Outcome, ...]
+    snapshot: Snapshot
+    rendered: Rendered
     connected: Connected
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What happened in the pass, for events."""
+        return (*notes_of(self.outcomes), *self.connected.notes)
+
+    @property
+    def is_new_reference(self) -> bool:
+        """Whether the pass recorded an external reference that a child's instruction waits for."""
+        return has_new_reference(self.snapshot, self.plan)
+
+
+@dataclass(frozen=True, slots=True)
+class PassResult:
+    """How a pass ended: when to make the next one, and the outcomes of its steps, of which one may have failed."""
+
+    result: Result
+    outcomes: tuple[Outcome, ...] = ()
 
 
 def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
-    """Return what a pass that composed a claim found; `repeats`: passes fail in a row, so that errors are told."""
+    """Return the findings of a pass that composed a claim; `repeats`: passes fail in a row, so errors are reported."""
     prepared, plan, outcomes, connected = acted.prepared, acted.plan, acted.outcomes, acted.connected
-    snapshot, rendered = prepared.snapshot, prepared.rendered
+    snapshot, rendered = acted.snapshot, acted.rendered
     entries = entries_of(rendered, outcomes)
     causes = (
         *plan.causes,
@@ -136,7 +160,7 @@ def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
         *causes_of_errors(outcomes, repeats=repeats),
         *causes_of_conflicts(entries, timestamp(now)),
         *causes_of_children(snapshot, rendered, plan),
-        *larger_of(rendered),
+        *causes_of_floors(rendered),
         *connected.causes,
         *prepared.remarks,
     )
@@ -155,68 +179,71 @@ def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
     )
 
 
-def with_broken(snapshot: Snapshot, found: Findings) -> Findings:
-    """Put first what the unusable children say of themselves that are wanted, and not rendered in this pass."""
-    rendered = found.rendered
-    waiting = {each.resource for each in rendered.waiting} if rendered else set()
+def with_broken(snapshot: Snapshot, findings: Findings) -> Findings:
+    """Return the findings, first the causes of unusable children that are wanted and not rendered in this pass."""
+    rendered = findings.rendered
+    waiting = {pending.resource for pending in rendered.waiting} if rendered else set()
     if rendered and not waiting:
-        return found
-    unusable = broken(snapshot, rendered, found.judged)
-    more = tuple(of_broken(snapshot, each) for each in unusable if rendered is None or each.entry.resource in waiting)
-    return replace(found, causes=tuple(dict.fromkeys((*more, *found.causes)))) if more else found
+        return findings
+    unusable = broken(snapshot, rendered, findings.judged)
+    more = tuple(
+        of_broken(snapshot, child) for child in unusable if rendered is None or child.entry.resource in waiting
+    )
+    return replace(findings, causes=tuple(dict.fromkeys((*more, *findings.causes)))) if more else findings
 
 
 def in_order(causes: tuple[Cause, ...], rendered: Rendered) -> tuple[Cause, ...]:
-    """Put the causes in the order of the composition; what is about no child comes last."""
+    """Return the causes in the order of the composition; those about no child come last."""
     position = {child.resource: index for index, child in enumerate(rendered.children)}
-    return tuple(sorted(causes, key=lambda each: position.get(each.resource, len(position))))
+    return tuple(sorted(causes, key=lambda why: position.get(why.resource, len(position))))
 
 
 def causes_of(outcomes: tuple[Outcome, ...]) -> tuple[Cause, ...]:
-    """Return what stood in the way of steps."""
+    """Return the causes of steps that were not carried out."""
     return tuple(outcome.cause for outcome in outcomes if outcome.cause)
 
 
 def notes_of(outcomes: tuple[Outcome, ...]) -> tuple[Note, ...]:
-    """Return what happened."""
+    """Return the notes of all steps."""
     return tuple(note for outcome in outcomes for note in outcome.notes)
 
 
 def instruction_note(snapshot: Snapshot, step: Annotate) -> Note | None:
-    """Say what a child that somebody deleted is told; None for annotations that tell it nothing."""
+    """Return the note of a teardown instruction; None where the annotations hold none."""
     teardown = (step.annotations.get(names.TEARDOWN) or "").partition("/")[2]
-    what = f"{step.entry.kind} {step.entry.name}"
+    subject = f"{step.entry.kind} {step.entry.name}"
     if not teardown:
         return None
     if snapshot.deleting:
         how = "let go of, untouched" if teardown == "Detach" else f"told {teardown}"
-        return Note("LetGo" if teardown == "Detach" else "ChildDeleted", f"{what} is {how}: the claim is being deleted")
-    return Note("LetGo", f"{what} was deleted by somebody else: it is let go of, untouched, and made again")
+        reason = "LetGo" if teardown == "Detach" else "ChildDeleted"
+        return Note(reason, f"{subject} is {how}: the claim is being deleted")
+    return Note("LetGo", f"{subject} was deleted by somebody else: it is let go of, untouched, and made again")
 
 
 def finalizer_note(snapshot: Snapshot, step: RemoveFinalizer | Orphan) -> Note | None:
-    """Say that a foreign child is let go of; its deletion by ourselves was told when it was asked for."""
-    what = f"{step.entry.kind} {step.entry.name}"
+    """Return the note of a foreign child that loses our finalizer; None where its deletion has a note already."""
+    subject = f"{step.entry.kind} {step.entry.name}"
     if isinstance(step, Orphan):
-        return Note("LetGo", f"{what} lives on by itself: the deletion policy is {snapshot.spec.deletion_policy}")
+        return Note("LetGo", f"{subject} lives on by itself: the deletion policy is {snapshot.spec.deletion_policy}")
     if snapshot.deleting:
         return None
-    return Note("ChildDeleted", f"{what} was deleted by somebody else: it is let go of and made again")
+    return Note("ChildDeleted", f"{subject} was deleted by somebody else: it is let go of and made again")
 
 
 def gathered(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Put notes of one reason into one, in the order in which the reasons came."""
-    found: dict[tuple[str, bool], list[str]] = {}
-    for each in notes:
-        found.setdefault((each.reason, each.is_warning), []).append(each.message)
-    return tuple(Note(reason, "; ".join(texts), is_warning) for (reason, is_warning), texts in found.items())
+    """Return one note for each reason, in the order in which the reasons came."""
+    messages: dict[tuple[str, bool], list[str]] = {}
+    for note in notes:
+        messages.setdefault((note.reason, note.is_warning), []).append(note.message)
+    return tuple(Note(reason, "; ".join(texts), is_warning) for (reason, is_warning), texts in messages.items())
 
 
 def entries_of(rendered: Rendered, outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
     """Return the inventory after a pass, in the order of creation."""
     position = {child.slot: index for index, child in enumerate(rendered.children)}
     entries = [outcome.entry for outcome in outcomes if outcome.entry]
-    return tuple(sorted(entries, key=lambda each: (position.get(each.slot, len(position)), each.name)))
+    return tuple(sorted(entries, key=lambda entry: (position.get(entry.slot, len(position)), entry.name)))
 
 
 def instructed_entries(outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
@@ -230,13 +257,15 @@ def instructed_entries(outcomes: tuple[Outcome, ...]) -> tuple[Entry, ...]:
     )
 
 
-def marks_moved(snapshot: Snapshot, plan: Plan) -> bool:
-    """Return whether a dying child's marks were only now recorded: its word waits for the next pass, at once."""
-    before = {each.entry.place: each.entry.marks for each in snapshot.known}
+def has_new_reference(snapshot: Snapshot, plan: Plan) -> bool:
+    """Return whether a dying child's external reference is new in this pass: its instruction follows in the next."""
+    before = {child.entry.place: child.entry.external_reference for child in snapshot.children}
     return any(
-        isinstance(step, Keep) and step.entry.place in before and step.entry.marks != before[step.entry.place]
+        isinstance(step, Keep)
+        and step.entry.place in before
+        and step.entry.external_reference != before[step.entry.place]
         for step in plan.steps
-        if step.entry.marks and _is_dying(snapshot, step)
+        if step.entry.external_reference and _is_dying(snapshot, step)
     )
 
 
@@ -246,7 +275,7 @@ def _is_dying(snapshot: Snapshot, step: Step) -> bool:
 
 
 def raise_first(outcomes: tuple[Outcome, ...]) -> None:
-    """Fail the pass by its first error that time may heal, after everything else was done and told."""
+    """Raise the first error that time may heal, after everything else was done and reported."""
     errors: list[ApiError] = [outcome.error for outcome in outcomes if outcome.error]
     for error in errors:
         if isinstance(error, WriteConflict | NotFound):
@@ -255,36 +284,36 @@ def raise_first(outcomes: tuple[Outcome, ...]) -> None:
         raise errors[0]
 
 
-def larger_of(rendered: Rendered) -> tuple[Cause, ...]:
-    """Say which fields keep a larger value than the composition asks for now."""
-    found: list[Cause] = []
+def causes_of_floors(rendered: Rendered) -> tuple[Cause, ...]:
+    """Return a cause for each field that keeps a larger value than the composition asks for now."""
+    causes: list[Cause] = []
     for child in rendered.children:
-        for each in child.kept:
-            asks = "leaves it out" if each.wanted is None else f"asks for {each.wanted}"
-            what = f"{child.object['kind']} {child.object['metadata']['name']}: {each.path} stays {each.value}"
-            text = f"{what}, which it never falls below; the composition {asks} now"
-            found.append(cause("KeptLarger", text, resource=child.resource))
-    return tuple(found)
+        for field in child.kept:
+            asks = "leaves it out" if field.wanted is None else f"asks for {field.wanted}"
+            subject = f"{child.object['kind']} {child.object['metadata']['name']}: {field.path} stays {field.value}"
+            text = f"{subject}, which it never falls below; the composition {asks} now"
+            causes.append(cause("KeptLarger", text, resource=child.resource))
+    return tuple(causes)
 
 
 def causes_of_conflicts(entries: tuple[Entry, ...], now: str) -> tuple[Cause, ...]:
-    """Say which fields are yielded at `now` (RFC 3339 in UTC) because another manager keeps taking them."""
-    found: list[Cause] = []
+    """Return the causes of fields that are yielded at `now` (RFC 3339 in UTC), since another manager takes them."""
+    causes: list[Cause] = []
     for entry in entries:
         yielded = still_yielded(entry.yielded, now)
         if yielded:
-            fields = ", ".join(f"{each.field} ({each.manager}; tried again at {each.until})" for each in yielded)
+            fields = ", ".join(f"{field.field} ({field.manager}; tried again at {field.until})" for field in yielded)
             text = f"{entry.kind} {entry.name}: another manager keeps changing fields, which are left alone: {fields}"
-            found.append(cause("FieldConflict", text, resource=entry.resource))
-    return tuple(found)
+            causes.append(cause("FieldConflict", text, resource=entry.resource))
+    return tuple(causes)
 
 
 def causes_of_errors(outcomes: tuple[Outcome, ...], *, repeats: bool) -> tuple[Cause, ...]:
     """Return what a claim says of the steps that failed by an error that time may heal."""
     return tuple(
-        cause("RequestFailed", in_words(each.error), resource=each.entry.resource if each.entry else "")
-        for each in outcomes
-        if repeats and each.error and not isinstance(each.error, NotLeading)
+        cause("RequestFailed", in_words(outcome.error), resource=outcome.entry.resource if outcome.entry else "")
+        for outcome in outcomes
+        if repeats and outcome.error and not isinstance(outcome.error, NotLeading)
     )
 
 

@@ -1,4 +1,4 @@
-"""What may not go or be replaced without consent, since it holds data or is most of what there is. Pure."""
+"""What may not be deleted or replaced without consent: it holds data, or is most of a claim's children. Pure."""
 
 from __future__ import annotations
 
@@ -17,83 +17,89 @@ _MASS_LEAST = 3
 
 
 def unwanted(snapshot: Snapshot, rendered: Rendered) -> list[tuple[ObservedChild, Cause | None]]:
-    """Return what is not wanted any more, each with why it is held, or None when it may go."""
-    waiting = {each.resource for each in rendered.waiting}
+    """Return the children that are not wanted any more, each with the cause that holds it, None when it may go."""
+    waiting = {pending.resource for pending in rendered.waiting}
     wanted = {(child.place, child.name) for child in rendered.children}
-    leaving = [each for each in snapshot.known if not _stays(each, wanted, waiting)]
+    leaving = [observed for observed in snapshot.children if not _stays(observed, wanted, waiting)]
     if not leaving:
         return []
     # An object goes with its last place: one that another place has is wanted, whatever the name it has here.
-    taken = {(each.entry.group_kind, each.entry.name) for each in snapshot.known if _stays(each, wanted, waiting)}
+    staying = [observed.entry for observed in snapshot.children if _stays(observed, wanted, waiting)]
+    taken = {(entry.group_kind, entry.name) for entry in staying}
     taken |= {(child.group_kind, child.name) for child in rendered.children}
-    gone = [each for each in leaving if (each.entry.group_kind, each.entry.name) not in taken]
+    gone = [observed for observed in leaving if (observed.entry.group_kind, observed.entry.name) not in taken]
     if not gone:
         return []
     consents = consents_of(snapshot.annotations)
-    existing = sum(1 for each in snapshot.known if each.live is not None)
-    going = sum(1 for each in gone if each.live is not None)
+    existing = sum(1 for observed in snapshot.children if observed.live is not None)
+    going = sum(1 for observed in gone if observed.live is not None)
     too_many = going == existing or (existing >= _MASS_LEAST and 2 * going > existing)
     return [
         (
-            each,
-            _unbacked(snapshot, each, consents) or _brake(snapshot, each, too_many=too_many, unresolved=bool(waiting)),
+            observed,
+            _unbacked(snapshot, observed, consents)
+            or _hold(snapshot, observed, too_many=too_many, unresolved=bool(waiting)),
         )
-        for each in gone
+        for observed in gone
     ]
 
 
-def _stays(each: ObservedChild, wanted: Collection[tuple[tuple[str, str, str], str]], waiting: Collection[str]) -> bool:
-    return (each.entry.place, each.entry.name) in wanted or each.entry.resource in waiting
+def _stays(
+    observed: ObservedChild, wanted: Collection[tuple[tuple[str, str, str], str]], waiting: Collection[str]
+) -> bool:
+    """Return whether a child is rendered, or its resource waits to be."""
+    return (observed.entry.place, observed.entry.name) in wanted or observed.entry.resource in waiting
 
 
-def _unbacked(snapshot: Snapshot, each: ObservedChild, consents: frozenset[tuple[str, str]]) -> Cause | None:
-    """Hold what may go by consent, and by its claim's policy only with a backup that nobody can take."""
-    if snapshot.spec.deletion_policy != "Snapshot" or not each.is_foreign_data or each.live is None:
+def _unbacked(snapshot: Snapshot, child: ObservedChild, consents: frozenset[tuple[str, str]]) -> Cause | None:
+    """Return the cause that holds a child in spite of a consent: under Snapshot it would need a backup first."""
+    if snapshot.spec.deletion_policy != "Snapshot" or not child.is_foreign_data or child.live is None:
         return None
-    if deleting(each.live) or (each.entry.resource, uid_of(each.live)) not in consents:
+    if deleting(child.live) or (child.entry.resource, uid_of(child.live)) not in consents:
         return None
-    return no_backup(each)
+    return no_backup(child)
 
 
-def no_backup(each: ObservedChild) -> Cause:
-    """Say that a foreign child with data cannot go under Snapshot, and which ways out there are."""
+def no_backup(child: ObservedChild) -> Cause:
+    """Return the cause of a foreign child with data that cannot go under Snapshot, with the ways out."""
     text = (
-        f"no backup of {each.entry.kind} {each.entry.name} can be taken by Fairlead: nothing goes under deletionPolicy"
-        " Snapshot; set spec.deletionPolicy to Orphan (it lives on by itself) or Delete, after a backup of your own"
+        f"no backup of {child.entry.kind} {child.entry.name} can be taken by Fairlead: nothing goes under"
+        " deletionPolicy Snapshot; set spec.deletionPolicy to Orphan (it lives on by itself) or Delete, after a backup"
+        " of your own"
     )
-    return cause("BackupImpossible", text, resource=each.entry.resource)
+    return cause("BackupImpossible", text, resource=child.entry.resource)
 
 
-def unseen(each: ObservedChild) -> Cause:
-    """Say that nobody can tell whether a child is there, since its kind is not served."""
-    text = f"{each.entry.kind} {each.entry.name} may be there, and kind {each.entry.group_kind} is not served"
+def not_served(child: ObservedChild) -> Cause:
+    """Return the cause of a child of which it is not known whether it is there, since its kind is not served."""
+    text = f"{child.entry.kind} {child.entry.name} may be there, and kind {child.entry.group_kind} is not served"
     how = "have its CustomResourceDefinition serve it again"
-    return cause("KindNotInstalled", f"{text}; {how}", resource=each.entry.resource)
+    return cause("KindNotInstalled", f"{text}; {how}", resource=child.entry.resource)
 
 
-def taken_away(snapshot: Snapshot, each: ObservedChild) -> Cause | None:
-    """Say that a wanted foreign child with data was deleted by somebody else, None where it may be made anew.
+def deleted_by_others(snapshot: Snapshot, child: ObservedChild) -> Cause | None:
+    """Return the cause of a wanted foreign child with data that somebody else deleted; None where it may be recreated.
 
-    What a provider of ours serves finds its database again; in the place of anything else there would be an empty one.
+    What a provider of ours serves finds its database again; anything else would be recreated empty.
     """
-    entry, live = each.entry, each.live
+    entry, live = child.entry, child.live
     uid = entry.uid if live is None else uid_of(live)
-    if not each.is_foreign_data or not uid or (entry.resource, uid) in consents_of(snapshot.annotations):
+    if not child.is_foreign_data or not uid or (entry.resource, uid) in consents_of(snapshot.annotations):
         return None
-    what, consent = f"{entry.kind} {entry.name}", consent_command(snapshot, entry.resource, uid)
+    subject, consent = f"{entry.kind} {entry.name}", consent_command(snapshot, entry.resource, uid)
     if live is None:
-        text = f"{what}, which held data, is gone and was not deleted by Fairlead; nothing is made in its place"
+        text = f"{subject}, which held data, is gone and was not deleted by Fairlead; nothing is made in its place"
         how = f"restore it under its name, with its labels; or, for a new, empty one: {consent}"
         return cause("DatabaseLost", f"{text}: {how}", resource=entry.resource)
-    text = f"{what} was deleted by somebody else and holds data; it is not let go, and nothing is made in its place"
+    text = f"{subject} was deleted by somebody else and holds data; it is not let go, and nothing is made in its place"
     how = f"save what is in it; then, for a new, empty one: {consent}"
     return cause("HeldDeletion", f"{text}: {how}", resource=entry.resource)
 
 
 def predecessor(snapshot: Snapshot, entry: Entry) -> Cause | None:
-    """Say that an earlier claim of this name left an object with data in this place; None where none is in the way.
+    """Return the cause of an object with data that an earlier claim of this name left; None where there is none.
 
-    Beside it a new, empty one would be made, and the claim would say that it is ready.
+    Beside it a new, empty one would be created, and the claim would become Ready with it.
     """
     if entry.uid or snapshot.annotations.get(names.ADOPT) == "none":
         return None
@@ -108,57 +114,58 @@ def predecessor(snapshot: Snapshot, entry: Entry) -> Cause | None:
     return None
 
 
-def _brake(snapshot: Snapshot, each: ObservedChild, *, too_many: bool, unresolved: bool) -> Cause | None:
-    entry, live = each.entry, each.live
-    if each.unseen:
-        return unseen(each)
+def _hold(snapshot: Snapshot, child: ObservedChild, *, too_many: bool, unresolved: bool) -> Cause | None:
+    """Return the cause that holds a child that is not wanted any more; None where it may go now."""
+    entry, live = child.entry, child.live
+    if child.unseen:
+        return not_served(child)
     if live is None or (entry.resource, uid_of(live)) in consents_of(snapshot.annotations):
         return None
     consent = consent_command(snapshot, entry.resource, uid_of(live))
-    what = f"{entry.kind} {entry.name} is not in the composition any more"
+    subject = f"{entry.kind} {entry.name} is not in the composition any more"
     if entry.stateful:
         return cause(
             "HeldDeletion",
-            f"{what} and holds data; to let it go: {consent}",
+            f"{subject} and holds data; to let it go: {consent}",
             resource=entry.resource,
         )
     if too_many:
-        text = f"{what}, as most of the children of this claim; to let it go: {consent}"
+        text = f"{subject}, as most of the children of this claim; to let it go: {consent}"
         return cause("HeldDeletion", text, resource=entry.resource)
-    return waits(each, "when nothing is pending any more") if unresolved else None
+    return pruned_later(child, "when nothing is pending any more") if unresolved else None
 
 
-def waits(each: ObservedChild, until: str) -> Cause:
-    """Say what a child waits for that is not wanted any more."""
-    text = f"{each.entry.kind} {each.entry.name} is not in the composition any more; it goes {until}"
-    return cause("ResourcePending", text, resource=each.entry.resource, shown_as=ReasonClass.PROGRESS)
+def pruned_later(child: ObservedChild, until: str) -> Cause:
+    """Return the cause of a child that is not wanted any more and goes later."""
+    text = f"{child.entry.kind} {child.entry.name} is not in the composition any more; it goes {until}"
+    return cause("ResourcePending", text, resource=child.entry.resource, shown_as=ReasonClass.PROGRESS)
 
 
 def replacing_data(snapshot: Snapshot, rendered: Rendered) -> tuple[Cause, ...]:
-    """Return what forbids to put something new in the place of data: a switch, or a resource with another name.
+    """Return the causes that forbid to replace data by something new: a switch, or a resource with another name.
 
-    None of it is made before the consent: an application would be led from its database to an empty one.
+    Nothing new is created before the consent: an application would be led from its database to an empty one.
     """
-    alive = {each.entry.place for each in snapshot.known if each.live is not None}
+    alive = {observed.entry.place for observed in snapshot.children if observed.live is not None}
     if not any(child.place not in alive and is_stateful(snapshot, child) for child in rendered.children):
         return ()
-    return tuple(why for each, why in unwanted(snapshot, rendered) if why is not None and each.entry.stateful)
+    return tuple(why for observed, why in unwanted(snapshot, rendered) if why is not None and observed.entry.stateful)
 
 
 def is_stateful(snapshot: Snapshot, child: Child) -> bool:
-    """Return whether losing a child would lose data, by its kind or by the word of the composition."""
+    """Return whether losing a child would lose data, by its kind or by what the composition says of it."""
     facts = snapshot.catalog.get(child.group_kind)
     return child.stateful is True or (facts is not None and facts.stateful)
 
 
 def consents_of(annotations: Mapping[str, str]) -> frozenset[tuple[str, str]]:
-    """Read `<resource>=<child uid>` pairs; what is no pair is no consent."""
-    pairs = (each.strip().partition("=") for each in annotations.get(names.CONSENT, "").split(","))
+    """Return the consents of an annotation, as `<resource>=<child uid>` pairs; what is no pair is no consent."""
+    pairs = (pair.strip().partition("=") for pair in annotations.get(names.CONSENT, "").split(","))
     return frozenset((resource, uid) for resource, _, uid in pairs if resource and uid)
 
 
 def consent_command(snapshot: Snapshot, resource: str, uid: str) -> str:
-    """Return the command by which the platform team lets this child go; the consents that are there stay."""
+    """Return the command by which the platform team consents to lose a child; earlier consents stay."""
     present = snapshot.annotations.get(names.CONSENT, "")
     value = ",".join(filter(None, (present, f"{resource}={uid}")))
     return kubectl.annotate(_address(snapshot), names.CONSENT, value, overwrites=bool(present))
@@ -168,10 +175,37 @@ def _address(snapshot: Snapshot) -> str:
     return kubectl.address_of(snapshot.resource.kind, snapshot.key)
 
 
-def still_needed(each: ObservedChild, held: list[tuple[ObservedChild, Cause | None]]) -> bool:
-    """Return whether something that depends on a resource has still to go before it."""
-    going = [other for other, why in held if other is not each and (other.unseen or (why is None and other.live))]
-    return any(each.entry.resource in other.entry.depends_on for other in going)
+def held_on_rollback(snapshot: Snapshot, rendered: Rendered, revision: str) -> tuple[Cause, ...]:
+    """Return the causes that forbid the rollback to `revision`: a child with data would go, or be recreated empty.
+
+    The claim then stays, whole, on the revision that failed.
+    """
+    wanted = {child.place for child in rendered.children}
+    waiting = {pending.resource for pending in rendered.waiting}
+    alive = {observed.entry.place for observed in snapshot.children if observed.live is not None}
+    consents = consents_of(snapshot.annotations)
+    causes: list[Cause] = []
+    for observed in snapshot.children:
+        entry, live = observed.entry, observed.live
+        goes = entry.place not in wanted and entry.resource not in waiting
+        if live is None or not entry.stateful or not goes or (entry.resource, uid_of(live)) in consents:
+            continue
+        text = f"the way back to revision {revision} would take {entry.kind} {entry.name} away, which holds data"
+        how = f"to go back all the same: {consent_command(snapshot, entry.resource, uid_of(live))}"
+        causes.append(cause("HeldDeletion", f"{text}; {how}", resource=entry.resource))
+    for child in rendered.children:
+        if child.place not in alive and is_stateful(snapshot, child):
+            subject = f"{child.object['kind']} {child.object['metadata']['name']}"
+            text = f"the way back to revision {revision} would make a new, empty {subject}"
+            how = f"pin the claim to {revision} by spec.compositionRevisionRef to go back all the same"
+            causes.append(cause("RolloutHalted", f"{text}; {how}", resource=child.resource))
+    return tuple(causes)
+
+
+def still_needed(child: ObservedChild, leaving: list[tuple[ObservedChild, Cause | None]]) -> bool:
+    """Return whether a child that depends on this one must go before it."""
+    going = [other for other, why in leaving if other is not child and (other.unseen or (why is None and other.live))]
+    return any(child.entry.resource in other.entry.depends_on for other in going)
 
 
 def foreign_stateful(snapshot: Snapshot) -> tuple[str, ...]:
@@ -186,11 +220,11 @@ def foreign_stateful(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def stateful_places(snapshot: Snapshot) -> tuple[tuple[str, str, str], ...]:
-    """Return the places of foreign children that held data when they were composed, whatever is said of them now."""
+    """Return the places of foreign children that held data when they were composed, even if nothing says so now."""
     return tuple(
         sorted(
-            each.entry.place
-            for each in snapshot.known
-            if each.entry.stateful and not names.is_managed(each.entry.group)
+            child.entry.place
+            for child in snapshot.children
+            if child.entry.stateful and not names.is_managed(child.entry.group)
         )
     )

@@ -1,4 +1,4 @@
-"""Which Composition and which revision serve a claim. Pure; every row of the rules is a test case."""
+"""Chooses the Composition and the revision that serve a claim. Pure; every row of the rules is a test case."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from composer.render.errors import near
 
 @dataclass(frozen=True, slots=True)
 class ClaimState:
-    """Where a claim stands: the revision in use, empty when it has none or lost its status, and the one before.
+    """The rollout state of a claim: the revision in use, empty when it has none or lost its status, and the former one.
 
-    `since`: since when it stands so, and well if it is well. `has_children`: something was composed for it.
+    `since`: since when it has this revision, and is well if it is well. `has_children`: it has composed children.
     """
 
     identity: str = ""
@@ -37,14 +37,16 @@ _PIN = "spec.compositionRevisionRef names"
 
 
 def admitted(
-    known: Iterable[Candidate], chosen: str, namespace: str, labels: Mapping[str, str]
+    candidates: Iterable[Candidate], chosen: str, namespace: str, labels: Mapping[str, str]
 ) -> tuple[Candidate, ...]:
     """Return the Compositions that claims of a namespace may use, and the one that a claim has already."""
-    return tuple(each for each in known if each.name == chosen or each.admits(namespace, labels))
+    return tuple(
+        candidate for candidate in candidates if candidate.name == chosen or candidate.admits(namespace, labels)
+    )
 
 
 def not_allowed(candidate: Candidate, namespace: str, labels: Mapping[str, str]) -> Cause | None:
-    """Say that a living claim keeps a Composition that its namespace may not choose any more; None where it may."""
+    """Return the cause of a claim that keeps a Composition its namespace may not choose any more; None if it may."""
     if candidate.admits(namespace, labels):
         return None
     text = (
@@ -59,32 +61,32 @@ def choose(
     chosen: str,
     labels: Mapping[str, str],
     namespace_labels: Mapping[str, str],
-    known: tuple[Candidate, ...],
+    candidates: tuple[Candidate, ...],
 ) -> str | Cause:
     """Choose the Composition of a claim: its ref, else its selector, else what was chosen, else what applies to it.
 
-    `chosen` is the recorded choice; only a ref or a selector that speaks against it changes it. `known` are those that
-    the namespace may use, as `admitted` gives them: no text names another.
+    `chosen` is the recorded choice; only a ref or a selector that excludes it changes it. `candidates` are those that
+    the namespace may use, as `admitted` returns them: no message names another.
     """
-    by_name = {each.name: each for each in known}
+    by_name = {candidate.name: candidate for candidate in candidates}
     if not isinstance(spec.composition_ref, UnsetType):
         name = spec.composition_ref.name
         return name if name in by_name else _not_found(name, by_name)
     if not isinstance(spec.composition_selector, UnsetType):
-        return _by_selector(spec.composition_selector, chosen, known)
+        return _by_selector(spec.composition_selector, chosen, candidates)
     if chosen:
         return chosen if chosen in by_name else _not_found(chosen, by_name)
-    return _by_rules(labels, namespace_labels, known)
+    return _by_rules(labels, namespace_labels, candidates)
 
 
-def _not_found(name: str, known: Iterable[str]) -> Cause:
-    offered = ", ".join(sorted(known)) or "none"
-    text = f"there is no Composition {name!r} for this kind{near(name, known)}; known: {offered}"
+def _not_found(name: str, names: Iterable[str]) -> Cause:
+    offered = ", ".join(sorted(names)) or "none"
+    text = f"there is no Composition {name!r} for this kind{near(name, names)}; known: {offered}"
     return cause("CompositionNotFound", text)
 
 
-def _by_selector(selector: LabelSelector, chosen: str, known: tuple[Candidate, ...]) -> str | Cause:
-    matching = [each.name for each in known if selector.matches(dict(each.labels))]
+def _by_selector(selector: LabelSelector, chosen: str, candidates: tuple[Candidate, ...]) -> str | Cause:
+    matching = [candidate.name for candidate in candidates if selector.matches(dict(candidate.labels))]
     if chosen in matching:
         return chosen
     if not matching:
@@ -98,17 +100,17 @@ def _by_selector(selector: LabelSelector, chosen: str, known: tuple[Candidate, .
 
 
 def _by_rules(
-    labels: Mapping[str, str], namespace_labels: Mapping[str, str], known: tuple[Candidate, ...]
+    labels: Mapping[str, str], namespace_labels: Mapping[str, str], candidates: tuple[Candidate, ...]
 ) -> str | Cause:
     applying = [
-        (each.applies_to.priority, each.name)
-        for each in known
-        if each.applies_to
-        and each.applies_to.namespace_selector.matches(dict(namespace_labels))
-        and each.applies_to.claim_selector.matches(dict(labels))
+        (candidate.applies_to.priority, candidate.name)
+        for candidate in candidates
+        if candidate.applies_to
+        and candidate.applies_to.namespace_selector.matches(dict(namespace_labels))
+        and candidate.applies_to.claim_selector.matches(dict(labels))
     ]
     if not applying:
-        offered = ", ".join(each.name for each in known) or "none"
+        offered = ", ".join(candidate.name for candidate in candidates) or "none"
         text = f"no Composition applies to this claim by itself; name one in spec.compositionRef, known: {offered}"
         return cause("CompositionNotFound", text)
     highest = max(priority for priority, _ in applying)
@@ -125,16 +127,16 @@ def _ambiguous(matching: list[str], how: str) -> Cause:
 def choose_revision(
     composition: str,
     pin: str,
-    known: Iterable[Revision],
+    revisions: Iterable[Revision],
     *,
     state: ClaimState = NO_REVISION,
     refusal: Cause | None = None,
 ) -> Revision | Cause:
     """Choose the revision of a claim: the one it is pinned to, else as far as the newest has come.
 
-    Without any, the `refusal` is told.
+    Without any, the cause is the `refusal` of the Composition.
     """
-    own = {each.name: each for each in known if each.composition_name == composition}
+    own = {revision.name: revision for revision in revisions if revision.composition_name == composition}
     if pin:
         if pin in own:
             return own[pin]
@@ -151,8 +153,8 @@ def choose_revision(
 
 
 def _by_rollout(own: Mapping[str, Revision], state: ClaimState) -> Revision | Cause:
-    """Follow the rollout of the newest revision: nobody comes to one that has not finished but by its waves."""
-    newest = max(own.values(), key=lambda each: each.number)
+    """Choose by the rollout of the newest revision: until it has finished, only its waves bring claims to it."""
+    newest = max(own.values(), key=lambda revision: revision.number)
     if newest.is_finished:
         return newest
     current = own.get(state.revision)
@@ -170,9 +172,9 @@ def _by_rollout(own: Mapping[str, Revision], state: ClaimState) -> Revision | Ca
     return current
 
 
-def last_finished(known: Iterable[Revision]) -> Revision | None:
-    """Return the newest revision whose rollout came to all claims, or None."""
-    finished = (revision for revision in known if revision.is_finished)
+def last_finished(revisions: Iterable[Revision]) -> Revision | None:
+    """Return the newest revision whose rollout has reached all claims, or None."""
+    finished = (revision for revision in revisions if revision.is_finished)
     return max(finished, key=lambda revision: revision.number, default=None)
 
 
@@ -195,8 +197,8 @@ def _without_revision(
     if good is not None:
         return replace(good, is_interim=True)
     if newest.is_stopped:
-        what = f"no revision of {newest.composition_name} has come to all claims, and the newest, {newest.name}"
-        text = f"{what}, is stopped; the platform team edits the Composition, or {_PIN} {newest.name}"
+        subject = f"no revision of {newest.composition_name} has come to all claims, and the newest, {newest.name}"
+        text = f"{subject}, is stopped; the platform team edits the Composition, or {_PIN} {newest.name}"
         return cause("RevisionNotFound", text)
     return newest
 
@@ -204,7 +206,7 @@ def _without_revision(
 def _lost_revision(newest: Revision, own: Mapping[str, Revision], state: ClaimState) -> Cause:
     lost = f"revision {state.revision}, which this claim uses, is gone"
     unknown = f"it is not known which revision of {newest.composition_name} this claim uses"
-    left = ", ".join(each.name for each in sorted(own.values(), key=lambda each: each.number))
+    left = ", ".join(revision.name for revision in sorted(own.values(), key=lambda revision: revision.number))
     text = (
         f"{lost if state.revision else unknown}; nothing is changed until a wave of the newest comes to it: the "
         f"platform team edits the Composition, or {_PIN} one of {left}"
@@ -212,9 +214,9 @@ def _lost_revision(newest: Revision, own: Mapping[str, Revision], state: ClaimSt
     return cause("RevisionNotFound", text)
 
 
-def is_rollback(chosen: Revision, known: Iterable[Revision], state: ClaimState) -> bool:
+def is_rollback(chosen: Revision, revisions: Iterable[Revision], state: ClaimState) -> bool:
     """Return whether a claim leaves a revision since its rollout was rolled back, and not for a newer one."""
-    left = next((each for each in known if each.name == state.revision), None)
+    left = next((revision for revision in revisions if revision.name == state.revision), None)
     if left is None or not left.is_reverted or chosen.name == left.name:
         return False
     return left.number > chosen.number or chosen.name == state.previous

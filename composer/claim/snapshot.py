@@ -1,8 +1,8 @@
-"""All that a pass over one claim has read, frozen: what the decisions look at, and what live objects say. Pure."""
+"""All that a pass over one claim has read, frozen, and what live objects say of themselves. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,7 +11,7 @@ import msgspec
 from apis import names
 from apis.identity import Identity, identity_of
 from composer.hashes import digest
-from composer.inventory import Entry, marks_of, recorded_kinds
+from composer.inventory import Entry, external_reference_of, recorded_kinds
 from composer.kinds.catalog import Catalog, KindFacts
 from composer.models import ClaimSpec
 from composer.render.schema import Schema, project
@@ -34,7 +34,7 @@ from runtime.objects import (
 class ObservedChild:
     """One object that this claim composed, or that its inventory names; `live` is None when it is proven absent.
 
-    `unseen`: its kind is defined and not served, so that nobody can tell whether it is there.
+    `unseen`: its kind is defined and not served, so that it is not known whether it is there.
     """
 
     entry: Entry
@@ -51,7 +51,7 @@ class ObservedChild:
 # No slots: what is read out of the claim several times in a pass is read once.
 @dataclass(frozen=True)
 class Snapshot:
-    """One claim and all around it.
+    """One claim, its children, and what a decision about them depends on.
 
     `namespace` is None when it is not in the cache; `kind_deleting`: the claim's own CRD is being deleted; `unlisted`:
     kinds whose objects cannot be listed, so that nothing is known of them; `predecessors`: objects with data of other
@@ -63,7 +63,7 @@ class Snapshot:
     namespace: Object | None
     kind_deleting: bool
     catalog: Catalog
-    known: tuple[ObservedChild, ...]
+    children: tuple[ObservedChild, ...]
     unlisted: tuple[str, ...] = ()
     predecessors: tuple[ObservedChild, ...] = ()
 
@@ -80,8 +80,8 @@ class Snapshot:
     @cached_property
     def status(self) -> Object:
         """The claim's status as last written, possibly empty."""
-        found: Object = self.claim.get("status") or {}
-        return found
+        status: Object = self.claim.get("status") or {}
+        return status
 
     @cached_property
     def annotations(self) -> Mapping[str, str]:
@@ -95,7 +95,7 @@ class Snapshot:
 
     @cached_property
     def identity(self) -> Identity:
-        """Who the claim is for ever."""
+        """The claim's identity, which stays when the claim is restored from a backup."""
         return identity_of(self.claim)
 
     @cached_property
@@ -115,12 +115,12 @@ class Snapshot:
 
     @property
     def is_requested(self) -> bool:
-        """Whether a person asked for this pass by a token that the status does not repeat yet."""
+        """Whether a reconcile is requested by a token that the status does not repeat yet."""
         token = self.annotations.get(names.RECONCILE_REQUESTED_AT, "")
         return token[:256] != str(self.status.get("lastHandledReconcileAt") or "")
 
     def is_new_intent(self, revision: str) -> bool:
-        """Whether the claim, or its revision, is another than at the last pass that the status tells of."""
+        """Return whether the claim's generation, or its revision, is another than the status has."""
         before = (self.status.get("composition") or {}).get("revision")
         return before != revision or self.status.get("observedGeneration") != generation_of(self.claim)
 
@@ -142,22 +142,34 @@ class Snapshot:
 
 
 def kept_kinds(snapshot: Snapshot) -> frozenset[str]:
-    """Return the recorded kinds of which a claim has or may have children: one that was listed without any is none."""
-    known = frozenset(each.entry.group_kind for each in snapshot.known)
+    """Return the recorded kinds in which a claim has or may have children; a kind listed without any is left out."""
+    with_children = frozenset(child.entry.group_kind for child in snapshot.children)
     unseen = frozenset(
         kind for kind in recorded_kinds(snapshot.claim) if kind in snapshot.unlisted or kind not in snapshot.catalog
     )
-    return known | unseen
+    return with_children | unseen
 
 
 def without_yielded(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot with no field yielded: a new intent tries each again."""
-    known = tuple(replace(each, entry=msgspec.structs.replace(each.entry, yielded=())) for each in snapshot.known)
-    return replace(snapshot, known=known)
+    children = tuple(
+        replace(child, entry=msgspec.structs.replace(child.entry, yielded=())) for child in snapshot.children
+    )
+    return replace(snapshot, children=children)
+
+
+def with_entries(snapshot: Snapshot, entries: Iterable[Entry]) -> Snapshot:
+    """Return the snapshot with these entries in place of its own: they are recorded before anything is done."""
+    by_place = {(entry.place, entry.name): entry for entry in entries}
+    children = tuple(
+        replace(child, entry=by_place.get((child.entry.place, child.entry.name), child.entry))
+        for child in snapshot.children
+    )
+    return replace(snapshot, children=children)
 
 
 def says_stateful(child: Object) -> bool:
-    """Return whether a live child itself says that it holds data: by its annotation, or as only such a one is held."""
+    """Return whether a live child says that it holds data: by its annotation, or by our finalizer without an owner."""
     meta, annotations = metadata(child), annotations_of(child)
     group = str(child["apiVersion"]).rpartition("/")[0]
     held = names.TEARDOWN_FINALIZER in finalizers_of(child) and not meta.get("ownerReferences")
@@ -165,7 +177,7 @@ def says_stateful(child: Object) -> bool:
 
 
 def entry_of(child: Object, *, stateful: bool) -> Entry | None:
-    """Make the entry of a child that was found by its label alone; None when its annotations are gone.
+    """Return the entry of a child that was found by its label alone; None when its annotations are gone.
 
     `stateful`: its kind holds data. What else the status said of it, the child says itself.
     """
@@ -182,7 +194,7 @@ def entry_of(child: Object, *, stateful: bool) -> Entry | None:
         uid=uid_of(child),
         depends_on=tuple(filter(None, annotations.get(names.DEPENDS_ON, "").split(","))),
         stateful=stateful or says_stateful(child),
-        marks=marks_of(child),
+        external_reference=external_reference_of(child),
     )
 
 
@@ -197,14 +209,14 @@ _META_SCHEMA: Schema = {
 
 
 def live_hash(live: Object, desired: Object, schema: Schema | None) -> str:
-    """Hash what the API server holds of the fields that we send, in whichever version of its kind it was read."""
+    """Return the hash of what the API server holds of the fields that we send, whatever version was read."""
     properties = dict((schema or {}).get("properties") or {})
     whole = {**(schema or {}), "properties": properties | {"metadata": _META_SCHEMA}}
     return digest(project({**live, "apiVersion": desired["apiVersion"]}, desired, whole))
 
 
 def stored_hash(live: Object, desired: Object, schema: Schema | None) -> str:
-    """Hash what the API server holds of the fields that we send, and behind a dash name its content as a whole."""
+    """Return the hash of what the API server holds of the fields that we send, a dash, and a name of all content."""
     return f"{live_hash(live, desired, schema)}-{_content(live)}"
 
 
@@ -224,7 +236,7 @@ def holds_fields(live: Object, desired: Object, schema: Schema | None, stored: s
 
 
 def _content(live: Object) -> str:
-    """Name the content of an object: by its generation, or where its kind has none by a hash of 8 digits."""
+    """Return a name of an object's content: its generation, or where its kind has none a hash of 8 digits."""
     generation = generation_of(live)
     apart = ("metadata", "status", "apiVersion")
     return str(generation or digest({name: part for name, part in live.items() if name not in apart})[:8])

@@ -36,9 +36,9 @@ from runtime.status import write_status
 
 HISTORY_LIMIT = 10
 _IN_USE_POLL = timedelta(seconds=10)
-_PACE = timedelta(seconds=1)
-_PACE_OF_ONE = timedelta(milliseconds=2)
-_BACK_PACE = timedelta(seconds=10)
+_INTERVAL = timedelta(seconds=1)
+_INTERVAL_PER_CLAIM = timedelta(milliseconds=2)
+_SLOW_INTERVAL = timedelta(seconds=10)
 
 
 class Checker(Protocol):
@@ -77,10 +77,10 @@ class CompositionReconciler:
     async def reconcile(self, key: Key) -> Result:
         """Check a Composition, record its revision and bring that a step further. Raises ApiError."""
         composition = self._library.compositions.store.get(key)
-        ended = await self._revisions.let_go(key.name)
+        ended = await self._revisions.finalize(key.name)
         if ended.gone:
             # The caches will know in a moment.
-            return Result(requeue_after=_PACE)
+            return Result(requeue_after=_INTERVAL)
         result = await self._reconcile(key, composition)
         return _sooner(result, _IN_USE_POLL) if ended.waiting else result
 
@@ -89,9 +89,9 @@ class CompositionReconciler:
             self._checked.pop(key, None)
             return SETTLED
         if deleting(composition):
-            return await self._let_go(composition)
+            return await self._finalize(composition)
         spec = composition.get("spec") or {}
-        problems = await self._problems(key, spec) or self._silence(composition)
+        problems = await self._problems(key, spec) or self._unlistable(composition)
         if problems:
             return await self._refuse(composition, problems)
         resources, catalog = spec.get("resources") or (), self._cluster.catalog
@@ -100,8 +100,8 @@ class CompositionReconciler:
             result = await self._refuse(composition, denied)
             return Result(requeue_after=min(DENIED_PACE, result.requeue_after or DENIED_PACE))
         self._missing_since.pop(key, None)
-        composition = await self._hold(composition)
-        await self._revisions.hold(key.name)
+        composition = await self._add_finalizer(composition)
+        await self._revisions.add_finalizers(key.name)
         revision = await self._revisions.record(composition, spec)
         state, conditions, result = await self._roll_out(composition, revision)
         if state is None or state.phase == "Finished":
@@ -115,8 +115,8 @@ class CompositionReconciler:
     async def _problems(self, key: Key, spec: dict[str, Any]) -> tuple[Problem, ...]:
         """Check a content once for each state of kinds and environments: a rollout looks often."""
         catalog = self._cluster.catalog
-        found = {name: self._library.environment(name) for name in spec.get("environments") or ()}
-        environments = {name: data for name, data in found.items() if data is not None}
+        named = {name: self._library.environment(name) for name in spec.get("environments") or ()}
+        environments = {name: data for name, data in named.items() if data is not None}
         known = self._checked.get(key)
         if known and known[0] is catalog and (known[1].composition, known[1].environments) == (spec, environments):
             return ()
@@ -127,8 +127,8 @@ class CompositionReconciler:
             self._checked[key] = (catalog, request)
         return problems
 
-    def _silence(self, composition: Object) -> tuple[Problem, ...]:
-        """Say that nobody hears of the claims; when they can be listed the Composition is looked at again."""
+    def _unlistable(self, composition: Object) -> tuple[Problem, ...]:
+        """Return that the claims cannot be listed; when they can, the Composition is reconciled again."""
         kind = claim_kind(composition.get("spec") or {})
         if not self.is_unlistable(kind):
             return ()
@@ -138,7 +138,7 @@ class CompositionReconciler:
     async def _roll_out(
         self, composition: Object, revision: Revision
     ) -> tuple[RolloutStatus | None, list[Condition], Result]:
-        """Bring the newest revision a step further; return its state, what is to be said of it, and when to look."""
+        """Bring the newest revision a step further; return its state, its conditions, and when to look again."""
         rules = _rules(revision)
         accepted = self._condition(composition, "Ready", "True", "Accepted", "checked; claims may use it")
         past = self._condition(composition, "Synced", "True", "InSync", "a copy of the past")
@@ -151,18 +151,18 @@ class CompositionReconciler:
         if before is not None and (before.phase == "Finished" or (before.phase == "Halted" and not is_requested)):
             state = before
         else:
-            found = await self._revisions.rollout_claims(revision)
-            if found is None:
+            listed = await self._revisions.rollout_claims(revision)
+            if listed is None:
                 unchanged = self._conditions(composition, before) if before else []
-                return before, unchanged, Result(requeue_after=_PACE)
-            rollout_claims = found
+                return before, unchanged, Result(requeue_after=_INTERVAL)
+            rollout_claims = listed
             state = advance(
                 Course(revision.name, revision.number, rules, is_requested), before, rollout_claims, self._now()
             )
         conditions = self._conditions(composition, state)
         await self._revisions.report(revision.name, [accepted, *(conditions or [past])], state)
         self._emit_phase(composition, before, state)
-        return state, conditions, Result(requeue_after=_pace(state, len(rollout_claims)))
+        return state, conditions, Result(requeue_after=_requeue_after(state, len(rollout_claims)))
 
     def _emit_phase(self, composition: Object, before: RolloutStatus | None, state: RolloutStatus) -> None:
         if before is None or before.phase == state.phase:
@@ -177,7 +177,7 @@ class CompositionReconciler:
             case _:
                 assert_never(state.phase)
 
-    async def _hold(self, composition: Object) -> Object:
+    async def _add_finalizer(self, composition: Object) -> Object:
         """Add the finalizer that holds a deletion while claims use the Composition."""
         if names.IN_USE_FINALIZER in finalizers_of(composition):
             return composition
@@ -198,7 +198,7 @@ class CompositionReconciler:
         return made
 
     async def _refuse(self, composition: Object, problems: tuple[Problem, ...]) -> Result:
-        """Say what is wrong; the claims stay on the last good revision."""
+        """Report what is wrong; the claims stay on the last good revision."""
         first, key = problems[0], key_of(composition)
         more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
         text = f"{first}{more}"
@@ -222,7 +222,7 @@ class CompositionReconciler:
             self._events.emit(composition, type_="Warning", reason=first.reason, message=text)
         return result
 
-    async def _let_go(self, composition: Object) -> Result:
+    async def _finalize(self, composition: Object) -> Result:
         if names.IN_USE_FINALIZER not in finalizers_of(composition):
             return SETTLED
         name = key_of(composition).name
@@ -249,7 +249,7 @@ class CompositionReconciler:
 
     def _conditions(self, composition: Object, state: RolloutStatus) -> list[Condition]:
         generation = generation_of(composition)
-        return [replace(each, observed_generation=generation) for each in conditions_of(state)]
+        return [replace(condition, observed_generation=generation) for condition in conditions_of(state)]
 
     async def _write(self, composition: Object, conditions: list[Condition], revision: str) -> None:
         before = composition.get("status") or {}
@@ -283,15 +283,15 @@ def _sooner(result: Result, pause: timedelta) -> Result:
     return Result(requeue_after=pause if result.requeue_after is None else min(pause, result.requeue_after))
 
 
-def _pace(state: RolloutStatus, rollout_claims: int) -> timedelta | None:
+def _requeue_after(state: RolloutStatus, rollout_claims: int) -> timedelta | None:
     """Return when to look at the claims again: the more there are, the later."""
     match state.phase:
         case "Progressing" if state.paused and not (state.through or state.everyone):
-            return max(_BACK_PACE, _PACE_OF_ONE * rollout_claims)
+            return max(_SLOW_INTERVAL, _INTERVAL_PER_CLAIM * rollout_claims)
         case "Progressing" | "Soaking":
-            return max(_PACE, _PACE_OF_ONE * rollout_claims)
+            return max(_INTERVAL, _INTERVAL_PER_CLAIM * rollout_claims)
         case "Reverted" if state.updated:
-            return max(_BACK_PACE, _PACE_OF_ONE * rollout_claims)
+            return max(_SLOW_INTERVAL, _INTERVAL_PER_CLAIM * rollout_claims)
         case _:
             return None
 

@@ -28,7 +28,7 @@ class Candidate:
     applies_to: AppliesTo | None
     is_checked: bool = True
     refusal: Cause | None = None
-    """Why its present content may not be used; told on claims that have no good revision to stay on."""
+    """Why its present content may not be used; reported on claims that have no good revision to stay on."""
     allowed: AllowedNamespaces | None = None
 
     def admits(self, namespace: str, labels: Mapping[str, str]) -> bool:
@@ -86,7 +86,7 @@ class Revision:
 
 def candidates(compositions: Iterable[Object], api_version: str, kind: str) -> tuple[Candidate, ...]:
     """Return the Compositions that serve a kind, in whichever version; unreadable ones say so on themselves."""
-    found: list[Candidate] = []
+    serving: list[Candidate] = []
     wanted = api_version.rpartition("/")[0], kind
     for composition in compositions:
         spec = readable(composition.get("spec") or {})
@@ -99,8 +99,8 @@ def candidates(compositions: Iterable[Object], api_version: str, kind: str) -> t
         allowed = None if isinstance(spec.allowed_namespaces, UnsetType) else spec.allowed_namespaces
         name = metadata(composition)["name"]
         checked = current(composition, "Ready")
-        found.append(Candidate(name, labels_of(composition), applies_to, checked, _refusal(composition), allowed))
-    return tuple(sorted(found, key=lambda each: each.name))
+        serving.append(Candidate(name, labels_of(composition), applies_to, checked, _refusal(composition), allowed))
+    return tuple(sorted(serving, key=lambda candidate: candidate.name))
 
 
 def _refusal(composition: Object) -> Cause | None:
@@ -111,7 +111,7 @@ def _refusal(composition: Object) -> Cause | None:
 
 
 def readable(raw: Mapping[str, Any]) -> CompositionSpec | None:
-    """Read a spec, or None when it is none."""
+    """Return a spec as a struct, or None when it is none."""
     try:
         return convert(raw)
     except CompositionError:
@@ -119,19 +119,19 @@ def readable(raw: Mapping[str, Any]) -> CompositionSpec | None:
 
 
 def revisions(objects: Iterable[Object]) -> tuple[Revision, ...]:
-    """Read revisions; what cannot be read is no revision."""
-    found: list[Revision] = []
-    for each in objects:
-        spec = each.get("spec") or {}
+    """Return revisions as structs; what cannot be read is no revision."""
+    parsed: list[Revision] = []
+    for obj in objects:
+        spec = obj.get("spec") or {}
         try:
             number = msgspec.convert(spec.get("revision"), int)
             name, composition = spec["compositionName"], spec["composition"]
-            revision = Revision(metadata(each)["name"], number, name, composition, _rollout(each))
-            is_kept = names.IN_USE_FINALIZER in finalizers_of(each)
-            found.append(replace(revision, is_deleted=deleting(each), is_kept=is_kept))
+            revision = Revision(metadata(obj)["name"], number, name, composition, _rollout(obj))
+            is_kept = names.IN_USE_FINALIZER in finalizers_of(obj)
+            parsed.append(replace(revision, is_deleted=deleting(obj), is_kept=is_kept))
         except (KeyError, msgspec.ValidationError):
             continue
-    return tuple(found)
+    return tuple(parsed)
 
 
 def _rollout(revision: Object) -> RolloutStatus | None:
@@ -144,15 +144,15 @@ def _rollout(revision: Object) -> RolloutStatus | None:
 
 def kinds_of(composition: Mapping[str, Any]) -> frozenset[str]:
     """Return every kind (`Kind.group`) that a composition may compose."""
-    found: set[str] = set()
+    kinds: set[str] = set()
     for resource in composition.get("resources") or ():
         template = resource.get("template") or {}
         group = str(template.get("apiVersion", "")).rpartition("/")[0]
-        found.add(f"{template.get('kind')}.{group}" if group else str(template.get("kind")))
-    return frozenset(found)
+        kinds.add(f"{template.get('kind')}.{group}" if group else str(template.get("kind")))
+    return frozenset(kinds)
 
 
 def reused_names(composition: dict[str, Any], known: Iterable[Revision]) -> tuple[Problem, ...]:
-    """Find resources that would share an object with another one in claims of an earlier revision."""
-    current, earlier = readable(composition), (readable(each.composition) for each in known)
-    return tuple(reused(current, (each for each in earlier if each is not None))) if current else ()
+    """Return the resources that would share an object with another one in claims of an earlier revision."""
+    current, earlier = readable(composition), (readable(revision.composition) for revision in known)
+    return tuple(reused(current, (spec for spec in earlier if spec is not None))) if current else ()

@@ -42,8 +42,8 @@ class Clock:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How many deleted revisions were let go of, and how many wait for claims."""
+class Finalized:
+    """How many deleted revisions lost their finalizer, and how many wait for claims."""
 
     gone: int
     waiting: int
@@ -60,10 +60,10 @@ class Revisions:
 
     def newest(self, composition: str) -> Revision | None:
         """Return the revision with the highest number, as the caches have it."""
-        return max(self._library.revisions(composition), key=lambda each: each.number, default=None)
+        return max(self._library.revisions(composition), key=lambda revision: revision.number, default=None)
 
     async def record(self, composition: Object, spec: dict[str, Any]) -> Revision:
-        """Make the newest revision be this content: content seen before gets its old revision under a new number."""
+        """Write this content as the newest revision: content seen before gets its old revision under a new number."""
         name, wanted = key_of(composition).name, content_hash(spec)
         newest = self.newest(name)
         if newest and content_hash(newest.composition) == wanted:
@@ -100,11 +100,14 @@ class Revisions:
         if revision is None:
             return
         rollout = msgspec.json.decode(msgspec.json.encode(state)) if state is not None else None
-        await self._write(revision, await self._holds(revision) or conditions, rollout)
+        await self._write(revision, await self._in_use_conditions(revision) or conditions, rollout)
 
     async def _write(self, revision: Object, conditions: list[Condition], rollout: Any) -> None:
         before, generation = revision.get("status") or {}, generation_of(revision)
-        own = [Condition(each.type, each.status, each.reason, each.message, generation) for each in conditions]
+        own = [
+            Condition(condition.type, condition.status, condition.reason, condition.message, generation)
+            for condition in conditions
+        ]
         status: Object = {
             "observedGeneration": generation,
             "conditions": merge(before.get("conditions") or (), own, self._clock.now()),
@@ -117,63 +120,63 @@ class Revisions:
             self._library.revision_informer.store.remember(made)
 
     async def retire(self, newest: Revision, conditions: list[Condition]) -> None:
-        """Say of all revisions before the newest that nothing moves to them any more."""
-        for each in self._library.revisions(newest.composition_name):
-            if each.number < newest.number:
-                await self.report(each.name, conditions, superseded(each.rollout, self._clock.now()))
+        """Report on all revisions before the newest that nothing moves to them any more."""
+        for earlier in self._library.revisions(newest.composition_name):
+            if earlier.number < newest.number:
+                await self.report(earlier.name, conditions, superseded(earlier.rollout, self._clock.now()))
 
-    async def hold(self, composition: str) -> None:
+    async def add_finalizers(self, composition: str) -> None:
         """Add the finalizer that holds the deletion of a revision in use where an earlier version left it out."""
-        for each in self._library.revisions(composition):
-            revision = None if each.is_deleted or each.is_kept else self._object(each)
-            if revision is None:
+        for revision in self._library.revisions(composition):
+            obj = None if revision.is_deleted or revision.is_kept else self._object(revision)
+            if obj is None:
                 continue
             body = {
                 "apiVersion": names.REVISIONS.api_version,
                 "kind": names.REVISIONS.kind,
                 "metadata": {
-                    "name": each.name,
-                    **apply_metadata(revision),
+                    "name": revision.name,
+                    **apply_metadata(obj),
                     "finalizers": [names.IN_USE_FINALIZER],
                 },
-                "spec": revision["spec"],
+                "spec": obj["spec"],
             }
             try:
                 made = await self._cluster.kube.apply(names.REVISIONS, body, manager=names.COMPOSER_MANAGER, force=True)
             except NotFound as error:
-                raise Conflict(f"revision {each.name} is gone") from error
+                raise Conflict(f"revision {revision.name} is gone") from error
             self._library.revision_informer.store.remember(made)
 
-    async def let_go(self, composition: str) -> Ended:
-        """Let the deleted revisions of a Composition go that no claim uses, and say of the others who does."""
+    async def finalize(self, composition: str) -> Finalized:
+        """Remove the finalizer of deleted revisions that no claim uses, and report of the others how many do."""
         gone, waiting = 0, 0
-        for each in self._library.revisions(composition):
-            revision = self._object(each) if each.is_deleted and each.is_kept else None
-            if revision is None:
+        for revision in self._library.revisions(composition):
+            obj = self._object(revision) if revision.is_deleted and revision.is_kept else None
+            if obj is None:
                 continue
-            held = await self._holds(revision)
-            if held:
+            in_use = await self._in_use_conditions(obj)
+            if in_use:
                 waiting += 1
-                await self._write(revision, held, (revision.get("status") or {}).get("rollout"))
+                await self._write(obj, in_use, (obj.get("status") or {}).get("rollout"))
                 continue
-            operations = finalizers.removal(revision, names.IN_USE_FINALIZER)
+            operations = finalizers.removal(obj, names.IN_USE_FINALIZER)
             with suppress(NotFound):
                 await self._cluster.kube.json_patch(
-                    names.REVISIONS, key_of(revision), operations, manager=names.COMPOSER_MANAGER
+                    names.REVISIONS, key_of(obj), operations, manager=names.COMPOSER_MANAGER
                 )
             gone += 1
-        return Ended(gone, waiting)
+        return Finalized(gone, waiting)
 
     def _object(self, revision: Revision) -> Object | None:
         return self._library.revision_informer.store.get(Key("", revision.name))
 
-    async def _holds(self, revision: Object) -> list[Condition]:
-        """Return what a revision that is being deleted says of the claims that use it; nothing for any other."""
+    async def _in_use_conditions(self, revision: Object) -> list[Condition]:
+        """Return the conditions of a revision that is being deleted while claims use it; none for any other."""
         if not deleting(revision):
             return []
         spec, name = revision.get("spec") or {}, key_of(revision).name
         composition = str(spec.get("compositionName") or "")
-        finished = {each.name for each in self._library.revisions(composition) if each.is_finished}
+        finished = {other.name for other in self._library.revisions(composition) if other.is_finished}
         users = [name in _held_by(claim, finished) async for claim in self._claims(composition)].count(True)
         is_known = self.knows_claims(spec.get("composition") or {})
         if is_known and not users:
@@ -188,34 +191,34 @@ class Revisions:
 
     async def prune(self, composition: str, limit: int) -> None:
         """Delete the oldest revisions beyond `limit` that no claim uses, came from, or is pinned to."""
-        known = sorted(self._library.revisions(composition), key=lambda each: each.number)
-        finished = [each.name for each in known if each.is_finished]
+        known = sorted(self._library.revisions(composition), key=lambda revision: revision.number)
+        finished = [revision.name for revision in known if revision.is_finished]
         if len(known) <= limit + 1 or not self.knows_claims(known[-1].composition):
             return
         kept = {known[-1].name, *finished[-1:]}
         async for claim in self._claims(composition):
             kept |= _revisions_of(claim)
-        spare = [each for each in known if each.name not in kept]
-        for each in spare[: max(len(spare) - limit, 0)]:
+        spare = [revision for revision in known if revision.name not in kept]
+        for revision in spare[: max(len(spare) - limit, 0)]:
             try:
-                revision = await self._cluster.kube.get(names.REVISIONS, Key("", each.name))
-                if not deleting(revision) and (revision.get("spec") or {}).get("revision") == each.number:
+                obj = await self._cluster.kube.get(names.REVISIONS, Key("", revision.name))
+                if not deleting(obj) and (obj.get("spec") or {}).get("revision") == revision.number:
                     await self._cluster.kube.delete(
-                        names.REVISIONS, Key("", each.name), uid=uid_of(revision), resource_version=version_of(revision)
+                        names.REVISIONS, Key("", revision.name), uid=uid_of(obj), resource_version=version_of(obj)
                     )
             except NotFound:
                 continue
 
     async def rollout_claims(self, revision: Revision) -> tuple[RolloutClaim, ...] | None:
-        """Read the claims that a rollout is about; None while not all are known."""
+        """Return the claims that a rollout is about; None while not all are known."""
         if not self.knows_claims(revision.composition):
             return None
-        now, found = self._clock.now(), list[RolloutClaim]()
+        now, claims = self._clock.now(), list[RolloutClaim]()
         async for claim in self._claims(revision.composition_name, with_undecided=False):
             rollout_claim = rollout_claim_of(claim, revision.name, now)
             if rollout_claim is not None:
-                found.append(rollout_claim)
-        return tuple(found)
+                claims.append(rollout_claim)
+        return tuple(claims)
 
     def knows_claims(self, composition: Mapping[str, Any]) -> bool:
         """Return whether all claims of the kind that a Composition serves are listed."""
@@ -224,7 +227,7 @@ class Revisions:
         return are_known(self._cluster.catalog.get(kind), listed)
 
     async def _claims(self, composition: str, *, with_undecided: bool = True) -> AsyncIterator[Object]:
-        """Read claims from the caches, in parts, so that no other work waits for thousands of them."""
+        """Yield claims from the caches, in parts, so that no other work waits for thousands of them."""
         values = (composition, "") if with_undecided else (composition,)
         for informer in self.claims:
             keys = [key for value in values for key in informer.store.by_index("composition", value)]
@@ -249,11 +252,11 @@ def _held_by(claim: Object, finished: AbstractSet[str]) -> set[str]:
     in_use = (claim.get("status") or {}).get("composition") or {}
     pin = (claim.get("spec") or {}).get("compositionRevisionRef") or {}
     rollback_target = None if in_use.get("revision") in finished else in_use.get("previous")
-    return {str(each) for each in (in_use.get("revision"), rollback_target, pin.get("name")) if each}
+    return {str(name) for name in (in_use.get("revision"), rollback_target, pin.get("name")) if name}
 
 
 def _revisions_of(claim: Object) -> set[str]:
     """Return the revisions that a claim holds on to."""
     in_use = (claim.get("status") or {}).get("composition") or {}
     pin = (claim.get("spec") or {}).get("compositionRevisionRef") or {}
-    return {str(each) for each in (in_use.get("revision"), in_use.get("previous"), pin.get("name")) if each}
+    return {str(name) for name in (in_use.get("revision"), in_use.get("previous"), pin.get("name")) if name}

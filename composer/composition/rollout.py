@@ -21,7 +21,7 @@ from runtime.conditions import Condition, instant, timestamp
 from runtime.objects import Object
 
 DEFAULT_WAVES = ("100%",)
-_LAST_PLACE = "f" * 16
+_LAST_RANK = "f" * 16
 _MOST_FAILURES = 10
 _MESSAGE_LIMIT = 300
 
@@ -52,9 +52,9 @@ def superseded(state: RolloutStatus | None, now: datetime) -> RolloutStatus | No
 
 
 def is_included(state: RolloutStatus, rank: str, *, well: bool, since: datetime = EVER) -> bool:
-    """Return whether the open wave is also for the claim of this rank that stands as it does `since` then.
+    """Return whether the open wave is also for the claim of this rank that is as it is `since` then.
 
-    One that is not well goes with the last wave alone, which is for everyone who stood so when it was opened.
+    One that is not well goes with the last wave alone, which is for all that were so when it was opened.
     """
     if not is_under_way(state) or since > (instant(state.opened) or NOT_YET):
         return False
@@ -84,12 +84,12 @@ def advance(
 
 
 def _stepped(state: RolloutStatus, course: Course, claims: Sequence[RolloutClaim], now: datetime) -> RolloutStatus:
-    """Look at the open wave: stop, wait for it, watch it, or open the next."""
+    """Return the state after a look at the open wave: stop, wait for it, watch it, or open the next."""
     failing = _failing(course, claims, now)
     state = msgspec.structs.replace(state, failed=len(failing))
     if len(failing) > course.rules.max_failed:
         return _stopped(state, course, failing, now)
-    if any(_is_awaited(each, course, state) and each not in failing for each in claims):
+    if any(_is_awaited(claim, course, state) and claim not in failing for claim in claims):
         return state if state.phase == "Progressing" else _in_phase(state, "Progressing", now)
     if state.phase == "Progressing" and _is_open(state):
         state = _in_phase(state, "Soaking", now)
@@ -105,18 +105,18 @@ def choice_after(before: Mapping[str, Any], after: CompositionChoice, claim: Obj
     """
     if (before.get("name"), before.get("revision", "")) == (after.name, after.revision):
         return dict(before)
-    found: Object = {"name": after.name}
+    choice: Object = {"name": after.name}
     if after.revision:
-        found["revision"] = after.revision
+        choice["revision"] = after.revision
     if after.revision and after.since:
-        found |= {"since": after.since, "wasReady": was_well(claim), "input": input_of(claim)}
+        choice |= {"since": after.since, "wasReady": was_well(claim), "input": input_of(claim)}
         if before.get("name") == after.name and before.get("revision"):
-            found["previous"] = before["revision"]
-    return found
+            choice["previous"] = before["revision"]
+    return choice
 
 
 def sentence(state: RolloutStatus) -> str:
-    """Say in words how far a rollout is, for conditions and events."""
+    """Return in words how far a rollout is, for conditions and events."""
     where = f"revision {state.revision}, wave {state.wave} of {state.waves}"
     match state.phase:
         case "Progressing":
@@ -130,10 +130,10 @@ def sentence(state: RolloutStatus) -> str:
             return f"revision {state.revision} gave way to a newer one in wave {state.wave} of {state.waves}"
         case "Halted" | "Reverted":
             first = state.failures[0]
-            what = "stopped" if state.phase == "Halted" else "stopped, and its claims go back"
+            outcome = "stopped" if state.phase == "Halted" else "stopped, and its claims go back"
             more = f" (and {state.failed - 1} more)" if state.failed > 1 else ""
             return (
-                f"{where}, is {what}: claim {first.claim}{more} failed: {first.reason}: {first.message}; edit the "
+                f"{where}, is {outcome}: claim {first.claim}{more} failed: {first.reason}: {first.message}; edit the "
                 "Composition, or mend the claim and ask for a reconcile of the Composition to go on"
             )
 
@@ -162,8 +162,8 @@ def _in_phase(state: RolloutStatus, phase: Any, now: datetime) -> RolloutStatus:
 
 
 def _counted(state: RolloutStatus, course: Course, claims: Sequence[RolloutClaim]) -> RolloutStatus:
-    updated = sum(1 for each in claims if each.revision == course.revision)
-    paused = sum(1 for each in claims if each.revision != course.revision and each.is_paused)
+    updated = sum(1 for claim in claims if claim.revision == course.revision)
+    paused = sum(1 for claim in claims if claim.revision != course.revision and claim.is_paused)
     return msgspec.structs.replace(state, total=len(claims), updated=updated, paused=paused)
 
 
@@ -172,48 +172,48 @@ def _failing(course: Course, claims: Sequence[RolloutClaim], now: datetime) -> l
 
     A reason that a tenant can bring about counts once claims of two namespaces give it: one alone stops nobody else.
     """
-    failing = [each for each in claims if _fails(each, course, now)]
+    failing = [claim for claim in claims if _fails(claim, course, now)]
     namespaces: dict[str, set[str]] = {}
-    for each in failing:
-        namespaces.setdefault(each.hindrance, set()).add(each.namespace)
-    return [each for each in failing if each.hindrance not in SHARED or len(namespaces[each.hindrance]) > 1]
+    for claim in failing:
+        namespaces.setdefault(claim.hindrance, set()).add(claim.namespace)
+    return [claim for claim in failing if claim.hindrance not in SHARED or len(namespaces[claim.hindrance]) > 1]
 
 
-def _fails(each: RolloutClaim, course: Course, now: datetime) -> bool:
-    if each.revision != course.revision or not each.was_ready or each.has_changed or each.is_paused:
+def _fails(claim: RolloutClaim, course: Course, now: datetime) -> bool:
+    if claim.revision != course.revision or not claim.was_ready or claim.has_changed or claim.is_paused:
         return False
-    if each.trouble is not None:
+    if claim.trouble is not None:
         return True
     deadline = timedelta(seconds=course.rules.progress_deadline_seconds)
-    return not each.is_settled and each.since is not None and now - each.since > deadline
+    return not claim.is_settled and claim.since is not None and now - claim.since > deadline
 
 
-def _is_reached(state: RolloutStatus, each: RolloutClaim) -> bool:
-    return not each.is_paused and is_included(state, each.rank, well=each.is_well, since=each.stands_since)
+def _is_reached(state: RolloutStatus, claim: RolloutClaim) -> bool:
+    return not claim.is_paused and is_included(state, claim.rank, well=claim.is_well, since=claim.unchanged_since)
 
 
-def _is_awaited(each: RolloutClaim, course: Course, state: RolloutStatus) -> bool:
+def _is_awaited(claim: RolloutClaim, course: Course, state: RolloutStatus) -> bool:
     """Return whether the wave waits for a claim; one that was not well before counts for nothing once it has moved."""
-    if each.revision != course.revision:
-        return _is_reached(state, each)
-    return each.was_ready and not each.is_settled and not each.is_paused and not _says_nothing(each)
+    if claim.revision != course.revision:
+        return _is_reached(state, claim)
+    return claim.was_ready and not claim.is_settled and not claim.is_paused and not _says_nothing(claim)
 
 
-def _says_nothing(each: RolloutClaim) -> bool:
+def _says_nothing(claim: RolloutClaim) -> bool:
     """Return whether the trouble of a claim says nothing of its revision: its owner edited it, or may have done it."""
-    is_in_trouble = each.trouble is not None or not each.is_settled
-    return is_in_trouble and (each.has_changed or each.hindrance in SHARED)
+    is_in_trouble = claim.trouble is not None or not claim.is_settled
+    return is_in_trouble and (claim.has_changed or claim.hindrance in SHARED)
 
 
 def _stopped(state: RolloutStatus, course: Course, failing: Sequence[RolloutClaim], now: datetime) -> RolloutStatus:
-    failures = tuple(_failure(each) for each in sorted(failing, key=lambda each: each.name)[:_MOST_FAILURES])
+    failures = tuple(_failure(claim) for claim in sorted(failing, key=lambda claim: claim.name)[:_MOST_FAILURES])
     phase = "Reverted" if course.rules.on_failure == "Rollback" else "Halted"
     return msgspec.structs.replace(_in_phase(state, phase, now), failures=failures)
 
 
-def _failure(each: RolloutClaim) -> RolloutFailure:
-    reason, message = each.trouble or ("ChildNotReady", "it was ready before and is not ready after the deadline")
-    return RolloutFailure(each.name, reason, message[:_MESSAGE_LIMIT])
+def _failure(claim: RolloutClaim) -> RolloutFailure:
+    reason, message = claim.trouble or ("ChildNotReady", "it was ready before and is not ready after the deadline")
+    return RolloutFailure(claim.name, reason, message[:_MESSAGE_LIMIT])
 
 
 def _has_soaked(state: RolloutStatus, rules: Rollout, now: datetime) -> bool:
@@ -235,11 +235,11 @@ def _next_wave(state: RolloutStatus, course: Course, claims: Sequence[RolloutCla
         _size(written, there if number <= state.wave else len(claims))
         for number, written in enumerate(course.waves, start=1)
     ]
-    judging = sum(1 for each in claims if each.revision == course.revision and not _says_nothing(each))
+    judging = sum(1 for claim in claims if claim.revision == course.revision and not _says_nothing(claim))
     unfilled = next((number for number, size in enumerate(sizes, start=1) if size > judging), len(sizes))
     for number in range(min(state.wave + 1, unfilled), len(sizes) + 1):
         is_whole = number == len(sizes) or sizes[number - 1] >= len(claims)
-        through = _LAST_PLACE if is_whole else _through(course, claims, sizes[number - 1], judging, now)
+        through = _LAST_RANK if is_whole else _through(course, claims, sizes[number - 1], judging, now)
         opened = msgspec.structs.replace(
             _in_phase(state, "Progressing", now),
             wave=number,
@@ -247,9 +247,9 @@ def _next_wave(state: RolloutStatus, course: Course, claims: Sequence[RolloutCla
             through=through,
             everyone=is_whole,
         )
-        if any(each.revision != course.revision and _is_reached(opened, each) for each in claims):
+        if any(claim.revision != course.revision and _is_reached(opened, claim) for claim in claims):
             return opened
-    if any(each.revision != course.revision for each in claims):
+    if any(claim.revision != course.revision for claim in claims):
         return _closed(state, now)
     return msgspec.structs.replace(_in_phase(state, "Finished", now), wave=len(sizes))
 
@@ -257,17 +257,19 @@ def _next_wave(state: RolloutStatus, course: Course, claims: Sequence[RolloutCla
 def _size_of_opened(state: RolloutStatus, course: Course, claims: Sequence[RolloutClaim]) -> int:
     """Count the claims that were there when the open wave was opened: those that came later do not enlarge it."""
     opened = instant(state.opened) or NOT_YET
-    return sum(1 for each in claims if each.revision == course.revision or (each.since or EVER) <= opened)
+    return sum(1 for claim in claims if claim.revision == course.revision or (claim.since or EVER) <= opened)
 
 
 def _through(course: Course, claims: Sequence[RolloutClaim], size: int, judging: int, now: datetime) -> str:
     """Return the rank up to which a wave of that size goes."""
-    able = [each for each in claims if each.is_well and each.stands_since <= now and not each.is_paused]
+    able = [claim for claim in claims if claim.is_well and claim.unchanged_since <= now and not claim.is_paused]
     if size > judging:
-        waiting = sorted(each.rank for each in able if each.revision != course.revision)[: size - judging]
+        waiting = sorted(claim.rank for claim in able if claim.revision != course.revision)[: size - judging]
         return waiting[-1] if waiting else ""
     # Content that came back: so many have it already that only the order says who is first.
-    order = sorted({each.rank for each in claims if each.revision == course.revision} | {each.rank for each in able})
+    order = sorted(
+        {claim.rank for claim in claims if claim.revision == course.revision} | {claim.rank for claim in able}
+    )
     return order[size - 1]
 
 

@@ -27,8 +27,8 @@ class RolloutClaim:
 
     `rank` is its position in the order, `revision` the one it uses, empty when that is not known; `trouble` why it is
     stalled, `hindrance` the reason why it is not usable or not in sync; `since`: when it took its present revision or,
-    if that is later, when it was last at rest; `was_ready`: how it was just before it took the revision; `stands_since`
-    as `stands_since()` says. `has_changed`: its owner asks for something else than when it took the revision.
+    if that is later, when it last settled; `was_ready`: how it was just before it took the revision; `unchanged_since`:
+    see the function of this name. `has_changed`: its owner asks for something else than when it took the revision.
     """
 
     name: str
@@ -40,7 +40,7 @@ class RolloutClaim:
     hindrance: str = ""
     since: datetime | None = None
     was_ready: bool = True
-    stands_since: datetime = EVER
+    unchanged_since: datetime = EVER
     is_paused: bool = False
     has_changed: bool = False
 
@@ -91,9 +91,12 @@ def input_of(claim: Object) -> str:
 
 
 def rollout_claim_of(claim: Object, revision: str, now: datetime) -> RolloutClaim | None:
-    """Read a claim; None for one that a rollout passes over: nothing is composed for it yet, it is pinned, or goes."""
-    found = (claim.get("status") or {}).get("composition") or {}
-    choice = msgspec.convert(found, CompositionChoice, strict=False)
+    """Return a claim as a rollout sees it; None where it passes over the claim.
+
+    Nothing is composed for such a claim yet, it is pinned, or it is being deleted.
+    """
+    in_use = (claim.get("status") or {}).get("composition") or {}
+    choice = msgspec.convert(in_use, CompositionChoice, strict=False)
     is_composed = bool(choice.revision) or names.IDENTITY in annotations_of(claim)
     if not is_composed or deleting(claim) or (claim.get("spec") or {}).get("compositionRevisionRef"):
         return None
@@ -110,8 +113,8 @@ def rollout_claim_of(claim: Object, revision: str, now: datetime) -> RolloutClai
         hindrance=_hindrance(claim),
         since=_since(claim, choice),
         was_ready=choice.was_ready is not False,
-        # One without any status is yet to say how it stands.
-        stands_since=stands_since(claim) if choice.revision or lacks else NOT_YET,
+        # Of one without any status nothing is known yet.
+        unchanged_since=unchanged_since(claim) if choice.revision or lacks else NOT_YET,
         is_paused=is_paused(annotations_of(claim), now),
         has_changed=choice.revision == revision and choice.input not in ("", input_of(claim)),
     )
@@ -125,28 +128,30 @@ def _hindrance(claim: Object) -> str:
     return ""
 
 
-def stands_since(claim: Object) -> datetime:
-    """Tell since when a claim stands as it does: it took its revision, became Ready and in sync, was not paused.
+def unchanged_since(claim: Object) -> datetime:
+    """Return since when a claim is as it is: it took its revision, became Ready and in sync, was not paused.
 
-    Who came to stand so after a wave was opened was not counted for it, and goes with the next.
+    A claim that became so after a wave was opened was not counted for it, and goes with the next.
     """
     synced = find(claim, "Synced") or {}
     if synced.get("reason") == "Paused":
         return NOT_YET
     taken = str(((claim.get("status") or {}).get("composition") or {}).get("since") or "")
-    fulfilled = (each for each in (find(claim, "Ready"), synced) if each and each.get("status") == "True")
+    fulfilled = (
+        condition for condition in (find(claim, "Ready"), synced) if condition and condition.get("status") == "True"
+    )
     texts = [taken or str(metadata(claim).get("creationTimestamp") or "")]
-    texts += [str(each.get("lastTransitionTime") or "") for each in fulfilled]
-    return max((found for text in texts if (found := instant(text)) is not None), default=EVER)
+    texts += [str(condition.get("lastTransitionTime") or "") for condition in fulfilled]
+    return max((moment for text in texts if (moment := instant(text)) is not None), default=EVER)
 
 
 def _since(claim: Object, choice: CompositionChoice) -> datetime | None:
     taken = instant(choice.since)
     unrest = [find(claim, "Ready"), find(claim, "Reconciling")]
     begun = [
-        instant(str(each.get("lastTransitionTime") or ""))
-        for each, at_rest in zip(unrest, ("True", "False"), strict=True)
-        if each is not None and each.get("status") != at_rest
+        instant(str(condition.get("lastTransitionTime") or ""))
+        for condition, at_rest in zip(unrest, ("True", "False"), strict=True)
+        if condition is not None and condition.get("status") != at_rest
     ]
-    earliest = min((each for each in begun if each is not None), default=None)
+    earliest = min((moment for moment in begun if moment is not None), default=None)
     return max(taken, earliest) if taken and earliest else taken

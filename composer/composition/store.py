@@ -22,17 +22,17 @@ def claim_kind(spec: Mapping[str, Any]) -> str:
 
 
 def claims_index(composition: Object) -> Iterable[str]:
-    """Find Compositions by the kind of their claims."""
+    """Index Compositions by the kind of their claims."""
     return (claim_kind(composition.get("spec") or {}),)
 
 
 def environments_index(composition: Object) -> Iterable[str]:
-    """Find Compositions by the environments that they read."""
+    """Index Compositions by the environments that they read."""
     return tuple((composition.get("spec") or {}).get("environments") or ())
 
 
 def kinds_index(composition: Object) -> Iterable[str]:
-    """Find Compositions by the kinds that they compose."""
+    """Index Compositions by the kinds that they compose."""
     return kinds_of(composition.get("spec") or {})
 
 
@@ -57,7 +57,7 @@ class Library:
         wanted = (api_version, kind)
         if wanted not in self._candidates:
             store = self.compositions.store
-            objects = (found for key in tuple(store.keys()) if (found := store.get(key)) is not None)
+            objects = (composition for key in tuple(store.keys()) if (composition := store.get(key)) is not None)
             self._candidates[wanted] = candidates(objects, api_version, kind)
         return self._candidates[wanted]
 
@@ -75,14 +75,16 @@ class Library:
 
     def composing(self, kind: str) -> frozenset[str]:
         """Return the names of the Compositions of which some revision composes a kind."""
-        return frozenset(each.composition_name for each in self._all_revisions() if kind in kinds_of(each.composition))
+        return frozenset(
+            revision.composition_name for revision in self._all_revisions() if kind in kinds_of(revision.composition)
+        )
 
     def reading(self, environment: str) -> frozenset[str]:
         """Return the names of the Compositions of which some revision reads an environment."""
         return frozenset(
-            each.composition_name
-            for each in self._all_revisions()
-            if environment in (each.composition.get("environments") or ())
+            revision.composition_name
+            for revision in self._all_revisions()
+            if environment in (revision.composition.get("environments") or ())
         )
 
     def settled_by(self, environment: str) -> tuple[Key, ...]:
@@ -91,8 +93,8 @@ class Library:
 
     def environment(self, name: str) -> dict[str, str] | None:
         """Return the data of a ConfigMap of our own namespace, or None."""
-        found = self.environments.store.get(Key(self._namespace, name))
-        return None if found is None else dict(found.get("data") or {})
+        config_map = self.environments.store.get(Key(self._namespace, name))
+        return None if config_map is None else dict(config_map.get("data") or {})
 
     def _all_revisions(self) -> Iterator[Revision]:
         return chain.from_iterable(self._by_composition().values())
@@ -100,10 +102,10 @@ class Library:
     def _by_composition(self) -> dict[str, tuple[Revision, ...]]:
         if self._revisions is None:
             store = self.revision_informer.store
-            objects = (found for key in tuple(store.keys()) if (found := store.get(key)) is not None)
+            objects = (obj for key in tuple(store.keys()) if (obj := store.get(key)) is not None)
             grouped: dict[str, list[Revision]] = {}
-            for each in revisions(objects):
-                grouped.setdefault(each.composition_name, []).append(each)
+            for revision in revisions(objects):
+                grouped.setdefault(revision.composition_name, []).append(revision)
             self._revisions = {name: tuple(group) for name, group in grouped.items()}
         return self._revisions
 

@@ -1,4 +1,4 @@
-"""Writes the connection Secret: by POST and PUT, never over a stranger's, never emptied; reads as little as it can."""
+"""Writes the connection Secret: by POST and PUT, never over another owner's, never emptied; with few reads."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SOONEST_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """What became of the Secret. `changed` tells a write; `problem` why it is not as it should be.
+    """The result of publishing a Secret. `changed`: it was written. `problem`: why it is not as it should be.
 
-    `again`: it was not looked at, and is to be within that time.
+    `again`: it was not checked, and is to be within that time.
     """
 
     changed: bool = False
@@ -33,7 +33,7 @@ class Publication:
 
 
 class Publisher:
-    """Keeps connection Secrets as they should be; remembers which it has verified lately."""
+    """Keeps connection Secrets up to date; remembers which it has verified lately."""
 
     def __init__(
         self, kube: Kube, *, monotonic: Callable[[], float], manager: str, resync: timedelta = VERIFY_EVERY
@@ -53,11 +53,11 @@ class Publisher:
     async def publish(
         self, want: Wanted, *, known_hash: str, is_requested: bool, was_not_owned: bool = False
     ) -> Publication:
-        """Make the Secret as wanted. `known_hash` is that of the last publication, empty before the first.
+        """Create or update the Secret. `known_hash` is that of the last publication, empty before the first.
 
         With nothing changed and a recent look at it, no request is made; `is_requested` looks in any case. From one
-        look to the next it is one resync at most. `was_not_owned`: a stranger had its name at the last pass, so that it
-        is looked for before it is written.
+        look to the next it is one resync at most. `was_not_owned`: another owner's Secret had its name at the last
+        pass: it is read before it is written.
         """
         verified = self._verified.get(want.key)
         since = self._monotonic() - verified[1] if verified else 0.0
@@ -76,12 +76,12 @@ class Publisher:
         return publication
 
     def _look_again(self, key: Key) -> timedelta:
-        """Return when to look again for what a Secret is made of: what a provider puts back, no watch tells of."""
+        """Return when to check again what a Secret is made of: no watch sees what a provider restores."""
         waited = self._monotonic() - self._incomplete.setdefault(key, self._monotonic())
         return timedelta(seconds=min(max(_SOONEST_S, waited), self._resync))
 
     async def look(self, key: Key, identity: str, *, is_requested: bool) -> Cause | None:
-        """Return why a Secret that was published cannot be used, None where it is there; one request a resync at most.
+        """Return why a published Secret cannot be used, None where it can; one request a resync at most.
 
         Raises Forbidden.
         """
@@ -97,12 +97,12 @@ class Publisher:
             text = f"the connection Secret {key.name} was deleted; it is written again once the claim is carried out"
             return cause("SecretNotFound", text)
         if not connection.is_ours(stored, identity):
-            return _of_stranger(key)
+            return _not_owned(key)
         self._looked[key] = now
         return None
 
     async def disown(self, key: Key, identity: str, *, keep: bool, collected_with: str) -> bool:
-        """End of a claim: the Secret stays without owner, or goes; one owned by uid `collected_with` goes by itself.
+        """Delete a claim's Secret, or keep it without owner; one owned by uid `collected_with` is collected with it.
 
         Returns whether it was deleted.
         """
@@ -125,13 +125,13 @@ class Publisher:
         return False
 
     def forget_claim(self, claim: Key) -> None:
-        """Know nothing of the connection Secret of a claim that is gone, however it went."""
+        """Drop what is remembered of the connection Secret of a claim that is gone."""
         secret = self._by_claim.get(claim)
         if secret is not None:
             self.forget(secret)
 
     def forget(self, key: Key) -> None:
-        """Know nothing of a connection Secret any more."""
+        """Drop what is remembered of a connection Secret."""
         self._verified.pop(key, None)
         self._looked.pop(key, None)
         self._incomplete.pop(key, None)
@@ -155,7 +155,7 @@ class Publisher:
         return tuple(self._wants[key].claim for key in readers)
 
     def _note(self, want: Wanted) -> None:
-        """Remember which Secrets a connection Secret is made of, itself among them."""
+        """Remember which Secrets a connection Secret is made of, and itself, so that their changes wake its claim."""
         if self._wants.get(want.key) == want:
             return
         self.forget(want.key)
@@ -165,20 +165,21 @@ class Publisher:
             self._readers.setdefault(source, set()).add(want.key)
 
     async def _values(self, want: Wanted) -> dict[str, str] | Cause:
-        found: dict[str, str] = {}
+        """Return the values that are kept in Secrets and ConfigMaps, or the cause for which one is missing."""
+        values: dict[str, str] = {}
         holders: dict[tuple[str, str], Object] = {}
         for name, ref in sorted(want.kept.items()):
             value = await self._value(want.key.namespace, ref, holders)
             if value is None:
                 return cause("SecretNotFound", f"{ref.kind} {ref.name} has no key {ref.key!r} with a text to copy yet")
-            found[name] = value
+            values[name] = value
         password = want.kept.get("password")
         holder = holders.get((password.kind, password.name), {}) if password else {}
         if connection.is_of_another_login(holder, want.plain.get("username", "")):
             # Its status follows in a moment, and wakes the claim: half of each would be a Secret that does not log in.
             text = f"{password.kind} {password.name} holds" if password else "it holds"
             return cause("ConnectionIncomplete", f"{text} the next login's password already")
-        return found
+        return values
 
     async def _value(self, namespace: str, ref: SecretRef, holders: dict[tuple[str, str], Object]) -> str | None:
         place = (ref.kind, ref.name)
@@ -206,7 +207,7 @@ class Publisher:
 
     async def _update(self, want: Wanted, stored: Object, fresh: Object) -> Publication:
         if not connection.is_ours(stored, want.identity):
-            return Publication(problem=_of_stranger(want.key))
+            return Publication(problem=_not_owned(want.key))
         replacement = connection.replacement(stored, fresh)
         if replacement is None:
             return Publication()
@@ -217,7 +218,7 @@ class Publisher:
         self._written[key_of(made)] = version_of(made)
 
 
-def _of_stranger(key: Key) -> Cause:
+def _not_owned(key: Key) -> Cause:
     text = f"Secret {key.name} exists and is not this claim's; remove it or set spec.connectionSecretName"
     return cause("SecretNotOwned", text)
 

@@ -6,8 +6,6 @@ Secret values come in after the render; no template ever sees one.
 
 from __future__ import annotations
 
-import base64
-import re
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
@@ -19,28 +17,28 @@ from apis import connection, names
 from apis.connection import Connection, SecretRef
 from composer.causes import Cause, cause
 from composer.hashes import digest
-from runtime.objects import Key, Object, key_of, labels_of, metadata, status_of
+from runtime import secrets
+from runtime.objects import Key, Object, is_subdomain, key_of, labels_of, metadata, status_of
 
 STRUCTURED = frozenset({"from", "secretRef", "caRef"})
-"""What is no single key under `connection`."""
+"""What under `connection` is not a single key."""
 POSTGRESQL_KEYS = ("host", "port", "database", "username", "password", "sslmode")
 
 LEADING_KEYS = ("host", "port", "sslmode", "certificates", "uri", "jdbc-url")
-"""What says where an application sends its password, and how it knows that it is there."""
+"""The keys that decide where an application sends its password, and how it verifies the server."""
 
 _TYPES = "servicebinding.io/"
-_OBJECT_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """What the keys are made of: plain texts, and where the values are kept that no template sees."""
+    """What the keys are made of: plain texts, and references to the values that no template sees."""
 
     plain: dict[str, str]
     kept: dict[str, SecretRef]
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """The Secret to be: where its values come from, and `hash` of all that decides its content but the values."""
+    """The desired Secret: where its values come from, and the `hash` of all that decides its content but the values."""
 
     key: Key
     claim: Key
@@ -52,44 +50,44 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 def published(source: Object) -> Connection | Cause:
-    """Read a child's `status.connection`; a Cause says which part is missing."""
-    what = f"{source['kind']} {metadata(source)['name']}"
+    """Return a child's `status.connection`, or the cause that names the part that is missing."""
+    subject = f"{source['kind']} {metadata(source)['name']}"
     try:
-        found = connection.load(status_of(source))
+        stored = connection.load(status_of(source))
     except msgspec.ValidationError as error:
-        return cause("ConnectionIncomplete", f"{what} has not published its whole connection yet: {error}")
-    if not found.password_ref.hash:
-        return cause("ConnectionIncomplete", f"{what} has not published a proven password yet")
-    return found
+        return cause("ConnectionIncomplete", f"{subject} has not published its whole connection yet: {error}")
+    if not stored.password_ref.hash:
+        return cause("ConnectionIncomplete", f"{subject} has not published a proven password yet")
+    return stored
 
 
-def of_contract(found: Connection) -> Origin:
-    """Take the keys out of what a child publishes of itself."""
-    plain = {name: str(getattr(found, name)) for name in ("host", "port", "database", "username", "sslmode")}
-    ca = {} if isinstance(found.ca_ref, UnsetType) else {"certificates": found.ca_ref}
-    return Origin(plain, {"password": found.password_ref, **ca})
+def of_contract(stored: Connection) -> Origin:
+    """Return the keys that a child of our providers publishes."""
+    plain = {name: str(getattr(stored, name)) for name in ("host", "port", "database", "username", "sslmode")}
+    ca = {} if isinstance(stored.ca_ref, UnsetType) else {"certificates": stored.ca_ref}
+    return Origin(plain, {"password": stored.password_ref, **ca})
 
 
 def of_foreign(declared: Mapping[str, Any]) -> Origin | Cause:
-    """Take the keys out of the Secret of a foreign kind, as `connection.secretRef` says."""
+    """Return the keys that come from the Secret of a foreign kind, by `connection.secretRef`."""
     named = declared["secretRef"]
     name = str(named.get("name", ""))
-    found = Origin({}, {ours: SecretRef(name, str(theirs)) for ours, theirs in (named.get("keys") or {}).items()})
-    return _misnamed("connection.secretRef.name", name, "Secret") or found
+    origin = Origin({}, {ours: SecretRef(name, str(theirs)) for ours, theirs in (named.get("keys") or {}).items()})
+    return _misnamed("connection.secretRef.name", name, "Secret") or origin
 
 
 def _misnamed(path: str, name: str, kind: str) -> Cause | None:
-    if _OBJECT_NAME.fullmatch(name):
+    if is_subdomain(name):
         return None
     return cause("InvalidValue", f"{path}: {name[:63]!r} is no name of a {kind}")
 
 
-def misnamed(declared: Mapping[str, Any], found: Origin, secret: str) -> Cause | None:
-    """Say which Secret or ConfigMap of a connection can have no such name; None when each can.
+def misnamed(declared: Mapping[str, Any], origin: Origin, secret: str) -> Cause | None:
+    """Return the cause of a Secret or ConfigMap of a connection with an impossible name; None where all are possible.
 
     The names come from expressions, from statuses of children and from the claim; `secret` is the one to be written.
     """
-    kept = dict(found.kept)
+    kept = dict(origin.kept)
     if declared.get("caRef"):
         try:
             kept["certificates"] = msgspec.convert(declared["caRef"], SecretRef)
@@ -97,44 +95,44 @@ def misnamed(declared: Mapping[str, Any], found: Origin, secret: str) -> Cause |
             return cause("InvalidValue", f"connection.caRef: {error}")
     named = ((f"connection: the {ref.kind} of {name}", ref.name, ref.kind) for name, ref in sorted(kept.items()))
     chosen = ("spec.connectionSecretName", secret, "Secret")
-    return next(filter(None, (_misnamed(*each) for each in (chosen, *named))), None)
+    return next(filter(None, (_misnamed(*reference) for reference in (chosen, *named))), None)
 
 
-def wanted(claim: Object, declared: Mapping[str, Any], source: Object, found: Origin, secret: Secretly) -> Wanted:
-    """Say what the connection Secret is to be; single keys of the composition go before what was found."""
+def wanted(claim: Object, declared: Mapping[str, Any], source: Object, origin: Origin, secret: SecretTarget) -> Wanted:
+    """Return the desired connection Secret; single keys of the composition win over those of `origin`."""
     group = str(source["apiVersion"]).rpartition("/")[0]
     ours = group.endswith(names.GROUP_SUFFIX)
     single = {name: str(value) for name, value in declared.items() if name not in STRUCTURED}
     ca = declared.get("caRef")
     more = {"certificates": msgspec.convert(ca, SecretRef)} if ca else {}
-    # What the resource of `from` says of its own certificate counts; of a Secret the Composition knows better.
-    kept = {**more, **found.kept} if "from" in declared else {**found.kept, **more}
+    # The resource of `from` knows its own certificate; for a Secret the Composition decides.
+    kept = {**more, **origin.kept} if "from" in declared else {**origin.kept, **more}
     unhashed = Wanted(
         key=secret.key,
         claim=key_of(claim),
         plain={
             "type": "postgresql",
             "provider": group.partition(".")[0] if ours else group or "kubernetes",
-            **found.plain,
+            **origin.plain,
             **single,
         },
         kept={name: ref for name, ref in kept.items() if name not in single},
         identity=secret.identity,
         owner=_owner(claim) if secret.owned else None,
     )
-    # An operator gives an object that was made anew another password, and no status of it has a hash of that.
+    # An operator gives a recreated object another password, and its status has no hash of that.
     source_uid = [] if "from" in declared else [metadata(source).get("uid", "")]
     return msgspec.structs.replace(unhashed, hash=digest([msgspec.to_builtins(unhashed), *source_uid]))
 
 
-def lacking(want: Wanted) -> tuple[str, ...]:
-    """Return the keys that this type of connection must have and nothing gives."""
+def missing_keys(want: Wanted) -> tuple[str, ...]:
+    """Return the keys that this type of connection must have and that are missing."""
     needed = POSTGRESQL_KEYS if want.plain["type"] == "postgresql" else ()
     return tuple(name for name in needed if name not in want.plain and name not in want.kept)
 
 
-class Secretly(msgspec.Struct, frozen=True):
-    """Name, identity and whether the Secret goes with the claim (under Orphan it stays)."""
+class SecretTarget(msgspec.Struct, frozen=True):
+    """The Secret's name, its claim's identity, and whether the claim owns it (under Orphan it does not)."""
 
     key: Key
     identity: str
@@ -153,7 +151,7 @@ def _owner(claim: Object) -> Object:
 
 
 def entries(want: Wanted, values: Mapping[str, str]) -> dict[str, str]:
-    """Compute all keys of the Secret; `values` are those that are kept elsewhere, without the empty ones."""
+    """Return all keys of the Secret; `values` are those kept elsewhere, of which empty ones are left out."""
     fields = {**want.plain, **{name: value for name, value in values.items() if value}}
     if fields["type"] != "postgresql":
         return fields
@@ -167,7 +165,7 @@ def entries(want: Wanted, values: Mapping[str, str]) -> dict[str, str]:
 
 
 def secret_object(want: Wanted, fields: Mapping[str, str]) -> Object:
-    """Build the Secret."""
+    """Return the Secret as an object."""
     meta: Object = {
         "name": want.key.name,
         "namespace": want.key.namespace,
@@ -175,9 +173,7 @@ def secret_object(want: Wanted, fields: Mapping[str, str]) -> Object:
     }
     if want.owner:
         meta["ownerReferences"] = [want.owner]
-    data = {name: base64.b64encode(value.encode()).decode() for name, value in fields.items()}
-    type_ = f"{_TYPES}{fields['type']}"
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "type": type_, "data": data}
+    return secrets.secret_object(meta, f"{_TYPES}{fields['type']}", fields)
 
 
 def is_ours(secret: Object, identity: str) -> bool:
@@ -204,18 +200,15 @@ def replacement(stored: Object, fresh: Object) -> Object | None:
 
 
 def is_of_another_login(holder: Object, username: str) -> bool:
-    """Return whether a provider's credentials have gone on to a login that its status does not name yet."""
+    """Return whether a provider's credentials are of a login that its status does not name yet."""
     named = value_of(holder, "username") if holder.get("type") == names.CREDENTIALS_TYPE else None
     return named is not None and named != username
 
 
 def value_of(holder: Object, key: str) -> str | None:
-    """Read one key of a Secret or ConfigMap as text; None when it is absent, empty or no text (UTF-8)."""
+    """Return one key of a Secret or ConfigMap as text; None when it is absent, empty or not UTF-8."""
+    if holder.get("kind", "Secret") == "Secret":
+        # Anybody who may write Secrets in the namespace may have written any bytes there.
+        return secrets.text_of(holder, key) or None
     raw = (holder.get("data") or {}).get(key)
-    if not raw or holder.get("kind", "Secret") != "Secret":
-        return str(raw) if raw else None
-    try:
-        return base64.b64decode(raw).decode()
-    except ValueError:
-        # Whoever may write Secrets in the namespace may put any bytes there.
-        return None
+    return str(raw) if raw else None

@@ -1,4 +1,4 @@
-"""Which kinds may be composed, and what is known of each: scope, schema, whether it holds data. Pure."""
+"""The facts of kinds: which may be composed, their scope and schema, and whether they hold data. Pure."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class KindFacts(msgspec.Struct, frozen=True):
 
     @property
     def managed(self) -> bool:
-        """Whether one of our providers serves it and waits for the teardown word."""
+        """Whether one of our providers serves it and waits for the teardown instruction."""
         return names.is_managed(self.resource.group) and not self.abstract
 
     def written_as(self, api_version: str) -> Resource:
@@ -85,7 +85,7 @@ class KindFacts(msgspec.Struct, frozen=True):
         return replace(self.resource, version=api_version.rpartition("/")[2])
 
     def version_fault(self, api_version: str) -> str:
-        """Say why a composition cannot name the kind by this version, and by which it can; empty when it can."""
+        """Return why a composition cannot name the kind by this version, and by which it can; empty when it can."""
         version, stored = api_version.rpartition("/")[2], self.resource
         if version in (stored.version, *self.same):
             return ""
@@ -100,11 +100,11 @@ Catalog = dict[str, KindFacts]
 """Facts by `Kind.group`."""
 
 
-_LISTED = _FOREIGN | {each.group_kind for each in _BUILT_IN}
+_LISTED = _FOREIGN | {resource.group_kind for resource in _BUILT_IN}
 
 
 def is_silent(facts: KindFacts | None, live: Object) -> bool:
-    """Return whether an object's operator should report, and has not said anything yet."""
+    """Return whether an object's operator writes a status, and has not written one yet."""
     return facts is not None and facts.reports and not live.get("status")
 
 
@@ -119,39 +119,42 @@ def may_come(group: str, group_kind: str) -> bool:
 
 
 def catalog(crds: Iterable[Object]) -> Catalog:
-    """Gather the facts of all kinds: those that CRDs define, and the built-in ones that may be composed."""
+    """Return the facts of all kinds: those that CRDs define, and the built-in ones that may be composed."""
     return catalog_of(facts for crd in crds if (facts := facts_of(crd)) is not None)
 
 
 def catalog_of(facts: Iterable[KindFacts]) -> Catalog:
-    """Put the facts of CRDs' kinds beside those of the built-in ones."""
-    found = {each.group_kind: KindFacts(each, each.group_kind in HOLDS_DATA, allowed=True) for each in _BUILT_IN}
-    found.update((each.resource.group_kind, each) for each in facts)
-    return found
+    """Return the facts of CRDs' kinds together with those of the built-in ones."""
+    facts_by_kind = {
+        resource.group_kind: KindFacts(resource, resource.group_kind in HOLDS_DATA, allowed=True)
+        for resource in _BUILT_IN
+    }
+    facts_by_kind.update((kind.resource.group_kind, kind) for kind in facts)
+    return facts_by_kind
 
 
 def _holds_data(resource: Resource, labels: Mapping[str, str], *, is_claim: bool) -> bool:
     """Return whether losing an object loses data: what a provider serves does unless its CRD says that it does not."""
-    said = labels.get(names.STATEFUL_LABEL)
+    label = labels.get(names.STATEFUL_LABEL)
     if names.is_managed(resource.group) and not is_claim:
-        return said != "false"
-    return said == "true" or resource.group_kind in HOLDS_DATA
+        return label != "false"
+    return label == "true" or resource.group_kind in HOLDS_DATA
 
 
 def facts_of(crd: Object) -> KindFacts | None:
-    """Read one CRD; None when it serves no version, or none yet."""
+    """Return the facts of a CRD's kind; None when it serves no version, or none yet."""
     spec, status = crd["spec"], crd.get("status")
     if status and not is_true(crd, "Established"):
         return None
     served = [version for version in spec["versions"] if version.get("served")]
     if not served:
         return None
-    version = next((each for each in served if each.get("storage")), served[0])
+    version = next((version for version in served if version.get("storage")), served[0])
     spelled = spec["names"]
     resource = Resource(
         spec["group"], version["name"], spelled["kind"], spelled["plural"], namespaced=spec["scope"] == "Namespaced"
     )
-    others = tuple(each["name"] for each in served if each is not version)
+    others = tuple(other["name"] for other in served if other is not version)
     is_converted = (spec.get("conversion") or {}).get("strategy", "None") != "None"
     labels = labels_of(crd)
     gaps = claim_api.gaps(spec["scope"], version)

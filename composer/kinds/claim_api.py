@@ -1,7 +1,7 @@
 """What a kind must have to be a kind of claim. Pure.
 
-The composer keeps all that it must remember of a claim in its status, and a field that the schema does not have is
-dropped by the API server without a word: so each is asked for by name.
+The composer keeps all that it must remember of a claim in its status, and the API server drops a field that the schema
+does not have without an error: so each field is checked by name.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ _MOST_NAMED = 6
 
 
 def gaps(scope: str, version: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return what an abstract API must have and this version of a CRD has not, each as a field path with words."""
+    """Return what a kind of claim must have and this version of a CRD has not, each as a field path with text."""
     return tuple(_gaps(scope, version))
 
 
 def absent_options(version: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the spec fields that the engine would read and this kind does not offer; it works without them."""
+    """Return the spec fields that the engine would read and this kind does not have; it works without them."""
     spec = step((version.get("schema") or {}).get("openAPIV3Schema") or {}, "spec") or {}
     return tuple(_lacking(spec, ClaimSpec, "spec"))
 
 
-def in_words(found: tuple[str, ...]) -> str:
-    """Name gaps, the first few where they are many."""
-    more = f" and {len(found) - _MOST_NAMED} more; `fairlead crd check` names all" if len(found) > _MOST_NAMED else ""
-    return f"{', '.join(found[:_MOST_NAMED])}{more}"
+def in_words(gap_paths: tuple[str, ...]) -> str:
+    """Return gaps as text, the first few where they are many."""
+    named = ", ".join(gap_paths[:_MOST_NAMED])
+    more = len(gap_paths) - _MOST_NAMED
+    return f"{named} and {more} more; `fairlead crd check` names all" if more > 0 else named
 
 
 def _gaps(scope: str, version: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What all controllers share: the kinds that exist, namespaces, and the informers of composed kinds."""
+"""The informers that all controllers share: of CRDs, namespaces, Secrets' metadata and composed kinds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Cluster:
 
     @property
     def catalog(self) -> Catalog:
-        """Facts of all kinds; another object when, and only when, one of them has changed."""
+        """Facts of all kinds; a new object when, and only when, one of them has changed."""
         if self._facts is None:
             store = self.crds.store
             read = ((key, facts_of(crd)) for key in tuple(store.keys()) if (crd := store.get(key)) is not None)
@@ -36,20 +36,20 @@ class Cluster:
         return self._catalog
 
     def is_defined(self, kind: str) -> bool:
-        """Return whether a CRD defines a kind (`Kind.group`), served or not: its objects may be there all the same."""
-        found = (self.crds.store.get(key) for key in tuple(self.crds.store.keys()))
-        return any(f"{crd['spec']['names']['kind']}.{crd['spec']['group']}" == kind for crd in found if crd)
+        """Return whether a CRD defines a kind (`Kind.group`), served or not: objects of it may be there."""
+        crds = (self.crds.store.get(key) for key in tuple(self.crds.store.keys()))
+        return any(f"{crd['spec']['names']['kind']}.{crd['spec']['group']}" == kind for crd in crds if crd)
 
     def informer(self, resource: Resource, selection: Selection | None = None, *, required: bool = True) -> Informer:
         """Return the informer of a whole kind, or of a selection of it."""
         return self._cache.informer(resource, selection=selection or Selection(), required=required)
 
     def secrets(self, namespace: str) -> Informer:
-        """Return the informer of a namespace's Secrets: that one changed is seen, and never what it holds."""
+        """Return the informer of a namespace's Secrets, which has their metadata and never their data."""
         return self.informer(SECRETS, Selection(namespace=namespace, metadata_only=True), required=False)
 
     def drop(self, resource: Resource) -> None:
-        """Watch a whole kind no longer."""
+        """Stop watching a whole kind."""
         self._cache.drop(resource)
 
     def _on_crd(self, change: Change) -> None:

@@ -1,7 +1,7 @@
-"""The informers of composed kinds: begun when a pass first needs one, ended when no claim needs it any more.
+"""The informers of composed kinds: started when a pass first needs one, stopped when no claim needs it any more.
 
-Each watches only the objects with our label. A kind that cannot be listed (not served, no right) holds up nobody but
-the claims that use it.
+Each watches only the objects with our label. A kind that cannot be listed (not served, no right) blocks only the
+claims that use it.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ _SYNC_PATIENCE: Final = timedelta(seconds=10)
 
 
 def claim_index(child: Object) -> Iterable[str]:
-    """Find children by namespace and claim label."""
+    """Return the index value of a child: its namespace and claim label."""
     return (f"{metadata(child).get('namespace', '')}/{labels_of(child).get(names.CLAIM_LABEL, '')}",)
 
 
 def dying_index(child: Object) -> Iterable[str]:
-    """Find children that are being deleted by namespace and the claim's name."""
+    """Return the index value of a child that is being deleted: its namespace and the claim's name; else none."""
     if not deleting(child):
         return ()
     return (f"{metadata(child).get('namespace', '')}/{annotations_of(child).get(names.CLAIM_NAME, '')}",)
 
 
 def name_index(child: Object) -> Iterable[str]:
-    """Find children by namespace and the claim's name, whatever claim of that name they are of."""
+    """Return the index value of a child: its namespace and the claim's name, whatever claim of that name it is of."""
     return (f"{metadata(child).get('namespace', '')}/{annotations_of(child).get(names.CLAIM_NAME, '')}",)
 
 
 @dataclass(slots=True)
 class _Watch:
-    """When a watch was begun and last asked for, by the loop's clock in seconds."""
+    """An informer, when it was started and when a pass last used it, by the loop's clock in seconds."""
 
     informer: Informer
     began: float
@@ -51,7 +51,7 @@ class _Watch:
 
 
 class Watches:
-    """All composed kinds that are watched, and the controllers of claims that hear of their objects."""
+    """All composed kinds that are watched, and the controllers of claims that their objects wake."""
 
     def __init__(self, cache: Cache) -> None:
         self._cache = cache
@@ -63,17 +63,17 @@ class Watches:
         return iter(tuple(watch.informer for watch in self._watches.values()))
 
     def on_begin(self, begun: Callable[[str], None]) -> None:
-        """Name who is told the kind (`Kind.group`) of each watch that begins."""
+        """Call `begun` with the kind (`Kind.group`) of each watch that starts."""
         self._begun = begun
 
     def subscribe(self, controller: Controller) -> None:
-        """Let changes of children wake a controller of claims."""
+        """Add a controller of claims, which changes of children wake."""
         self._controllers.append(controller)
         for watch in self._watches.values():
             controller.source(Source(watch.informer, keys=claim_keys))
 
     def unsubscribe(self, controller: Controller) -> None:
-        """Wake a controller no longer."""
+        """Remove a controller of claims."""
         self._controllers.remove(controller)
 
     def find(self, resource: Resource) -> Informer | None:
@@ -89,20 +89,20 @@ class Watches:
         return informer
 
     async def unlisted(self, resources: Iterable[Resource]) -> tuple[str, ...]:
-        """Begin to watch kinds; return those that have no complete list after their first seconds."""
+        """Watch kinds; return those that have no complete list after their first seconds."""
         watches = [self._used(resource) for resource in resources]
-        return tuple([each.informer.resource.group_kind for each in watches if not await _syncs(each)])
+        return tuple([watch.informer.resource.group_kind for watch in watches if not await _syncs(watch)])
 
     def begin(self, resource: Resource) -> None:
-        """Begin to watch a kind before any pass needs it."""
+        """Watch a kind before any pass needs it."""
         self._used(resource)
 
     def idle_for(self, resource: Resource) -> timedelta:
-        """Return for how long no pass has asked for a kind that is watched."""
+        """Return for how long no pass has used a kind that is watched."""
         return timedelta(seconds=asyncio.get_running_loop().time() - self._watches[resource].used)
 
     def drop(self, resource: Resource) -> None:
-        """Watch a kind no longer; the next pass that needs it begins anew."""
+        """Stop watching a kind; the next pass that needs it starts a new watch."""
         watch = self._watches.pop(resource)
         for controller in self._controllers:
             controller.unsource(watch.informer)
@@ -124,7 +124,7 @@ class Watches:
 
 
 async def _syncs(watch: _Watch) -> bool:
-    """Wait through the first seconds of a watch, as all passes of these seconds do: after a start all come at once."""
+    """Return whether a watch has its list, after its first seconds, for which all passes wait."""
     if watch.informer.synced.is_set():
         return True
     try:
@@ -136,7 +136,7 @@ async def _syncs(watch: _Watch) -> bool:
 
 
 def claim_keys(change: Change) -> Iterable[Key]:
-    """Map a change of a child to its claim."""
+    """Return the key of the claim of a changed child."""
     for record in (change.before, change.after):
         if record is None:
             continue

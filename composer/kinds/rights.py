@@ -1,4 +1,4 @@
-"""What the composer may do with a composed kind, asked of the API server before a Composition is accepted.
+"""Reviews what the composer may do with a composed kind, before a Composition is accepted.
 
 Source: Kubernetes reference, SelfSubjectAccessReview (authorization.k8s.io/v1); every account may ask about itself
 (ClusterRole system:basic-user).
@@ -21,20 +21,20 @@ from runtime.kube import Kube
 from runtime.objects import Object, Resource
 
 VERBS: Final = ("get", "list", "watch", "create", "patch", "delete")
-"""What the life of a child takes."""
+"""The verbs that the life of a child needs."""
 REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )
 _GRANTED_FOR: Final = timedelta(minutes=5)
 DENIED_PACE: Final = timedelta(seconds=5)
-"""How soon a Composition is looked at again for a right that was missing."""
-# A cloud that is not installed may lack for ever: the API server is asked less and less often.
+"""How soon a Composition is checked again for a right that was missing."""
+# A cloud may never be installed: the reviews of its kinds become rarer.
 _DENIED_FOR_MOST: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What was missing of one kind, on the monotonic clock until when that is believed, and for how many seconds."""
+    """The verbs that were missing of one kind, until when that holds (monotonic clock), and for how many seconds."""
 
     missing: tuple[str, ...]
     until: float
@@ -42,7 +42,7 @@ class _Answer:
 
 
 class Rights:
-    """Remembers what the API server answered, by kind: for minutes what it granted, for seconds what it did not."""
+    """Remembers the API server's reviews, by kind: for minutes what is allowed, for seconds what is not."""
 
     def __init__(self, kube: Kube, *, monotonic: Callable[[], float]) -> None:
         self._kube = kube
@@ -52,14 +52,14 @@ class Rights:
     async def problems(
         self, resources: Iterable[Object], catalog: Catalog, *, is_requested: bool
     ) -> tuple[Problem, ...]:
-        """Say which composed kinds the composer lacks a right on, and how to grant it. Raises ApiError.
+        """Return a problem for each composed kind on which the composer lacks a right. Raises ApiError.
 
-        `resources` are those of a Composition's spec; `is_requested`: a person wants to know anew.
+        `resources` are those of a Composition's spec; `is_requested`: a reconcile is requested, so review again.
         """
-        found: list[Problem] = []
+        problems: list[Problem] = []
         known: dict[str, tuple[str, ...]] = {}
-        for index, each in enumerate(resources):
-            template = each.get("template") or {}
+        for index, resource in enumerate(resources):
+            template = resource.get("template") or {}
             kind = group_kind_of(template)
             facts = catalog.get(kind)
             if facts is None:
@@ -67,13 +67,13 @@ class Rights:
             if kind not in known:
                 known[kind] = await self._missing(facts.resource, is_requested=is_requested)
             if known[kind]:
-                what = (
+                text = (
                     f"the composer may not {', '.join(known[kind])} {facts.resource.plural} ({kind}) in all namespaces"
                 )
                 how = f'grant it by a ClusterRole with label {names.AGGREGATE_LABEL}: "true"'
                 path = f"spec.resources[{index}].template.kind"
-                found.append(Problem("KindNotAllowed", f"{what}; {how}", path, resource=str(each.get("name"))))
-        return tuple(found)
+                problems.append(Problem("KindNotAllowed", f"{text}; {how}", path, resource=str(resource.get("name"))))
+        return tuple(problems)
 
     async def _missing(self, resource: Resource, *, is_requested: bool) -> tuple[str, ...]:
         now, before = self._monotonic(), self._answers.get(resource)
@@ -94,6 +94,6 @@ class Rights:
         try:
             answer = await self._kube.review(REVIEWS, {"resourceAttributes": wanted})
         except Forbidden:
-            # Who may not even ask finds out by trying.
+            # Where no review is allowed, the verb itself is tried.
             return True
         return bool((answer.get("status") or {}).get("allowed", True))

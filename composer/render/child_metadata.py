@@ -1,4 +1,4 @@
-"""What a child carries beside what its template says: name, place, owner, marks of ours, deletion policy. Pure."""
+"""What a child has beside its template: name, place, owner, our labels and annotations, deletion policy. Pure."""
 
 from __future__ import annotations
 
@@ -40,62 +40,62 @@ class Part:
     holds_data: bool = False
 
 
-def dressed(owning: Owning, part: Part, manifest: Object) -> Object:
+def child_object(owning: Owning, part: Part, manifest: Object) -> Object:
     """Return a rendered template as the object that is written.
 
     Raises CompositionError when the template sets what follows from the claim.
     """
     meta, claim = metadata(manifest), owning.claim
     managed = names.is_managed(str(manifest["apiVersion"]).rpartition("/")[0])
-    dress: Object = {
+    own: Object = {
         "name": child_name(owning.identity, part.made_as, part.key),
         "namespace": metadata(claim).get("namespace", ""),
         "labels": {**(meta.get("labels") or {}), names.CLAIM_LABEL: owning.identity.uid},
         "annotations": {**(meta.get("annotations") or {}), **_annotations(owning, part)},
     }
     if managed:
-        dress["annotations"] |= _connection_secret(claim)
+        own["annotations"] |= _connection_secret(claim)
     if part.holds_data and not managed:
         # The collector deletes all dependents at once under foreground deletion; this keeps the order ours.
-        dress["finalizers"] = [names.TEARDOWN_FINALIZER]
+        own["finalizers"] = [names.TEARDOWN_FINALIZER]
     else:
-        dress["ownerReferences"] = [_owner(claim)]
+        own["ownerReferences"] = [_owner(claim)]
     rest = {name: value for name, value in manifest.items() if name not in ("apiVersion", "kind", "metadata")}
     if managed and isinstance(rest.get("spec"), Mapping):
         rest["spec"] = _with_policy(rest["spec"], owning, part)
-    return {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": dress, **rest}
+    return {"apiVersion": manifest["apiVersion"], "kind": manifest["kind"], "metadata": own, **rest}
 
 
 def _with_policy(spec: Mapping[str, Any], owning: Owning, part: Part) -> Object:
-    """Say on the object itself what its deletion may do: its provider destroys nothing beyond that."""
+    """Return the spec with the deletion policy in force: its provider destroys nothing beyond that."""
     if "deletionPolicy" in spec:
-        what = "follows from the claim's deletionPolicy and cannot be set"
+        message = "follows from the claim's deletionPolicy and cannot be set"
         path = f"{part.path}.template.spec.deletionPolicy"
-        raise CompositionError(Problem("TemplateForbidden", what, path, resource=part.made_as))
+        raise CompositionError(Problem("TemplateForbidden", message, path, resource=part.made_as))
     return {**spec, "deletionPolicy": owning.deletion_policy}
 
 
 def _annotations(owning: Owning, part: Part) -> dict[str, str]:
-    found = {
+    annotations = {
         names.CLAIM_NAME: owning.identity.name,
         names.COMPOSITION: owning.composition,
         names.RESOURCE: part.made_as,
     }
     if part.key:
-        found[names.FOR_EACH_KEY] = part.key
+        annotations[names.FOR_EACH_KEY] = part.key
     if part.holds_data:
-        found[names.STATEFUL] = "true"
+        annotations[names.STATEFUL] = "true"
     if part.needs:
-        found[names.DEPENDS_ON] = ",".join(part.needs)
+        annotations[names.DEPENDS_ON] = ",".join(part.needs)
     if annotations_of(owning.claim).get(names.ADOPT) == "none":
-        found[names.ADOPT] = "none"
-    return found
+        annotations[names.ADOPT] = "none"
+    return annotations
 
 
 def _connection_secret(claim: Object) -> dict[str, str]:
-    """Tell providers the connection Secret's name where it does not follow from the claim's.
+    """Return the annotation that names the connection Secret where its name does not follow from the claim's.
 
-    A password whose credentials Secret is lost is taken back from there.
+    Providers take a password whose credentials Secret is lost back from there.
     """
     key = key_of(claim)
     name = connection_secret_name(key.name, (claim.get("spec") or {}).get("connectionSecretName", ""))

@@ -52,7 +52,7 @@ class Compiled:
 
 
 def convert(raw: Mapping[str, Any]) -> CompositionSpec:
-    """Read the spec of a Composition. Raises CompositionError when it has not the schema's shape."""
+    """Return the spec of a Composition as a struct. Raises CompositionError when it has not the schema's shape."""
     try:
         return msgspec.convert(raw, CompositionSpec)
     except msgspec.ValidationError as error:
@@ -69,8 +69,8 @@ def compile_composition(raw: Mapping[str, Any]) -> Compiled:
     connection = compile_tree(spec.connection, "spec.connection")
     status = compile_tree(spec.status, "spec.status")
     whole = (*variables.values(), connection, status)
-    _refuse_strange_references(resources, whole)
-    _refuse_strange_names(resources, whole)
+    _refuse_unknown_references(resources, whole)
+    _refuse_misplaced_names(resources, whole)
     return Compiled(spec=spec, variables=variables, resources=_ordered(resources), connection=connection, status=status)
 
 
@@ -78,8 +78,8 @@ def _refuse_duplicates(spec: CompositionSpec) -> None:
     seen: set[str] = set()
     for index, resource in enumerate(spec.resources):
         if resource.name in seen:
-            what = f"two resources are called {resource.name!r}"
-            raise CompositionError(Problem("DuplicateResource", what, f"spec.resources[{index}].name"))
+            message = f"two resources are called {resource.name!r}"
+            raise CompositionError(Problem("DuplicateResource", message, f"spec.resources[{index}].name"))
         seen.add(resource.name)
     if not spec.resources:
         raise CompositionError(Problem("EmptyResult", "a composition without resources composes nothing", "spec"))
@@ -90,7 +90,7 @@ def _resource(source: ResourceTemplate, index: int, through: Mapping[str, frozen
     template = compile_tree(source.template, f"{path}.template")
     when = compile_text(source.when, f"{path}.when")
     for_each = compile_text(source.for_each, f"{path}.forEach")
-    found = {name for _, _, read in reads((template, when, for_each)) for name in _resources_of(read, through)}
+    read_names = {name for _, _, read in reads((template, when, for_each)) for name in _resources_of(read, through)}
     return CompiledResource(
         source=source,
         path=path,
@@ -98,7 +98,7 @@ def _resource(source: ResourceTemplate, index: int, through: Mapping[str, frozen
         when=when,
         for_each=for_each,
         ready_when=compile_text(source.ready_when, f"{path}.readyWhen"),
-        reads=frozenset(found),
+        reads=frozenset(read_names),
     )
 
 
@@ -118,7 +118,7 @@ def _resources_behind(variables: Mapping[str, Tree]) -> dict[str, frozenset[str]
     behind: dict[str, frozenset[str]] = {}
     for name in _sorted(used, "spec.variables"):
         own = {read.steps[0] for _, _, read in reads((variables.get(name),)) if read.root == "resources" and read.steps}
-        behind[name] = frozenset(own).union(*(behind.get(each, frozenset()) for each in used.get(name, ())))
+        behind[name] = frozenset(own).union(*(behind.get(other, frozenset()) for other in used.get(name, ())))
     return behind
 
 
@@ -135,27 +135,27 @@ def _ordered(resources: Sequence[CompiledResource]) -> tuple[CompiledResource, .
     _sorted({name: resource.edges for name, resource in by_name.items()}, "spec.resources")
     placed: dict[str, CompiledResource] = {}
 
-    def place(resource: CompiledResource) -> None:
+    def add(resource: CompiledResource) -> None:
         for name in resource.edges:
             if name not in placed:
-                place(by_name[name])
+                add(by_name[name])
         placed.setdefault(resource.name, resource)
 
     for resource in resources:
-        place(resource)
+        add(resource)
     return tuple(placed.values())
 
 
-def _refuse_strange_references(resources: Sequence[CompiledResource], whole: Iterable[Tree]) -> None:
+def _refuse_unknown_references(resources: Sequence[CompiledResource], whole: Iterable[Tree]) -> None:
     known = {resource.name: resource for resource in resources}
     for resource in resources:
         for index, name in enumerate(resource.source.depends_on):
             if name not in known:
-                what = f"there is no resource {name!r}{near(name, known)}"
-                raise CompositionError(Problem("TemplateInvalid", what, f"{resource.path}.dependsOn[{index}]"))
+                message = f"there is no resource {name!r}{near(name, known)}"
+                raise CompositionError(Problem("TemplateInvalid", message, f"{resource.path}.dependsOn[{index}]"))
         parts = (resource.template, resource.when, resource.for_each)
         _refuse_in(parts, known, itself=resource.name)
-        # What tells whether a resource is ready may look at itself, a forEach element included.
+        # The expression that says whether a resource is ready may read the resource itself, a forEach element included.
         _refuse_in((resource.ready_when,), {**known, resource.name: _plain(resource)}, itself="")
         if resource.name in resource.edges:
             cycle = f"{resource.name}→{resource.name}"
@@ -163,8 +163,8 @@ def _refuse_strange_references(resources: Sequence[CompiledResource], whole: Ite
     _refuse_in(whole, known, itself="")
 
 
-def _refuse_strange_names(resources: Sequence[CompiledResource], whole: Iterable[Tree]) -> None:
-    """Refuse a computed variable, whose edges nobody could tell, and `each` where nothing is repeated."""
+def _refuse_misplaced_names(resources: Sequence[CompiledResource], whole: Iterable[Tree]) -> None:
+    """Refuse a computed variable, whose edges nobody could know, and `each` where nothing is repeated."""
     single: list[Tree] = list(whole)
     repeated: list[Tree] = []
     for resource in resources:

@@ -32,15 +32,15 @@ def read(environments: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str
 def _read(name: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
     if not any(key.endswith(_SUFFIX) for key in data):
         return data
-    found: dict[str, Any] = {key: value for key, value in data.items() if not key.endswith(_SUFFIX)}
+    values: dict[str, Any] = {key: value for key, value in data.items() if not key.endswith(_SUFFIX)}
     for key, text in data.items():
         if not key.endswith(_SUFFIX):
             continue
-        what, short = f"environment {name!r}, key {key!r}", key.removesuffix(_SUFFIX)
-        if short in found:
-            raise _refusal(f"{what}: there is a key {short!r} too")
-        found[short] = _parsed(str(text), what)
-    return found
+        place, short = f"environment {name!r}, key {key!r}", key.removesuffix(_SUFFIX)
+        if short in values:
+            raise _refusal(f"{place}: there is a key {short!r} too")
+        values[short] = _parsed(str(text), place)
+    return values
 
 
 class _Strict(Composer):
@@ -52,21 +52,21 @@ class _Strict(Composer):
 
 
 @lru_cache(maxsize=64)
-def _parsed(text: str, what: str) -> Any:
+def _parsed(text: str, place: str) -> Any:
     if len(text) > _LENGTH_LIMIT:
-        raise _refusal(f"{what}: longer than {_LENGTH_LIMIT} characters")
+        raise _refusal(f"{place}: longer than {_LENGTH_LIMIT} characters")
     yaml = YAML(typ="safe", pure=True)
     yaml.Composer = _Strict
     try:
-        value = _plain(yaml.load(text), what)
+        value = _plain(yaml.load(text), place)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise _refusal(f"{what}: {where}{_first_line(error.problem or error.context)}") from error
+        raise _refusal(f"{place}: {where}{_first_line(error.problem or error.context)}") from error
     except (YAMLError, RecursionError, ValueError) as error:
-        raise _refusal(f"{what}: not YAML") from error
+        raise _refusal(f"{place}: not YAML") from error
     if not is_json(value):
-        raise _refusal(f"{what}: holds a number that JSON cannot hold")
+        raise _refusal(f"{place}: holds a number that JSON cannot hold")
     return value
 
 
@@ -75,20 +75,20 @@ def _first_line(text: str | None) -> str:
     return str(text).partition("\n")[0].partition(" with value")[0][:120]
 
 
-def _plain(value: Any, what: str, depth: int = 0) -> Any:
+def _plain(value: Any, place: str, depth: int = 0) -> Any:
     if depth > _DEPTH_LIMIT:
-        raise _refusal(f"{what}: nested deeper than {_DEPTH_LIMIT}")
+        raise _refusal(f"{place}: nested deeper than {_DEPTH_LIMIT}")
     match value:
         case Mapping():
             if not all(isinstance(key, str) for key in value):
-                raise _refusal(f"{what}: a key is no text; quote it")
-            return {key: _plain(item, what, depth + 1) for key, item in value.items()}
+                raise _refusal(f"{place}: a key is no text; quote it")
+            return {key: _plain(item, place, depth + 1) for key, item in value.items()}
         case Sequence() if not isinstance(value, str | bytes):
-            return [_plain(item, what, depth + 1) for item in value]
+            return [_plain(item, place, depth + 1) for item in value]
         case None | bool() | int() | float():
             return value
         case bytes():
-            raise _refusal(f"{what}: holds bytes")
+            raise _refusal(f"{place}: holds bytes")
         case _:
             # A bare date too: in JSON it is a text.
             return str(value)

@@ -47,7 +47,7 @@ class MistypedError(CompositionError):
 
 
 def raise_all(errors: tuple[CompositionError, ...]) -> None:
-    """Raise several errors as one of the first one's kind; a problem that several have is told once. None: nothing."""
+    """Raise several errors as one of the first one's kind; a problem that several have comes once. None: nothing."""
     if errors:
         problems = dict.fromkeys(problem for error in errors for problem in error.problems)
         raise type(errors[0])(*problems) from errors[0]
@@ -63,6 +63,6 @@ class PendingError(Exception):
 
 
 def near(name: str, known: Iterable[str]) -> str:
-    """Say which known name is nearest, as the end of a sentence; empty when none is."""
-    found = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
-    return f", did you mean {found[0]!r}?" if found else ""
+    """Return which known name is nearest, as the end of a sentence; empty when none is."""
+    nearest = difflib.get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    return f", did you mean {nearest[0]!r}?" if nearest else ""

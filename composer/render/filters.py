@@ -35,25 +35,25 @@ _SHOWN_CHARACTERS = 64
 
 
 def _strict(function: Function) -> Function:
-    """Make a function refuse every argument that is not there, and give a list where it would give an iterator."""
+    """Return a function that refuses arguments that are not there, and returns a list instead of an iterator."""
 
     # jinja2 marks what wants its environment by an attribute, which `wraps` carries over.
     @functools.wraps(function)
     def settling(*arguments: Any, **named: Any) -> Any:
-        for each in (*arguments, *named.values()):
-            settled(each)
-        found = function(*arguments, **named)
-        return list(found) if isinstance(found, Iterator) else found
+        for argument in (*arguments, *named.values()):
+            settled(argument)
+        result = function(*arguments, **named)
+        return list(result) if isinstance(result, Iterator) else result
 
     return settling
 
 
 def _of_data(function: Function) -> Function:
-    """Make a function of jinja2's see plain data alone: what it makes a text of has the same text everywhere."""
+    """Return a function of jinja2's that sees plain data alone: a text of it is the same text everywhere."""
 
     @functools.wraps(function)
     def reading(*arguments: Any, **named: Any) -> Any:
-        return function(*map(as_data, arguments), **{name: as_data(each) for name, each in named.items()})
+        return function(*map(as_data, arguments), **{name: as_data(argument) for name, argument in named.items()})
 
     return _strict(reading)
 
@@ -69,7 +69,7 @@ def _default(value: Any, default_value: Any = "", boolean: bool = False) -> Any:
 
 
 def _or_else(value: Any, other: Any) -> Any:
-    """Give `other` while the value is not there, and go on without waiting."""
+    """Return `other` while the value is not there, and go on without waiting."""
     return other if isinstance(value, Undefined) else value
 
 
@@ -78,21 +78,21 @@ def _not_pending(value: Any) -> Any:
 
 
 def _dns_label(value: Any, length: int = 63) -> str:
-    """Make a DNS label (RFC 1123) of a text: lower case, other characters to `-`, cut."""
+    """Return a DNS label (RFC 1123) of a text: lower case, other characters to `-`, cut."""
     label = re.sub(r"[^a-z0-9]+", "-", str(value).lower()).strip("-")
     return label[:length].rstrip("-")
 
 
 def _gib(value: Any) -> int:
-    """Give a Kubernetes quantity in GiB, rounded up: "20Gi" -> 20, "1.5Gi" -> 2."""
-    found = measured(value)
-    if found is None or found < 0:
+    """Return a Kubernetes quantity in GiB, rounded up: "20Gi" -> 20, "1.5Gi" -> 2."""
+    amount = measured(value)
+    if amount is None or amount < 0:
         raise ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no quantity like 20Gi")
-    return math.ceil(found / 2**30)
+    return math.ceil(amount / 2**30)
 
 
 def _cidr(value: Any) -> str:
-    """Give the normal form of a network: host bits zero, IPv6 shortened."""
+    """Return the normal form of a network: host bits zero, IPv6 shortened."""
     try:
         return str(ipaddress.ip_network(str(value), strict=False))
     except ValueError:
@@ -101,18 +101,18 @@ def _cidr(value: Any) -> str:
 
 def _combine(value: Any, *others: Any) -> Mapping[str, Any]:
     """Merge maps into one; where two have a key, the later one's value counts."""
-    found: dict[str, Any] = {}
-    for each in (value, *others):
-        if not isinstance(each, Mapping):
-            raise ExpressionError(f"{str(each)[:_SHOWN_CHARACTERS]!r} is no map, and cannot be combined with one")
-        found |= each
-    status = next((each for each in (value, *others) if isinstance(each, Status)), None)
+    merged: dict[str, Any] = {}
+    for part in (value, *others):
+        if not isinstance(part, Mapping):
+            raise ExpressionError(f"{str(part)[:_SHOWN_CHARACTERS]!r} is no map, and cannot be combined with one")
+        merged |= part
+    status = next((part for part in (value, *others) if isinstance(part, Status)), None)
     # What is not there yet is still to come.
-    return Status(status.resource, status.path, found) if status else found
+    return Status(status.resource, status.path, merged) if status else merged
 
 
 def _split(value: Any, separator: Any = ",") -> list[str]:
-    """Give the parts of a text without the blanks around them: "a, b" -> ["a", "b"], "" -> []."""
+    """Return the parts of a text without the blanks around them: "a, b" -> ["a", "b"], "" -> []."""
     if not isinstance(value, str) or not isinstance(separator, str) or not separator:
         raise ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no text that can be split")
     return [part.strip() for part in value.split(separator) if part.strip()]

@@ -2,7 +2,7 @@
 
 Whole numbers and Kubernetes quantities ("20Gi"), compared by how much they are and kept as they were written.
 
-A Composition names the fields; what was applied is in the inventory. Where that was lost, the live object tells.
+A Composition names the fields; what was applied is in the inventory. Where that was lost, the live object has it.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _floors(entry: Entry, live: Object | None, source: ResourceTemplate) -> Iter
         if measured(value) is None:
             value = _amount_at(live, path) if live is not None else None
         carried_out = _carried_out(live, source.carried_out.get(path))
-        if value is not None and carried_out is not None and _much(carried_out) < _much(value):
+        if value is not None and carried_out is not None and _number(carried_out) < _number(value):
             # What was applied and never carried out may be taken back.
             value = carried_out
         if value is not None:
@@ -75,7 +75,7 @@ def raised(obj: Object, floors: Sequence[Floor]) -> tuple[Object, tuple[Kept, ..
     kept: list[Kept] = []
     for floor in floors:
         wanted = _amount_at(obj, floor.path)
-        if wanted is None or _much(wanted) < _much(floor.value):
+        if wanted is None or _number(wanted) < _number(floor.value):
             obj = _with(obj, floor.path.split("."), floor.value)
             kept.append(Kept(floor.path, floor.value, wanted))
     return obj, tuple(kept)
@@ -91,29 +91,29 @@ def refuse_unmeasured(obj: Object, source: ResourceTemplate, path: str) -> None:
 
     It would pass for a field that is left out, and be replaced without a word.
     """
-    for each in source.floors:
-        value = _value_at(obj, each)
+    for field in source.floors:
+        value = _value_at(obj, field)
         if value is not None and measured(value) is None:
             shown = repr(str(value)[:_SHOWN_CHARACTERS])
-            what = f"{shown} has a floor, and is neither a whole number nor a quantity like 20Gi"
-            raise CompositionError(Problem("SchemaMismatch", what, f"{path}.template.{each}", resource=source.name))
+            message = f"{shown} has a floor, and is neither a whole number nor a quantity like 20Gi"
+            raise CompositionError(Problem("SchemaMismatch", message, f"{path}.template.{field}", resource=source.name))
 
 
-def _much(amount: Amount) -> Fraction:
+def _number(amount: Amount) -> Fraction:
     return measured(amount) or Fraction(0)
 
 
 def _amount_at(obj: Object, path: str) -> Amount | None:
     """Return the whole number or quantity at a path; None where there is none."""
-    found = _value_at(obj, path)
-    return None if measured(found) is None else found
+    value = _value_at(obj, path)
+    return None if measured(value) is None else value
 
 
 def _value_at(obj: Object, path: str) -> Any:
-    found: Any = obj
+    value: Any = obj
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
 
 
 def _with(obj: Object, names: Sequence[str], value: Amount) -> Object:
@@ -125,14 +125,16 @@ def _with(obj: Object, names: Sequence[str], value: Amount) -> Object:
 
 
 def faults(source: ResourceTemplate, schema: Schema, path: str) -> Iterator[Problem]:
-    """Find floors of one resource, at `path`, that can be no amount by the schema of its kind."""
-    for each in (*source.floors, *source.carried_out.values()):
-        found: Schema | None = schema
-        for name in each.split("."):
-            found = step(found, name) if found is not None else None
-        if found is None or found.get("type", "integer") not in _AMOUNTS:
-            field = "floors" if each in source.floors else "carriedOut"
-            what = f"{each} is neither a whole number nor a quantity of kind {source.template.get('kind')}"
-            yield Problem("SchemaMismatch", what, f"{path}.{field}", resource=source.name)
-    for each in sorted(set(source.carried_out) - set(source.floors)):
-        yield Problem("SchemaMismatch", f"{each} is none of the floors", f"{path}.carriedOut", resource=source.name)
+    """Yield the floors of one resource, at `path`, that can be no amount by the schema of its kind."""
+    for floor_path in (*source.floors, *source.carried_out.values()):
+        field_schema: Schema | None = schema
+        for name in floor_path.split("."):
+            field_schema = step(field_schema, name) if field_schema is not None else None
+        if field_schema is None or field_schema.get("type", "integer") not in _AMOUNTS:
+            field = "floors" if floor_path in source.floors else "carriedOut"
+            message = f"{floor_path} is neither a whole number nor a quantity of kind {source.template.get('kind')}"
+            yield Problem("SchemaMismatch", message, f"{path}.{field}", resource=source.name)
+    for floor_path in sorted(set(source.carried_out) - set(source.floors)):
+        yield Problem(
+            "SchemaMismatch", f"{floor_path} is none of the floors", f"{path}.carriedOut", resource=source.name
+        )

@@ -16,7 +16,7 @@ from apis.identity import Identity
 from composer.models import Expressions
 from composer.quantities import Amount
 from composer.render import environments
-from composer.render.child_metadata import Owning, Part, dressed
+from composer.render.child_metadata import Owning, Part, child_object
 from composer.render.compiler import Compiled, CompiledResource, compile_composition
 from composer.render.errors import CompositionError, PendingError, Problem, raise_all
 from composer.render.floors import Floor, Kept, raised, reached, refuse_unmeasured
@@ -67,7 +67,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Child(msgspec.Struct, frozen=True):
-    """One composed object as it is to be, its neighbours in the order, and whether the live one is ready.
+    """One composed object as it is to be, those before it in the order, and whether the live one is ready.
 
     `floors` are its fields that never become smaller, by path; `kept` those that would be smaller by the template.
     """
@@ -103,7 +103,7 @@ class Child(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """A resource that cannot be made yet. `for_ready` tells that it waits for Ready, else for the value at `path`."""
+    """A resource that cannot be made yet. `for_ready`: it waits for Ready, else for the value at `path`."""
 
     resource: str
     waits_for: str
@@ -111,8 +111,8 @@ class Waiting(msgspec.Struct, frozen=True):
     for_ready: bool = False
 
     def __str__(self) -> str:
-        what = f"resource {self.waits_for!r} to be ready" if self.for_ready else f"{self.path}"
-        return f"resource {self.resource!r} waits for {what}"
+        awaited = f"resource {self.waits_for!r} to be ready" if self.for_ready else f"{self.path}"
+        return f"resource {self.resource!r} waits for {awaited}"
 
 
 class Rendered(msgspec.Struct, frozen=True):
@@ -152,10 +152,10 @@ class _Rendering:
                 Problem("RenderFailed", f"identity {request.identity!r} is not <uid>@<namespace>/<name>")
             )
         self._identity = identity
-        self._live = {(each.resource, each.key): each.object for each in request.observed}
-        self._silent = {(each.resource, each.key) for each in request.observed if each.is_silent}
-        # What tells whether one is ready may read another that comes after it.
-        self._known: dict[str, Mapping[str, Any]] = {each.name: self._unmade(each) for each in compiled.resources}
+        self._live = {(observed.resource, observed.key): observed.object for observed in request.observed}
+        self._silent = {(observed.resource, observed.key) for observed in request.observed if observed.is_silent}
+        # The expression that says whether one is ready may read another that comes after it.
+        self._known: dict[str, Mapping[str, Any]] = {source.name: self._unmade(source) for source in compiled.resources}
         self._ready: dict[str, bool] = {}
         self._scope: dict[str, Any] = {
             "claim": claim_view(request.claim),
@@ -179,7 +179,7 @@ class _Rendering:
             except CompositionError as error:
                 errors[resource.name] = error
                 unknown.add(resource.name)
-                if len(errors) == _FAULTY_RESOURCES or any(each.reason == "RenderLimit" for each in error.problems):
+                if len(errors) == _FAULTY_RESOURCES or "RenderLimit" in {problem.reason for problem in error.problems}:
                     break
                 continue
             children += made
@@ -191,7 +191,7 @@ class _Rendering:
             self._known_fields(self._compiled.status),
             self._known_fields(self._compiled.connection),
         )
-        _refuse_twins(rendered)
+        _refuse_shared_objects(rendered)
         _refuse_excess(rendered)
         return rendered
 
@@ -235,8 +235,8 @@ class _Rendering:
         wanted = fill_leaf(resource.when, self._scope) if isinstance(resource.when, Leaf) else resource.when
         if isinstance(wanted, bool):
             return wanted
-        what = f"must be true or false, is {str(wanted)[:64]!r}"
-        raise CompositionError(Problem("RenderFailed", what, f"{resource.path}.when", resource=resource.name))
+        message = f"must be true or false, is {str(wanted)[:64]!r}"
+        raise CompositionError(Problem("RenderFailed", message, f"{resource.path}.when", resource=resource.name))
 
     def _elements(self, resource: CompiledResource) -> Iterator[tuple[str, dict[str, Any]]]:
         if not resource.for_each:
@@ -247,22 +247,22 @@ class _Rendering:
             case list() if all(isinstance(element, str) for element in elements):
                 pairs: dict[str, Any] = {element: element for element in elements}
                 if len(pairs) != len(elements):
-                    what = f"resource {resource.name!r} would be composed twice for the same element"
+                    message = f"resource {resource.name!r} would be composed twice for the same element"
                     raise CompositionError(
-                        Problem("DuplicateResource", what, f"{resource.path}.forEach", resource=resource.name)
+                        Problem("DuplicateResource", message, f"{resource.path}.forEach", resource=resource.name)
                     )
             case dict():
                 pairs = elements
             case _:
-                what = "must be a list of texts or a map"
+                message = "must be a list of texts or a map"
                 raise CompositionError(
-                    Problem("RenderFailed", what, f"{resource.path}.forEach", resource=resource.name)
+                    Problem("RenderFailed", message, f"{resource.path}.forEach", resource=resource.name)
                 )
         for key, value in pairs.items():
             if not key:
-                what = "has an empty element, which cannot name a resource"
+                message = "has an empty element, which cannot name a resource"
                 raise CompositionError(
-                    Problem("RenderFailed", what, f"{resource.path}.forEach", resource=resource.name)
+                    Problem("RenderFailed", message, f"{resource.path}.forEach", resource=resource.name)
                 )
             yield key, {**self._scope, "each": {"key": key, "value": value}}
 
@@ -273,7 +273,7 @@ class _Rendering:
         stateful = resource.source.stateful
         refuse_unmeasured(manifest, resource.source, resource.path)
         manifest, kept = raised(manifest, self._floors(resource, key, manifest))
-        obj = self._dressed(resource, key, manifest)
+        obj = self._child_object(resource, key, manifest)
         live = self._live.get((resource.name, key))
         if live is None and self._presume is not None:
             live = self._live[resource.name, key] = self._presume(obj)
@@ -290,13 +290,13 @@ class _Rendering:
 
     def _floors(self, resource: CompiledResource, key: str, manifest: Object) -> tuple[Floor, ...]:
         place = (resource.name, key, group_kind_of(manifest))
-        return tuple(each for each in self._request.floors if (each.resource, each.key, each.group_kind) == place)
+        return tuple(floor for floor in self._request.floors if (floor.resource, floor.key, floor.group_kind) == place)
 
-    def _dressed(self, resource: CompiledResource, key: str, manifest: Object) -> Object:
-        """Give a manifest its name, its place, its owner and our label and annotations."""
+    def _child_object(self, resource: CompiledResource, key: str, manifest: Object) -> Object:
+        """Return the object of a manifest: with its name, its place, its owner and our label and annotations."""
         source = resource.source
-        dresser = Dresser(self._request, self._identity, self._compiled.spec.deletion_policies)
-        return dresser.dress(
+        builder = ChildBuilder(self._request, self._identity, self._compiled.spec.deletion_policies)
+        return builder.build(
             (resource.name, key), resource.edges, manifest, stateful=source.stateful is True, path=resource.path
         )
 
@@ -314,15 +314,15 @@ class _Rendering:
 
     def _known_fields(self, tree: Mapping[str, Any]) -> dict[str, Any]:
         """Fill the fields whose values are there; those that wait are left out."""
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name, item in tree.items():
             try:
                 value = fill(item, self._scope)
             except PendingError:
                 continue
             if value is not None:
-                found[name] = value
-        return found
+                fields[name] = value
+        return fields
 
 
 def group_kind_of(obj: Mapping[str, Any]) -> str:
@@ -332,14 +332,14 @@ def group_kind_of(obj: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Dresser:
-    """Gives children what follows from the claim. `offered`: the deletion policies of the Composition."""
+class ChildBuilder:
+    """Adds to children what follows from the claim. `offered`: the deletion policies of the Composition."""
 
     request: Request
     identity: Identity
     offered: Collection[str]
 
-    def dress(
+    def build(
         self, slot: tuple[str, str], edges: tuple[str, ...], manifest: Object, *, stateful: bool, path: str
     ) -> Object:
         """Return the object of the child in a slot; `edges` are the resources that go after it.
@@ -360,7 +360,7 @@ class Dresser:
             or group_kind in request.stateful_foreign
             or (resource, key, group_kind) in request.stateful_places,
         )
-        return dressed(Owning(request.claim, self.identity, request.composition_name, policy), part, manifest)
+        return child_object(Owning(request.claim, self.identity, request.composition_name, policy), part, manifest)
 
     def _made_as(self, resources: tuple[str, ...]) -> tuple[str, ...]:
         """Return the names under which the objects of these resources were made: all that those of one have."""
@@ -372,29 +372,29 @@ class Dresser:
         )
 
 
-def _refuse_twins(rendered: Rendered) -> None:
-    """Refuse two children that are one object: each would undo the other, and the end of one be that of both."""
+def _refuse_shared_objects(rendered: Rendered) -> None:
+    """Refuse two children that are one object: each would undo the other, and deleting one would delete both."""
     seen: dict[tuple[str, str], str] = {}
     for child in rendered.children:
         other = seen.setdefault((child.group_kind, child.name), child.resource)
         if other != child.resource:
-            what = (
+            message = (
                 f"resources {other!r} and {child.resource!r} are both {child.object['kind']} {child.name}: one was"
                 " moved from the name of the other, and its object still has it; give the other one another name"
             )
-            raise CompositionError(Problem("DuplicateResource", what, "spec.resources", resource=child.resource))
+            raise CompositionError(Problem("DuplicateResource", message, "spec.resources", resource=child.resource))
 
 
 def _refuse_excess(rendered: Rendered) -> None:
     if len(rendered.children) > CHILDREN_LIMIT:
-        what = f"{len(rendered.children)} children, at most {CHILDREN_LIMIT} are allowed"
-        raise CompositionError(Problem("RenderLimit", what, "spec.resources"))
+        message = f"{len(rendered.children)} children, at most {CHILDREN_LIMIT} are allowed"
+        raise CompositionError(Problem("RenderLimit", message, "spec.resources"))
     output = dumps(rendered)
     if len(output) > OUTPUT_LIMIT_BYTES:
         raise CompositionError(Problem("RenderLimit", "the output is larger than 1 MiB", "spec.resources"))
     if has_too_many_values(output):
-        what = f"the output has more than {VALUES_LIMIT:,} values"
-        raise CompositionError(Problem("RenderLimit", what, "spec.resources"))
+        message = f"the output has more than {VALUES_LIMIT:,} values"
+        raise CompositionError(Problem("RenderLimit", message, "spec.resources"))
     if not rendered.children and not rendered.waiting:
-        what = "nothing is composed for this claim: every `when` is false; what exists is kept"
-        raise CompositionError(Problem("EmptyResult", what, "spec.resources"))
+        message = "nothing is composed for this claim: every `when` is false; what exists is kept"
+        raise CompositionError(Problem("EmptyResult", message, "spec.resources"))

@@ -133,7 +133,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return as_data(value)
 
     def read_claim(self, claim: Any, steps: tuple[str, ...]) -> Any:
-        """Read a path of the claim, step by step; where a step is left out, the whole path is undefined."""
+        """Return the value at a path of the claim; where a step is left out, the whole path is undefined."""
         value = claim
         for step in steps:
             # What is there is nearly always read from a plain map.
@@ -143,11 +143,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
         return value
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Read the item `attribute`; data has no attributes."""
+        """Return the item `attribute`; data has no attributes."""
         return self.getitem(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Read one item of a mapping or list. Raises SecurityError for Python's own names, else ExpressionError."""
+        """Return one item of a mapping or list. Raises SecurityError for Python's own names, else ExpressionError."""
         if isinstance(obj, Pending):
             return Pending(obj=obj.waits_for, name=f"{obj.path}.{argument}")
         if isinstance(obj, Nowhere):
@@ -176,10 +176,10 @@ class Sandbox(ImmutableSandboxedEnvironment):
             if isinstance(obj, Status):
                 return Pending(obj=obj.resource, name=f"{obj.path}.{argument}")
             return Missing(hint=f"{argument!r} is undefined{near(str(argument), map(str, obj))}")
-        found = obj[argument]
-        if isinstance(obj, Status) and isinstance(found, Mapping):
-            return Status(obj.resource, f"{obj.path}.{argument}", found)
-        return found
+        value = obj[argument]
+        if isinstance(obj, Status) and isinstance(value, Mapping):
+            return Status(obj.resource, f"{obj.path}.{argument}", value)
+        return value
 
     def is_safe_callable(self, obj: Any) -> bool:  # noqa: ARG002 - the base class's signature
         """Refuse every call: filters are no calls."""

@@ -27,7 +27,7 @@ def step(schema: Schema, name: str) -> Schema | None:
 
 
 def unknown_step(schema: Schema, path: Sequence[str]) -> tuple[int, str] | None:
-    """Find the first step of a path that the schema does not have: its index and the nearest name."""
+    """Return the first step of a path that the schema does not have: its index and the nearest name."""
     current: Schema = schema
     for index, name in enumerate(path):
         following = step(current, name)
@@ -73,12 +73,12 @@ def _scalar(tree: Any, schema: Schema, path: str) -> Iterator[Problem]:
     if schema.get("x-kubernetes-int-or-string") or (tree is None and schema.get("nullable")):
         return
     wanted = schema.get("type")
-    found = "a text" if isinstance(tree, Leaf) else _name_of_type(tree)
+    actual = "a text" if isinstance(tree, Leaf) else _name_of_type(tree)
     fits = {"string": "a text", "integer": "a whole number", "number": "a number", "boolean": "true or false"}
-    if wanted == "number" and found == "a whole number":
+    if wanted == "number" and actual == "a whole number":
         return
-    if wanted and fits.get(wanted, wanted) != found:
-        yield _wrong_type(path, wanted, found)
+    if wanted and fits.get(wanted, wanted) != actual:
+        yield _wrong_type(path, wanted, actual)
         return
     allowed = schema.get("enum")
     if allowed and not isinstance(tree, Leaf) and tree not in allowed:
@@ -100,9 +100,9 @@ def _name_of_type(value: Any) -> str:
             return "null"
 
 
-def _wrong_type(path: str, wanted: str | None, found: str) -> Problem:
-    hint = "; quote it" if wanted == "string" and found in ("a number", "a whole number", "true or false") else ""
-    return Problem("SchemaMismatch", f"wants {wanted}, found {found}{hint}", path)
+def _wrong_type(path: str, wanted: str | None, actual: str) -> Problem:
+    hint = "; quote it" if wanted == "string" and actual in ("a number", "a whole number", "true or false") else ""
+    return Problem("SchemaMismatch", f"wants {wanted}, found {actual}{hint}", path)
 
 
 def template_mismatches(tree: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Problem]:
@@ -118,13 +118,13 @@ def template_mismatches(tree: Mapping[str, Any], schema: Schema, path: str) -> I
 
 def types_of(schema: Schema) -> Schema:
     """Return a schema without the values that it lists: what remains are names and types."""
-    found = {name: item for name, item in schema.items() if name != "enum"}
-    if isinstance(found.get("properties"), Mapping):
-        found["properties"] = {name: types_of(below) for name, below in found["properties"].items()}
+    types = {name: item for name, item in schema.items() if name != "enum"}
+    if isinstance(types.get("properties"), Mapping):
+        types["properties"] = {name: types_of(below) for name, below in types["properties"].items()}
     for name in ("items", "additionalProperties"):
-        if isinstance(found.get(name), Mapping):
-            found[name] = types_of(found[name])
-    return found
+        if isinstance(types.get(name), Mapping):
+            types[name] = types_of(types[name])
+    return types
 
 
 def defaulted(value: Any, schema: Schema) -> Any:

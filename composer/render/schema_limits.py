@@ -57,8 +57,8 @@ def excesses(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
             return
 
 
-def _count(value: Any, schema: Schema, path: str, what: str, unit: str) -> Iterator[Problem]:
-    least, most = schema.get(f"min{what}", 0), schema.get(f"max{what}")
+def _count(value: Any, schema: Schema, path: str, suffix: str, unit: str) -> Iterator[Problem]:
+    least, most = schema.get(f"min{suffix}", 0), schema.get(f"max{suffix}")
     if len(value) < least:
         yield Problem("SchemaMismatch", f"has {len(value)} {unit}, at least {least} are wanted", path)
     if most is not None and len(value) > most:

@@ -62,8 +62,8 @@ def _amount(row: Mapping[str, Any], name: str, number: int) -> Fraction | int:
         raise ExpressionError(f"row {number} of the table has no field {name!r}{near(name, map(str, row))}")
     amount = _measured(row[name])
     if amount is None:
-        what = f"row {number} of the table: {name} is {_shown(row[name])}"
-        raise ExpressionError(f"{what}, which is neither a number nor a quantity like 20Gi")
+        place = f"row {number} of the table: {name} is {_shown(row[name])}"
+        raise ExpressionError(f"{place}, which is neither a number nor a quantity like 20Gi")
     return amount
 
 
@@ -80,7 +80,7 @@ def _measured(value: Any) -> Fraction | int | None:
 
 
 def _nothing_holds(rows: list[Mapping[str, Any]], wanted: Mapping[str, Any]) -> str:
-    """Say what was wanted, and how much of each field the table has at most."""
+    """Return what was wanted, and how much of each field the table has at most."""
     most = {name: max((row[name] for row in rows), key=lambda value: _measured(value) or 0) for name in wanted}
     return f"no row of the table holds {_listed(wanted)}; the most that one has: {_listed(most)}"
 

@@ -1,4 +1,4 @@
-"""Templates as trees: compiles every text of a tree once, tells what it refers to, and evaluates it. Pure.
+"""Templates as trees: compiles every text of a tree once, lists what it reads, and evaluates it. Pure.
 
 A text that is one expression keeps the expression's type; a text with expressions in it stays a text; a field whose
 expression is `none` is left out. Values can never change the structure of the tree.
@@ -99,10 +99,10 @@ def _refuse_computed_keys(value: Mapping[Any, Any], path: str) -> None:
     """Refuse expressions in keys, which would be sent as they are written."""
     for key in value:
         if isinstance(key, str) and _has_expression(key):
-            what = (
+            message = (
                 f'the key {key[:64]!r} is not computed; make the whole map one expression: "{{{{ {{key: value}} }}}}"'
             )
-            raise CompositionError(Problem("TemplateInvalid", what, path))
+            raise CompositionError(Problem("TemplateInvalid", message, path))
 
 
 def _has_expression(text: str) -> bool:
@@ -138,8 +138,10 @@ def _parts(text: str, path: str) -> Iterator[str | Expression]:
                 case _ if inside:
                     source += token
                 case _:
-                    what = f"{token.strip()!r} is not allowed: a text holds expressions in double braces, no statements"
-                    raise CompositionError(Problem("TemplateForbidden", what, path, position + 1))
+                    fault = (
+                        f"{token.strip()!r} is not allowed: a text holds expressions in double braces, no statements"
+                    )
+                    raise CompositionError(Problem("TemplateForbidden", fault, path, position + 1))
             position += len(token)
         if inside:
             raise CompositionError(Problem("TemplateInvalid", "an expression is not closed by '}}'", path, begin + 1))
@@ -154,7 +156,7 @@ def _expression(source: str, path: str, begin: int) -> Expression:
         fault = _forbidden(tree)
         if fault:
             raise CompositionError(Problem("TemplateForbidden", fault, path, column))
-        _refuse_strangers(tree, source.strip(), path, column)
+        _refuse_unknown_roots(tree, source.strip(), path, column)
         function = SANDBOX.compile_expression(source.strip(), undefined_to_none=False)
     except TemplateError as error:
         raise CompositionError(Problem("TemplateInvalid", str(error.message), path, column)) from error
@@ -181,11 +183,11 @@ def _forbidden(tree: nodes.Template) -> str | None:
     return None
 
 
-def _refuse_strangers(tree: nodes.Template, source: str, path: str, column: int) -> None:
+def _refuse_unknown_roots(tree: nodes.Template, source: str, path: str, column: int) -> None:
     for node in tree.find_all(nodes.Name):
         if node.name not in ROOTS:
-            what = f"{node.name!r} is undefined{near(node.name, ROOTS)}; known: {', '.join(sorted(ROOTS))}"
-            raise CompositionError(Problem("RenderFailed", what, path, column + max(source.find(node.name), 0)))
+            message = f"{node.name!r} is undefined{near(node.name, ROOTS)}; known: {', '.join(sorted(ROOTS))}"
+            raise CompositionError(Problem("RenderFailed", message, path, column + max(source.find(node.name), 0)))
 
 
 def _steps_named(tree: nodes.Template) -> Iterator[str]:
@@ -233,7 +235,7 @@ def written_out(steps: Iterable[str | None]) -> tuple[str, ...]:
 
 
 def leaves(tree: Tree) -> Iterator[Leaf]:
-    """Walk all leaves of a tree."""
+    """Yield all leaves of a tree."""
     match tree:
         case Leaf():
             yield tree
@@ -248,7 +250,7 @@ def leaves(tree: Tree) -> Iterator[Leaf]:
 
 
 def reads(trees: Iterable[Tree]) -> Iterator[tuple[Leaf, Expression, Path]]:
-    """Walk everything that the expressions of these trees read."""
+    """Yield everything that the expressions of these trees read."""
     for tree in trees:
         for leaf in leaves(tree):
             for expression in leaf.expressions:
@@ -280,9 +282,9 @@ def fill_leaf(leaf: Leaf, scope: Mapping[str, Any]) -> Any:
         return values[0]
     for part, value in zip(leaf.parts, values, strict=True):
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            what = "a text can only embed texts and numbers; make the expression the whole value"
+            message = "a text can only embed texts and numbers; make the expression the whole value"
             column = part.column if isinstance(part, Expression) else 0
-            raise CompositionError(Problem("RenderFailed", what, leaf.path, column))
+            raise CompositionError(Problem("RenderFailed", message, leaf.path, column))
     return "".join(str(value) for value in values)
 
 

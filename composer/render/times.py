@@ -89,5 +89,5 @@ def _minutes(hours: Any, minutes: Any) -> int:
     return int(hours) * 60 + int(minutes)
 
 
-def _no_time(value: Any, what: str, example: str) -> ExpressionError:
-    return ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no {what} like {example}")
+def _no_time(value: Any, form: str, example: str) -> ExpressionError:
+    return ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no {form} like {example}")

@@ -11,7 +11,7 @@ from composer.render.errors import Problem
 
 
 def faults(compiled: Compiled, catalog: Catalog) -> Iterator[Problem]:
-    """Find resources that hold data and are no provider's of ours, which nobody could back up for the claim."""
+    """Yield resources that hold data and are no provider's of ours, which nobody could back up for the claim."""
     if "Snapshot" not in compiled.spec.deletion_policies:
         return
     for resource in compiled.resources:
@@ -22,5 +22,5 @@ def faults(compiled: Compiled, catalog: Catalog) -> Iterator[Problem]:
         facts = catalog.get(f"{kind}.{group}" if group else kind)
         holds_data = resource.source.stateful is True or (facts is not None and facts.stateful)
         if holds_data and not names.is_managed(group):
-            what = f"{kind} holds data, and no backup of it can be taken by Fairlead: Snapshot cannot be offered"
-            yield Problem("BackupImpossible", what, "spec.deletionPolicies", resource=resource.name)
+            message = f"{kind} holds data, and no backup of it can be taken by Fairlead: Snapshot cannot be offered"
+            yield Problem("BackupImpossible", message, "spec.deletionPolicies", resource=resource.name)

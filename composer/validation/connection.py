@@ -16,7 +16,7 @@ _CA_PARTS: Final = ("kind", "name", "key")
 
 
 def connection_faults(compiled: Compiled) -> Iterator[Problem]:
-    """Find what is wrong with `spec.connection`."""
+    """Yield what is wrong with `spec.connection`."""
     connection = compiled.connection
     if not connection:
         return
@@ -25,39 +25,39 @@ def connection_faults(compiled: Compiled) -> Iterator[Problem]:
     if "from" in connection and "secretRef" in connection:
         yield _fault("from and secretRef are given: one of them", "")
     elif "secretRef" in connection:
-        yield from _of_secret(connection["secretRef"], compiled)
+        yield from _secret_problems(connection["secretRef"], compiled)
     else:
-        yield from _of_source(connection.get("from"), compiled, "from")
-        yield from _of_places(connection)
+        yield from _source_problems(connection.get("from"), compiled, "from")
+        yield from _replaced_key_problems(connection)
     if "caRef" in connection:
-        yield from _of_ca(connection["caRef"])
+        yield from _ca_problems(connection["caRef"])
 
 
-def _of_source(source: Any, compiled: Compiled, at: str) -> Iterator[Problem]:
+def _source_problems(source: Any, compiled: Compiled, at: str) -> Iterator[Problem]:
     resources = {resource.name: resource for resource in compiled.resources}
     if source is None:
         yield _fault(f"connection.{at} must name a resource", "")
     elif isinstance(source, Leaf) or source not in resources:
-        what = f"connection.{at} must name a resource, {str(source)[:63]!r} is none{near(str(source), resources)}"
-        yield _fault(what, at)
+        message = f"connection.{at} must name a resource, {str(source)[:63]!r} is none{near(str(source), resources)}"
+        yield _fault(message, at)
     elif resources[source].source.for_each:
         yield _fault(f"resource {source!r} is composed by forEach", at)
 
 
-def _of_places(connection: Mapping[str, Any]) -> Iterator[Problem]:
+def _replaced_key_problems(connection: Mapping[str, Any]) -> Iterator[Problem]:
     """Refuse to lead applications, with the password of one server, to another one or past its certificate."""
     for name in LEADING_KEYS:
         if name in connection:
-            what = f"{name} is what the resource of `from` publishes and cannot be replaced"
+            message = f"{name} is what the resource of `from` publishes and cannot be replaced"
             way = f"give another address a key of its own, for example pooler-{name}"
-            yield Problem("TemplateForbidden", f"{what}; {way}", f"{_PATH}.{name}")
+            yield Problem("TemplateForbidden", f"{message}; {way}", f"{_PATH}.{name}")
 
 
-def _of_secret(named: Any, compiled: Compiled) -> Iterator[Problem]:
+def _secret_problems(named: Any, compiled: Compiled) -> Iterator[Problem]:
     if not isinstance(named, Mapping) or not set(named) <= set(_SECRET_PARTS):
         yield _fault(f"must be a map of {', '.join(_SECRET_PARTS)}", "secretRef")
         return
-    yield from _of_source(named.get("resource"), compiled, "secretRef.resource")
+    yield from _source_problems(named.get("resource"), compiled, "secretRef.resource")
     if not isinstance(named.get("name"), str | Leaf):
         yield _fault("must be the Secret's name, or an expression of it", "secretRef.name")
     keys = named.get("keys")
@@ -65,18 +65,18 @@ def _of_secret(named: Any, compiled: Compiled) -> Iterator[Problem]:
         yield _fault("must map keys of the connection to keys of that Secret, as plain texts", "secretRef.keys")
         return
     type_ = compiled.connection.get("type", "postgresql")
-    given = {*keys, *(set(compiled.connection) - STRUCTURED)}
-    missing = [name for name in POSTGRESQL_KEYS if name not in given] if type_ == "postgresql" else []
+    provided = {*keys, *(set(compiled.connection) - STRUCTURED)}
+    missing = [name for name in POSTGRESQL_KEYS if name not in provided] if type_ == "postgresql" else []
     if missing:
         yield _fault(f"nothing gives {', '.join(missing)}: name them under keys, or set single keys", "secretRef")
 
 
-def _of_ca(named: Any) -> Iterator[Problem]:
+def _ca_problems(named: Any) -> Iterator[Problem]:
     if not isinstance(named, Mapping) or not {"name", "key"} <= set(named) <= set(_CA_PARTS):
         yield _fault("must be a map of name and key, and kind where it is a ConfigMap", "caRef")
     elif named.get("kind", "Secret") not in ("Secret", "ConfigMap"):
         yield _fault("must be Secret or ConfigMap", "caRef.kind")
 
 
-def _fault(what: str, at: str) -> Problem:
-    return Problem("TemplateInvalid", what, f"{_PATH}.{at}".rstrip("."))
+def _fault(message: str, at: str) -> Problem:
+    return Problem("TemplateInvalid", message, f"{_PATH}.{at}".rstrip("."))

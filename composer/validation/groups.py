@@ -40,20 +40,26 @@ def _grouped(faulty: Iterable[Trial], trials: Sequence[Trial]) -> tuple[Problem,
 
 
 def _claims(problem: Problem, trials: Sequence[Trial]) -> str:
-    """Say what the claims that fail have in common, and none of the others has."""
+    """Return what the claims that fail have in common, and none of the others has."""
     failing = [trial.sample for trial in trials if problem in trial.failed]
     others = [trial for trial in trials if problem not in trial.failed]
     if not others:
         return "every claim"
-    # A claim that fails for another fault tells nothing of this one, which may only be hidden by it.
+    # A claim that fails for another fault says nothing of this one, which it may hide.
     well = [trial.sample for trial in others if not trial.failed] or [trial.sample for trial in others]
-    lacking = frozenset.intersection(*(each.fields for each in well)).difference(*(each.fields for each in failing))
+    lacking = frozenset.intersection(*(sample.fields for sample in well)).difference(
+        *(sample.fields for sample in failing)
+    )
     if lacking:
         return f"every claim without {_listed(lacking)}"
-    having = frozenset.intersection(*(each.fields for each in failing)).difference(*(each.fields for each in well))
+    having = frozenset.intersection(*(sample.fields for sample in failing)).difference(
+        *(sample.fields for sample in well)
+    )
     if having:
         return f"every claim with {_listed(having)}"
-    values = frozenset.intersection(*(each.values for each in failing)).difference(*(each.values for each in well))
+    values = frozenset.intersection(*(sample.values for sample in failing)).difference(
+        *(sample.values for sample in well)
+    )
     if values:
         return f"every claim with {_listed(values)}"
     count = len(failing)
@@ -61,4 +67,4 @@ def _claims(problem: Problem, trials: Sequence[Trial]) -> str:
 
 
 def _listed(fields: Iterable[str]) -> str:
-    return " and ".join(f"spec.{each}" for each in sorted(fields))
+    return " and ".join(f"spec.{field}" for field in sorted(fields))

@@ -41,14 +41,14 @@ _PRESENCE = re.compile(r"(?:!?has\(\s*self\.\w+\s*\)|==|!=|&&|\|\||[()\s])+")
 class Sample:
     """One claim's spec, and which field makes it differ. `is_plain`: no field of it could be left out."""
 
-    what: str
+    distinction: str
     spec: Object
     is_plain: bool = False
 
     @property
     def about(self) -> str:
         """What it has, as the end of a sentence."""
-        return self.what or _ALL
+        return self.distinction or _ALL
 
     @property
     def fields(self) -> frozenset[str]:
@@ -67,22 +67,28 @@ def samples(schema: Schema) -> tuple[Sample, ...]:
     """Return specs that the schema of a claim's spec allows; a field that cannot be made up is still to come."""
     properties: Mapping[str, Schema] = schema.get("properties") or {}
     values = {name: tuple(_values(below)) for name, below in properties.items()}
-    known = {name: found for name, found in values.items() if found}
+    known = {name: choices for name, choices in values.items() if choices}
     unknown = {name: Pending(obj="claim", name=f"claim.spec.{name}") for name in values if name not in known}
-    rules = [each["rule"] for each in schema.get("x-kubernetes-validations") or () if _PRESENCE.fullmatch(each["rule"])]
-    given = frozenset(schema.get("required") or ()) | {name for name in known if "default" in properties[name]}
-    found = [Sample("", _first(known, _fullest(given, known, rules)))]
-    least = _smallest(given, "", known, rules)
+    rules = [
+        validation["rule"]
+        for validation in schema.get("x-kubernetes-validations") or ()
+        if _PRESENCE.fullmatch(validation["rule"])
+    ]
+    required = frozenset(schema.get("required") or ()) | {name for name in known if "default" in properties[name]}
+    drafts = [Sample("", _first(known, _fullest(required, known, rules)))]
+    least = _smallest(required, "", known, rules)
     if least is not None:
-        found.append(Sample(_LEAST, _first(known, least)))
+        drafts.append(Sample(_LEAST, _first(known, least)))
     for name, choice in known.items():
-        together = _smallest(given, name, known, rules)
-        for each in choice if together is not None else ():
-            spec = {**_first(known, together or given), name: each}
-            if all(spec != other.spec for other in found):
-                found.append(Sample(f"{name}: {_shown(each)}", spec))
-    whole = [Sample(each.what, {**defaulted(each.spec, schema), **unknown}) for each in found[:_SAMPLES_LIMIT]]
-    return tuple(replace(each, is_plain=not any(other.fields < each.fields for other in whole)) for each in whole)
+        together = _smallest(required, name, known, rules)
+        for value in choice if together is not None else ():
+            spec = {**_first(known, together or required), name: value}
+            if all(spec != other.spec for other in drafts):
+                drafts.append(Sample(f"{name}: {_shown(value)}", spec))
+    whole = [
+        Sample(draft.distinction, {**defaulted(draft.spec, schema), **unknown}) for draft in drafts[:_SAMPLES_LIMIT]
+    ]
+    return tuple(replace(sample, is_plain=not any(other.fields < sample.fields for other in whole)) for sample in whole)
 
 
 def _shown(value: Any) -> Any:
@@ -93,9 +99,9 @@ def _first(known: Mapping[str, Sequence[Any]], fields: frozenset[str]) -> Object
     return {name: known[name][0] for name in sorted(fields & known.keys())}
 
 
-def _fullest(given: frozenset[str], known: Mapping[str, Any], rules: Sequence[str]) -> frozenset[str]:
+def _fullest(required: frozenset[str], known: Mapping[str, Any], rules: Sequence[str]) -> frozenset[str]:
     """Return as many fields as go together, in the order of the schema."""
-    base = given & known.keys()
+    base = required & known.keys()
     together = base if _allowed(rules, base) else None
     for name in known:
         wider = _smallest(together or base, name, known, rules)
@@ -104,10 +110,10 @@ def _fullest(given: frozenset[str], known: Mapping[str, Any], rules: Sequence[st
 
 
 def _smallest(
-    given: frozenset[str], name: str, known: Mapping[str, Any], rules: Sequence[str]
+    required: frozenset[str], name: str, known: Mapping[str, Any], rules: Sequence[str]
 ) -> frozenset[str] | None:
     """Return what is given with one field (or none) and as few others as the rules want; None when no few do."""
-    base = (given & known.keys()) | ({name} if name else set())
+    base = (required & known.keys()) | ({name} if name else set())
     others = [other for other in known if other not in base]
     for count in range(_COMPANIONS + 1):
         for more in combinations(others, count):
@@ -122,7 +128,7 @@ def _allowed(rules: Sequence[str], present: frozenset[str]) -> bool:
 
 def _holds(rule: str, present: frozenset[str]) -> bool:
     """Evaluate a rule of presence: a subset of CEL that reads like our own expressions."""
-    text = _HAS.sub(lambda found: str(found[1] in present).lower(), rule)
+    text = _HAS.sub(lambda match: str(match[1] in present).lower(), rule)
     for ours, theirs in (("!true", "false"), ("!false", "true"), ("&&", " and "), ("||", " or ")):
         text = text.replace(ours, theirs)
     return _is_true(text)
@@ -134,15 +140,15 @@ def _is_true(text: str) -> bool:
 
 
 def _values(schema: Schema) -> Iterator[Any]:
-    """Make up values of one schema, the default first: each of an enumeration, else one."""
+    """Yield made-up values of one schema, the default first: each of an enumeration, else one."""
     default = [schema["default"]] if "default" in schema else []
     yield from default
     if "enum" in schema:
-        yield from (each for each in schema["enum"] if each not in default)
+        yield from (value for value in schema["enum"] if value not in default)
         return
     match schema.get("type"):
         case "boolean":
-            yield from (each for each in (False, True) if each not in default)
+            yield from (value for value in (False, True) if value not in default)
         case "integer" | "number" if not default:
             example = _example(schema)
             is_number = isinstance(example, int | float)
@@ -151,8 +157,8 @@ def _values(schema: Schema) -> Iterator[Any]:
             yield from _texts(schema)
         case "array":
             example = _example(schema)
-            found = list(_values(schema.get("items") or {}))[:1]
-            yield from [example] if isinstance(example, list) and example else ([each] for each in found)
+            items = list(_values(schema.get("items") or {}))[:1]
+            yield from [example] if isinstance(example, list) and example else ([item] for item in items)
         case "object":
             yield from _objects(schema)
         case _:
@@ -160,7 +166,7 @@ def _values(schema: Schema) -> Iterator[Any]:
 
 
 def _texts(schema: Schema) -> Iterator[str]:
-    """Make up a text: the description's example, else one that fits the pattern.
+    """Yield a made-up text: the description's example, else one that fits the pattern.
 
     A text of which nothing is known is left out: a rule that is not read here may forbid most of them.
     """
@@ -174,21 +180,21 @@ def _texts(schema: Schema) -> Iterator[str]:
 
 
 def _example(schema: Schema) -> Any:
-    """Read the example at the end of a description; None without one."""
-    found = _EXAMPLE.search(str(schema.get("description") or ""))
-    if found is None:
+    """Return the example at the end of a description; None without one."""
+    match = _EXAMPLE.search(str(schema.get("description") or ""))
+    if match is None:
         return None
     try:
-        return msgspec.json.decode(found[1])
+        return msgspec.json.decode(match[1])
     except msgspec.DecodeError:
-        return found[1]
+        return match[1]
 
 
 def _objects(schema: Schema) -> Iterator[Any]:
     additional = schema.get("additionalProperties")
     if isinstance(additional, Mapping):
-        found = ["a"] if additional.get("type") == "string" else list(_values(additional))
-        yield from ({"a": each} for each in found[:1] if not any(excesses(each, additional, "")))
+        values = ["a"] if additional.get("type") == "string" else list(_values(additional))
+        yield from ({"a": value} for value in values[:1] if not any(excesses(value, additional, "")))
         return
     # Of what is nested, the fullest is enough.
     nested = samples(schema)[0].spec
@@ -197,7 +203,7 @@ def _objects(schema: Schema) -> Iterator[Any]:
 
 
 def reports(schema: Schema) -> tuple[Object, Object]:
-    """Make up two statuses that their schema allows, one of the first of all values and one of the last.
+    """Return two made-up statuses that their schema allows, one of the first of all values and one of the last.
 
     A text of which nothing is known is "a". What is kept as it comes is left out, and so still to come.
     """
@@ -205,22 +211,22 @@ def reports(schema: Schema) -> tuple[Object, Object]:
     return first if isinstance(first, dict) else {}, last if isinstance(last, dict) else {}
 
 
-def _reported(schema: Schema, place: int) -> Any:
+def _reported(schema: Schema, index: int) -> Any:
     match schema.get("type"):
         case "object":
             additional = schema.get("additionalProperties")
             properties = schema.get("properties") or ({"a": additional} if isinstance(additional, Mapping) else {})
-            below = {name: _reported(each, place) for name, each in properties.items()}
+            below = {name: _reported(item, index) for name, item in properties.items()}
             return {name: value for name, value in below.items() if value is not None}
         case "array":
-            found = _reported(schema.get("items") or {}, place)
-            return None if found is None else [found]
+            item = _reported(schema.get("items") or {}, index)
+            return None if item is None else [item]
         case _ if schema.get("enum"):
-            return schema["enum"][place]
+            return schema["enum"][index]
         case "string":
             return next(_values(schema), "a")
         case "boolean":
-            return place == -1
+            return index == -1
         case _:
             return next(_values(schema), None)
 
@@ -232,7 +238,10 @@ def request_of(
     api_version, name = kind
     meta = {"name": "sample", "namespace": "sample", "uid": _NOBODY}
     named = composition.get("environments") or ()
-    known = {each: environments.get(each, Status(each, f"env.{each}", {})) for each in named}
+    known = {
+        environment: environments.get(environment, Status(environment, f"env.{environment}", {}))
+        for environment in named
+    }
     return Request(
         "sample",
         composition,
@@ -250,7 +259,7 @@ def all_ready(request: Request, statuses: Mapping[str, Object] = NOTHING_REPORTE
     # Nearly always all in one go: what one pass leaves open, another one shows.
     rendered = render(request, presume=lambda obj: _as_ready(obj, statuses))
     while rendered.waiting:
-        seen = {(each.resource, each.key) for each in request.observed}
+        seen = {(observed.resource, observed.key) for observed in request.observed}
         fresh = [child for child in rendered.children if child.slot not in seen]
         if not fresh:
             break

@@ -1,8 +1,8 @@
 """What a Composition makes of claims that nobody made yet: rendered at load, for each sampled claim. Pure.
 
-Each claim is tried as it is born, with no word from its children, and once more after they reported: a status is made
-up from its schema, first with the first of all values, then with the last. What is made up so tells types and no more,
-so only types count then; environments are those that exist.
+Each claim is tried as it is created, before its children report anything, and once more after they did: a status is
+made up from its schema, first with the first of all values, then with the last. Such a status has the right types and
+no more, so only types count then; environments are those that exist.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from runtime.objects import Object
 
 # A check has the processor time of three renders: a composition of many resources is tried with fewer claims.
 _SAMPLED_CHILDREN = 512
-# What children report is made up alike for all claims: a few tell as much as all.
+# What children report is made up alike for all claims: a few show as much as all.
 _REPORTED_CLAIMS = 6
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
 
@@ -67,13 +67,13 @@ class Trials:
         try:
             rendered = all_ready(request)
         except CompositionError as error:
-            # That nothing is composed for some claims is said on these.
-            failed = [each for each in error.problems if each.reason != "EmptyResult"]
+            # That nothing is composed for some claims is reported on these.
+            failed = [problem for problem in error.problems if problem.reason != "EmptyResult"]
             return Trial(sample, failed=tuple(failed)), 0
         made, about = len(rendered.children), _about(sample)
-        wrong = [*self._of_children(rendered, template_mismatches), *self._of_status(rendered)]
-        wrong += self._of_children(rendered, _of_addresses)
-        return Trial(sample, _problems_of(about, wrong), tuple(self._of_children(rendered, absences))), made
+        wrong = [*self._child_problems(rendered, template_mismatches), *self._status_problems(rendered)]
+        wrong += self._child_problems(rendered, _address_problems)
+        return Trial(sample, _problems_of(about, wrong), tuple(self._child_problems(rendered, absences))), made
 
     def _reported(self, request: Request, sample: Sample, variants: Sequence[Mapping[str, Object]]) -> Trial:
         later = "once its resources report, "
@@ -87,14 +87,14 @@ class Trials:
             except CompositionError:
                 # A value that is made up may well be one that never comes.
                 continue
-            wrong = [*self._of_children(rendered, _of_types), *self._of_status(rendered)]
-            wrong += self._of_children(rendered, _of_addresses)
+            wrong = [*self._child_problems(rendered, _type_problems), *self._status_problems(rendered)]
+            wrong += self._child_problems(rendered, _address_problems)
             if wrong:
                 return Trial(sample, _problems_of(_about(sample) + later, wrong))
         return Trial(sample, failed=_problems_of(later, mistyped[:1] if len(mistyped) == len(variants) else ()))
 
     def _statuses(self) -> tuple[Mapping[str, Object], Mapping[str, Object]]:
-        """Make up what the children report, by kind: once of first values, once of last."""
+        """Return made-up reports of the children, by kind: once of first values, once of last."""
         first: dict[str, Object] = {}
         last: dict[str, Object] = {}
         for name in {group_kind_of(resource.template) for resource in self.compiled.resources}:
@@ -106,7 +106,7 @@ class Trials:
     def _claim_part(self, name: str) -> Schema:
         return step(self.claim.schema or {}, name) or {}
 
-    def _of_children(
+    def _child_problems(
         self, rendered: Rendered, problems: Callable[[Mapping[str, Any], Schema, str], Iterable[Problem]]
     ) -> Iterator[Problem]:
         paths = {resource.name: f"{resource.path}.template" for resource in self.compiled.resources}
@@ -115,10 +115,10 @@ class Trials:
             if facts is None or facts.schema is None:
                 continue
             made = {name: item for name, item in child.object.items() if name != "metadata"}
-            for each in problems(made, _without_metadata(facts.schema), paths[child.resource]):
-                yield msgspec.structs.replace(each, resource=child.resource)
+            for problem in problems(made, _without_metadata(facts.schema), paths[child.resource]):
+                yield msgspec.structs.replace(problem, resource=child.resource)
 
-    def _of_status(self, rendered: Rendered) -> Iterator[Problem]:
+    def _status_problems(self, rendered: Rendered) -> Iterator[Problem]:
         return mismatches(rendered.status, types_of(self._claim_part("status")), "spec.status")
 
 
@@ -128,23 +128,23 @@ def _without_metadata(schema: Schema) -> Schema:
     return {**schema, "required": required}
 
 
-def _of_addresses(tree: Any, schema: Schema, path: str) -> Iterator[Problem]:
-    """Find texts that were made of an object of the program: they differ in every process, and end in no rest."""
+def _address_problems(tree: Any, schema: Schema, path: str) -> Iterator[Problem]:
+    """Yield texts that were made of an object of the program: they differ in every process, and end in no rest."""
     match tree:
         case str() if _ADDRESS.search(tree):
-            what = "holds the text of an object, which is another one in every render; name a field of it"
-            yield Problem("RenderFailed", what, path)
+            message = "holds the text of an object, which is another one in every render; name a field of it"
+            yield Problem("RenderFailed", message, path)
         case Mapping():
             for name, item in tree.items():
-                yield from _of_addresses(item, schema, f"{path}.{name}")
+                yield from _address_problems(item, schema, f"{path}.{name}")
         case list():
             for index, item in enumerate(tree):
-                yield from _of_addresses(item, schema, f"{path}[{index}]")
+                yield from _address_problems(item, schema, f"{path}[{index}]")
         case _:
             return
 
 
-def _of_types(tree: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Problem]:
+def _type_problems(tree: Mapping[str, Any], schema: Schema, path: str) -> Iterator[Problem]:
     return template_mismatches(tree, types_of(schema), path)
 
 
@@ -153,4 +153,4 @@ def _about(sample: Sample) -> str:
 
 
 def _problems_of(about: str, problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    return tuple(msgspec.structs.replace(each, message=about + each.message) for each in problems)
+    return tuple(msgspec.structs.replace(problem, message=about + problem.message) for problem in problems)

@@ -1,6 +1,6 @@
 """Whether a Composition may be used at all: compiled, and compared with the kinds it names. Pure.
 
-What is found here is told on the Composition; its claims stay on their last good revision.
+Its problems are reported on the Composition; its claims stay on their last good revision.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class CheckRequest(msgspec.Struct, frozen=True):
 
 
 def check(request: CheckRequest) -> tuple[Problem, ...]:
-    """Find what is wrong with a Composition; empty when it may be used."""
+    """Return what is wrong with a Composition; empty when it may be used."""
     try:
         compiled = compile_composition(request.composition)
     except CompositionError as error:
@@ -45,18 +45,18 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
     claim = _claim_facts(compiled, request.catalog)
     if isinstance(claim, Problem):
         return (claim,)
-    found = [*_of_rollout(compiled), *renames.faults(compiled.spec)]
+    problems = [*_rollout_problems(compiled), *renames.faults(compiled.spec)]
     for resource in compiled.resources:
-        found += _of_resource(resource, request.catalog)
-    found += _of_reads(compiled, claim, request.catalog)
-    found += connection_faults(compiled)
-    found += backups.faults(compiled, request.catalog)
-    found += _of_status(compiled, claim)
-    return tuple(found) or _of_samples(request, compiled, claim)
+        problems += _resource_problems(resource, request.catalog)
+    problems += _read_problems(compiled, claim, request.catalog)
+    problems += connection_faults(compiled)
+    problems += backups.faults(compiled, request.catalog)
+    problems += _status_problems(compiled, claim)
+    return tuple(problems) or _sample_problems(request, compiled, claim)
 
 
 def remarks(request: CheckRequest) -> tuple[Problem, ...]:
-    """Say for which claims that their API allows an accepted Composition fails: these claims will say so themselves."""
+    """Return for which allowed claims an accepted Composition fails: these claims report it themselves."""
     compiled = compile_composition(request.composition)
     claim = _claim_facts(compiled, request.catalog)
     if isinstance(claim, Problem):
@@ -64,7 +64,7 @@ def remarks(request: CheckRequest) -> tuple[Problem, ...]:
     return grouped(_trials(request, compiled, claim))
 
 
-def _of_samples(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Problem, ...]:
+def _sample_problems(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Problem, ...]:
     """Refuse what makes a child of the wrong shape for any claim, or fails for claims of required fields alone."""
     trials = _trials(request, compiled, claim)
     wrong = next((trial.wrong for trial in trials if trial.wrong), ())
@@ -75,11 +75,11 @@ def _trials(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tupl
     return Trials(request.composition, compiled, claim, request.catalog, request.environments).run()
 
 
-def _of_rollout(compiled: Compiled) -> Iterator[Problem]:
+def _rollout_problems(compiled: Compiled) -> Iterator[Problem]:
     rules = compiled.spec.rollout
     if not isinstance(rules, UnsetType):
-        for what in rollout.faults(rules):
-            yield Problem("TemplateInvalid", what, "spec.rollout.waves")
+        for message in rollout.faults(rules):
+            yield Problem("TemplateInvalid", message, "spec.rollout.waves")
 
 
 def _claim_facts(compiled: Compiled, catalog: Catalog) -> KindFacts | Problem:
@@ -96,7 +96,7 @@ def _claim_facts(compiled: Compiled, catalog: Catalog) -> KindFacts | Problem:
     return facts
 
 
-def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Problem]:
+def _resource_problems(resource: CompiledResource, catalog: Catalog) -> Iterator[Problem]:
     path, tree = f"{resource.path}.template", resource.template
     if not isinstance(tree, Mapping):
         yield Problem("TemplateInvalid", "must be a manifest", path, resource=resource.name)
@@ -107,7 +107,7 @@ def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Probl
             "TemplateInvalid", "apiVersion and kind must be given as plain texts", path, resource=resource.name
         )
         return
-    faults = tuple(_of_metadata(resource, tree.get("metadata") or {}))
+    faults = tuple(_metadata_problems(resource, tree.get("metadata") or {}))
     if faults:
         yield from faults
         return
@@ -116,11 +116,11 @@ def _of_resource(resource: CompiledResource, catalog: Catalog) -> Iterator[Probl
         yield msgspec.structs.replace(facts, resource=resource.name)
         return
     if facts.stateful and resource.source.stateful is False:
-        what = f"{kind} holds data: stateful cannot be false"
-        yield Problem("TemplateInvalid", what, f"{resource.path}.stateful", resource=resource.name)
+        message = f"{kind} holds data: stateful cannot be false"
+        yield Problem("TemplateInvalid", message, f"{resource.path}.stateful", resource=resource.name)
     if facts.schema:
-        for each in template_mismatches(tree, facts.schema, path):
-            yield msgspec.structs.replace(each, resource=resource.name)
+        for problem in template_mismatches(tree, facts.schema, path):
+            yield msgspec.structs.replace(problem, resource=resource.name)
         yield from floors.faults(resource.source, facts.schema, resource.path)
 
 
@@ -129,7 +129,7 @@ def _child_facts(api_version: str, kind: str, catalog: Catalog, path: str) -> Ki
     group_kind = f"{kind}.{group}" if group else kind
     facts = catalog.get(group_kind)
     if facts is None and may_come(group, group_kind):
-        known = near(kind, (each.resource.kind for each in catalog.values()))
+        known = near(kind, (other.resource.kind for other in catalog.values()))
         return Problem("KindNotInstalled", f"kind {kind} of {api_version} is not installed{known}", path)
     if facts is None or not facts.allowed:
         return Problem("KindNotAllowed", f"compositions may not compose {group_kind}", path)
@@ -138,29 +138,29 @@ def _child_facts(api_version: str, kind: str, catalog: Catalog, path: str) -> Ki
     return facts
 
 
-def _of_metadata(resource: CompiledResource, meta: Any) -> Iterator[Problem]:
+def _metadata_problems(resource: CompiledResource, meta: Any) -> Iterator[Problem]:
     path = f"{resource.path}.template.metadata"
     parts = {name: meta.get(name) for name in ("labels", "annotations")} if isinstance(meta, Mapping) else {"": meta}
     for name, part in parts.items():
         if part is not None and not isinstance(part, Mapping):
-            what = "must be a map whose values may be expressions"
-            yield Problem("TemplateInvalid", what, f"{path}.{name}".rstrip("."), resource=resource.name)
+            message = "must be a map whose values may be expressions"
+            yield Problem("TemplateInvalid", message, f"{path}.{name}".rstrip("."), resource=resource.name)
             return
     for name in _SET_BY_US:
         if name in meta:
-            what = f"{name} follows from the claim and cannot be set"
-            yield Problem("NameNotAllowed", what, f"{path}.{name}", resource=resource.name)
+            message = f"{name} follows from the claim and cannot be set"
+            yield Problem("NameNotAllowed", message, f"{path}.{name}", resource=resource.name)
     if "namespace" in meta:
-        what = "children live in the namespace of their claim"
-        yield Problem("NamespaceNotAllowed", what, f"{path}.namespace", resource=resource.name)
+        message = "children live in the namespace of their claim"
+        yield Problem("NamespaceNotAllowed", message, f"{path}.namespace", resource=resource.name)
     for part in ("labels", "annotations"):
         for name in meta.get(part) or {}:
             if names.is_reserved(str(name)):
-                what = f"{name} is Fairlead's own and cannot be set"
-                yield Problem("TemplateForbidden", what, f"{path}.{part}", resource=resource.name)
+                message = f"{name} is Fairlead's own and cannot be set"
+                yield Problem("TemplateForbidden", message, f"{path}.{part}", resource=resource.name)
 
 
-def _of_reads(compiled: Compiled, claim: KindFacts, catalog: Catalog) -> Iterator[Problem]:
+def _read_problems(compiled: Compiled, claim: KindFacts, catalog: Catalog) -> Iterator[Problem]:
     for leaf, expression, read in _reads_of(compiled):
         fault = _fault(read, compiled, claim, catalog)
         if fault:
@@ -226,10 +226,10 @@ def _claim_fault(read: Path, schema: Schema) -> str | None:
     return f"{read.steps[1 + unknown[0]]!r} is undefined{unknown[1]}"
 
 
-def _name_fault(read: Path, known: Mapping[str, Any], what: str) -> str | None:
+def _name_fault(read: Path, known: Mapping[str, Any], noun: str) -> str | None:
     if not read.steps or read.steps[0] in known:
         return None
-    return f"there is no {what} {read.steps[0]!r}{near(read.steps[0], known)}"
+    return f"there is no {noun} {read.steps[0]!r}{near(read.steps[0], known)}"
 
 
 def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | None:
@@ -253,7 +253,7 @@ def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | N
     )
 
 
-def _of_status(compiled: Compiled, claim: KindFacts) -> Iterator[Problem]:
+def _status_problems(compiled: Compiled, claim: KindFacts) -> Iterator[Problem]:
     schema = step(claim.schema or {}, "status") or {}
     for name in compiled.status:
         if step(schema, name) is None:

@@ -24,7 +24,7 @@ from composer.render.render import (
     CHILDREN_LIMIT,
     OUTPUT_LIMIT_BYTES,
     Child,
-    Dresser,
+    ChildBuilder,
     Rendered,
     Request,
 )
@@ -65,7 +65,7 @@ class CheckedObjects:
 def refuse_foreign(request: Request, rendered: Rendered, checked: CheckedObjects | None = None) -> None:
     """Raise AnswerError unless everything in a result belongs to the claim and the Composition of the request."""
     try:
-        _Check(request, CheckedObjects() if checked is None else checked).of(rendered)
+        _Check(request, CheckedObjects() if checked is None else checked).run(rendered)
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise AnswerError(f"it has not the shape of a render ({type(error).__name__})") from error
 
@@ -79,10 +79,14 @@ def refuse_excess(answer: bytes) -> None:
 def refuse_strange(composition: Mapping[str, Any], problems: Iterable[Problem]) -> None:
     """Raise AnswerError unless these can be faults of a Composition: of its resources, each with a reason."""
     resources = composition.get("resources")
-    names = {each.get("name") for each in resources if isinstance(each, dict)} if isinstance(resources, list) else set()
-    for each in problems:
-        if each.resource not in {"", *names} or not _is_reason(each.reason):
-            raise AnswerError(f"{_shown(each.reason)} of {_shown(each.resource)} is no fault of this Composition")
+    names = (
+        {resource.get("name") for resource in resources if isinstance(resource, dict)}
+        if isinstance(resources, list)
+        else set()
+    )
+    for problem in problems:
+        if problem.resource not in {"", *names} or not _is_reason(problem.reason):
+            raise AnswerError(f"{_shown(problem.reason)} of {_shown(problem.resource)} is no fault of this Composition")
 
 
 def _is_reason(text: str) -> bool:
@@ -99,12 +103,12 @@ class _Check:
         self._request = request
         self._checked = checked
         self._resources: dict[str, Mapping[str, Any]] = {
-            each["name"]: each for each in request.composition["resources"]
+            resource["name"]: resource for resource in request.composition["resources"]
         }
-        self._dresser = Dresser(request, identity, request.composition.get("deletionPolicies") or ("Orphan",))
-        self._live = {(each.resource, each.key): each for each in request.observed}
+        self._builder = ChildBuilder(request, identity, request.composition.get("deletionPolicies") or ("Orphan",))
+        self._live = {(observed.resource, observed.key): observed for observed in request.observed}
 
-    def of(self, rendered: Rendered) -> None:
+    def run(self, rendered: Rendered) -> None:
         if len(rendered.children) > CHILDREN_LIMIT or not (rendered.children or rendered.waiting):
             raise AnswerError(f"it has {len(rendered.children)} children")
         slots = {child.slot for child in rendered.children}
@@ -133,7 +137,7 @@ class _Check:
             self._object(child, source)
             self._checked.add(digest)
         paths = source.get("floors") or ()
-        if child.floors != reached(child.object, paths) or not {each.path for each in child.kept} <= set(paths):
+        if child.floors != reached(child.object, paths) or not {kept.path for kept in child.kept} <= set(paths):
             raise AnswerError(f"{child.resource}: its floors are not those of its fields")
         if child.ready and not self._may_be_ready(child, source):
             raise AnswerError(f"{child.resource}: it is called ready, and is not")
@@ -165,15 +169,16 @@ class _Check:
             _compare(in_template, own, f"{child.resource}: metadata.{part}")
         if is_managed(str(made["apiVersion"]).rpartition("/")[0]) and isinstance(made.get("spec"), dict):
             plain["spec"] = {name: item for name, item in made["spec"].items() if name != "deletionPolicy"}
-        floors = frozenset(each.path for each in self._request.floors if each.resource == child.resource)
+        floors = frozenset(floor.path for floor in self._request.floors if floor.resource == child.resource)
         written, content = {**written, "metadata": None}, {**plain, "metadata": None}
         _compare(written, content, f"{child.resource}: ", floors)
         stateful = source.get("stateful") is True
-        wanted = self._dresser.dress(child.slot, child.depends_on, plain, stateful=stateful, path=child.resource)
+        wanted = self._builder.build(child.slot, child.depends_on, plain, stateful=stateful, path=child.resource)
         for name in sorted({*wanted["metadata"], *made["metadata"]}):
-            said, right = made["metadata"].get(name), wanted["metadata"].get(name)
-            if said != right:
-                raise AnswerError(f"{child.resource}: metadata.{name} is {_shown(said)} instead of {_shown(right)}")
+            actual, expected = made["metadata"].get(name), wanted["metadata"].get(name)
+            if actual != expected:
+                text = f"metadata.{name} is {_shown(actual)} instead of {_shown(expected)}"
+                raise AnswerError(f"{child.resource}: {text}")
         if wanted != made:
             raise AnswerError(f"{child.resource}: spec.deletionPolicy is not the one in force")
 
@@ -184,8 +189,8 @@ class _Check:
         return is_current(seen.object, is_silent=seen.is_silent)
 
     def _refuse_left_out(self, rendered: Rendered) -> None:
-        made, waiting = {child.resource for child in rendered.children}, {each.resource for each in rendered.waiting}
-        if made & waiting or not {*waiting, *(each.waits_for for each in rendered.waiting)} <= set(self._resources):
+        made, waiting = {child.resource for child in rendered.children}, {held.resource for held in rendered.waiting}
+        if made & waiting or not {*waiting, *(held.waits_for for held in rendered.waiting)} <= set(self._resources):
             raise AnswerError("its resources do not wait for one another")
         for name, source in self._resources.items():
             if name not in made and name not in waiting and not (source.get("when") or source.get("forEach")):

@@ -44,7 +44,7 @@ ANSWERS_REFUSED: Final = Counter(
     ["operation"],
     registry=REGISTRY,
 )
-_Found = TypeVar("_Found")
+_Result = TypeVar("_Result")
 
 # Bombs end by processor time or memory; this is for a worker that gets no processor at all.
 WALL = timedelta(seconds=30)
@@ -82,17 +82,17 @@ class _IdleWorkers(asyncio.Queue[_Worker]):
         self._queue: list[_Worker] = []
 
     def _get(self) -> _Worker:
-        found = max(self._queue, key=lambda each: each.served)
-        self._queue.remove(found)
-        return found
+        warmest = max(self._queue, key=lambda idle: idle.served)
+        self._queue.remove(warmest)
+        return warmest
 
     async def take(self, *, is_throttled: bool) -> _Worker:
         """Wait for a worker; one whose namespace is throttled gets the one that served least."""
-        found = await self.get()
+        idle = await self.get()
         if is_throttled:
-            found, *rest = sorted([found, *self._queue], key=lambda each: each.served)
+            idle, *rest = sorted([idle, *self._queue], key=lambda candidate: candidate.served)
             self._queue[:] = rest
-        return found
+        return idle
 
 
 class _About(NamedTuple):
@@ -130,9 +130,9 @@ class RenderPool:
         _, pipe = self._spawn()
         with pipe:
             pipe.settimeout(_START_SECONDS)
-            said = pipe.recv(4096)[4:]
-        if said != worker.READY:
-            why = said.decode(errors="replace") or "the worker died"
+            answer = pipe.recv(4096)[4:]
+        if answer != worker.READY:
+            why = answer.decode(errors="replace") or "the worker died"
             raise ConfinementError(
                 f"templates cannot be rendered safely here: {why}; allow seccomp for this process, "
                 "or start with --unsafe-render to render without it"
@@ -156,10 +156,10 @@ class RenderPool:
 
         with self._throttled_slot(tenant):
             body = msgspec.json.encode(request)
-            found = await self._ask("render", body, _About(_content(body), tenant), read)
-        if not isinstance(found, Rendered):
-            raise CompositionError(*found)
-        return found
+            result = await self._send("render", body, _About(_content(body), tenant), read)
+        if not isinstance(result, Rendered):
+            raise CompositionError(*result)
+        return result
 
     async def check(self, request: CheckRequest) -> tuple[Problem, ...]:
         """Check one Composition. Raises Transient when workers are lost."""
@@ -171,7 +171,7 @@ class RenderPool:
 
         try:
             body = msgspec.json.encode(request)
-            return await self._ask("check", body, _About(_content(body), ""), read)
+            return await self._send("check", body, _About(_content(body), ""), read)
         except CompositionError as error:
             return error.problems
 
@@ -184,7 +184,7 @@ class RenderPool:
 
     @contextmanager
     def _throttled_slot(self, tenant: str) -> Iterator[None]:
-        """Pass a namespace whose renders killed a worker lately through one at a time. Raises Transient when taken."""
+        """Admit one render at a time of a namespace whose renders killed a worker lately. Raises Transient for more."""
         since = self._throttled.get(tenant)
         if since is None or time.monotonic() - since >= REFUSED_FOR.total_seconds():
             self._throttled.pop(tenant, None)
@@ -198,10 +198,10 @@ class RenderPool:
         finally:
             self._has_throttled = False
 
-    async def _ask(
-        self, operation: Literal["render", "check"], body: bytes, about: _About, read: Callable[[bytes], _Found]
-    ) -> _Found:
-        """Ask a worker, and another one where the first gives what nobody asked for: it may be another's victim."""
+    async def _send(
+        self, operation: Literal["render", "check"], body: bytes, about: _About, read: Callable[[bytes], _Result]
+    ) -> _Result:
+        """Send a request to a worker; where its answer fits no such request, to another: that one may be taken over."""
         self._refuse(about.content)
         frame = msgspec.json.encode(Order(operation, msgspec.Raw(body)))
         if len(frame) > worker.FRAME_LIMIT_BYTES:
@@ -217,21 +217,21 @@ class RenderPool:
             raise CompositionError(Problem("RenderRefused", text)) from error
 
     async def _one_answer(
-        self, operation: Literal["render", "check"], frame: bytes, about: _About, read: Callable[[bytes], _Found]
-    ) -> _Found:
+        self, operation: Literal["render", "check"], frame: bytes, about: _About, read: Callable[[bytes], _Result]
+    ) -> _Result:
         idle = await self._pool()
-        one = await idle.take(is_throttled=about.tenant in self._throttled)
+        process = await idle.take(is_throttled=about.tenant in self._throttled)
         replacement: _Worker | None = None
         try:
-            found = read(await self._exchange(one, frame, about, _LONG_CHECK if operation == "check" else LONG))
-            one.served += 1
-            replacement = None if one.served >= _SERVES or one.is_slowed or _is_exhausted(found) else one
+            result = read(await self._exchange(process, frame, about, _LONG_CHECK if operation == "check" else LONG))
+            process.served += 1
+            replacement = None if process.served >= _SERVES or process.is_slowed or _is_exhausted(result) else process
         except TimeoutError as error:
             raise Transient(f"a render had no answer within {WALL.total_seconds():g} s") from error
         except (AnswerError, msgspec.DecodeError, RecursionError) as error:
             ANSWERS_REFUSED.labels(operation).inc()
             why = str(error) if isinstance(error, AnswerError) else f"it cannot be read ({type(error).__name__})"
-            _log.error("audit", action="WorkerEnded", worker=one.pid, namespace=about.tenant, why=why)
+            _log.error("audit", action="WorkerEnded", worker=process.pid, namespace=about.tenant, why=why)
             raise AnswerError(why) from error
         except OSError as error:
             self._count_kill(about)
@@ -241,37 +241,37 @@ class RenderPool:
         finally:
             # Also after a cancellation: its answer would be taken for the next one's.
             if replacement is None:
-                self._end(one)
+                self._end(process)
                 idle.put_nowait(await self._new())
             else:
                 idle.put_nowait(replacement)
-        return found
+        return result
 
-    async def _exchange(self, one: _Worker, frame: bytes, about: _About, long: timedelta) -> bytes:
+    async def _exchange(self, process: _Worker, frame: bytes, about: _About, long: timedelta) -> bytes:
         try:
-            if one.pipe.has_bytes:
+            if process.pipe.has_bytes:
                 raise AnswerError("it had said something before it was asked")
-            self._watch(one, about, _processor_seconds(one.pid) + long.total_seconds())
+            self._watch(process, about, _processor_seconds(process.pid) + long.total_seconds())
             async with asyncio.timeout(WALL.total_seconds()):
-                one.pipe.send(frame)
-                answer = await one.pipe.receive()
-                if one.pipe.has_bytes:
+                process.pipe.send(frame)
+                answer = await process.pipe.receive()
+                if process.pipe.has_bytes:
                     raise AnswerError("something follows it")
                 return answer
         finally:
-            if one.watch:
-                one.watch.cancel()
+            if process.watch:
+                process.watch.cancel()
 
-    def _watch(self, one: _Worker, about: _About, until: float) -> None:
-        """Look at a worker again when its processor time may have come to `until`, and then lower its priority."""
+    def _watch(self, process: _Worker, about: _About, until: float) -> None:
+        """Check a worker again when its processor time may have come to `until`, and then lower its priority."""
         with suppress(OSError):
-            left = until - _processor_seconds(one.pid)
+            left = until - _processor_seconds(process.pid)
             if left > 0:
                 again = max(left, _LOOK_SECONDS)
-                one.watch = asyncio.get_running_loop().call_later(again, self._watch, one, about, until)
+                process.watch = asyncio.get_running_loop().call_later(again, self._watch, process, about, until)
                 return
-            one.is_slowed = True
-            self._control.send(worker.SLOW + f" {one.pid}".encode())
+            process.is_slowed = True
+            self._control.send(worker.SLOW + f" {process.pid}".encode())
             self._throttle(about.tenant)
 
     async def _pool(self) -> _IdleWorkers:
@@ -295,25 +295,25 @@ class RenderPool:
 
     def _spawn(self) -> tuple[int, socket.socket]:
         self._control.send(worker.SPAWN)
-        said, descriptors, _, _ = socket.recv_fds(self._control, 64, 1)
+        pid, descriptors, _, _ = socket.recv_fds(self._control, 64, 1)
         if not descriptors:
             # It cannot be forked again: credentials exist by now. A new process can.
             signal.raise_signal(signal.SIGTERM)
             raise ConnectionError("the template server has ended")
-        return int(said), socket.socket(fileno=descriptors[0])
+        return int(pid), socket.socket(fileno=descriptors[0])
 
-    def _end(self, one: _Worker) -> None:
-        one.pipe.close()
-        self._control.send(worker.KILL + f" {one.pid}".encode())
+    def _end(self, process: _Worker) -> None:
+        process.pipe.close()
+        self._control.send(worker.KILL + f" {process.pid}".encode())
 
-    def _refuse(self, about: str) -> None:
-        kills, since = self._kills.get(about, (0, 0.0))
+    def _refuse(self, content: str) -> None:
+        kills, since = self._kills.get(content, (0, 0.0))
         if kills < KILLS:
             return
         if time.monotonic() - since < REFUSED_FOR.total_seconds():
-            what = f"the render used up its limits {kills} times; it is tried again in five minutes"
-            raise CompositionError(Problem("RenderLimit", what))
-        del self._kills[about]
+            message = f"the render used up its limits {kills} times; it is tried again in five minutes"
+            raise CompositionError(Problem("RenderLimit", message))
+        del self._kills[content]
 
     def _count_kill(self, about: _About) -> None:
         kills, _ = self._kills.pop(about.content, (0, 0.0))

@@ -42,7 +42,7 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a worker says: a result, or what was wrong."""
+    """What a worker answers: a result, or what was wrong."""
 
     rendered: Rendered | None = None
     problems: tuple[Problem, ...] | None = None
@@ -140,8 +140,8 @@ def _answer(frame: bytes) -> Answer:
     try:
         if order.operation == "check":
             signal.setitimer(signal.ITIMER_PROF, CHECK_CPU_SECONDS)
-            found = check(msgspec.json.decode(order.body, type=CheckRequest))
-            return Answer(problems=found[:_PROBLEMS_LIMIT])
+            problems = check(msgspec.json.decode(order.body, type=CheckRequest))
+            return Answer(problems=problems[:_PROBLEMS_LIMIT])
         return Answer(rendered=render(msgspec.json.decode(order.body, type=Request)))
     except CompositionError as error:
         return Answer(problems=error.problems)

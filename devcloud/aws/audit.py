@@ -1,79 +1,26 @@
-"""What was called, by whom, and what came of it: as CloudTrail keeps it, without passwords."""
-
-from collections import deque
-from datetime import datetime
-from typing import Any
-
-import msgspec
+"""What the log of calls says of a call to RDS or STS."""
 
 from devcloud.aws.api.wire import Tree
+from devcloud.simulator.audit import Entry
 
-_KEPT = 200_000
-_SECRET = frozenset({"MasterUserPassword", "WebIdentityToken", "TdeCredentialPassword"})
+SECRETS = frozenset({"MasterUserPassword", "WebIdentityToken", "TdeCredentialPassword"})
+"""The parameters that the log does not keep."""
 _READS = ("Describe", "List", "Get")
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A call.
+class AwsEntry(Entry, frozen=True, kw_only=True):
+    """A call; the principal is an ARN.
 
     Attributes:
-        seq: Counts from 1.
-        at: The simulated time.
-        account: Of the caller, empty for one that is not known.
-        region: From the signature.
-        principal: The caller's ARN.
-        access_key_id: Its key.
-        action: As `ModifyDBInstance`.
-        identifier: Of what it concerned, empty for none.
-        params: The parameters, secrets blotted out.
-        request_id: As in the answer.
-        outcome: `ok`, an error's code, `dropped` or `hung`.
-        mutating: Whether the action changes something.
+        access_key_id: The caller's key.
     """
 
-    seq: int = 0
-    at: datetime
-    account: str
-    region: str
-    principal: str
     access_key_id: str
-    action: str
-    identifier: str
-    params: dict[str, Any]
-    request_id: str
-    outcome: str
-    mutating: bool
-
-
-class Audit:
-    """The calls of late, oldest first."""
-
-    def __init__(self) -> None:
-        self._entries: deque[Entry] = deque(maxlen=_KEPT)
-        self._seq = 0
-
-    def add(self, entry: Entry) -> None:
-        """Write a call down."""
-        self._seq += 1
-        self._entries.append(msgspec.structs.replace(entry, seq=self._seq))
-
-    def since(self, seq: int) -> list[Entry]:
-        """Return the calls after one."""
-        return [entry for entry in self._entries if entry.seq > seq]
-
-    def clear(self) -> None:
-        """Forget all; numbers go on."""
-        self._entries.clear()
 
 
 def mutates(action: str) -> bool:
     """Return whether an action changes something."""
     return not action.startswith((*_READS, "AssumeRole"))
-
-
-def without_secrets(parameters: Tree) -> Tree:
-    """Return parameters with every secret value blotted out."""
-    return {name: "****" if name in _SECRET else value for name, value in parameters.items()}
 
 
 _IDENTIFIERS = (

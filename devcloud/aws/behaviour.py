@@ -1,10 +1,11 @@
-"""What tests choose of the service's conduct beside its rules: lag, quotas, capacity, rate, a robot. Pure."""
+"""What tests choose of RDS's conduct beside its rules and what every cloud has of it: quotas, capacity. Pure."""
 
 from typing import Annotated, Literal
 
 import msgspec
 
 from devcloud.aws.lifecycle.master_password import MIDDLE_S, RESET_S
+from devcloud.simulator.behaviour import Behaviour, Throttle
 
 
 class Quotas(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -17,36 +18,18 @@ class Quotas(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     parameter_groups: int = 50
 
 
-class Throttle(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Requests a second that an account has in a region, reads and writes apart, and how many may come at once.
+class AwsThrottle(Throttle, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rate limit that answers with one of AWS's codes."""
 
-    Attributes:
-        accounts: Whose; empty is everybody's.
-    """
-
-    accounts: tuple[str, ...] = ()
-    read_per_s: float = 20.0
-    write_per_s: float = 5.0
-    burst: int = 50
     code: Literal["Throttling", "ThrottlingException", "RequestLimitExceeded"] = "Throttling"
 
 
-class TagRobot(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A policy's robot that takes tags of these patterns off every instance and snapshot, ever again."""
-
-    strip: tuple[str, ...]
-    every_s: float = 5.0
-
-
-class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All of it.
+class AwsBehaviour(Behaviour, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """All of it; `list_lag_s` is that of DescribeDBInstances without a name, `get_lag_s` with one.
 
     Attributes:
-        list_lag_s: How old the answer is of DescribeDBInstances without a name, in simulated seconds.
-        get_lag_s: The same with a name.
         list_without_tags: Patterns of identifiers whose TagList such a list lacks.
         throttle: None for no limit.
-        tag_robot: None for none.
         quotas: How much there may be.
         no_capacity: Classes of which there are none left.
         hidden_versions: Engine versions that are not offered any more; present instances keep theirs.
@@ -59,11 +42,8 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             all the same, which is the worst for whoever relies on its final snapshot; AWS does not say what happens.
     """
 
-    list_lag_s: float = 0.0
-    get_lag_s: float = 0.0
     list_without_tags: tuple[str, ...] = ()
-    throttle: Throttle | None = None
-    tag_robot: TagRobot | None = None
+    throttle: AwsThrottle | None = None
     quotas: Quotas = Quotas()
     no_capacity: tuple[str, ...] = ()
     hidden_versions: tuple[str, ...] = ()

@@ -1,8 +1,11 @@
 """How RDS and STS say no: a code, a sentence, an HTTP status.
 
 The codes and their statuses are the service models' own (botocore, rds/2014-10-31 and sts/2011-06-15) and, for what
-every AWS service answers, the page "Common Errors" of the RDS API Reference.
+every AWS service answers, the page "Common Errors" of the RDS API Reference. Pure.
 """
+
+from devcloud.simulator.faults import Fault
+from devcloud.simulator.messages import Refusal
 
 COMMON_STATUS = {
     "AccessDenied": 403,
@@ -24,20 +27,11 @@ COMMON_STATUS = {
 }
 
 
-class Refusal(Exception):  # noqa: N818 - the service refuses; its own word for it is a fault
-    """The service's answer to a request that it does not carry out.
+class AwsFault(Fault, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A fault that answers, unless a test says otherwise, what AWS answers of its own errors."""
 
-    Attributes:
-        code: The wire code, as `DBInstanceNotFound`.
-        message: The sentence that comes with it.
-        status: The HTTP status, or None for what the service model says of the code.
-    """
-
-    def __init__(self, code: str, message: str, *, status: int | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.status = status
+    code: str = "InternalFailure"
+    message: str = "The request processing has failed because of an unknown error."
 
 
 def invalid_value(message: str) -> Refusal:

@@ -4,20 +4,16 @@ The only place where state changes. Every answer is given by one coroutine witho
 plane's work goes on beside, in order for each instance, and is reported back by `finished`.
 """
 
-import heapq
-import itertools
 import secrets
-from collections import defaultdict, deque
+from collections import deque
 from datetime import datetime, timedelta
 from typing import Protocol
 
 import msgspec
 
-from devcloud.aws.clock import Clock
 from devcloud.aws.lifecycle import progress
 from devcloud.aws.lifecycle.events import RDS_EVENTS
-from devcloud.aws.lifecycle.steps import Do, Drop, Emit, Finish, Output, Record, Renamed, TakeSnapshot
-from devcloud.aws.refusals import Refusal
+from devcloud.aws.lifecycle.steps import Do, Emit, Finish, Output, Record, Renamed
 from devcloud.aws.state.backups import automated_backup_of, latest_restorable, snapshot_of
 from devcloud.aws.state.model import (
     AutomatedBackup,
@@ -29,9 +25,12 @@ from devcloud.aws.state.model import (
     SubnetGroup,
 )
 from devcloud.aws.state.network import DEFAULT_VPC, SUBNETS, subnet
+from devcloud.simulator.clock import Clock
+from devcloud.simulator.history import History, Schedule
+from devcloud.simulator.messages import Refusal
+from devcloud.simulator.work import Drop, TakeSnapshot
 
 _EVENTS_KEPT = 20_000  # the API shows fourteen days of them
-_VERSIONS_KEPT = 12
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 
 
@@ -91,11 +90,8 @@ class Region:
         self.changes = 0
         self._jobs = jobs
         self._cache = cache
-        self._due: list[tuple[datetime, int, str]] = []
-        self._order = itertools.count()
-        self._versions: defaultdict[str, deque[tuple[datetime, Instance | None]]] = defaultdict(
-            lambda: deque(maxlen=_VERSIONS_KEPT)
-        )
+        self._schedule = Schedule()
+        self._history: History[Instance] = History()
 
     def arn(self, kind: str, name: str) -> str:
         """Return the ARN of a resource: kinds `db`, `snapshot`, `subgrp`, `pg`, `auto-backup`."""
@@ -128,7 +124,7 @@ class Region:
         gone = self.instances.pop(identifier, None)
         if gone is not None:
             self._cache.forget(gone.shown.dbi_resource_id)
-        self._versions[identifier].append((self.now(), None))
+        self._history.add(identifier, self.now(), None)
 
     def finished(self, resource_id: str, number: int, address: Endpoint | None = None) -> None:
         """Take down that the data plane did a piece of work, the address that it gave, and go on."""
@@ -173,9 +169,7 @@ class Region:
 
     def settle(self) -> None:
         """Move every instance whose time has come."""
-        now = self.now()
-        while self._due and self._due[0][0] <= now:
-            _, _, identifier = heapq.heappop(self._due)
+        for identifier in self._schedule.due(self.now()):
             self._advance(identifier)
 
     def emit(self, number: int, source: tuple[str, str, str], at: datetime) -> None:
@@ -202,18 +196,11 @@ class Region:
 
     def as_of(self, identifier: str, moment: datetime) -> Instance | None:
         """Return what an instance showed at a moment; None when it did not exist then."""
-        versions = self._versions[identifier]
-        # Of one that changed often, the oldest version kept stands for those before it.
-        visible_then = versions[0][1] if len(versions) == _VERSIONS_KEPT else None
-        for at, shown in versions:
-            if at > moment:
-                break
-            visible_then = shown
-        return visible_then
+        return self._history.as_of(identifier, moment)
 
     def identifiers(self) -> list[str]:
         """Return the identifiers of now and of lately, in order."""
-        return sorted(name for name in self._versions if self._versions[name])
+        return self._history.names()
 
     def _store(self, record: Record) -> None:
         identifier = record.shown.db_instance_identifier
@@ -221,7 +208,7 @@ class Region:
         self.changes += 1
         self.instances[identifier] = record
         if before is None or before.shown is not record.shown or before.status != record.status:
-            self._versions[identifier].append((self.now(), visible(record)))
+            self._history.add(identifier, self.now(), visible(record))
 
     def _advance(self, identifier: str) -> None:
         record = self.instances.get(identifier)
@@ -236,7 +223,7 @@ class Region:
             self._carry_out(moved or record, output)
         look = progress.next_look(moved, self.now()) if moved is not None else None
         if moved is not None and look is not None:
-            heapq.heappush(self._due, (look, next(self._order), moved.shown.db_instance_identifier))
+            self._schedule.add(look, moved.shown.db_instance_identifier)
 
     def _carry_out(self, record: Record, output: Output) -> None:
         shown = record.shown

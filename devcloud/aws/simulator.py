@@ -1,17 +1,18 @@
 """A request from its signature to its answer: who calls, whether they may, which action, what it says.
 
-State lives in `regions`, one for each account and region; what tests steer is in `behaviour`, `faults` and `clock`.
+State lives in `accounts`; what tests steer is in `controls`.
 """
 
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
+from typing import Any
 from urllib.parse import parse_qsl
 
-import msgspec
 from botocore.model import OperationModel
 
+from devcloud.aws import control, state_file
+from devcloud.aws.accounts import Accounts
 from devcloud.aws.api import (
     instances,
     listings,
@@ -28,19 +29,25 @@ from devcloud.aws.api import (
 )
 from devcloud.aws.api.calls import Action, Call
 from devcloud.aws.api.permissions import asks
-from devcloud.aws.api.views import InstanceXml
 from devcloud.aws.api.wire import Tree
-from devcloud.aws.audit import Audit, Entry, identifier_of, mutates, without_secrets
-from devcloud.aws.behaviour import Behaviour
-from devcloud.aws.clock import Clock
-from devcloud.aws.faults import Faults, Limiter
+from devcloud.aws.audit import SECRETS, AwsEntry, identifier_of, mutates
+from devcloud.aws.behaviour import AwsBehaviour
 from devcloud.aws.iam import signatures
 from devcloud.aws.iam.policies import refuse_denied
 from devcloud.aws.iam.principals import Key, Principals
-from devcloud.aws.iam.signatures import Request
 from devcloud.aws.jobs import Jobs
-from devcloud.aws.refusals import Refusal
+from devcloud.aws.lifecycle.steps import Record
+from devcloud.aws.refusals import AwsFault
 from devcloud.aws.region import Region
+from devcloud.aws.state_file import AwsSaved
+from devcloud.simulator.audit import redacted
+from devcloud.simulator.behaviour import TagRobot
+from devcloud.simulator.clock import Clock
+from devcloud.simulator.controls import Controls
+from devcloud.simulator.faults import Fault
+from devcloud.simulator.messages import Answer, Refusal, Request
+from devcloud.simulator.operations import Operations
+from devcloud.simulator.state_file import EncodedOnce
 
 ACTIONS: dict[str, Action] = {
     **instances.ACTIONS,
@@ -69,61 +76,53 @@ class Admitted:
     region: str
 
     @property
+    def action(self) -> str:
+        """The operation's name."""
+        return str(self.model.name)
+
+    @property
     def identifier(self) -> str:
         """Which resource it concerns."""
         return identifier_of(self.parameters)
 
 
 class Simulator:
-    """RDS and STS of every account and region.
+    """RDS and STS of every account and region: a `devcloud.simulator.service.Service`.
 
     Attributes:
-        regions: By account and name.
-        behaviour: What tests choose of the service's conduct.
-        faults: What goes wrong next.
-        audit: What was called.
-        principals: Who can call.
-        jobs: The work on the databases.
-        changes: How often a call may have changed something.
+        controls: What tests steer.
+        accounts: What is there, and who can call.
+        databases: What is behind the instances.
     """
 
-    def __init__(self, clock: Clock, principals: Principals, jobs: Jobs) -> None:
-        self.clock = clock
-        self.principals = principals
-        self.jobs = jobs
-        self.behaviour = Behaviour()
-        self.faults = Faults()
-        self.audit = Audit()
-        self.regions: dict[tuple[str, str], Region] = {}
-        self.changes = 0
-        self._xml = InstanceXml()
-        self._limiter = Limiter()
-        self._robot_at = clock.now()
+    name: str = "aws"
+    title: str = "simulated RDS"
+    routes: tuple[tuple[str, str], ...] = (("POST", "/"),)
+    fault_type: type[Fault] = AwsFault
+    saved_type: type[AwsSaved] = AwsSaved
+    operations: Operations | None = None
 
-    def region(self, account: str, name: str) -> Region:
-        """Return the state of an account in a region."""
-        key = (account, name)
-        if key not in self.regions:
-            self.regions[key] = Region(account, name, self.clock, self.jobs, self._xml)
-        return self.regions[key]
+    def __init__(self, clock: Clock, principals: Principals, jobs: Jobs) -> None:
+        self.controls = Controls(clock, AwsBehaviour())
+        self.accounts = Accounts(clock, principals, jobs)
+        self.databases = jobs.databases
+        self._records: EncodedOnce[Record] = EncodedOnce()
 
     def reset(self) -> None:
-        """Drop all resources, faults and conduct; keys and roles stay."""
-        self.regions.clear()
-        self.faults = Faults()
-        self.behaviour = Behaviour()
-        self.audit.clear()
-        self._limiter = Limiter()
+        """Drop all resources; keys and roles stay."""
+        self.accounts.regions.clear()
 
     def tick(self) -> None:
         """Let happen whose time has come."""
-        for region in self.regions.values():
-            region.settle()
-        robot = self.behaviour.tag_robot
-        if robot is not None and (self.clock.now() - self._robot_at).total_seconds() >= robot.every_s:
-            self._robot_at = self.clock.now()
-            for region in self.regions.values():
-                _strip(region, robot.strip)
+        self.accounts.settle()
+        robot = self.controls.behaviour.tag_robot
+        if robot is not None and self.controls.robot_comes():
+            for region in self.accounts.regions.values():
+                _strip(region, robot)
+
+    def control(self, method: str, path: tuple[str, ...], content: Any) -> Any:
+        """Carry out a call of the control API: see `control`."""
+        return control.answer(self.accounts, method, path, content)
 
     def admit(self, request: Request) -> Admitted:
         """Find out what is called and by whom.
@@ -147,26 +146,33 @@ class Simulator:
     def _authenticated(self, request: Request, model: OperationModel) -> tuple[Key, str]:
         signature = signatures.signature_of(request)
         token = request.headers.get("x-amz-security-token")
-        caller = self.principals.caller(signature.access_key_id, token, self.clock.now())
+        caller = self.accounts.principals.caller(signature.access_key_id, token, self.controls.clock.now())
         signatures.refuse_signature(request, signature, caller.secret_access_key, datetime.now(UTC))
         service = model.service_model.service_name
         if signature.service != service:
             raise Refusal("SignatureDoesNotMatch", f"Credential should be scoped to correct service: '{service}'.")
         return caller, signature.region
 
-    def perform(self, admitted: Admitted) -> bytes:
-        """Carry a request out and return the body of the answer.
+    def perform(self, call: Admitted) -> Answer:
+        """Carry a request out.
 
         Raises:
             Refusal: The service says no.
         """
-        name, caller = admitted.model.name, admitted.caller
-        self.changes += not name.startswith(("Describe", "List"))
+        return _xml(200, self._performed(call))
+
+    def _performed(self, admitted: Admitted) -> bytes:
+        name, caller = admitted.action, admitted.caller
+        controls = self.controls
+        controls.changes += not name.startswith(("Describe", "List"))
         if admitted.model.service_model.service_name == "sts" or caller is None:
-            call = sts.StsCall(self.principals, caller, admitted.parameters, self.clock.now())
+            call = sts.StsCall(self.accounts.principals, caller, admitted.parameters, self.controls.clock.now())
             return wire.answer(admitted.model, sts.answer(name, call), admitted.request_id)
-        self._limiter.refuse_excess(self.behaviour.throttle, (caller.account, admitted.region), mutating=mutates(name))
-        region = self.region(caller.account, admitted.region)
+        throttle = controls.behaviour.throttle
+        scope = (caller.account, admitted.region)
+        if throttle is not None and not controls.limiter.take(throttle, scope, mutating=mutates(name)):
+            raise Refusal(throttle.code, "Rate exceeded")
+        region = self.accounts.region(caller.account, admitted.region)
         region.settle()
         if caller.policy is not None:
             for ask in asks(region, name, admitted.parameters):
@@ -174,50 +180,65 @@ class Simulator:
         action = ACTIONS.get(name)
         if action is None:
             raise Refusal("InvalidAction", f"The action {name} is not simulated.")
-        content = action(Call(region, admitted.parameters, self.behaviour, self._xml))
+        content = action(Call(region, admitted.parameters, controls.behaviour, self.accounts.xml))
         return wire.answer(admitted.model, content, admitted.request_id)
 
-    def refused(self, error: Refusal, admitted: Admitted | None) -> tuple[int, bytes]:
-        """Return the HTTP status and the body of a refusal."""
-        if admitted is None:
-            return wire.refusal(error, str(uuid.uuid4()), _RDS_NAMESPACE)
-        namespace = str(admitted.model.service_model.metadata["xmlNamespace"])
-        return wire.refusal(error, admitted.request_id, namespace)
+    def refused(self, refusal: Refusal, call: Admitted | None) -> Answer:
+        """Return the answer of a refusal."""
+        if call is None:
+            return _xml(*wire.refusal(refusal, str(uuid.uuid4()), _RDS_NAMESPACE))
+        namespace = str(call.model.service_model.metadata["xmlNamespace"])
+        return _xml(*wire.refusal(refusal, call.request_id, namespace))
 
-    def record(self, admitted: Admitted, outcome: str) -> None:
+    def record(self, call: Admitted, outcome: str) -> None:
         """Write a call down in the audit log."""
-        caller = admitted.caller
-        self.audit.add(
-            Entry(
-                at=self.clock.now(),
+        caller = call.caller
+        self.controls.audit.add(
+            AwsEntry(
+                at=self.controls.clock.now(),
                 account=caller.account if caller else "",
-                region=admitted.region,
+                region=call.region,
                 principal=caller.arn if caller else "",
                 access_key_id=caller.access_key_id if caller else "",
-                action=admitted.model.name,
-                identifier=admitted.identifier,
-                params=without_secrets(admitted.parameters),
-                request_id=admitted.request_id,
+                action=call.action,
+                identifier=call.identifier,
+                params=redacted(call.parameters, SECRETS),
+                request_id=call.request_id,
                 outcome=outcome,
-                mutating=mutates(admitted.model.name),
+                mutating=mutates(call.action),
             )
         )
 
+    # What is kept beyond the process
 
-def _strip(region: Region, patterns: tuple[str, ...]) -> None:
+    def versions(self) -> tuple[int, ...]:
+        """Return counters that change with every region."""
+        return tuple(region.changes for region in self.accounts.regions.values())
+
+    def saved(self) -> AwsSaved:
+        """Return what is kept beyond the process."""
+        return state_file.saved(self.accounts, self._records)
+
+    def restore(self, saved: AwsSaved) -> None:
+        """Have what a former process kept, and hand the databases the work that was under way."""
+        state_file.restore(self.accounts, saved)
+
+    async def close(self) -> None:
+        """End the jobs that are under way."""
+        await self.accounts.jobs.close()
+
+
+def _strip(region: Region, robot: TagRobot) -> None:
     arns = [record.shown.db_instance_arn for record in region.instances.values()]
     arns += [snapshot.db_snapshot_arn for snapshot in region.snapshots.values()]
     for arn in arns:
         present, give = tagging.tags_by_arn(region, arn)
-        kept = tuple(tag for tag in present if not any(fnmatchcase(tag.key, pattern) for pattern in patterns))
+        kept = tuple(tag for tag in present if not robot.strips(tag.key))
         if kept != present:
             give(kept)
 
 
-def replaced(behaviour: Behaviour, changes: Tree) -> Behaviour:
-    """Return the conduct with some of it chosen anew.
-
-    Raises:
-        msgspec.ValidationError: It is none.
-    """
-    return msgspec.convert({**msgspec.to_builtins(behaviour), **changes}, Behaviour)
+def _xml(status: int, body: bytes) -> Answer:
+    start = body.find(b"<RequestId>") + len(b"<RequestId>")
+    request_id = body[start : body.find(b"</RequestId>", start)].decode()
+    return Answer(status=status, body=body, content_type="text/xml", headers={"x-amzn-RequestId": request_id})

@@ -5,17 +5,16 @@ SELECT on two columns of pg_authid, the owner of one database of its own; nobody
 the server's own ones.
 """
 
-import asyncio
 import secrets
 import signal
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from devcloud import addresses, daemons
+from devcloud import daemons
 from devcloud.addresses import Lease
 from devcloud.certificates import Subject, authority_in
 from devcloud.daemons import Command, Daemon, Lifetime
-from devcloud.errors import DevcloudError
+from devcloud.listening import until_listening
 from devcloud.paths import private_folder, remove_tree, write_private
 from devcloud.postgres import server as postgres
 from devcloud.postgres.programs import Major
@@ -26,7 +25,6 @@ from devcloud.postgres.tls_proxy import PORT
 ADMIN_LOGIN = "fairlead_admin"
 ADMIN_DATABASE = "fairlead"
 _READY_LIMIT_S = 30.0
-_POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +87,7 @@ async def start(options: Options, lease: Lease) -> OnPremServer:
         authority = authority_in(folder, "authority")
         authority.issue(Subject("onprem", hosts=(host, "127.0.0.1", "localhost"))).write(folder, "front")
         daemon = _launch_proxy(folder, host, server, options.lifetime, lease)
-        await _until_listening(daemon, host)
+        await until_listening(daemon, (host, PORT), name="TLS proxy", words="relays to", limit_s=_READY_LIMIT_S)
     return _describe(folder, host, server)
 
 
@@ -174,24 +172,6 @@ def _launch_proxy(folder: Path, host: str, server: Server, lifetime: Lifetime, l
     daemon = daemons.launch(command, lifetime)
     daemons.save(_pid_file(folder), daemon)
     return daemon
-
-
-async def _until_listening(daemon: Daemon, host: str) -> None:
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + _READY_LIMIT_S
-    while "relays to" not in _text(daemon.log):
-        if not daemons.is_alive(daemon.identity):
-            tail = daemons.log_tail(daemon.log)
-            if "address already in use" in tail:
-                raise DevcloudError(f"{host}:{PORT} is taken by {addresses.holder_of(host, PORT)}: stop it, try again")
-            raise DevcloudError(f"the TLS proxy ended: {tail}; see {daemon.log}")
-        if loop.time() > deadline:
-            raise DevcloudError(f"the TLS proxy is not ready after {_READY_LIMIT_S:g} s: see {daemon.log}")
-        await asyncio.sleep(_POLL_S)
-
-
-def _text(log: Path) -> str:
-    return log.read_text(errors="replace") if log.exists() else ""
 
 
 def _password_in(folder: Path) -> str:

@@ -28,6 +28,11 @@ class Refuse:
     message: str
 
 
+def no_encryption(host: str) -> Refuse:
+    """Return the refusal of a session without TLS: what pg_hba.conf's `hostssl` answers."""
+    return Refuse("28000", f'no pg_hba.conf entry for host "{host}", no encryption')
+
+
 @dataclass(frozen=True, slots=True)
 class Silence:
     """Never answer: a firewall that swallows packets."""
@@ -42,19 +47,29 @@ class Admit:
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """What a client says of itself when it begins a session."""
+    """Who begins a session.
+
+    Attributes:
+        user: The role that it asks for.
+        database: The database, by default of the role's name.
+        application: Its `application_name`.
+        host: The IP address that it comes from.
+        encrypted: Whether it speaks TLS.
+    """
 
     user: str
     database: str
     application: str
+    host: str
+    encrypted: bool
 
     @classmethod
-    def parse(cls, packet: bytes) -> Self:
-        """Read a StartupMessage."""
+    def parse(cls, packet: bytes, *, host: str, encrypted: bool) -> Self:
+        """Read a StartupMessage that came from an address."""
         words = [word.decode(errors="replace") for word in packet[_HEAD_BYTES:].split(b"\0")]
         said = dict(zip(words[::2], words[1::2], strict=False))
         user = said.get("user", "")
-        return cls(user, said.get("database") or user, said.get("application_name", ""))
+        return cls(user, said.get("database") or user, said.get("application_name", ""), host, encrypted)
 
 
 Authenticator = Callable[[Caller], Awaitable[Admit | Refuse | Silence]]

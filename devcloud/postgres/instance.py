@@ -6,7 +6,7 @@ are there from its creation, and what the administrator may do.
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +21,8 @@ from devcloud.errors import DevcloudError
 from devcloud.paths import private_folder, write_private
 from devcloud.postgres import copies
 from devcloud.postgres import server as postgres
-from devcloud.postgres.authenticator import Admit, Caller, Refuse, Silence
+from devcloud.postgres.access import EVERYBODY, Access
+from devcloud.postgres.authenticator import Admit, Caller, Refuse, Silence, no_encryption
 from devcloud.postgres.programs import Major
 from devcloud.postgres.scram import Verifier, scram_verifier
 from devcloud.postgres.server import Server
@@ -49,6 +50,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
         verifier: Of the administrator's password, as long as there is no server that keeps it.
         is_stopped: Whether it refuses.
         has_data: Whether there are data: made at the first login, or copied.
+        access: Whom it lets begin a session.
     """
 
     name: str
@@ -59,6 +61,25 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     verifier: str
     is_stopped: bool = False
     has_data: bool = msgspec.field(default=False, name="is_born")
+    access: Access = EVERYBODY
+
+
+class StatementError(DevcloudError):
+    """PostgreSQL refused a statement.
+
+    Attributes:
+        sqlstate: Its code, empty where there was no answer.
+    """
+
+    def __init__(self, message: str, sqlstate: str) -> None:
+        super().__init__(message)
+        self.sqlstate = sqlstate
+
+
+def _no_entry(caller: Caller) -> Refuse:
+    encryption = "SSL encryption" if caller.encrypted else "no encryption"
+    subject = f'host "{caller.host}", user "{caller.user}", database "{caller.database}"'
+    return Refuse("28000", f"no pg_hba.conf entry for {subject}, {encryption}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +90,13 @@ class Flavour:
         superuser: The cloud's own superuser.
         statements: What that one runs once, before there is any administrator.
         admit: The statements that make the administrator of a record, and the record's database.
+        shut_out: What a caller meets whose address the firewall does not let in; by default what Azure answers.
     """
 
     superuser: str
     statements: tuple[str, ...]
     admit: Callable[[Record], tuple[str, ...]]
+    shut_out: Callable[[Caller], Refuse | Silence] = _no_entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +106,7 @@ class Site:
     Attributes:
         folder: Where their files are.
         flavour: Their cloud's PostgreSQL.
-        authority: Who signs their certificates.
+        authority_in: Returns who signs the certificate of the instance in a folder, made when absent.
         durable: Whether servers sync to disk.
         is_shut: Whether a caller's packets to the instance of that name are swallowed.
         starting: Holds servers' starts to a few at once.
@@ -92,7 +115,7 @@ class Site:
 
     folder: Path
     flavour: Flavour
-    authority: Authority
+    authority_in: Callable[[Path], Authority]
     durable: bool
     is_shut: Callable[[str, Caller], bool]
     starting: asyncio.Semaphore
@@ -188,6 +211,39 @@ class Instance:
                 server = await self._running()
                 await server.execute(_password_change(self._record.username, verifier))
 
+    async def execute(self, statements: Sequence[str], *, database: str = "postgres") -> None:
+        """Run statements as the cloud's superuser in one of its databases.
+
+        Raises:
+            StatementError: PostgreSQL refused one; those before it were done.
+            DevcloudError: It is stopped, or its server does not start.
+        """
+        async with self._lock:
+            if self._record.is_stopped:
+                raise DevcloudError(f"instance {self._record.name} is stopped: start it before its users or databases")
+            server = await self._running()
+            try:
+                await server.execute(*statements, database=database)
+            except psycopg.Error as error:
+                raise StatementError(f"instance {self._record.name}: {error}", error.sqlstate or "") from error
+
+    async def set_access(self, access: Access) -> None:
+        """Choose whom it lets begin a session; sessions go on."""
+        async with self._lock:
+            self._remember(access=access)
+
+    @property
+    def authority_pem(self) -> bytes:
+        """The certificate of the authority that signs its certificate."""
+        return self._site.authority_in(self._folder).pem
+
+    async def renew_certificate(self) -> None:
+        """Present a certificate that its present authority signs; sessions go on."""
+        async with self._lock:
+            certificate, key = self._issue()
+            if self._proxy is not None:
+                self._proxy.present(certificate, key)
+
     async def copy_to(self, folder: Path) -> Record:
         """Copy its data, where it has any yet, into a folder, sessions going on; return what else there is to know."""
         async with self._lock:
@@ -211,6 +267,11 @@ class Instance:
     # What a caller meets
 
     async def _decide(self, caller: Caller) -> Admit | Refuse | Silence:
+        access = self._record.access
+        if access.requires_tls and not caller.encrypted:
+            return no_encryption(caller.host)
+        if not access.admits(caller.host):
+            return self._site.flavour.shut_out(caller)
         if self._site.is_shut(self._record.name, caller):
             return Silence()
         try:
@@ -257,14 +318,15 @@ class Instance:
         if self._proxy is not None or self._record.is_stopped:
             return
         record = self._record
-        pair = self._site.authority.issue(Subject(record.name, hosts=(record.host,)))
-        certificate, key = pair.write(self._folder, "front")
+        certificate, key = self._issue()
         endpoint = Endpoint(
             host=record.host,
             port=record.port,
             socket=postgres.socket_of(self._folder),
             certificate=certificate,
             key=key,
+            # Whether it must be is the instance's to say: `_decide`.
+            requires_tls=False,
         )
         proxy = TLSProxy(endpoint, authenticator=self._decide)
         try:
@@ -273,6 +335,10 @@ class Instance:
             holder = addresses.holder_of(record.host, record.port)
             raise DevcloudError(f"{record.host}:{record.port} is taken by {holder}: stop it, try again") from error
         self._proxy = proxy
+
+    def _issue(self) -> tuple[Path, Path]:
+        subject = Subject(self._record.name, hosts=(self._record.host,))
+        return self._site.authority_in(self._folder).issue(subject).write(self._folder, "front")
 
     async def _stop_proxy(self) -> None:
         proxy, self._proxy = self._proxy, None
@@ -288,7 +354,7 @@ class Instance:
         # Not killed because the machine is busy: files are copied of a server that has ended by itself.
         await postgres.stop(self._folder)
 
-    def _remember(self, **changes: str | int | bool | None) -> None:
+    def _remember(self, **changes: str | int | bool | Access | None) -> None:
         self._record = msgspec.structs.replace(self._record, **changes)
         self._save()
 

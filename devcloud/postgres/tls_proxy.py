@@ -16,7 +16,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
-from devcloud.postgres.authenticator import Admit, Authenticator, Caller, Refuse, Silence, authenticate
+from devcloud.postgres.authenticator import (
+    Admit,
+    Authenticator,
+    Caller,
+    Refuse,
+    Silence,
+    authenticate,
+    no_encryption,
+)
 
 PORT = 5432
 _SSL_REQUEST = 80877103
@@ -85,15 +93,16 @@ class TLSProxy:
         self._server: asyncio.Server | None = None
         self._sessions: set[asyncio.Task[None]] = set()
         self._port = endpoint.port
-        self._context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        self._context.load_cert_chain(endpoint.certificate, endpoint.key)
-        # libpq offers this protocol name (RFC 7301) and refuses a server that picks another.
-        self._context.set_alpn_protocols(["postgresql"])
+        self._context = _context(endpoint.certificate, endpoint.key)
 
     @property
     def port(self) -> int:
         """The port that it listens on, the same over stop and start."""
         return self._port
+
+    def present(self, certificate: Path, key: Path) -> None:
+        """Present another certificate from now on; sessions go on."""
+        self._context = _context(certificate, key)
 
     def behave(self, behaviour: Behaviour) -> None:
         """Treat every connection from now on so, unless a policy decides."""
@@ -167,16 +176,15 @@ class TLSProxy:
             return
         if isinstance(behaviour, Refuse):
             await _send_error(writer, behaviour)
-            return
-        if self._endpoint.requires_tls and not encrypted:
-            # 28000 is what pg_hba.conf's `hostssl` answers.
-            await _send_error(writer, Refuse("28000", f'no pg_hba.conf entry for host "{peer}", no encryption'))
-            return
-        if self._authenticator is not None and not await asyncio.wait_for(
-            _enters(self._authenticator, first, reader, writer), _START_LIMIT_S
-        ):
-            return
-        await self._relay(first, reader, writer, limit)
+        elif self._endpoint.requires_tls and not encrypted:
+            await _send_error(writer, no_encryption(peer))
+        elif await self._admits(Caller.parse(first, host=peer, encrypted=encrypted), reader, writer):
+            await self._relay(first, reader, writer, limit)
+
+    async def _admits(self, caller: Caller, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+        if self._authenticator is None:
+            return True
+        return await asyncio.wait_for(_enters(self._authenticator, caller, reader, writer), _START_LIMIT_S)
 
     async def _negotiate(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> tuple[bytes, bool]:
         """Answer requests for encryption until a packet of another kind; return that and what came with it."""
@@ -229,10 +237,17 @@ class TLSProxy:
             _cut(server_writer)
 
 
+def _context(certificate: Path, key: Path) -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate, key)
+    # libpq offers this protocol name (RFC 7301) and refuses a server that picks another.
+    context.set_alpn_protocols(["postgresql"])
+    return context
+
+
 async def _enters(
-    authenticator: Authenticator, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    authenticator: Authenticator, caller: Caller, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> bool:
-    caller = Caller.parse(first)
     answer = await authenticator(caller)
     match answer:
         case Silence():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import functools
 import time
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
@@ -13,37 +14,40 @@ from typing import Any, Generic
 import msgspec
 import structlog
 
+from apis.names import CONSENT
 from providers.accounts import endpoints
 from providers.accounts.rate_limit import Budget, budgets_of, metered
+from providers.accounts.turns import Turns
 from providers.external.client import Clients
 from providers.external.consent import consent_of
 from providers.external.observation import SpecT
-from providers.external.provider import Account, ConfigT, Kind, Provider, decode_config
+from providers.external.provider import ConfigT, ConnectedAccount, Kind, Provider, RecordedAccount, decode_config
+from runtime import kubectl
 from runtime.cache import Cache, Informer
 from runtime.errors import Blocked, Failure, Terminal
 from runtime.kube import Selection
-from runtime.objects import SECRETS, Key, Object, status_of, uid_of
+from runtime.objects import SECRETS, Key, Object, Resource, annotations_of, key_of, status_of, uid_of
 from runtime.secrets import decoded
 
 _log = structlog.get_logger("providers.accounts.connections")
 
 _AFTER_FAILURE = timedelta(seconds=5)
 # Longer than any pass: whoever still uses a replaced connection has ended by then.
-_LINGER = timedelta(minutes=3)
+_CLOSE_AFTER = timedelta(minutes=3)
 
 
 @dataclass(frozen=True, slots=True)
 class _Connection:
-    """What a cloud's `connect` yielded, whose account it is, its budgets, and the clients of each kind."""
+    """What a cloud's `connect` yielded, the account's id, its budgets, and the clients of each kind."""
 
     connected: Any
     id: str
     config: Any
     budgets: tuple[Budget, Budget]
     cloud: str
-    clients: dict[str, Clients[Any]] = field(default_factory=dict)
+    clients: dict[str, Clients[Any, Any]] = field(default_factory=dict)
 
-    def of(self, kind: Kind[SpecT]) -> Clients[SpecT]:
+    def of(self, kind: Kind[SpecT, Any]) -> Clients[SpecT, Any]:
         """Return the clients of one kind behind the account's budgets."""
         plural = kind.resource.plural
         if plural not in self.clients:
@@ -67,58 +71,58 @@ class Accounts(Generic[SpecT, ConfigT]):
         self, provider: Provider[ConfigT], cache: Cache, namespace: str, *, endpoints: tuple[str, ...] = ()
     ) -> None:
         self._provider = provider
-        self._kind: Kind[SpecT] = provider.kinds[0]
+        self._kind: Kind[SpecT, Any] = provider.kinds[0]
         self._namespace = namespace
         self._endpoints = endpoints
         self.configs: Informer = cache.informer(provider.config_resource)
         self.secrets: Informer = cache.informer(SECRETS, selection=Selection(namespace=namespace))
-        # Held by whoever reads and replaces the status of a ProviderConfig: two write to it.
-        self.bookkeeping = asyncio.Lock()
+        # Held by whoever reads and replaces the status of a ProviderConfig: it has two writers.
+        self.status_lock = asyncio.Lock()
+        self.turns = Turns()
         self._entries: dict[str, _Entry] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
-    def of(self, kind: Kind[Any]) -> Accounts[Any, Any]:
-        """Return the same connections as another kind of this cloud sees them."""
+    def of(self, kind: Kind[Any, Any]) -> Accounts[Any, Any]:
+        """Return the same connections for another kind of this cloud."""
         other = copy.copy(self)
         other._kind = kind  # noqa: SLF001 - of the copy that is being made
         return other
 
     def config_object(self, name: str) -> Object:
         """Return a ProviderConfig; raises Blocked ProviderConfigNotFound."""
-        found = self.configs.store.get(Key("", name))
-        if found is None:
+        config = self.configs.store.get(Key("", name))
+        if config is None:
             raise Blocked("ProviderConfigNotFound", f"there is no ProviderConfig {name} that this namespace may use")
-        return found
+        return config
 
     def config(self, name: str) -> ConfigT:
         """Return a ProviderConfig's spec; raises Failure."""
-        found = self.config_object(name)
+        config = self.config_object(name)
         try:
-            return decode_config(self._provider, found.get("spec") or {})
+            return decode_config(self._provider, config.get("spec") or {})
         except msgspec.ValidationError as error:
             raise Terminal("InvalidValue", f"ProviderConfig {name}: {error}") from None
 
-    async def connect(self, name: str) -> Account[SpecT, ConfigT]:
+    async def connect(self, name: str) -> ConnectedAccount[SpecT, ConfigT]:
         """Return the connected account of a ProviderConfig; raises Failure.
 
-        A failure is remembered for a few seconds, so that a thousand resources do not dial a thousand times.
+        A failure is remembered for a few seconds, so that a thousand resources do not connect a thousand times.
         """
         config_object, config = self.config_object(name), self.config(name)
         lock = self._locks.setdefault(name, asyncio.Lock())
         entry, signature = self._entries.get(name), self._signature(config_object, config)
         if lock.locked() and entry is not None and entry.failure is not None and entry.signature == signature:
-            # Somebody dials again just now: what may hang takes one worker.
+            # Another worker connects just now: what may hang takes one worker.
             raise entry.failure
         async with lock:
             entry = self._entries.get(name)
             if entry is None or entry.signature != signature:
-                self._retire(name)
+                self._close(name)
                 entry = self._entries[name] = _Entry(signature)
             if entry.connection is None:
-                recorded = status_of(config_object).get("account", "")
-                entry.connection = await self._open(entry, config, (recorded, *accepted_accounts(config_object)))
-            return self._judged(entry.connection, config_object)
+                entry.connection = await self._open(entry, config, config_object)
+            return self._account(entry.connection, config_object)
 
     async def probe(self, name: str) -> None:
         """Try a login at the server of a ProviderConfig, where its account is one; raises Failure."""
@@ -127,15 +131,15 @@ class Accounts(Generic[SpecT, ConfigT]):
         if probe is not None and entry is not None and entry.connection is not None:
             await probe(entry.connection.connected)
 
-    async def _open(self, entry: _Entry, config: ConfigT, accounts: tuple[str, ...]) -> _Connection:
+    async def _open(self, entry: _Entry, config: ConfigT, config_object: Object) -> _Connection:
         if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
             raise entry.failure
         stack = AsyncExitStack()
         try:
-            if objection := endpoints.objection(self._provider.endpoint_of(config), self._endpoints):
-                raise Terminal("EndpointNotAllowed", objection)
-            bare = await self._connected(stack, config, accounts)
-            connection = _Connection(bare, "", config, budgets_of(self._provider.rate), self._provider.cloud)
+            if refusal := endpoints.refusal(self._provider.endpoint_of(config), self._endpoints):
+                raise Terminal("EndpointNotAllowed", refusal)
+            connected = await self._connected(stack, config, config_object)
+            connection = _Connection(connected, "", config, budgets_of(self._provider.rate), self._provider.cloud)
             connection = replace(connection, id=await connection.of(self._kind).account.whoami())
         except Failure as failure:
             await stack.aclose()
@@ -144,27 +148,32 @@ class Accounts(Generic[SpecT, ConfigT]):
         entry.stack, entry.failure = stack, None
         return connection
 
-    async def _connected(self, stack: AsyncExitStack, config: ConfigT, accounts: tuple[str, ...]) -> Any:
+    async def _connected(self, stack: AsyncExitStack, config: ConfigT, config_object: Object) -> Any:
         """Connect to the recorded account, else to one that a person accepted in its place."""
-        recorded, *accepted = accounts
+        accept = functools.partial(accept_command, self._provider.config_resource, config_object)
+
+        async def connected(account: str) -> Any:
+            recorded = RecordedAccount(account, accept)
+            return await stack.enter_async_context(self._provider.connect(config, self._secret_data(config), recorded))
+
         try:
-            return await stack.enter_async_context(self._provider.connect(config, self._given(config), recorded))
+            return await connected(status_of(config_object).get("account", ""))
         except Terminal as failure:
             if failure.reason != "AccountChanged":
                 raise
-            for account in accepted:
+            for account in accepted_accounts(config_object):
                 with suppress(Terminal):
-                    return await stack.enter_async_context(self._provider.connect(config, self._given(config), account))
+                    return await connected(account)
             raise
 
-    def _given(self, config: ConfigT) -> dict[str, dict[str, str]]:
-        given = {}
+    def _secret_data(self, config: ConfigT) -> dict[str, dict[str, str]]:
+        data = {}
         for name in self._provider.secrets(config):
             secret = self.secrets.store.get(Key(self._namespace, name))
             if secret is None:
                 raise Blocked("CredentialsMissing", f"there is no Secret {name} in namespace {self._namespace}")
-            given[name] = decoded(secret)
-        return given
+            data[name] = decoded(secret)
+        return data
 
     def _signature(self, config_object: Object, config: ConfigT) -> tuple[str, ...]:
         secrets = (self.secrets.store.version(Key(self._namespace, name)) for name in self._provider.secrets(config))
@@ -172,7 +181,7 @@ class Accounts(Generic[SpecT, ConfigT]):
         versions = tuple(version or "" for version in secrets)
         return (uid_of(config_object), generation, *versions, *accepted_accounts(config_object))
 
-    def _judged(self, connection: _Connection, config_object: Object) -> Account[SpecT, ConfigT]:
+    def _account(self, connection: _Connection, config_object: Object) -> ConnectedAccount[SpecT, ConfigT]:
         recorded = status_of(config_object).get("account", "")
         changed = ""
         if recorded and connection.id not in {recorded, *accepted_accounts(config_object)}:
@@ -180,13 +189,13 @@ class Accounts(Generic[SpecT, ConfigT]):
                 f"the credentials reach account {connection.id}, not {recorded} where the databases are; nothing is"
                 " absent and nothing is changed until they reach it again"
             )
-        return Account(connection.of(self._kind), connection.config, config_object, connection.id, changed)
+        return ConnectedAccount(connection.of(self._kind), connection.config, config_object, connection.id, changed)
 
     def forget(self, name: str) -> None:
-        """Dial anew at the next use."""
-        self._retire(name)
+        """Connect again at the next use."""
+        self._close(name)
 
-    def _retire(self, name: str) -> None:
+    def _close(self, name: str) -> None:
         entry = self._entries.pop(name, None)
         if entry is None or entry.connection is None:
             return
@@ -195,10 +204,14 @@ class Accounts(Generic[SpecT, ConfigT]):
         task.add_done_callback(self._closing.discard)
 
     @property
-    def connected(self) -> dict[str, Account[SpecT, ConfigT]]:
+    def connected(self) -> dict[str, ConnectedAccount[SpecT, ConfigT]]:
         """Return the accounts that are connected now, by ProviderConfig."""
-        found = ((name, entry.connection) for name, entry in self._entries.items())
-        return {name: Account(one.of(self._kind), one.config, {}, one.id) for name, one in found if one is not None}
+        connections = ((name, entry.connection) for name, entry in self._entries.items())
+        return {
+            name: ConnectedAccount(connection.of(self._kind), connection.config, {}, connection.id)
+            for name, connection in connections
+            if connection is not None
+        }
 
 
 def accepted_accounts(config_object: Object) -> tuple[str, ...]:
@@ -206,6 +219,14 @@ def accepted_accounts(config_object: Object) -> tuple[str, ...]:
     return consent_of(config_object).of("account")
 
 
+def accept_command(resource: Resource, config_object: Object, account: str) -> str:
+    """Return the command that accepts an account beside what the ProviderConfig consents to already."""
+    entries = [entry.strip() for entry in annotations_of(config_object).get(CONSENT, "").split(",") if entry.strip()]
+    value = ",".join(dict.fromkeys((*entries, f"account={account}")))
+    address = kubectl.address_of(resource.group_kind, key_of(config_object))
+    return kubectl.annotate(address, CONSENT, value, overwrites=bool(entries))
+
+
 async def _close_later(stack: AsyncExitStack) -> None:
-    await asyncio.sleep(_LINGER.total_seconds())
+    await asyncio.sleep(_CLOSE_AFTER.total_seconds())
     await stack.aclose()

@@ -1,6 +1,6 @@
-"""How many databases may be taken away or interrupted within an hour, of one namespace and of all. Pure.
+"""How many databases may be destroyed or interrupted within an hour, of one namespace and of all. Pure.
 
-A tenant's deletions are bounded by its own share, so that others have a part of their own; a mistake that reaches many
+A tenant's deletions are bounded by its own share, so that others keep theirs; a mistake that reaches many
 namespaces at once (a Composition, a script, a tool that prunes) is bounded by the ProviderConfig's.
 """
 
@@ -43,10 +43,12 @@ def fewest_of(limit: int | None) -> int:
     return _FEWEST if limit is None else limit - limit // 2
 
 
-def refusal(done: Counter[str], share: Share, namespace: str, config: str) -> str:
-    """Return why no more may go, empty when one may; `done` counts what went within the hour, by namespace."""
-    until = "fairlead.dev/brake-released=<RFC 3339 time until when>"
-    way = f"to go on sooner, annotate ProviderConfig {config} with {until}"
+def refusal(done: Counter[str], share: Share, namespace: str, lift: str) -> str:
+    """Return why no more may go, empty when one may; `done` counts what went within the hour, by namespace.
+
+    `lift` is the command that lifts the limit until the end of the hour in which it is typed.
+    """
+    way = f"to go on sooner: {lift}, which lifts the limit until the end of this hour"
     if done.total() >= share.all:
         return f"{done.total()} databases were taken away or interrupted within an hour, at most {share.all} may; {way}"
     if done[namespace] >= share.namespace:

@@ -1,6 +1,6 @@
-"""How many databases were taken away or interrupted of late, by minute, as the status of a ProviderConfig remembers it.
+"""How many databases were destroyed or interrupted of late, by minute, as the status of a ProviderConfig records it.
 
-It outlives the process: a restart in the middle of a mass deletion must not begin to count anew.
+It outlives the process: a restart in the middle of a mass deletion must not begin the count again. Pure.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ _MOST = 500
 
 
 def destroys_within_the_hour(status: Object, kind: str, now: datetime) -> Counter[str]:
-    """Return how many of one kind the status remembers, by namespace (empty where it is not known).
+    """Return how many of one kind the status records, by namespace (empty where it is not known).
 
     What lies ahead of a clock that was set back counts, too.
     """
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for entry in _recent(status, now):
         if entry["kind"] == kind:
-            found[str(entry.get("namespace", ""))] += int(entry["count"])
-    return found
+            counts[str(entry.get("namespace", ""))] += int(entry["count"])
+    return counts
 
 
 def with_one_more(status: Object, kind: str, namespace: str, now: datetime) -> Object:
@@ -45,21 +45,21 @@ def with_one_more(status: Object, kind: str, namespace: str, now: datetime) -> O
 
 def _joined(entries: list[Object]) -> list[Object]:
     """Return one entry for each kind, minute and namespace, in the order of the first of each."""
-    found: dict[tuple[str, str, str], Object] = {}
+    joined: dict[tuple[str, str, str], Object] = {}
     for entry in entries:
         key = (str(entry["kind"]), str(entry["minute"]), str(entry.get("namespace", "")))
-        count = int(entry["count"]) + (int(found[key]["count"]) if key in found else 0)
-        found[key] = {**entry, "count": count}
-    return list(found.values())
+        count = int(entry["count"]) + (int(joined[key]["count"]) if key in joined else 0)
+        joined[key] = {**entry, "count": count}
+    return list(joined.values())
 
 
 def _recent(status: Object, now: datetime) -> list[Object]:
-    found = []
+    recent = []
     for entry in status.get(FIELD) or ():
         minute = instant(str(entry.get("minute", "")))
         if minute is not None and now - minute < _WINDOW:
-            found.append(dict(entry))
-    return found
+            recent.append(dict(entry))
+    return recent
 
 
 def made_at(obj: Object) -> datetime | None:

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from urllib.parse import SplitResult, urlsplit
 
 # What urlsplit would drop or let through in silence.
-_STRANGE = re.compile(r"[^!-~]|[\\%@#?]")
+_NOT_PLAIN = re.compile(r"[^!-~]|[\\%@#?]")
 
 
-def objection(endpoint: str, allowed: Iterable[str]) -> str:
+def refusal(endpoint: str, allowed: Iterable[str]) -> str:
     """Return why nothing may be sent to an endpoint, empty when it may; no endpoint at all is the cloud's own.
 
     `allowed` holds hosts, which stand for all their ports, and `host:port` pairs. Only https, or http to an address of
@@ -23,13 +23,13 @@ def objection(endpoint: str, allowed: Iterable[str]) -> str:
     """
     if not endpoint:
         return ""
-    parts = None if _STRANGE.search(endpoint) else _parts(endpoint)
+    parts = None if _NOT_PLAIN.search(endpoint) else _parts(endpoint)
     if parts is None:
         return "the endpoint is no plain URL of a host, as https://rds.example.org; nothing was sent"
     host, port = parts.hostname or "", parts.port
     named = f"[{host}]" if ":" in host else host
     with_port = f"{named}:{port or (443 if parts.scheme == 'https' else 80)}"
-    if not {named, with_port} & {one.lower() for one in allowed}:
+    if not {named, with_port} & {name.lower() for name in allowed}:
         return (
             f"the endpoint's host {with_port} is not allowed; the provider's process must be started with"
             f" --endpoint-override {with_port}, nothing was sent"
@@ -49,7 +49,7 @@ def _parts(endpoint: str) -> SplitResult | None:
 
 
 def _is_loopback(host: str) -> bool:
-    """Tell whether a host is an address of the loopback; a name is none, as it may lead elsewhere tomorrow."""
+    """Return whether a host is an address of the loopback; a name is none, as it may lead elsewhere tomorrow."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Who may use a ProviderConfig, how much, and how fast: allow-list, limits, brake."""
+"""Who may use a ProviderConfig, how much, and how fast: allow-list, limits, destroy rate limit."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ from providers.accounts import destroy_rate
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, made_at, with_one_more
 from providers.accounts.orphans import Orphans
-from providers.external.client import Sweep
+from providers.external.client import ExternalList
+from providers.external.config import Limits
 from providers.external.ownership import held
-from providers.external.provider import Account
+from providers.external.provider import ConnectedAccount
+from runtime import kubectl
 from runtime.cache import Informer
 from runtime.conditions import instant
 from runtime.errors import Terminal
@@ -36,36 +38,27 @@ from runtime.objects import (
 )
 
 Write: TypeAlias = Callable[[Resource, Object, Object], Awaitable[Object | None]]
-"""Gives a ProviderConfig (of a resource, an object) a status; returns it as it is then, None for nothing written."""
+"""Writes the status of a ProviderConfig (a resource, an object); returns the object then, None for nothing written."""
 
 HOUR = timedelta(hours=1)
 BY_CONFIG = "config"
 
 
-class Common(msgspec.Struct, frozen=True, rename="camel"):
-    """The limits that every cloud's ProviderConfig has; a cloud adds its own beside them."""
-
-    instances: int | None = None
-    per_namespace: int | None = None
-    creates_per_hour: int | None = None
-    destroys_per_hour: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """What a ProviderConfig allows one object; each text is empty when there is nothing to object."""
+    """What a ProviderConfig allows one object; each text is empty when nothing is refused."""
 
     not_allowed: str = ""
     adoption: bool = False
     limit_reached: str = ""
-    brake: str = ""
+    destroy_limit_reached: str = ""
 
 
 class Limiter:
     """Counts what is there and what was done within the last hour, by this process or by those before it.
 
-    Creates are told again from the birth of what is there, destroys from the status of their ProviderConfig. What is
-    there and has no resource any more (let go under Orphan) is known from the lists of its account. A kind that is not
+    Creates are known again from the creation times of what is there, destroys from the status of their ProviderConfig.
+    What is there and has no resource any more (orphaned) is known from the lists of its account. A kind that is not
     `stateful` makes neither server nor database, and has no limits.
     """
 
@@ -86,19 +79,19 @@ class Limiter:
         self._destroyed: defaultdict[str, deque[tuple[datetime, str]]] = defaultdict(deque)
         self.orphans = Orphans(resources, installation)
         self._reserved: dict[Key, str] = {}
-        self._recalled: set[str] = set()
+        self._counted: set[str] = set()
         self._kind = resources.resource.kind
         resources.store.add_index("users", users_of)
         resources.store.add_index(BY_CONFIG, config_of)
 
     @contextmanager
-    def reserved(self, obj: Object, account: Account[Any, Any], namespace: Object) -> Iterator[None]:
+    def reserved(self, obj: Object, account: ConnectedAccount[Any, Any], namespace: Object) -> Iterator[None]:
         """Hold a place under the limits until the object's finalizer holds it.
 
         Workers decide side by side: the place is taken between two awaits. Raises Terminal LimitReached.
         """
         config, key = key_of(account.config_object).name, key_of(obj)
-        limits = msgspec.convert((account.config_object.get("spec") or {}).get("limits") or {}, Common)
+        limits = limits_of(account.config_object)
         text = "" if held(obj) else self._limit(config, key, limits, uid_of(namespace))
         if text:
             raise Terminal("LimitReached", text)
@@ -109,19 +102,21 @@ class Limiter:
         finally:
             del self._reserved[key]
 
-    async def count_destroy(self, account: Account[Any, Any], obj: Object, namespace: Object, write: Write) -> None:
+    async def count_destroy(
+        self, account: ConnectedAccount[Any, Any], obj: Object, namespace: Object, write: Write
+    ) -> None:
         """Count one destroy or interruption, in the ProviderConfig's status too, before it is begun.
 
-        Raises Terminal Brake when it is one too many, ApiError when it cannot be written down: then nothing is counted.
+        Raises Terminal over the destroy rate limit, ApiError when it cannot be written: then nothing is counted.
         """
         if self._is_exempt(obj, namespace):
             return
         where = key_of(obj).namespace
         name = key_of(account.config_object).name
-        async with self._accounts.bookkeeping:
+        async with self._accounts.status_lock:
             config = self._accounts.configs.store.get(key_of_config(name)) or account.config_object
-            limits = msgspec.convert((config.get("spec") or {}).get("limits") or {}, Common)
-            text = self._brake(config, where, limits)
+            limits = limits_of(config)
+            text = self._destroy_limit(config, where, limits)
             if text:
                 raise Terminal("Brake", text)
             written = await write(
@@ -134,75 +129,78 @@ class Limiter:
             self._destroyed[name].append((self._now(), where))
 
     def users(self, config: str) -> int:
-        """Return how many resources hold on to a ProviderConfig."""
+        """Return how many resources with our finalizer use a ProviderConfig."""
         return len(self._resources.store.by_index("users", config))
 
     def is_named(self, config: str) -> bool:
-        """Tell whether any resource names a ProviderConfig, with or without a database."""
+        """Return whether any resource names a ProviderConfig, with or without a database."""
         return bool(self._resources.store.by_index(BY_CONFIG, config))
 
     def allowance(
-        self, obj: Object, account: Account[Any, Any], namespace: Object, *, delete_intended: bool = False
+        self, obj: Object, account: ConnectedAccount[Any, Any], namespace: Object, *, delete_intended: bool = False
     ) -> Allowance:
         """Return what the ProviderConfig allows this object."""
         config, name = account.config_object, key_of(account.config_object).name
         spec = config.get("spec") or {}
-        limits = msgspec.convert(spec.get("limits") or {}, Common)
+        limits = limits_of(config)
         return Allowance(
             not_allowed=refuse_namespace(config, key_of(obj).namespace, labels_of(namespace)),
             adoption=bool(spec.get("allowAdoption", False)),
             limit_reached="" if held(obj) else self._limit(name, key_of(obj), limits, uid_of(namespace)),
             # A deletion that was begun was counted then, and is finished.
-            brake=""
+            destroy_limit_reached=""
             if delete_intended or self._is_exempt(obj, namespace)
-            else self._brake(config, key_of(obj).namespace, limits),
+            else self._destroy_limit(config, key_of(obj).namespace, limits),
         )
 
-    def wants_list(self, obj: Object, account: Account[Any, Any]) -> bool:
-        """Tell whether a limit cannot be kept before the account was listed once."""
+    def needs_list(self, obj: Object, account: ConnectedAccount[Any, Any]) -> bool:
+        """Return whether a limit cannot be checked before the account was listed once."""
         name = key_of(account.config_object).name
         unlisted = not held(obj) and not self.orphans.is_listed(name, account.id)
         return unlisted and self._counts_orphans(account.config_object)
 
-    def listed(self, name: str, account: str, sweep: Sweep) -> None:
-        """Take in what a list of an account shows, where a limit of its ProviderConfig asks for it."""
+    def listed(self, name: str, account: str, listing: ExternalList) -> None:
+        """Record what a list of an account shows, where a limit of its ProviderConfig needs it."""
         config = self._accounts.configs.store.get(key_of_config(name))
         if config is not None and self._counts_orphans(config):
-            self.orphans.listed(name, account, sweep)
+            self.orphans.listed(name, account, listing)
 
     def _counts_orphans(self, config: Object) -> bool:
-        limits = msgspec.convert((config.get("spec") or {}).get("limits") or {}, Common)
+        limits = limits_of(config)
         return self._stateful and (limits.instances is not None or limits.per_namespace is not None)
 
     def _is_exempt(self, obj: Object, namespace: Object) -> bool:
-        """Tell whether no brake holds it: an ephemeral namespace's, or a deletion of what was made within the hour."""
+        """Return whether the destroy rate limit does not count it.
+
+        That holds in an ephemeral namespace, and for a deletion of what was made within the hour.
+        """
         if labels_of(namespace).get(EPHEMERAL_LABEL) == "true":
             return True
         made = made_at(obj)
         return deleting(obj) and made is not None and timedelta(0) <= self._now() - made < HOUR
 
-    def _limit(self, config: str, key: Key, limits: Common, namespace_uid: str) -> str:
+    def _limit(self, config: str, key: Key, limits: Limits, namespace_uid: str) -> str:
         namespace = key.namespace
-        if limits == Common() or not self._stateful:
+        if limits == Limits() or not self._stateful:
             return ""
-        if limits.creates_per_hour is not None and config not in self._recalled:
-            self._recall_creates(config)
-        coming = {one for one, of in self._reserved.items() if of == config and one != key}
+        if limits.creates_per_hour is not None and config not in self._counted:
+            self._count_earlier_creates(config)
+        coming = {resource for resource, name in self._reserved.items() if name == config and resource != key}
         everywhere = {*self._resources.store.by_index("users", config), *coming} - {key}
-        here = sum(1 for one in everywhere if one.namespace == namespace)
+        here = sum(1 for resource in everywhere if resource.namespace == namespace)
         orphans = self.orphans.of(config)
-        orphans_here = sum(one.is_of(namespace, namespace_uid) for one in orphans)
+        orphans_here = sum(owner.is_of(namespace, namespace_uid) for owner in orphans)
         rules = (
             (limits.instances, len(everywhere) + len(orphans), f"databases by ProviderConfig {config}"),
             (limits.per_namespace, here + orphans_here, f"databases of namespace {namespace}"),
             (limits.creates_per_hour, self._recent(self._created[config]), "new databases within an hour"),
         )
-        for most, present, what in rules:
+        for most, present, subject in rules:
             if most is not None and present >= most:
-                return f"at most {most} {what} are allowed and {present} are there; ask the platform team"
+                return f"at most {most} {subject} are allowed and {present} are there; ask the platform team"
         return ""
 
-    def _brake(self, config: Object, namespace: str, limits: Common) -> str:
+    def _destroy_limit(self, config: Object, namespace: str, limits: Limits) -> str:
         until = instant(annotations_of(config).get(DESTROY_LIMIT_LIFTED, ""))
         if until is not None and self._now() < until:
             return ""
@@ -214,7 +212,13 @@ class Limiter:
             return ""
         present = Counter(key.namespace for key in self._resources.store.by_index("users", name))
         share = destroy_rate.share_of(limits.destroys_per_hour, present, namespace)
-        return destroy_rate.refusal(done, share, namespace, name)
+        return destroy_rate.refusal(done, share, namespace, self._lift_command(config))
+
+    def _lift_command(self, config: Object) -> str:
+        """Return the command that lifts the destroy rate limit of a ProviderConfig; the same at any time."""
+        address = kubectl.address_of(self._accounts.configs.resource.group_kind, key_of(config))
+        is_set = DESTROY_LIMIT_LIFTED in annotations_of(config)
+        return kubectl.annotate_until_next_hour(address, DESTROY_LIMIT_LIFTED, overwrites=is_set)
 
     def _destroyed_within_the_hour(self, config: str) -> Counter[str]:
         times = self._destroyed[config]
@@ -222,15 +226,15 @@ class Limiter:
             times.popleft()
         return Counter(namespace for _, namespace in times)
 
-    def _recall_creates(self, config: str) -> None:
-        """Take what is there and was born within the hour for made within it, once in the life of this process."""
-        self._recalled.add(config)
-        births = []
+    def _count_earlier_creates(self, config: str) -> None:
+        """Count what is there and was created within the hour, once in the life of this process."""
+        self._counted.add(config)
+        creations = []
         for key in self._resources.store.by_index("users", config):
             obj = self._resources.store.get(key) or {"metadata": {}}
-            born = instant(str(obj["metadata"].get("creationTimestamp", "")))
-            births += [born] if born is not None and self._now() - born <= HOUR else []
-        self._created[config].extendleft(sorted(births, reverse=True))
+            created = instant(str(obj["metadata"].get("creationTimestamp", "")))
+            creations += [created] if created is not None and self._now() - created <= HOUR else []
+        self._created[config].extendleft(sorted(creations, reverse=True))
 
     def _recent(self, times: deque[datetime]) -> int:
         while times and self._now() - times[0] > HOUR:
@@ -239,7 +243,7 @@ class Limiter:
 
 
 def users_of(obj: Object) -> tuple[str, ...]:
-    """Index a resource that holds on to its ProviderConfig by it."""
+    """Index a resource with our finalizer by its ProviderConfig."""
     if TEARDOWN_FINALIZER not in finalizers_of(obj):
         return ()
     return config_of(obj)
@@ -251,7 +255,7 @@ def config_of(obj: Object) -> tuple[str, ...]:
 
 
 def allowed(spec: Object, namespace: str, labels: dict[str, str]) -> bool:
-    """Tell whether a ProviderConfig's allowedNamespaces holds this namespace; nothing said allows nobody."""
+    """Return whether a ProviderConfig's allowedNamespaces holds this namespace; unset it allows nobody."""
     rule = spec.get("allowedNamespaces") or {}
     if namespace in (rule.get("names") or ()):
         return True
@@ -259,6 +263,11 @@ def allowed(spec: Object, namespace: str, labels: dict[str, str]) -> bool:
     if selector is None:
         return False
     return all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
+
+
+def limits_of(config: Object) -> Limits:
+    """Return the limits of a ProviderConfig that every cloud has."""
+    return msgspec.convert((config.get("spec") or {}).get("limits") or {}, Limits)
 
 
 def refuse_namespace(config: Object, namespace: str, labels: dict[str, str]) -> str:

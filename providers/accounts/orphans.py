@@ -1,11 +1,11 @@
-"""What is there without a resource: databases that were let go and live on, as the lists of an account show them."""
+"""Databases that live on without a resource, as the lists of an account show them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from apis.names import EXTERNAL_NAME
-from providers.external.client import Sweep
+from providers.external.client import ExternalList
 from providers.external.ownership import Owner
 from runtime.cache import Informer
 from runtime.objects import Object, annotations_of, status_of
@@ -16,41 +16,41 @@ BY_EXTERNAL_NAME = "external-name"
 class Orphans:
     """Databases of this installation that have no resource, by ProviderConfig.
 
-    The last list of its account found them; what this process lets go or takes away since then is added and left out.
+    They are in the last list of its account; what this process orphans or deletes since then is added or removed.
     """
 
     def __init__(self, resources: Informer, installation: str) -> None:
         self._resources = resources
         self._installation = installation
-        self._found: dict[str, tuple[str, dict[str, Owner]]] = {}
+        self._orphans: dict[str, tuple[str, dict[str, Owner]]] = {}
         resources.store.add_index(BY_EXTERNAL_NAME, external_names)
 
-    def listed(self, config: str, account: str, sweep: Sweep) -> None:
-        """Take a list in; one that is not complete takes nothing away from what was known."""
-        found = {name: owner for name, owner in sweep.owners.items() if self._is_orphan(name, owner)}
-        known = self._found.get(config)
-        if not sweep.complete and known is not None and known[0] == account:
-            found = {**known[1], **found}
-        self._found[config] = (account, found)
+    def listed(self, config: str, account: str, listing: ExternalList) -> None:
+        """Record a list; one that is not complete removes nothing that was known."""
+        orphans = {name: owner for name, owner in listing.owners.items() if self._is_orphan(name, owner)}
+        known = self._orphans.get(config)
+        if not listing.complete and known is not None and known[0] == account:
+            orphans = {**known[1], **orphans}
+        self._orphans[config] = (account, orphans)
 
     def is_listed(self, config: str, account: str) -> bool:
-        """Tell whether this account was listed for this ProviderConfig."""
-        known = self._found.get(config)
+        """Return whether this account was listed for this ProviderConfig."""
+        known = self._orphans.get(config)
         return known is not None and known[0] == account
 
-    def let_go(self, config: str, name: str, owner: Owner) -> None:
-        """Note that a database lives on without its resource, before any list shows it."""
-        if config in self._found:
-            self._found[config][1][name] = owner
+    def add(self, config: str, name: str, owner: Owner) -> None:
+        """Add a database that lives on without its resource, before any list shows it."""
+        if config in self._orphans:
+            self._orphans[config][1][name] = owner
 
-    def gone(self, config: str, name: str) -> None:
-        """Note that a database is there no more."""
-        if config in self._found:
-            self._found[config][1].pop(name, None)
+    def remove(self, config: str, name: str) -> None:
+        """Remove a database that is there no more."""
+        if config in self._orphans:
+            self._orphans[config][1].pop(name, None)
 
     def of(self, config: str) -> list[Owner]:
-        """Return whose databases are there and have no resource."""
-        known = self._found.get(config)
+        """Return the owners of databases that are there and have no resource."""
+        known = self._orphans.get(config)
         return [] if known is None else [owner for name, owner in known[1].items() if self._is_orphan(name, owner)]
 
     def _is_orphan(self, name: str, owner: Owner) -> bool:

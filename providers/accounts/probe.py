@@ -16,21 +16,21 @@ EVERY = timedelta(seconds=3)
 
 
 class Prober:
-    """Tries one login a pass; gives every user of a ProviderConfig a pass when its server is lost or found again.
+    """Tries one login a pass; enqueues every user of a ProviderConfig when its server is lost or reached again.
 
-    Decides and reports nothing: what the server's databases say comes from their own passes.
+    Decides and reports nothing: the status of the server's databases comes from their own passes.
     """
 
     def __init__(
         self,
         accounts: Accounts[Any, Any],
         is_used: Callable[[str], bool],
-        wake: Callable[[str], None],
+        enqueue: Callable[[str], None],
         every: timedelta = EVERY,
     ) -> None:
         self._accounts = accounts
         self._is_used = is_used
-        self._wake = wake
+        self._enqueue = enqueue
         self._every = every
         self._lost: set[str] = set()
 
@@ -49,11 +49,11 @@ class Prober:
         except ServerUnreachable:
             if config not in self._lost:
                 self._lost.add(config)
-                self._wake(config)
+                self._enqueue(config)
         except Failure:
-            # Refused for another reason, which the passes tell. A server that was lost is not found by that.
+            # Refused for another reason, which the passes report. A server that was lost is not reached by that.
             return
         else:
             if config in self._lost:
                 self._lost.discard(config)
-                self._wake(config)
+                self._enqueue(config)

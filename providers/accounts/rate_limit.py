@@ -7,29 +7,29 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from aiolimiter import AsyncLimiter
 from prometheus_client import Counter
 
 from apis.teardown import Policy
 from providers.external.client import (
-    AccountClient,
+    Account,
     Backups,
     Clients,
-    Endpoint,
     ExternalClient,
+    ExternalList,
     Fence,
     Logins,
     Operation,
     Operations,
-    Sweep,
     Target,
 )
-from providers.external.credential import Credential, Login
-from providers.external.observation import Absent, Change, Found, Observed, Present, SpecT
+from providers.external.credential import Credential
+from providers.external.observation import Absent, Change, Observed, Predecessor, Present, SpecT
 from providers.external.ownership import Owner
 from providers.external.provider import Rate
+from providers.external.retries import Charge, charged
 from runtime.errors import Failure, Throttled
 from runtime.metrics import REGISTRY
 
@@ -52,7 +52,7 @@ class Budget:
 
     async def take(self) -> None:
         """Wait for a place; what is throttled waits for the end of the pause first."""
-        # Asked again: the pause may have been made longer meanwhile.
+        # Read again: the pause may have been made longer meanwhile.
         while (left := self.paused_until - time.monotonic()) > 0:  # noqa: ASYNC110 - the wait is for an instant
             await asyncio.sleep(left)
         await self.limiter.acquire()
@@ -84,20 +84,24 @@ class Meter:
         return await self._call(operation, self.writes, call)
 
     async def _call(self, operation: str, of: Budget, call: Callable[[], Awaitable[T]]) -> T:
+        """Take a token, make the call and count it; each retry within it does the same."""
+
+        def failed(failure: Failure) -> None:
+            if isinstance(failure, Throttled):
+                of.pause(failure.after)
+            CALLS.labels(self.provider, operation, type(failure).__name__.lower()).inc()
+
         await of.take()
-        code = "error"
         try:
-            answer = await call()
-            code = "ok"
-        except Throttled as throttled:
-            code = "throttled"
-            of.pause(throttled.after)
-            raise
+            with charged(Charge(failed, of.take)):
+                answer = await call()
         except Failure as failure:
-            code = type(failure).__name__.lower()
+            failed(failure)
             raise
-        finally:
-            CALLS.labels(self.provider, operation, code).inc()
+        except BaseException:
+            CALLS.labels(self.provider, operation, "error").inc()
+            raise
+        CALLS.labels(self.provider, operation, "ok").inc()
         return answer
 
 
@@ -105,10 +109,10 @@ class Meter:
 class MeteredExternal(Generic[SpecT]):
     """An ExternalClient behind the budgets of its account."""
 
-    client: ExternalClient[SpecT]
+    client: ExternalClient[SpecT, Any]
     meter: Meter
 
-    async def observe(self, target: Target[SpecT]) -> Present[SpecT] | Absent:
+    async def observe(self, target: Target[SpecT]) -> Present[SpecT, Any] | Absent:
         """Ask through the budget of reads."""
         return await self.meter.read("observe", lambda: self.client.observe(target))
 
@@ -117,21 +121,21 @@ class MeteredExternal(Generic[SpecT]):
         return await self.meter.write("create", lambda: self.client.create(target, credential, fence))
 
     async def update(
-        self, target: Target[SpecT], observed: Observed[SpecT], changes: tuple[Change, ...], fence: Fence
+        self, target: Target[SpecT], observed: Observed[SpecT, Any], changes: tuple[Change, ...], fence: Fence
     ) -> Operation | None:
         """Change through the budget of writes."""
         return await self.meter.write("update", lambda: self.client.update(target, observed, changes, fence))
 
-    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
+    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT, Any], fence: Fence) -> None:
         """Change through the budget of writes."""
         await self.meter.write("adopt", lambda: self.client.adopt(target, observed, fence))
 
-    async def release(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
+    async def release(self, target: Target[SpecT], observed: Observed[SpecT, Any], fence: Fence) -> None:
         """Change through the budget of writes."""
         await self.meter.write("release", lambda: self.client.release(target, observed, fence))
 
     async def delete(
-        self, target: Target[SpecT], observed: Observed[SpecT] | None, policy: Policy, fence: Fence
+        self, target: Target[SpecT], observed: Observed[SpecT, Any] | None, policy: Policy, fence: Fence
     ) -> Operation | None:
         """Change through the budget of writes."""
         return await self.meter.write("delete", lambda: self.client.delete(target, observed, policy, fence))
@@ -139,58 +143,48 @@ class MeteredExternal(Generic[SpecT]):
 
 @dataclass(slots=True)
 class MeteredAccount(Generic[SpecT]):
-    """An AccountClient behind the budgets of its account."""
+    """An Account behind the budgets of its account."""
 
-    client: AccountClient[SpecT]
+    client: Account[SpecT]
     meter: Meter
 
     async def whoami(self) -> str:
         """Ask through the budget of reads."""
         return await self.meter.read("whoami", self.client.whoami)
 
-    async def observe_all(self) -> Sweep:
+    async def list(self) -> ExternalList:
         """Ask through the budget of reads."""
-        return await self.meter.read("observe_all", self.client.observe_all)
+        return await self.meter.read("observe_all", self.client.list)
 
-    async def find(self, owner: Owner) -> tuple[Found, ...]:
+    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
         """Ask through the budget of reads."""
-        return await self.meter.read("find", lambda: self.client.find(owner))
+        return await self.meter.read("find", lambda: self.client.find_predecessors(owner))
 
-    def objection(self, spec: SpecT) -> tuple[str, str] | None:
+    def refusal(self, spec: SpecT) -> tuple[str, str] | None:
         """Answer without a call."""
-        return self.client.objection(spec)
+        return self.client.refusal(spec)
 
-    def advice(self) -> str:
+    def warnings(self) -> tuple[str, ...]:
         """Answer without a call."""
-        return self.client.advice()
+        return self.client.warnings()
 
 
 @dataclass(slots=True)
 class MeteredLogins(Generic[SpecT]):
     """Logins behind the budgets of their account."""
 
-    client: Logins[SpecT]
+    client: Logins[SpecT, Any]
     meter: Meter
 
-    async def set_password(
-        self, target: Target[SpecT], observed: Observed[SpecT], credential: Credential, fence: Fence
+    async def set(
+        self, target: Target[SpecT], observed: Observed[SpecT, Any], credential: Credential, fence: Fence
     ) -> Operation | None:
         """Change through the budget of writes."""
-        return await self.meter.write(
-            "set_password", lambda: self.client.set_password(target, observed, credential, fence)
-        )
+        return await self.meter.write("set_password", lambda: self.client.set(target, observed, credential, fence))
 
-    async def login(self, target: Target[SpecT], credential: Credential) -> Login:
-        """Ask the database itself, which is no call to the account and counts for no budget."""
-        return await self.client.login(target, credential)
-
-    async def disable(self, target: Target[SpecT], username: str, fence: Fence) -> None:
+    async def disable(self, target: Target[SpecT], observed: Observed[SpecT, Any], username: str, fence: Fence) -> None:
         """Change through the budget of writes."""
-        await self.meter.write("disable", lambda: self.client.disable(target, username, fence))
-
-    def endpoint(self, target: Target[SpecT]) -> Endpoint:
-        """Answer without a call."""
-        return self.client.endpoint(target)
+        await self.meter.write("disable", lambda: self.client.disable(target, observed, username, fence))
 
 
 @dataclass(slots=True)
@@ -200,9 +194,9 @@ class MeteredBackups(Generic[SpecT]):
     client: Backups[SpecT]
     meter: Meter
 
-    async def backup_of(self, target: Target[SpecT]) -> str:
+    async def latest(self, target: Target[SpecT]) -> str:
         """Ask through the budget of reads."""
-        return await self.meter.read("backup_of", lambda: self.client.backup_of(target))
+        return await self.meter.read("backup_of", lambda: self.client.latest(target))
 
     async def restorable(self, target: Target[SpecT]) -> tuple[str, ...]:
         """Ask through the budget of reads."""
@@ -226,8 +220,11 @@ def budgets_of(rate: Rate) -> tuple[Budget, Budget]:
     return budget(rate.reads_per_second), budget(rate.writes_per_second)
 
 
-def metered(provider: str, clients: Clients[SpecT], budgets: tuple[Budget, Budget]) -> Clients[SpecT]:
-    """Put a kind's clients behind the budgets of its account, which all its kinds share."""
+def metered(provider: str, clients: Clients[SpecT, Any], budgets: tuple[Budget, Budget]) -> Clients[SpecT, Any]:
+    """Put a kind's clients behind the budgets of its account, which all its kinds share.
+
+    A login asks the database itself, which is no call to the account: it counts for no budget.
+    """
     meter = Meter(provider, *budgets)
     return Clients(
         MeteredExternal(clients.external, meter),
@@ -235,4 +232,5 @@ def metered(provider: str, clients: Clients[SpecT], budgets: tuple[Budget, Budge
         None if clients.logins is None else MeteredLogins(clients.logins, meter),
         None if clients.backups is None else MeteredBackups(clients.backups, meter),
         None if clients.operations is None else MeteredOperations(clients.operations, meter),
+        clients.try_login,
     )

@@ -1,4 +1,4 @@
-"""Reconciles ProviderConfigs: connected or not and why, whose account it is, held while databases use it."""
+"""Reconciles ProviderConfigs: connected or not and why, which account it is, held while databases use it."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from runtime.status import write_status
 _AGAIN = timedelta(seconds=30)
 
 
-class Beside(NamedTuple):
-    """What a ConfigReconciler tells and asks: a limiter for each kind; `wake` gives every user of a config a pass."""
+class Dependencies(NamedTuple):
+    """What a ConfigReconciler works with: a limiter for each kind; `enqueue` adds every user of a config to a queue."""
 
     limiters: tuple[Limiter, ...]
     events: EventRecorder
-    wake: Callable[[str], None]
+    enqueue: Callable[[str], None]
 
 
 class ConfigReconciler:
@@ -53,18 +53,18 @@ class ConfigReconciler:
         kube: Kube,
         accounts: Accounts[Any, Any],
         settings: Settings,
-        beside: Beside,
+        dependencies: Dependencies,
     ) -> None:
         self._provider = provider
         self._kube = kube
         self._accounts = accounts
-        self._limiters, self._events, self._wake = beside
+        self._limiters, self._events, self._enqueue = dependencies
         self._settings = settings
-        # The connection that each ProviderConfig's users were woken for last.
+        # The connection for which each ProviderConfig's users were enqueued last.
         self._connections: dict[str, object] = {}
 
     async def __call__(self, key: Key) -> Result:
-        """Connect, or hold or release a deletion; then one status write."""
+        """Connect, or hold or finish a deletion; then write the status once."""
         config = self._accounts.configs.store.get(key)
         if config is None:
             self._accounts.forget(key.name)
@@ -72,21 +72,21 @@ class ConfigReconciler:
             return SETTLED
         users = sum(limiter.users(key.name) for limiter in self._limiters)
         if deleting(config) and not users:
-            return await self._let_go(config)
-        reason, message, account, advice = await self._looked(key.name)
+            return await self._remove_finalizer(config)
+        reason, message, account, warnings = await self._connect(key.name)
         if deleting(config):
             reason, message = "InUse", f"{users} resources still use it; delete or move them first"
         named = any(limiter.is_named(key.name) for limiter in self._limiters)
         was_ready, is_renewed = is_true(config, "Ready"), self._is_renewed(key.name)
-        async with self._accounts.bookkeeping:
-            # What destroys were counted meanwhile is kept.
+        async with self._accounts.status_lock:
+            # Destroys that were counted meanwhile are kept.
             latest = self._accounts.configs.store.get(key) or config
             meta = {**config["metadata"], "resourceVersion": version_of(latest)}
             config = {**config, "metadata": meta, "status": status_of(latest)}
             status = self._status(config, (reason, message), account or status_of(config).get("account", ""), named)
-            if not reason and advice:
-                status["conditions"][0]["message"] = f"connected; {advice}"[:1024]
-            self._tell(config, status)
+            if not reason and warnings:
+                status["conditions"][0]["message"] = f"connected; {warnings}"[:1024]
+            self._emit_event(config, status)
             written = await write_status(
                 self._kube,
                 self._provider.config_resource,
@@ -99,19 +99,19 @@ class ConfigReconciler:
         if reason:
             return Result(_AGAIN)
         if not was_ready or is_renewed:
-            # Whoever waited for the account need not wait for its own next look, nor for a renewed authority.
-            self._wake(key.name)
+            # Whoever waited for the account need not wait for its own next pass, nor for a renewed authority.
+            self._enqueue(key.name)
         return SETTLED
 
     def _is_renewed(self, name: str) -> bool:
-        """Tell whether another connection took the place of the one that was seen before."""
+        """Return whether another connection replaced the one of the pass before."""
         account = self._accounts.connected.get(name)
         if account is None:
             return False
         before, self._connections[name] = self._connections.get(name), account.clients
         return before is not None and before is not account.clients
 
-    async def _looked(self, name: str) -> tuple[str, str, str, str]:
+    async def _connect(self, name: str) -> tuple[str, str, str, str]:
         try:
             await self._accounts.probe(name)
             account = await self._accounts.connect(name)
@@ -120,10 +120,10 @@ class ConfigReconciler:
             return unknown.reason, unknown.message, "", ""
         if account.changed:
             return "AccountChanged", account.changed, "", ""
-        return "", "", account.id, account.clients.account.advice()
+        return "", "", account.id, "; ".join(account.clients.account.warnings())
 
-    def _status(self, config: Object, verdict: tuple[str, str], account: str, in_use: bool) -> Object:  # noqa: FBT001 - one call
-        reason, message = verdict
+    def _status(self, config: Object, summary: tuple[str, str], account: str, in_use: bool) -> Object:  # noqa: FBT001 - one call
+        reason, message = summary
         generation, now = generation_of(config), self._settings.now()
         if not reason:
             conditions = [
@@ -149,12 +149,12 @@ class ConfigReconciler:
                 status[name] = value
         return status
 
-    def _tell(self, config: Object, status: Object) -> None:
+    def _emit_event(self, config: Object, status: Object) -> None:
         stalled, before = find({"status": status}, "Stalled"), find(config, "Stalled")
         if stalled is not None and (before is None or before.get("reason") != stalled["reason"]):
             self._events.emit(config, type_="Warning", reason=stalled["reason"], message=stalled["message"])
 
-    async def _let_go(self, config: Object) -> Result:
+    async def _remove_finalizer(self, config: Object) -> Result:
         if IN_USE_FINALIZER in finalizers_of(config):
             await self._kube.json_patch(
                 self._provider.config_resource,

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from providers.aws import birth, groups, states, translate
 from providers.aws.account import connect
-from providers.aws.changes import classify
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
-from providers.aws.dataless import NAMING
+from providers.aws.groups import kinds
+from providers.aws.groups.dataless import NAMING
+from providers.aws.instances import create, states, translate
+from providers.aws.instances.changes import classify
+from providers.aws.instances.client import clients
+from providers.aws.instances.facts import Facts
+from providers.aws.instances.translate import VERSION, invariants, login_versions
 from providers.aws.models import DBParameterGroupSpec, DBSubnetGroupSpec, RDSInstanceParameters, RDSInstanceSpec
-from providers.aws.rds import RdsInstances
-from providers.aws.translate import VERSION, guarded, login_versions
 from providers.external.observation import Observed
 from providers.external.provider import Kind, LoginRules, Provider, Rate, Reference
 from runtime.objects import Resource
@@ -28,24 +30,25 @@ _SUBNET_GROUPS = Resource(_GROUP, "v1alpha1", "DBSubnetGroup", "dbsubnetgroups")
 _PARAMETER_GROUPS = Resource(_GROUP, "v1alpha1", "DBParameterGroup", "dbparametergroups")
 
 
-def _window_open(seen: Observed[RDSInstanceParameters], now: datetime) -> bool:
+def _window_open(seen: Observed[RDSInstanceParameters, Facts], now: datetime) -> bool:
     return states.window_open(seen.facts.window, now)
 
 
-INSTANCES: Kind[RDSInstanceParameters] = Kind(
+INSTANCES: Kind[RDSInstanceParameters, Facts] = Kind(
     resource=Resource(_GROUP, "v1alpha1", "RDSInstance", "rdsinstances"),
     spec_type=RDSInstanceSpec,
     projection=VERSION,
     naming=NAMING,
-    guarded=guarded,
-    clients=RdsInstances.clients,
+    invariants=invariants,
+    clients=clients,
     classify=classify,
     logins=LoginRules(
         names=translate.logins,
         versions=login_versions,
         administrator=lambda target: target.spec.master_username,
-        set_by_create=lambda target: not birth.restored(target.spec) and not translate.alternates(target),
+        set_by_create=lambda target: not create.restored(target.spec) and not translate.alternates(target),
         shows_passwords=False,
+        missing_database=create.missing_database,
     ),
     window_open=_window_open,
     references=(
@@ -61,7 +64,7 @@ PROVIDER: Provider[ProviderConfigSpec] = Provider(
     config_type=ProviderConfigSpec,
     secrets=secrets_of,
     connect=connect,
-    kinds=(INSTANCES, groups.SUBNET_GROUPS, groups.PARAMETER_GROUPS),
+    kinds=(INSTANCES, kinds.SUBNET_GROUPS, kinds.PARAMETER_GROUPS),
     # RDS throttles an account by region; these leave room for people and other tools.
     rate=Rate(reads_per_second=10, writes_per_second=2),
     endpoint_of=endpoint_of,

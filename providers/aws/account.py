@@ -33,16 +33,20 @@ from botocore.utils import parse_timestamp
 from providers.aws.config import ProviderConfigSpec
 from providers.aws.credentials import AGENT_HOSTS, Source, assumed, first, only, source_of
 from providers.aws.errors import failure_of
+from providers.external import retries
 from providers.external.client import Fence
+from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from runtime.errors import Blocked, Terminal, Transient
 
-# As many as a kind has workers (runtime.controller): a look that hangs for its time-out holds up no other one.
+# As many as a kind has workers (runtime.controller): a call that hangs for its time-out holds up no other one.
 _THREADS = 16
 _PAGE = 100
 # RDS answers a hundred instances a page: whoever has more pages than this meets a loop of markers.
 _MOST_PAGES = 1000
 _CONNECT_SECONDS = 5
 _READ_SECONDS = 15
+# By the names of the SDK's methods: what the RDS and STS API references say changes nothing.
+_READING = ("describe_", "list_", "get_caller_identity")
 _SECRET = ("MasterUserPassword", "TdeCredentialPassword")
 _LOOPBACK_AGENTS = frozenset({"127.0.0.1", "::1"})
 
@@ -77,10 +81,10 @@ def instant(written: Any) -> datetime:
     What is written otherwise is left to the SDK; raises ValueError.
     """
     try:
-        found: datetime = datetime.fromisoformat(written)
+        moment: datetime = datetime.fromisoformat(written)
     except (TypeError, ValueError):
-        found = parse_timestamp(written)
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+        moment = parse_timestamp(written)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _session(credentials: SdkCredentials | None) -> boto3.Session:
@@ -152,42 +156,47 @@ class AwsAccount:
             Terminal: `AccountChanged` when it is not the one that `spec.accountID` names, or that it was before.
         """
         answer = await self.call("get_caller_identity", "ask whose credentials these are", service="sts")
-        found: str = answer["Account"]
+        account_id: str = answer["Account"]
         expected = self.config.account_id or self.id
-        if expected and found != expected:
+        if expected and account_id != expected:
             raise Terminal(
                 "AccountChanged",
-                f"the credentials reach account {found}, not {expected}; nothing is absent and nothing is changed until"
-                " they reach it again",
+                f"the credentials reach account {account_id}, not {expected}; nothing is absent and nothing is changed"
+                " until they reach it again",
             )
-        self.id = found
-        return found
+        self.id = account_id
+        return account_id
 
     async def call(
-        self, operation: str, what: str, /, *, fence: Fence | None = None, service: str = "rds", **parameters: Any
+        self, operation: str, action: str, /, *, fence: Fence | None = None, service: str = "rds", **parameters: Any
     ) -> dict[str, Any]:
-        """Make one call, `operation` as the SDK's client names it; `what` says it in words.
+        """Make one call, `operation` as the SDK's client names it; `action` says it in words.
+
+        One that reads is sent again after a throttle or a broken connection, as `retries.READS` says.
 
         Raises:
             Failure: By the error's code; FenceClosed when the fence was closed before the request left.
         """
         client = self.rds if service == "rds" else self.sts
-        send = functools.partial(self._send, getattr(client, operation), what, fence, parameters)
-        return await asyncio.get_running_loop().run_in_executor(self.pool, send)
+        send = functools.partial(self._send, getattr(client, operation), action, fence, parameters)
+        request = functools.partial(asyncio.get_running_loop().run_in_executor, self.pool, send)
+        if operation.startswith(_READING):
+            return await retries.repeated(request, retries.READS)
+        return await request()
 
     def _send(
-        self, method: Callable[..., dict[str, Any]], what: str, fence: Fence | None, parameters: Mapping[str, Any]
+        self, method: Callable[..., dict[str, Any]], action: str, fence: Fence | None, parameters: Mapping[str, Any]
     ) -> dict[str, Any]:
         self._sending.fence = fence
         try:
             return method(**parameters)
-        except Exception as error:  # noqa: BLE001 - what the SDK raises has no common base; failure_of tells it apart
+        except Exception as error:  # noqa: BLE001 - what the SDK raises has no common base; failure_of classifies it
             secrets = [str(parameters[name]) for name in _SECRET if name in parameters]
-            raise failure_of(error, what, hide=secrets) from None
+            raise failure_of(error, action, hide=secrets) from None
         finally:
             self._sending.fence = None
 
-    async def pages(self, operation: str, what: str, key: str, /, **parameters: Any) -> AsyncIterator[dict[str, Any]]:
+    async def pages(self, operation: str, action: str, key: str, /, **parameters: Any) -> AsyncIterator[dict[str, Any]]:
         """Make a paged call to its end and yield the members under `key`, no more than a page in memory at a time.
 
         Raises:
@@ -195,16 +204,16 @@ class AwsAccount:
         """
         marker: dict[str, Any] = {}
         for _ in range(_MOST_PAGES):
-            answer = await self.call(operation, what, MaxRecords=_PAGE, **parameters, **marker)
+            answer = await self.call(operation, action, MaxRecords=_PAGE, **parameters, **marker)
             for member in answer.get(key) or ():
                 yield member
             if not answer.get("Marker"):
                 return
             marker = {"Marker": answer["Marker"]}
-        raise Transient(f"cannot {what}: the list does not end")
+        raise Transient(f"cannot {action}: the list does not end")
 
 
-def _authority(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> str:
+def _authority(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]]) -> str:
     """Return the PEM that instances are verified with; refused when it holds no certificate, or is wanted and none."""
     reference = config.ca_bundle_ref
     if config.logins == "Alternating" and config.login_check != "Required":
@@ -213,13 +222,13 @@ def _authority(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]
         raise Terminal("InvalidValue", "loginCheck Required wants caBundleRef: no login is tried at whoever may answer")
     if reference is None:
         return ""
-    pem, where = given[reference.name].get(reference.key, ""), f"key {reference.key} of Secret {reference.name}"
+    pem, place = secrets[reference.name].get(reference.key, ""), f"key {reference.key} of Secret {reference.name}"
     if not pem:
-        raise Blocked("CredentialsMissing", f"there is no {where}")
+        raise Blocked("CredentialsMissing", f"there is no {place}")
     try:
         ssl.create_default_context(cadata=pem)
     except (ssl.SSLError, ValueError):
-        raise Terminal("CredentialsInvalid", f"{where} holds no PEM certificate; put AWS's bundle there") from None
+        raise Terminal("CredentialsInvalid", f"{place} holds no PEM certificate; put AWS's bundle there") from None
     return pem
 
 
@@ -237,12 +246,12 @@ def _dial(config: ProviderConfigSpec, source: Source, ca: str, pool: ThreadPoolE
 
 @asynccontextmanager
 async def connect(
-    config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]], recorded: str = ""
+    config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]], recorded: RecordedAccount = NO_ACCOUNT
 ) -> AsyncIterator[AwsAccount]:
     """Connect as the ProviderConfig says and ask whose account it is.
 
-    `given` are the Secrets that it names; `recorded` is the account where its databases are, empty at first. That
-    another account is reached is left to the caller, as the databases' own marks say more.
+    `secrets` are the Secrets that it names; `recorded` is the account where its databases are. That another account is
+    reached is left to the caller, as the databases' own references say more.
 
     Raises:
         Failure: What is missing or wrong about the credentials, named by its key and never by its value.
@@ -250,8 +259,8 @@ async def connect(
     del recorded
     # An endpoint on this machine, which the process's command line had to allow, may hand out credentials as well.
     agents = AGENT_HOSTS if config.endpoint is None else AGENT_HOSTS | _LOOPBACK_AGENTS
-    source = source_of(config.credentials, given, os.environ, agents=agents)
-    ca = _authority(config, given)
+    source = source_of(config.credentials, secrets, os.environ, agents=agents)
+    ca = _authority(config, secrets)
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="aws")
     try:
         dial = functools.partial(_dial, config, source, ca, pool)

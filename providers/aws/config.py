@@ -6,18 +6,8 @@ from typing import Literal
 
 import msgspec
 
-
-class SecretReference(msgspec.Struct, frozen=True, rename="camel"):
-    """A Secret in the provider's own namespace."""
-
-    name: str
-
-
-class CaReference(msgspec.Struct, frozen=True, rename="camel"):
-    """A key of a Secret in the provider's own namespace."""
-
-    name: str
-    key: str = "ca.crt"
+from providers.external.config import AllowedNamespaces, CaReference, SecretReference
+from providers.external.config import Limits as CommonLimits
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,29 +27,12 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     assume_role_chain: tuple[Role, ...] = msgspec.field(name="assumeRoleChain", default=())
 
 
-class Selector(msgspec.Struct, frozen=True, rename="camel"):
-    """Labels that a namespace must carry."""
-
-    match_labels: dict[str, str] = {}
-
-
-class AllowedNamespaces(msgspec.Struct, frozen=True, rename="camel"):
-    """Who may use a ProviderConfig; neither means nobody."""
-
-    names: tuple[str, ...] = ()
-    selector: Selector | None = None
-
-
-class Limits(msgspec.Struct, frozen=True, kw_only=True):
+class Limits(CommonLimits, frozen=True, kw_only=True, rename="camel"):
     """Bounds checked before an instance is made, grown or destroyed; None is no bound."""
 
-    instances: int | None = None
-    per_namespace: int | None = msgspec.field(name="perNamespace", default=None)
-    creates_per_hour: int | None = msgspec.field(name="createsPerHour", default=None)
-    destroys_per_hour: int | None = msgspec.field(name="destroysPerHour", default=None)
     storage_gib: int | None = msgspec.field(name="storageGiB", default=None)
     classes: tuple[str, ...] | None = None
-    public_access: bool = msgspec.field(name="publicAccess", default=False)
+    public_access: bool = False
 
 
 class ProviderConfigSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,8 +53,8 @@ class ProviderConfigSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 def secrets_of(config: ProviderConfigSpec) -> tuple[str, ...]:
     """Name the Secrets of the provider's own namespace that a ProviderConfig needs."""
-    found = (config.credentials.secret_ref, config.ca_bundle_ref)
-    return tuple(reference.name for reference in found if reference is not None)
+    references = (config.credentials.secret_ref, config.ca_bundle_ref)
+    return tuple(reference.name for reference in references if reference is not None)
 
 
 def endpoint_of(config: ProviderConfigSpec) -> str:

@@ -68,7 +68,7 @@ Source: TypeAlias = StaticKeys | WebIdentity | PodIdentity
 
 
 def source_of(
-    config: Credentials, given: Mapping[str, Mapping[str, str]], environ: Mapping[str, str], *, agents: frozenset[str]
+    config: Credentials, secrets: Mapping[str, Mapping[str, str]], environ: Mapping[str, str], *, agents: frozenset[str]
 ) -> Source:
     """Return where the first credentials come from; `agents` are the hosts at which Pod Identity may be asked.
 
@@ -79,7 +79,7 @@ def source_of(
     match config.source:
         case "Secret":
             name = "" if config.secret_ref is None else config.secret_ref.name
-            return _static(name, given.get(name, {}))
+            return _static(name, secrets.get(name, {}))
         case "WebIdentity":
             role = config.role_arn or environ.get(ROLE, "")
             file = environ.get(TOKEN_FILE, "")
@@ -182,10 +182,10 @@ def assumed(role: Role, sts: Any) -> DeferredRefreshableCredentials:
 
 def _parts(answer: Mapping[str, Any]) -> dict[str, str]:
     """Return what the SDK wants to know of an answer of STS."""
-    found = answer["Credentials"]
+    credentials = answer["Credentials"]
     return {
-        "access_key": found["AccessKeyId"],
-        "secret_key": found["SecretAccessKey"],
-        "token": found["SessionToken"],
-        "expiry_time": found["Expiration"].isoformat(),
+        "access_key": credentials["AccessKeyId"],
+        "secret_key": credentials["SecretAccessKey"],
+        "token": credentials["SessionToken"],
+        "expiry_time": credentials["Expiration"].isoformat(),
     }

@@ -61,7 +61,7 @@ _BLOCKED = dict.fromkeys(BUSY, "CloudBusy") | dict.fromkeys(QUOTA, "QuotaExceede
 }  # fmt: skip
 _TERMINAL = dict.fromkeys(CREDENTIALS, "CredentialsInvalid") | dict.fromkeys(DENIED, "AccessDenied")
 
-_ADVICE = {
+_REMEDIES = {
     "InsufficientDBInstanceCapacity": "AWS has none left of this class in the zone; wait, or choose another class",
     "ExpiredToken": "the session is over; renew the credentials",
     "ExpiredTokenException": "the session or the projected token is over; renew the credentials",
@@ -89,6 +89,14 @@ _NO_ANSWER = (
     sdk.MetadataRetrievalError,
     sdk.CredentialRetrievalError,
 )  # fmt: skip
+# The connection could not be made or broke, and nobody waited for a time-out.
+_BROKEN = (
+    sdk.EndpointConnectionError,
+    sdk.ConnectionClosedError,
+    sdk.IncompleteReadError,
+    sdk.ResponseStreamingError,
+)
+_SERVER_ERROR = 500
 _NO_CREDENTIALS = (sdk.NoCredentialsError, sdk.PartialCredentialsError, sdk.TokenRetrievalError)
 
 
@@ -113,23 +121,24 @@ def bare(code: str) -> str:
     return code.removesuffix("Fault")
 
 
-def failure_of(error: Exception, what: str, *, hide: Iterable[str] = ()) -> Failure:
-    """Return the failure class of what the SDK raised; `what` says what was tried, `hide` are secret values.
+def failure_of(error: Exception, action: str, *, hide: Iterable[str] = ()) -> Failure:
+    """Return the failure class of what the SDK raised; `action` says what was tried, `hide` are secret values.
 
     A Failure (a closed fence, which botocore hands through) is returned as it is.
     """
     if isinstance(error, Failure):
         return error
     if isinstance(error, sdk.ClientError):
-        return _refused(error.response, what, hide)
+        return _refused(error.response, action, hide)
     if isinstance(error, _NO_CREDENTIALS):
-        return Terminal("CredentialsInvalid", f"cannot {what}: there are no whole credentials; renew them")
+        return Terminal("CredentialsInvalid", f"cannot {action}: there are no whole credentials; renew them")
     if isinstance(error, sdk.ParamValidationError | sdk.NoRegionError | sdk.InvalidRegionError):
-        return Terminal("InvalidValue", f"cannot {what}: {_clean(str(error), hide)}")
+        return Terminal("InvalidValue", f"cannot {action}: {_clean(str(error), hide)}")
     if isinstance(error, _NO_ANSWER):
-        return Transient(f"cannot {what}: no answer ({type(error).__name__})")
+        text = f"cannot {action}: no answer ({type(error).__name__})"
+        return Transient(text, is_momentary=isinstance(error, _BROKEN))
     # What a broken answer or a renewal of credentials raises has no class of its own in the SDK.
-    return Transient(f"cannot {what}: {_clean(str(error), hide)} ({type(error).__name__})")
+    return Transient(f"cannot {action}: {_clean(str(error), hide)} ({type(error).__name__})")
 
 
 def _clean(text: str, hide: Iterable[str]) -> str:
@@ -139,24 +148,25 @@ def _clean(text: str, hide: Iterable[str]) -> str:
     return " ".join(text.split())[:_LONGEST]
 
 
-def _refused(response: Mapping[str, Any], what: str, hide: Iterable[str]) -> Failure:
+def _refused(response: Mapping[str, Any], action: str, hide: Iterable[str]) -> Failure:
     error, meta = response.get("Error") or {}, response.get("ResponseMetadata") or {}
     code = str(error.get("Code", ""))
     said = _clean(str(error.get("Message", "")), hide) or "it was refused"
-    text, known = f"cannot {what}: {said.rstrip('.')} ({code})", bare(code)
+    text, known = f"cannot {action}: {said.rstrip('.')} ({code})", bare(code)
     # Of each call its own: in a condition it would be news of what is none.
-    _log.info("refused by AWS", call=what, code=code, request=str(meta.get("RequestId", "")))
+    _log.info("refused by AWS", call=action, code=code, request=str(meta.get("RequestId", "")))
     if known in THROTTLING:
         return Throttled(text, after=_pause(meta.get("HTTPHeaders") or {}))
     if known.endswith("AlreadyExists"):
         return AlreadyThere(text, code=code)
     if known.endswith("NotFound") and known not in DENIED:
         return NotThere(text, code=code)
-    advice = _ADVICE.get(known, "")
-    return _by_class(known, said, f"{text}; {advice}" if advice else text)
+    remedy = _REMEDIES.get(known, "")
+    is_server_error = int(meta.get("HTTPStatusCode") or 0) >= _SERVER_ERROR
+    return _by_class(known, said, f"{text}; {remedy}" if remedy else text, is_server_error=is_server_error)
 
 
-def _by_class(code: str, said: str, text: str) -> Failure:
+def _by_class(code: str, said: str, text: str, *, is_server_error: bool) -> Failure:
     if code in INVALID:
         return _invalid(said, text)
     if code in _BLOCKED:
@@ -164,11 +174,11 @@ def _by_class(code: str, said: str, text: str) -> Failure:
     if code in _TERMINAL:
         return Terminal(_TERMINAL[code], text)
     # A refusal that is not known here may pass: it is tried again, ever more slowly, and shown meanwhile.
-    return Transient(text)
+    return Transient(text, is_momentary=is_server_error)
 
 
 def _invalid(said: str, text: str) -> Failure:
-    """Tell apart what RDS says with one code for all: only its sentence names the cause."""
+    """Return the class of what RDS says with one code for all: only its sentence names the cause."""
     if _PROTECTED.search(said):
         return Blocked("DeleteBlocked", f"{text}; turn deletionProtection off first")
     if _OPTIMIZED.search(said):
@@ -183,7 +193,7 @@ def _invalid(said: str, text: str) -> Failure:
 def _pause(headers: Mapping[str, str]) -> timedelta:
     """Return how long AWS wants to be left alone; RDS says so rarely."""
     try:
-        asked = timedelta(seconds=float(headers.get("retry-after", "")))
+        pause = timedelta(seconds=float(headers.get("retry-after", "")))
     except (ValueError, OverflowError):
         return _PAUSE
-    return min(max(asked, _PAUSE), _LONGEST_PAUSE)
+    return min(max(pause, _PAUSE), _LONGEST_PAUSE)

@@ -17,9 +17,9 @@ DESCRIPTION = "made by Fairlead"
 
 Tags = Annotated[dict[str, str], compared(Compare.SUB_MAP)]
 
-BIRTH_ONLY = compared(Compare.BIRTH_ONLY)
+CREATE_ONLY = compared(Compare.CREATE_ONLY)
 NEVER = compared(Compare.NEVER)
-Text: TypeAlias = Annotated[str, BIRTH_ONLY]
+Text: TypeAlias = Annotated[str, CREATE_ONLY]
 Members: TypeAlias = Annotated[tuple[str, ...], compared(Compare.WHOLE_SET)]
 
 
@@ -57,13 +57,13 @@ class RDSInstanceParameters(msgspec.Struct, frozen=True, rename="camel", kw_only
     db_instance_class: str
     allocated_storage: int
     master_username: Text
-    engine: Annotated[Literal["postgres"], BIRTH_ONLY] = "postgres"
+    engine: Annotated[Literal["postgres"], CREATE_ONLY] = "postgres"
     engine_version: str | None = None
     max_allocated_storage: int | None = None
     storage_type: str | None = None
     iops: int | None = None
     storage_throughput: int | None = None
-    storage_encrypted: Annotated[bool, BIRTH_ONLY] | None = None
+    storage_encrypted: Annotated[bool, CREATE_ONLY] | None = None
     kms_key_id: Text | None = None
     db_name: Text | None = None
     port: int | None = None
@@ -99,7 +99,7 @@ class RDSInstanceParameters(msgspec.Struct, frozen=True, rename="camel", kw_only
         default=None, name="finalDBSnapshotIdentifierPrefix"
     )
     delete_automated_backups: Annotated[bool, NEVER] = False
-    restore_from: Annotated[RestoreFrom, BIRTH_ONLY] | None = None
+    restore_from: Annotated[RestoreFrom, CREATE_ONLY] | None = None
     tags: Annotated[dict[str, str], compared(Compare.SUB_MAP)] | None = None
 
 
@@ -126,8 +126,8 @@ class DBSubnetGroupSpec(Envelope, frozen=True, rename="camel", kw_only=True):
 class DBParameterGroupParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """`spec.forProvider` of a DBParameterGroup (CreateDBParameterGroup); what is None is not managed."""
 
-    db_parameter_group_family: Annotated[str, compared(Compare.BIRTH_ONLY)]
-    description: Annotated[str, compared(Compare.BIRTH_ONLY)] = DESCRIPTION
+    db_parameter_group_family: Annotated[str, compared(Compare.CREATE_ONLY)]
+    description: Annotated[str, compared(Compare.CREATE_ONLY)] = DESCRIPTION
     parameters: Annotated[dict[str, str], compared(Compare.WHOLE_MAP)] | None = None
     tags: Tags | None = None
 

@@ -27,37 +27,39 @@ class Tagged:
 
     async def read(self) -> dict[str, str]:
         """Return all of its tags; raises Transient when the answer holds no list of them, which is not an empty one."""
-        what = f"read the tags of {self.said}"
-        answer = await self.account.call("list_tags_for_resource", what, ResourceName=self.arn)
+        action = f"read the tags of {self.said}"
+        answer = await self.account.call("list_tags_for_resource", action, ResourceName=self.arn)
         if answer.get("TagList") is None:
             raise Transient(f"RDS does not say which tags {self.said} has")
         return decoded_tags(answer["TagList"])
 
     async def put(self, tags: Mapping[str, str], fence: Fence) -> None:
-        """Give it these tags beside those that it has."""
-        what, encoded = f"tag {self.said}", encoded_tags(tags)
-        await self.account.call("add_tags_to_resource", what, fence=fence, ResourceName=self.arn, Tags=encoded)
+        """Give it these tags, and leave those that it has."""
+        action, encoded = f"tag {self.said}", encoded_tags(tags)
+        await self.account.call("add_tags_to_resource", action, fence=fence, ResourceName=self.arn, Tags=encoded)
 
     async def remove(self, keys: Iterable[str], fence: Fence) -> None:
         """Take tags away; one that it does not have is none the less gone."""
-        what, named = f"untag {self.said}", sorted(keys)
-        await self.account.call("remove_tags_from_resource", what, fence=fence, ResourceName=self.arn, TagKeys=named)
+        action, named = f"untag {self.said}", sorted(keys)
+        await self.account.call("remove_tags_from_resource", action, fence=fence, ResourceName=self.arn, TagKeys=named)
 
     async def change(self, changes: Iterable[Change], fence: Fence) -> None:
         """Make the changes that are of tags, if there are any."""
-        wanted = {one.path[1]: one.want for one in changes if one.path[0] == TAGS}
+        wanted = {change.path[1]: change.want for change in changes if change.path[0] == TAGS}
         put = {key: str(value) for key, value in wanted.items() if value is not None}
         if put:
             await self.put(put, fence)
         if wanted.keys() - put.keys():
             await self.remove(wanted.keys() - put.keys(), fence)
 
-    async def take(self, owner: Owner, extra: Mapping[str, str] | None, found: Mapping[str, str], fence: Fence) -> None:
-        """Write whose it is now, with the tags of its spec; that it was let go, which `found` may say, is over."""
+    async def take(
+        self, owner: Owner, extra: Mapping[str, str] | None, present: Mapping[str, str], fence: Fence
+    ) -> None:
+        """Write whose it is now, with the tags of its spec; that it was released, which `present` may say, is over."""
         await self.put({**(extra or {}), **owner_tags(owner)}, fence)
-        if RELEASED in found:
+        if RELEASED in present:
             await self.remove((RELEASED,), fence)
 
     async def release(self, fence: Fence) -> None:
-        """Say when it was let go, in Unix time in seconds."""
+        """Write when it was released, in Unix time in seconds."""
         await self.put({RELEASED: str(int(datetime.now(UTC).timestamp()))}, fence)

@@ -1,4 +1,4 @@
-"""What to do about a password: made, proven by a login, published, rotated, put back, switched off. Pure.
+"""What to do about a password: create, prove by a login, publish, rotate, put back, disable. Pure.
 
 A password is `pending` before the server sees it and `current` once it was proven. Two logins alternate in one owner
 role, so that a rotation never takes the published password away before the next one was proven.
@@ -54,17 +54,16 @@ class Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class PasswordView:
-    """All that the decision looks at.
+class PasswordInputs:
+    """All that the decision reads.
 
-    `logins` are the names that alternate, or twice the administrator's where there is no other; `given` a user's own
-    password ("" when passwords are made here); `published` tells whether a password was ever handed out; `recovered` is
-    one taken back from the connection Secret. `delivery` says what became of the pending one, `pending_login` what a
-    login with it did; `foreign` tells that the Secret also holds what somebody else wrote, which is not in `kept`;
-    `administrator` is a login of the cloud's own making that was published before there were two: its password is reset
-    by nobody but who asks for it;
-    `elsewhere` that another keeper of passwords took the login over; `superseded` that a password was sent after the
-    published one, and may count by now; `ca_renewed` that the Secret holds another authority than servers have now.
+    `logins` are the names that alternate, or twice the administrator's where there is no other; `user_password` is a
+    user's own ("" when passwords are made here); `published`: a password was published before; `recovered` is one taken
+    back from the connection Secret. `delivery` is what became of the pending one, `pending_login` the answer to a login
+    with it; `foreign`: the Secret also holds what somebody else wrote, which is not in `kept`; `administrator` is a
+    login of the cloud's own that was published before there were two: its password is reset only on request.
+    `elsewhere`: another keeper of passwords took the login over; `superseded`: a password was sent after the published
+    one, and may count by now; `ca_renewed`: the Secret holds another authority than servers have now.
     """
 
     logins: tuple[str, str]
@@ -73,13 +72,13 @@ class PasswordView:
     login: Login
     token: str = ""
     done_token: str | None = None
-    given: str = ""
+    user_password: str = ""
     recovered: str = ""
     published_login: str = ""
     retiring: str = ""
     administrator: str = ""
     retire_at: datetime | None = None
-    in_grace: bool = False  # The login that a rotation would take shall work by its former password until `retire_at`.
+    in_grace: bool = False  # The login that a rotation would take works with its former password until `retire_at`.
     delivery: Delivery = Delivery.NONE
     pending_login: Login = Login.NOT_TRIED
     foreign: bool = False
@@ -89,8 +88,13 @@ class PasswordView:
 
     @property
     def is_rotation_waiting(self) -> bool:
-        """Whether a rotation is asked for that would take the login whose grace is not over."""
-        return self.in_grace and self.kept is not None and bool(self.kept.current) and _is_another(self, self.kept)
+        """Whether a rotation was requested that would take the login whose grace is not over."""
+        return (
+            self.in_grace
+            and self.kept is not None
+            and bool(self.kept.current)
+            and _is_rotation_requested(self, self.kept)
+        )
 
     @property
     def retirable(self) -> frozenset[str]:
@@ -110,7 +114,7 @@ class Keep:
 
 @dataclass(frozen=True, slots=True)
 class Introduce:
-    """Give `username` the password: the pending one, or a new one (`password` empty: to be made)."""
+    """Set the password of `username`: the pending one, or a new one (`password` empty: to be made)."""
 
     username: str
     password: str
@@ -119,7 +123,7 @@ class Introduce:
 
 @dataclass(frozen=True, slots=True)
 class PutBack:
-    """The published login was refused: give it the published password again."""
+    """The published login was refused: set the published password again."""
 
     username: str
     password: str
@@ -130,7 +134,7 @@ class Await:
     """The cloud accepted the password and has not finished: old and new may both be refused or both work.
 
     `unproven`: it has finished, and only a login that proves it is missing. `closely`: a login shows when it counts,
-    and from then on nobody gets in by the former one.
+    and from then on the former one is refused.
     """
 
     unproven: bool = False
@@ -139,7 +143,7 @@ class Await:
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """The cloud shows that the pending password counts: publish it; `replaces` tells that another was published."""
+    """The cloud shows that the pending password counts: publish it; `replaces` is the login published before."""
 
     username: str
     password: str
@@ -148,7 +152,7 @@ class Confirm:
 
 @dataclass(frozen=True, slots=True)
 class Restore:
-    """Write the credentials Secret anew: it was lost or changed by somebody else, and the password is known."""
+    """Write the credentials Secret again: it was lost or changed by somebody else, and the password is known."""
 
     username: str
     password: str
@@ -156,14 +160,14 @@ class Restore:
 
 @dataclass(frozen=True, slots=True)
 class Retire:
-    """Switch off the former login: its grace is over."""
+    """Disable the former login: its grace is over."""
 
     username: str
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Nobody knows the password; only the rotation token makes a new one. `refused`: one is known and fails."""
+    """The password is not known; only the rotation token makes a new one. `refused`: one is known and fails."""
 
     refused: bool = False
 
@@ -172,7 +176,7 @@ PasswordStep: TypeAlias = Keep | Introduce | PutBack | Await | Confirm | Restore
 
 
 def delivery_of(answer: Login, *, sent: bool, settled: bool, again: bool, required: bool) -> Delivery:
-    """Judge a pending password.
+    """Return what became of a pending password.
 
     `sent` and accepted, `settled` as far as the cloud shows; `again`: it may be resent; `required`: only a login proves
     it.
@@ -204,40 +208,42 @@ def former_login(published_login: str, kept: Kept | None) -> str:
 
 
 def decide_password(  # noqa: PLR0911 - each return is a row of the table
-    view: PasswordView, now: datetime
+    inputs: PasswordInputs, now: datetime
 ) -> PasswordStep:
     """Choose the one step about the password; every branch is a row of the test table."""
-    kept = view.kept
+    kept = inputs.kept
     if kept is None or not (kept.current or kept.pending):
-        return _lost(view)
+        return _lost(inputs)
     if kept.pending:
-        return _pending(view, kept)
-    if view.elsewhere or _rotation_asked(view, kept):
-        return Introduce(other(view.logins, kept.username), view.given, replaces=kept.username)
-    if view.login is Login.REFUSED:
-        # The administrator's password is not set back behind the back of whoever changed it.
-        is_ours = view.alternates and kept.username != view.administrator
+        return _pending(inputs, kept)
+    if inputs.elsewhere or _is_rotation_due(inputs, kept):
+        return Introduce(other(inputs.logins, kept.username), inputs.user_password, replaces=kept.username)
+    if inputs.login is Login.REFUSED:
+        # The administrator's password is not put back against whoever changed it.
+        is_ours = inputs.alternates and kept.username != inputs.administrator
         return PutBack(kept.username, kept.current) if is_ours else Missing(refused=True)
-    if view.foreign or view.ca_renewed:
+    if inputs.foreign or inputs.ca_renewed:
         return Restore(kept.username, kept.current)
-    if view.retiring in view.retirable and view.retire_at is not None and now >= view.retire_at:
-        return Retire(view.retiring)
+    if inputs.retiring in inputs.retirable and inputs.retire_at is not None and now >= inputs.retire_at:
+        return Retire(inputs.retiring)
     return Keep()
 
 
-def _pending(view: PasswordView, kept: Kept) -> PasswordStep:
-    target = other(view.logins, kept.username) if kept.current else (kept.username or view.logins[0])
-    former = kept.username if kept.current else view.published_login
+def _pending(inputs: PasswordInputs, kept: Kept) -> PasswordStep:
+    target = other(inputs.logins, kept.username) if kept.current else (kept.username or inputs.logins[0])
+    former = kept.username if kept.current else inputs.published_login
     replaces = former if kept.current or former != target else ""
-    match view.delivery:
+    match inputs.delivery:
         case Delivery.PROVEN:
             return Confirm(target, kept.pending, replaces)
-        case Delivery.REFUSED | Delivery.NONE | Delivery.UNPROVEN if view.given and view.given != kept.pending:
-            return Introduce(target, view.given, replaces)
+        case Delivery.REFUSED | Delivery.NONE | Delivery.UNPROVEN if (
+            inputs.user_password and inputs.user_password != kept.pending
+        ):
+            return Introduce(target, inputs.user_password, replaces)
         case Delivery.UNDER_WAY | Delivery.UNPROVEN:
-            closely = view.pending_login is Login.REFUSED and bool(kept.current) and not view.alternates
-            return Await(unproven=view.delivery is Delivery.UNPROVEN, closely=closely)
-        case Delivery.REFUSED if _rotation_asked(view, kept) and not view.given:
+            closely = inputs.pending_login is Login.REFUSED and bool(kept.current) and not inputs.alternates
+            return Await(unproven=inputs.delivery is Delivery.UNPROVEN, closely=closely)
+        case Delivery.REFUSED if _is_rotation_due(inputs, kept) and not inputs.user_password:
             return Introduce(target, "", replaces)
         case Delivery.REFUSED:
             return Missing(refused=True)
@@ -247,46 +253,48 @@ def _pending(view: PasswordView, kept: Kept) -> PasswordStep:
             assert_never(never)
 
 
-def _rotation_asked(view: PasswordView, kept: Kept) -> bool:
-    return not view.in_grace and _is_another(view, kept)
+def _is_rotation_due(inputs: PasswordInputs, kept: Kept) -> bool:
+    return not inputs.in_grace and _is_rotation_requested(inputs, kept)
 
 
-def _is_another(view: PasswordView, kept: Kept) -> bool:
-    if view.given:
-        return view.given != kept.current
-    return bool(view.token) and view.done_token is not None and view.token != view.done_token
+def _is_rotation_requested(inputs: PasswordInputs, kept: Kept) -> bool:
+    if inputs.user_password:
+        return inputs.user_password != kept.current
+    return bool(inputs.token) and inputs.done_token is not None and inputs.token != inputs.done_token
 
 
-def _lost(view: PasswordView) -> PasswordStep:
-    if not view.published:
-        return Introduce(view.logins[0], view.given)
-    doomed = view.elsewhere or view.superseded
-    if view.recovered and not doomed:
-        return Restore(view.published_login or view.logins[0], view.recovered)
-    if doomed or view.given or (view.token and view.token != (view.done_token or "")):
-        return Introduce(other(view.logins, view.published_login), view.given, replaces=view.published_login)
-    return Missing(refused=view.login is Login.REFUSED)
+def _lost(inputs: PasswordInputs) -> PasswordStep:
+    if not inputs.published:
+        return Introduce(inputs.logins[0], inputs.user_password)
+    is_stale = inputs.elsewhere or inputs.superseded
+    if inputs.recovered and not is_stale:
+        return Restore(inputs.published_login or inputs.logins[0], inputs.recovered)
+    if is_stale or inputs.user_password or (inputs.token and inputs.token != (inputs.done_token or "")):
+        return Introduce(
+            other(inputs.logins, inputs.published_login), inputs.user_password, replaces=inputs.published_login
+        )
+    return Missing(refused=inputs.login is Login.REFUSED)
 
 
 def in_grace(
     logins: tuple[str, str], retiring: str, retire_at: datetime | None, now: datetime, *, administrator: str = ""
 ) -> bool:
-    """Tell whether the former one of two logins that alternate still works by its former password."""
+    """Return whether the former one of two logins that alternate still works by its former password."""
     is_former = bool(retiring) and retiring in {*logins, administrator}
     return logins[0] != logins[1] and is_former and retire_at is not None and now < retire_at
 
 
-def waiting_text(view: PasswordView) -> str:
-    """Return what to say of a rotation that waits for the grace of the one before."""
-    until = "" if view.retire_at is None else f" until {view.retire_at:%Y-%m-%dT%H:%M:%SZ}"
+def waiting_text(inputs: PasswordInputs) -> str:
+    """Return the message of a rotation that waits for the grace of the one before."""
+    until = "" if inputs.retire_at is None else f" until {inputs.retire_at:%Y-%m-%dT%H:%M:%SZ}"
     return (
-        f"the next rotation waits{until}: login {view.retiring} of the one before works until then;"
+        f"the next rotation waits{until}: login {inputs.retiring} of the one before works until then;"
         " passwordRotation.force ends it at once"
     )
 
 
 def unproven_text(where: str) -> str:
-    """Return what to say of a password that counts as far as can be seen, where a login has to show it."""
+    """Return the message of a password that counts as far as is known, where a login has to prove it."""
     return (
         f"the password was accepted, and no login proves it: {where} was not reached, or did not answer as a PostgreSQL"
         " that takes logins; let the provider reach it, or set loginCheck to Auto in the ProviderConfig"
@@ -303,20 +311,20 @@ def refuse_password(password: str) -> str:
 
 
 def well_mixed(password: str) -> bool:
-    """Tell whether a made password has all classes of characters that clouds ask for."""
+    """Return whether a made password has all classes of characters that clouds require."""
     return all(
         any(character in kind for character in password)
         for kind in (string.ascii_lowercase, string.ascii_uppercase, string.digits)
     )
 
 
-def own_password(key: bytes, whose: str) -> str:
-    """Return a password for a login that nobody is given: it follows from the provider's key, and is stored nowhere.
+def own_password(key: bytes, owner: str) -> str:
+    """Return a password for a login that is published to nobody: it follows from the provider's key, stored nowhere.
 
-    HMAC-SHA-256 as a pseudorandom function (RFC 2104), told apart from the other uses of the key by its first words.
+    HMAC-SHA-256 as a pseudorandom function (RFC 2104), separated from other uses of the key by its prefix.
     """
     for number in range(1000):
-        digest = hmac.new(key, f"administrator's password {number}\0{whose}".encode(), hashlib.sha256).digest()
+        digest = hmac.new(key, f"administrator's password {number}\0{owner}".encode(), hashlib.sha256).digest()
         password = "".join(ALPHABET[byte % len(ALPHABET)] for byte in digest)
         if well_mixed(password):
             return password
@@ -324,5 +332,5 @@ def own_password(key: bytes, whose: str) -> str:
 
 
 def keyed_hash(key: bytes, password: str) -> str:
-    """Return an HMAC that changes with the password and tells nothing without the key (RFC 2104, SHA-256)."""
+    """Return an HMAC that changes with the password and shows nothing without the key (RFC 2104, SHA-256)."""
     return hmac.new(key, password.encode(), hashlib.sha256).hexdigest()[:32]

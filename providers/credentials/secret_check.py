@@ -1,8 +1,8 @@
 """Which of the texts in a credentials Secret count. Pure.
 
-The Secret lies in the tenant's namespace, so whatever it says is input. A login counts only by a name that follows from
-the resource, a password only by a keyed hash that the status remembers, which no tenant can write; the rest was written
-by somebody else and is never acted on.
+The Secret lies in the tenant's namespace, so whatever it holds is input. A login counts only by a name that follows
+from the resource, a password only by a keyed hash in the status, which no tenant can write; the rest was written by
+somebody else and is never acted on.
 """
 
 from __future__ import annotations
@@ -18,12 +18,11 @@ from providers.credentials.passwords import Kept, keyed_hash, other, refuse_pass
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What the status says about a resource's passwords.
+    """What the status records about a resource's passwords.
 
     `username` is the published login, `published` the keyed hash of its password. `coming` is the keyed hash of a login
-    and its password that are on their way, `sent` that of a password which a slow cloud accepted. `is_made` tells
-    whether a database was ever Ready: where the hash of a password that was handed out is lost, there is none to
-    compare with.
+    and its password that are on their way, `sent` that of a password which an asynchronous cloud accepted. `is_made`: a
+    database was Ready before; where the hash of a published password is lost, there is none to compare with.
     """
 
     username: str = ""
@@ -35,7 +34,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Unproven:
-    """A password under `key` that no hash vouches for: only a login that succeeds shows that it is right."""
+    """A password under `key` that no hash proves: only a login that succeeds shows that it is right."""
 
     key: Literal["current", "pending"]
     username: str
@@ -62,7 +61,7 @@ class Checked:
 
 
 def recorded_in(status: Mapping[str, Any], *, is_made: bool) -> Recorded:
-    """Read what the status remembers."""
+    """Read what the status records."""
     connection, rotation = status.get("connection") or {}, status.get("rotation") or {}
     return Recorded(
         str(connection.get("username", "")),
@@ -74,7 +73,7 @@ def recorded_in(status: Mapping[str, Any], *, is_made: bool) -> Recorded:
 
 
 def coming_hash(key: bytes, username: str, password: str) -> str:
-    """Return the keyed hash under which the status remembers a password that is not published yet, and its login."""
+    """Return the keyed hash under which the status records a password that is not published yet, and its login."""
     return hmac.new(key, f"{username}\0{password}".encode(), hashlib.sha256).hexdigest()[:32]
 
 
@@ -111,7 +110,7 @@ def _is_unfit(text: str) -> bool:
 def _with_current(
     clean: Kept, foreign: tuple[str, ...], recorded: Recorded, logins: tuple[str, str], key: bytes
 ) -> Checked:
-    """Judge the current password and its login; the pending one is left out."""
+    """Check the current password and its login; the pending one is left out."""
     current = clean.current
     published_login = recorded.username if recorded.username in logins else ""
     bare = replace(clean, current="", pending="")
@@ -119,8 +118,8 @@ def _with_current(
         return Checked(bare, foreign)
     if recorded.published and keyed_hash(key, current) == recorded.published:
         username = published_login or clean.username or logins[0]
-        strange = ("username",) if clean.username != username and "username" not in foreign else ()
-        return Checked(replace(bare, current=current, username=username), foreign + strange)
+        foreign_name = ("username",) if clean.username != username and "username" not in foreign else ()
+        return Checked(replace(bare, current=current, username=username), foreign + foreign_name)
     for username in dict.fromkeys((clean.username or logins[0], *logins)):
         if coming_hash(key, username, current) == recorded.coming:
             return Checked(replace(bare, current=current, username=username), foreign)
@@ -135,18 +134,18 @@ def _with_current(
 
 
 def _with_pending(checked: Checked, pending: str, recorded: Recorded, logins: tuple[str, str], key: bytes) -> Checked:
-    """Judge the pending password, which is that of the login after the current one."""
+    """Check the pending password, which is that of the login after the current one."""
     kept, alternate = replace(checked.kept, pending=pending), logins[0] != logins[1]
     if not pending:
         return checked
     is_sent = bool(recorded.sent) and keyed_hash(key, pending) == recorded.sent
     if alternate and recorded.username in logins and not kept.current:
-        # The current one is lost. What was sent is the other login's, whatever the Secret says; of anything else nobody
-        # can tell whose it would be: a new one is made when asked for.
+        # The current one is lost. What was sent is the other login's, whatever the Secret holds; of anything else the
+        # login is not known: a new one is made on request.
         sent = replace(kept, username=other(logins, recorded.username))
         return replace(checked, kept=sent) if is_sent else checked
-    vouched = coming_hash(key, login_of_pending(logins, kept), pending) == recorded.coming
-    if vouched or is_sent:
+    is_coming = coming_hash(key, login_of_pending(logins, kept), pending) == recorded.coming
+    if is_coming or is_sent:
         return replace(checked, kept=kept)
     # One login alone may have taken it before the status was lost; of two, the other one is given a new one.
     trial = Unproven("pending", logins[0], pending) if recorded.is_made and not alternate else None

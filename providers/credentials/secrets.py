@@ -6,8 +6,6 @@ restore), and one that is not ours is never overwritten.
 
 from __future__ import annotations
 
-import base64
-import re
 import secrets
 
 from apis import names
@@ -17,14 +15,8 @@ from providers.external.ownership import identity_of
 from runtime import secret_rights
 from runtime.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Terminal
 from runtime.kube import Kube
-from runtime.objects import SECRETS, Key, Object, deleting, key_of, labels_of, uid_of, version_of
-from runtime.secrets import text_of
-
-TYPE = "fairlead.dev/credentials"
-
-
-# A DNS subdomain (RFC 1123), as the API server demands it; anything else would change the path that is asked for.
-_SECRET_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+from runtime.objects import SECRETS, Key, Object, deleting, is_subdomain, key_of, labels_of, uid_of, version_of
+from runtime.secrets import secret_object, text_of
 
 
 class SecretsDenied(Terminal):
@@ -32,7 +24,7 @@ class SecretsDenied(Terminal):
 
 
 def denied(owner: Object, error: Forbidden) -> SecretsDenied:
-    """Return what to raise where the API server refuses a Secret beside `owner`."""
+    """Return the error to raise where the API server refuses a Secret of `owner`."""
     cloud, namespace = _cloud(owner), key_of(owner).namespace
     remedy = (
         f"kubectl apply -n {namespace} -k deploy/kustomize/clouds/{cloud}/claim-namespace (on the platform of"
@@ -73,7 +65,7 @@ async def read(kube: Kube, owner: Object) -> Stored | None:
         raise Terminal(
             "SecretNotOwned", f"Secret {key.name} exists and is not Fairlead's; rename or delete it, then it is written"
         )
-    kept = Kept(*(text_of(secret, one) for one in ("current", "pending", "username", CA_KEY)))
+    kept = Kept(*(text_of(secret, name) for name in ("current", "pending", "username", CA_KEY)))
     return Stored(kept, uid_of(secret), version_of(secret))
 
 
@@ -89,13 +81,7 @@ async def write(kube: Kube, owner: Object, kept: Kept, before: Stored | None, *,
         "namespace": key.namespace,
         "labels": {names.CLAIM_LABEL: identity_of(owner).uid, names.CLOUD_LABEL: _cloud(owner)},
     }
-    body: Object = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": names.CREDENTIALS_TYPE,
-        "metadata": meta,
-        "data": {name: base64.b64encode(value.encode()).decode() for name, value in values.items() if value},
-    }
+    body = secret_object(meta, names.CREDENTIALS_TYPE, {name: value for name, value in values.items() if value})
     try:
         if before is None:
             secret = await kube.create(SECRETS, body, manager=manager)
@@ -113,7 +99,7 @@ async def _replaced(kube: Kube, body: Object, before: Stored, *, manager: str) -
     try:
         return await kube.replace(SECRETS, {**body, "metadata": versioned}, manager=manager)
     except Invalid:
-        # Somebody made it immutable, which keeps it from being changed, not from being made anew.
+        # Somebody made it immutable, which keeps it from being changed, not from being created again.
         await kube.delete(SECRETS, key_of(body), uid=before.uid, resource_version=before.version)
         return await kube.create(SECRETS, body, manager=manager)
 
@@ -134,11 +120,6 @@ async def delete(kube: Kube, owner: Object, namespace: Object) -> None:
             raise denied(owner, error) from None
 
 
-def is_secret_name(name: str) -> bool:
-    """Tell whether a text can be the name of a Secret."""
-    return _SECRET_NAME.fullmatch(name) is not None
-
-
 async def users_password(kube: Kube, namespace: str, name: str, key: str) -> str:
     """Read a user's own password.
 
@@ -146,10 +127,10 @@ async def users_password(kube: Kube, namespace: str, name: str, key: str) -> str
         NotFound: There is no such Secret.
         Terminal: `InvalidValue` when the name can be none of a Secret, `InvalidPassword` when the key is missing.
     """
-    if not is_secret_name(name):
+    if not is_subdomain(name):
         raise Terminal("InvalidValue", f"passwordSecretRef.name {name[:100]!r} can be no Secret's name; correct it")
     secret = await kube.get(SECRETS, Key(namespace, name))
-    found = text_of(secret, key)
-    if not found:
+    password = text_of(secret, key)
+    if not password:
         raise Terminal("InvalidPassword", f"Secret {name} has no text under key {key}")
-    return found
+    return password

@@ -1,1 +1,1 @@
-"""What a cloud implements, and all that it may import beside `runtime`."""
+"""What a cloud implements, and all that it may import besides `apis` and `runtime`."""

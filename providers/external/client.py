@@ -1,4 +1,4 @@
-"""What a cloud must offer, in the cloud's own words; all that its author writes.
+"""What a cloud must implement, in the cloud's own words; all that its author writes.
 
 Guarantees that the generic reconciler builds on:
 - Nothing is guessed: `observe` answers Present or Absent from one typed answer; whatever else happened is raised as a
@@ -6,7 +6,8 @@ Guarantees that the generic reconciler builds on:
 - A create writes the owner's tags by itself, so that a lost answer leads back to the same database.
 - Update and delete take what was observed in this pass and refuse another incarnation (runtime.errors.Conflict).
 - Every mutating call asks its fence in the sending thread, at the last moment before each request leaves.
-- No call waits for minutes: a slow change returns an Operation, which is remembered in status and polled.
+- No call waits for minutes: a slow change returns an Operation, which is remembered in status and polled. While one is
+  open, no other call is made to the same object.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from typing import Generic, Protocol, TypeVar
 import msgspec
 
 from apis.teardown import Policy
-from providers.external.credential import Credential, Login
-from providers.external.observation import Absent, Change, Found, Observed, Present, SpecT
+from providers.external.credential import Credential, TryLogin
+from providers.external.observation import Absent, Change, FactsT, Observed, Predecessor, Present, SpecT
 from providers.external.ownership import Owner
 from runtime.errors import Conflict
 
@@ -63,7 +64,7 @@ class Target(Generic[SpecT]):
     `coming` is the login whose password is on its way, `published` the password of `active`. `own_password` follows
     from whose the database is and is known to the provider alone: for a login that nobody else is given. `alternates`:
     the ProviderConfig asks for two logins where the cloud gives one.
-    `incarnation` is the one that was Ready before, `leaving` tells that the resource is being deleted, `agreed` are the
+    `incarnation` is the one that was Ready before, `leaving` says that the resource is being deleted, `agreed` are the
     backups of others that the platform agreed to restore, `restore` the backup of its own that it begins with after it
     was lost. `address` is the resource as kubectl takes it.
     """
@@ -86,105 +87,83 @@ class Target(Generic[SpecT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
-    """A list of all that is ours: a mark by name that changes when anything did. `complete` is False on any doubt.
+class ExternalList:
+    """A list of all that is ours: a digest by name that changes when anything did. `complete` is False on any doubt.
 
-    `looks` are the marks of what the last look at each name saw, where a cloud knows them: what is listed as it was
-    looked at is no news, and what was undone between two lists is. `owners` are the owners of all that is there, what
-    was let go included, as far as the list shows them.
+    `last_seen` are the digests of what the last observation of each name saw, where a cloud knows them: what is listed
+    as it was observed wakes nobody, and what was undone between two lists does. `owners` are the owners of all that is
+    there, released ones included, as far as the list shows them.
     """
 
     items: Mapping[str, str]
     complete: bool
-    looks: Mapping[str, str] = field(default_factory=dict)
+    last_seen: Mapping[str, str] = field(default_factory=dict)
     owners: Mapping[str, Owner] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """How an application reaches a database; `ca` is PEM, empty where the system's roots serve."""
-
-    host: str
-    port: int
-    database: str
-    sslmode: str
-    ca: str = field(default="", repr=False)
-
-    def __str__(self) -> str:
-        """Return host and port, or that there is none yet."""
-        return f"{self.host}:{self.port}" if self.host else "the database"
-
-
-NO_ENDPOINT = Endpoint("", 0, "", "")
-
-
-class ExternalClient(Protocol[SpecT]):
+class ExternalClient(Protocol[SpecT, FactsT]):
     """What every kind has: its objects in one account of a cloud; methods raise a Failure of runtime.errors."""
 
-    async def observe(self, target: Target[SpecT]) -> Present[SpecT] | Absent:
+    async def observe(self, target: Target[SpecT]) -> Present[SpecT, FactsT] | Absent:
         """Observe one object live."""
 
     async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:
         """Create the object with its tags and login; what an interrupted create left is finished."""
 
     async def update(
-        self, target: Target[SpecT], observed: Observed[SpecT], changes: tuple[Change, ...], fence: Fence
+        self, target: Target[SpecT], observed: Observed[SpecT, FactsT], changes: tuple[Change, ...], fence: Fence
     ) -> Operation | None:
         """Make the changes true on this incarnation; the deferred ones by the cloud's own queue."""
 
-    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
+    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT, FactsT], fence: Fence) -> Operation | None:
         """Write our tags onto an object that a person named."""
 
-    async def release(self, target: Target[SpecT], observed: Observed[SpecT], fence: Fence) -> None:
-        """Write into its tags that the object was let go."""
+    async def release(self, target: Target[SpecT], observed: Observed[SpecT, FactsT], fence: Fence) -> Operation | None:
+        """Write into its tags that the object was released; nobody follows the operation."""
 
     async def delete(
-        self, target: Target[SpecT], observed: Observed[SpecT] | None, policy: Policy, fence: Fence
+        self, target: Target[SpecT], observed: Observed[SpecT, FactsT] | None, policy: Policy, fence: Fence
     ) -> Operation | None:
         """Delete the object as the policy says, and what an interrupted create or delete left."""
 
 
-class AccountClient(Protocol[SpecT_contra]):
+class Account(Protocol[SpecT_contra]):
     """What every kind asks of its account."""
 
     async def whoami(self) -> str:
         """Return the account that our credentials reach."""
 
-    async def observe_all(self) -> Sweep:
+    async def list(self) -> ExternalList:
         """List what is ours, to wake keys; nothing is decided on it."""
 
-    async def find(self, owner: Owner) -> tuple[Found, ...]:
+    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
         """List the objects of the same claim under another identity; complete or a Failure."""
 
-    def objection(self, spec: SpecT_contra) -> tuple[str, str] | None:
+    def refusal(self, spec: SpecT_contra) -> tuple[str, str] | None:
         """Return reason and sentence when this account cannot serve such a spec. Pure."""
 
-    def advice(self) -> str:
+    def warnings(self) -> tuple[str, ...]:
         """Return what the platform team should know about this account, empty when nothing. Pure."""
 
 
-class Logins(Protocol[SpecT]):
+class Logins(Protocol[SpecT, FactsT]):
     """What a kind has to which people log in."""
 
-    async def set_password(
-        self, target: Target[SpecT], observed: Observed[SpecT], credential: Credential, fence: Fence
+    async def set(
+        self, target: Target[SpecT], observed: Observed[SpecT, FactsT], credential: Credential, fence: Fence
     ) -> Operation | None:
-        """Give a login its password, creating the login where logins are ours to create."""
+        """Set the password of a login, creating the login where logins are ours to create."""
 
-    async def login(self, target: Target[SpecT], credential: Credential) -> Login:
-        """Try a login as an application would."""
-
-    async def disable(self, target: Target[SpecT], username: str, fence: Fence) -> None:
-        """Take a former login away."""
-
-    def endpoint(self, target: Target[SpecT]) -> Endpoint:
-        """Return how an application reaches the database."""
+    async def disable(
+        self, target: Target[SpecT], observed: Observed[SpecT, FactsT], username: str, fence: Fence
+    ) -> Operation | None:
+        """Disable a former login."""
 
 
 class Backups(Protocol[SpecT]):
     """What a kind has whose data can be kept when it is deleted, and restored when it is lost."""
 
-    async def backup_of(self, target: Target[SpecT]) -> str:
+    async def latest(self, target: Target[SpecT]) -> str:
         """Return the newest backup that is available, of a leaving one the final backup; empty when there is none."""
 
     async def restorable(self, target: Target[SpecT]) -> tuple[str, ...]:
@@ -195,15 +174,27 @@ class Operations(Protocol):
     """What a kind has whose calls return operations."""
 
     async def poll(self, operation: Operation) -> bool:
-        """Return whether an operation has ended well; one that failed is raised."""
+        """Return whether an operation has ended.
+
+        One whose handle the cloud does not know any more has ended: the object's state decides what is left to do.
+
+        Raises:
+            Terminal, Blocked: It failed. The same work is not sent again for hours, unless a person edits something.
+            Failure: Nothing was learnt; it is polled again, a day long.
+        """
 
 
 @dataclass(frozen=True, slots=True)
-class Clients(Generic[SpecT]):
-    """What serves one kind in one account; what the kind does not have is None."""
+class Clients(Generic[SpecT, FactsT]):
+    """What serves one kind in one account; what the kind does not have is None.
 
-    external: ExternalClient[SpecT]
-    account: AccountClient[SpecT]
-    logins: Logins[SpecT] | None = None
+    `try_login` tries a login in place of `providers.external.login.try_login`, where a cloud knows which endpoints are
+    unreachable.
+    """
+
+    external: ExternalClient[SpecT, FactsT]
+    account: Account[SpecT]
+    logins: Logins[SpecT, FactsT] | None = None
     backups: Backups[SpecT] | None = None
     operations: Operations | None = None
+    try_login: TryLogin | None = None

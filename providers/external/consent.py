@@ -22,7 +22,7 @@ class Consent:
     used: tuple[tuple[str, str], ...] = ()
 
     def to(self, path: str, value: str) -> bool:
-        """Tell whether `path=value` was consented to."""
+        """Return whether `path=value` was consented to."""
         return (path, value) in self.values
 
     def again(self, path: str, value: str) -> str:
@@ -51,7 +51,9 @@ def consents_given(obj: Object) -> tuple[tuple[str, str], ...]:
     """Return all entries of the annotations, used or not; `adopt` is one of them."""
     annotations = annotations_of(obj)
     pairs = (entry.strip().partition("=") for entry in annotations.get(CONSENT, "").split(","))
-    values = [(path.strip(), value.strip()) for path, mark, value in pairs if mark and path.strip() != "adopt"]
+    values = [
+        (path.strip(), value.strip()) for path, separator, value in pairs if separator and path.strip() != "adopt"
+    ]
     adopt = annotations.get(ADOPT, "")
     return (*values, ("adopt", adopt)) if adopt else tuple(values)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple, TypeAlias
+
+from providers.external.endpoint import Endpoint
 
 
 class Login(Enum):
@@ -21,3 +25,14 @@ class Credential:
 
     username: str
     password: str = field(repr=False)
+
+
+class LoginAnswer(NamedTuple):
+    """What a login was answered, with the SQLSTATE of a refusal; `code` is empty where the server gave none."""
+
+    login: Login
+    code: str = ""
+
+
+NO_ANSWER = LoginAnswer(Login.UNKNOWN)
+TryLogin: TypeAlias = Callable[[Endpoint, Credential], Awaitable[LoginAnswer]]

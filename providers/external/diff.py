@@ -20,7 +20,7 @@ class Compare(Enum):
     """How `diff` compares one field; set on the model with `field(...)`."""
 
     EQUAL = "equal"
-    BIRTH_ONLY = "birth-only"
+    CREATE_ONLY = "create-only"
     NEVER = "never"
     CONTAINS = "contains"
     WHOLE_SET = "whole-set"
@@ -54,7 +54,7 @@ def _field(path: Path, want: Any, have: Any, how: Compare, applied: tuple[str, .
     match how:
         case Compare.EQUAL:
             return _equal(path, want, have)
-        case Compare.BIRTH_ONLY | Compare.NEVER:
+        case Compare.CREATE_ONLY | Compare.NEVER:
             return ()
         case Compare.CONTAINS:
             return _members(path, want, have or ())
@@ -74,7 +74,7 @@ def _how(info: msgspec.inspect.Type) -> Compare:
         case msgspec.inspect.Metadata(extra=dict() as extra):
             return Compare(extra.get("compare", Compare.EQUAL))
         case msgspec.inspect.UnionType(types=types):
-            return next((found for found in map(_how, types) if found is not Compare.EQUAL), Compare.EQUAL)
+            return next((how for how in map(_how, types) if how is not Compare.EQUAL), Compare.EQUAL)
         case _:
             return Compare.EQUAL
 
@@ -92,27 +92,27 @@ def diff(want: SpecT, have: SpecT, *, ignore: Iterable[str] = (), applied: Keys 
     keys that the spec set before in maps which others write as well: what it names no more of them is to go.
     """
     skipped = tuple(ignore)
-    found: list[Change] = []
-    for one in _fields(type(want)):
-        value, ours = getattr(want, one.name), (applied or {}).get(one.encode_name, ())
+    changes: list[Change] = []
+    for info in _fields(type(want)):
+        value, ours = getattr(want, info.name), (applied or {}).get(info.encode_name, ())
         if value is None and ours:
             value = {}
         if value is not None:
-            found += _field((one.encode_name,), value, getattr(have, one.name), _how(one.type), ours)
-    return tuple(change for change in found if not _covered(change.path, skipped))
+            changes += _field((info.encode_name,), value, getattr(have, info.name), _how(info.type), ours)
+    return tuple(change for change in changes if not _covered(change.path, skipped))
 
 
 def shared_keys(spec: msgspec.Struct) -> dict[str, tuple[str, ...]]:
     """Return the keys that a spec sets in maps which others write as well."""
     maps = {
-        one.encode_name: getattr(spec, one.name) for one in _fields(type(spec)) if _how(one.type) is Compare.SUB_MAP
+        info.encode_name: getattr(spec, info.name) for info in _fields(type(spec)) if _how(info.type) is Compare.SUB_MAP
     }
     return {path: tuple(sorted(keys)) for path, keys in maps.items() if keys}
 
 
-def joined_keys(one: Keys, other: Keys) -> dict[str, tuple[str, ...]]:
+def joined_keys(first: Keys, second: Keys) -> dict[str, tuple[str, ...]]:
     """Return the keys of both."""
-    return {path: tuple(sorted({*one.get(path, ()), *other.get(path, ())})) for path in sorted({*one, *other})}
+    return {path: tuple(sorted({*first.get(path, ()), *second.get(path, ())})) for path in sorted({*first, *second})}
 
 
 def _covered(path: Path, ignored: tuple[str, ...]) -> bool:

@@ -1,8 +1,8 @@
-"""Log in as an application would and report ok, refused or unknown.
+"""Log in to an endpoint as an application does: ok, refused or unknown.
 
 libpq gives no SQLSTATE for a login that failed, and its texts follow the server's language; so the start of
-PostgreSQL's protocol 3 is spoken here (manual, "Message Flow: Start-up" and "SASL Authentication"), over TLS with the
-name verified.
+PostgreSQL's protocol 3 is implemented here (manual, "Message Flow: Start-up" and "SASL Authentication"), over TLS with
+the name verified.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ import contextlib
 import secrets
 import ssl
 import struct
-from dataclasses import dataclass
 from datetime import timedelta
 
-from providers.external.credential import Credential, Login
+from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
+from providers.external.endpoint import Endpoint
 from providers.external.scram import Exchange, ScramError
 
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
@@ -26,43 +26,34 @@ _LENGTH_BYTES = 4  # a length counts itself
 TIMEOUT = timedelta(seconds=10)
 
 
-@dataclass(frozen=True, slots=True)
-class Server:
-    """Where to log in; `ca` is PEM."""
-
-    host: str
-    port: int
-    ca: str
-
-
 class _ServerError(Exception):
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
 
 
-async def try_login(server: Server, database: str, credential: Credential) -> tuple[Login, str]:
-    """Return the answer and the SQLSTATE (empty when the server gave none)."""
+async def try_login(endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+    """Return what the endpoint answers to a login, tried once."""
     try:
         async with asyncio.timeout(TIMEOUT.total_seconds()):
-            await _login(server, database, credential)
+            await _login(endpoint, credential)
     except _ServerError as error:
-        return (Login.REFUSED if error.code in _REFUSED else Login.UNKNOWN), error.code
+        return LoginAnswer(Login.REFUSED if error.code in _REFUSED else Login.UNKNOWN, error.code)
     except (OSError, TimeoutError, asyncio.IncompleteReadError, ScramError, ValueError):
-        return Login.UNKNOWN, ""
-    return Login.OK, ""
+        return NO_ANSWER
+    return LoginAnswer(Login.OK)
 
 
-async def _login(server: Server, database: str, credential: Credential) -> None:
-    reader, writer = await asyncio.open_connection(server.host, server.port)
+async def _login(endpoint: Endpoint, credential: Credential) -> None:
+    reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
     try:
         writer.write(_SSL_REQUEST)
         if await reader.readexactly(1) != b"S":
             raise ValueError("the server offers no TLS")
-        context = ssl.create_default_context(cadata=server.ca)
+        context = ssl.create_default_context(cadata=endpoint.ca or None)
         context.set_alpn_protocols(["postgresql"])
-        await writer.start_tls(context, server_hostname=server.host)
-        pairs = ("user", credential.username, "database", database, "application_name", "fairlead-login")
+        await writer.start_tls(context, server_hostname=endpoint.host)
+        pairs = ("user", credential.username, "database", endpoint.database, "application_name", "fairlead-login")
         body = struct.pack("!i", _PROTOCOL_3) + b"".join(text.encode() + b"\0" for text in pairs) + b"\0"
         writer.write(struct.pack("!i", len(body) + 4) + body)
         await _authenticate(reader, writer, credential.password)

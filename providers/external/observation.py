@@ -11,11 +11,13 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
+from providers.external.endpoint import NO_ENDPOINT, Endpoint
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 from runtime.objects import Object
 
 SpecT = TypeVar("SpecT", bound=msgspec.Struct)
+FactsT = TypeVar("FactsT")
 Value: TypeAlias = str | int | bool | tuple[str, ...] | None
 Path: TypeAlias = tuple[str, ...]
 """Where a difference is, segment by segment: a name in it is an element of its own, whatever characters it holds."""
@@ -56,12 +58,13 @@ class Queue(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One difference: `path` below forProvider, or of what the provider guards by itself.
+    """One difference: `path` below forProvider, or of an invariant that the provider keeps by itself.
 
     Whoever needs a name takes it from its own segment; `shown` is for people, and is never split again.
 
     `veto` is the reason and the sentence why it cannot be sent as things are; None when it can. `deferred`: it is
-    to be handed to the cloud's own queue. `along` is the path of another change without which the cloud refuses it.
+    to be handed to the cloud's own queue. `along` is the path of another change without which the cloud refuses it; one
+    that is `alone` is refused beside any other in the same request. `starts`: it starts a database that is stopped.
     """
 
     path: Path
@@ -72,6 +75,8 @@ class Change:
     veto: tuple[str, str] | None = None
     deferred: bool = False
     along: Path = ()
+    alone: bool = False
+    starts: bool = False
 
     @property
     def shown(self) -> str:
@@ -80,17 +85,18 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Observed(Generic[SpecT]):
+class Observed(Generic[SpecT, FactsT]):
     """One database as a single answer of the cloud showed it.
 
     `incarnation` is the cloud's own id of this very database, and `earlier_ids` are others under which it may have been
     recorded; `facts` is what only its provider understands;
-    `at_provider` what people see in status; `state` the cloud's own word for how it is, `advice` what ends it where
-    nobody can use it so, and `deadline` after how long in it a person should look. `usable` tells whether logins
+    `at_provider` what people see in status; `state` the cloud's own word for how it is, `remedy` what ends it where
+    nobody can use it so, and `deadline` after how long in it a person should look. `usable` says whether logins
     may work meanwhile, `pending` which fields the cloud's own queue holds, `password_pending` that a password which was
     sent does not yet count, `password_elsewhere` that another keeper of passwords took it over, `restart` what waits
-    for a restart that nobody begins by itself. `tolerated` are
-    differences that `spec` does not show, as nobody is to undo them: a later minor version, grown storage.
+    for a restart that nobody begins by itself. `tolerated` are differences that `spec` does not show, as nobody is to
+    undo them: a later minor version, grown storage. `endpoint` is how an application reaches it, without a host where
+    the cloud shows none and where nobody logs in.
     """
 
     name: str
@@ -98,10 +104,10 @@ class Observed(Generic[SpecT]):
     owner: Owner | None
     phase: Phase
     spec: SpecT
-    facts: Any
+    facts: FactsT
     at_provider: Object
     state: str = ""
-    advice: str = ""
+    remedy: str = ""
     deadline: timedelta = timedelta(minutes=10)
     usable: bool = True
     pending: tuple[str, ...] = ()
@@ -110,24 +116,25 @@ class Observed(Generic[SpecT]):
     restart: str = ""
     tolerated: tuple[Change, ...] = ()
     earlier_ids: tuple[str, ...] = ()
+    endpoint: Endpoint = NO_ENDPOINT
 
     def is_recorded_as(self, incarnation: str) -> bool:
-        """Tell whether this very database was recorded under an incarnation."""
+        """Return whether this very database was recorded under an incarnation."""
         return incarnation in {self.incarnation, *self.earlier_ids}
 
 
 @dataclass(frozen=True, slots=True)
-class Present(Generic[SpecT]):
+class Present(Generic[SpecT, FactsT]):
     """The cloud showed the database."""
 
-    observed: Observed[SpecT]
+    observed: Observed[SpecT, FactsT]
 
 
 @dataclass(frozen=True, slots=True)
 class Absent:
     """The cloud said, by its typed answer, that no such database exists.
 
-    `remains` tells that an interrupted create or delete of ours left something else behind; `renamed` is the name under
+    `remains` says that an interrupted create or delete of ours left something else behind; `renamed` is the name under
     which the database lives on, where somebody gave it another one: then it is not gone. `recorded` is the incarnation
     of a finished database of this owner that the cloud itself remembers, where the resource records another or none.
     """
@@ -139,17 +146,17 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Nothing was learnt; nothing is created, deleted or let go on it. `reason` is a condition reason."""
+    """Nothing was learnt; nothing is created, deleted or released on it. `reason` is a condition reason."""
 
     reason: str
     message: str
 
 
-Observation: TypeAlias = Present[SpecT] | Absent | Unknown
+Observation: TypeAlias = Present[SpecT, Any] | Absent | Unknown
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Predecessor:
     """A database of the same claim under another identity."""
 
     name: str
@@ -164,11 +171,11 @@ class Converged:
     generation: int
     spec_hash: str
     observed_hash: str
-    translator: int
+    projection: int
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class ExternalRef:
     """What we remember of a resource across crashes; annotations and status, either counts.
 
     `restoring` is the backup from which the incarnation `lost` is being restored, in status alone: until the restored

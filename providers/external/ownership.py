@@ -32,7 +32,7 @@ class Owner:
     namespace_uid: str = ""
 
     def owns(self, other: Owner | None) -> bool:
-        """Tell whether `other` is this owner: all three tags agree."""
+        """Return whether `other` is this owner: all three tags agree."""
         return other is not None and self.tags == other.tags
 
     @property
@@ -41,11 +41,11 @@ class Owner:
         return self.installation, self.identity, self.claim
 
     def precedes(self, other: Owner) -> bool:
-        """Tell whether `other` is the same claim of the same installation under another identity."""
+        """Return whether `other` is the same claim of the same installation under another identity."""
         return (self.installation, self.claim) == (other.installation, other.claim) and self.identity != other.identity
 
     def is_of(self, namespace: str, uid: str) -> bool:
-        """Tell whether it was made in this namespace; where no uid is known on either side the name stands for it."""
+        """Return whether it was made in this namespace; where no uid is known on either side the name stands for it."""
         if self.namespace_uid and uid:
             return self.namespace_uid == uid
         return self.namespace == namespace[:63]
@@ -111,5 +111,5 @@ def connection_secret_of(obj: Object) -> str:
 
 
 def held(obj: Object) -> bool:
-    """Tell whether our finalizer is on the object."""
+    """Return whether our finalizer is on the object."""
     return TEARDOWN_FINALIZER in finalizers_of(obj)

@@ -1,4 +1,4 @@
-"""The one name that a cloud exports: what it is, and how to connect to an account of it."""
+"""The one name that a cloud exports: what it is, and how to connect to an account of it. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from apis.names import CONSENT
 from providers.external.client import Clients, Target
-from providers.external.observation import Change, Observed, SpecT
+from providers.external.observation import Change, FactsT, Observed, SpecT
 from providers.external.ownership import Identity
 from providers.external.spec import Envelope
 from runtime.objects import Object, Resource
@@ -41,21 +42,24 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class LoginRules(Generic[SpecT]):
+class LoginRules(Generic[SpecT, FactsT]):
     """The pure rules of a kind to which people log in.
 
     `names` are the two logins that take turns, or twice the same. `versions` are the versions of the logins' rows;
-    `shows_passwords` tells whether one changes with a password that anybody sets; where it does not, logins are proven
-    anew at each resync. `set_by_create` tells whether a create sets the published password, which a restore does not.
+    `shows_passwords` says whether one changes with a password that anybody sets; where it does not, logins are proven
+    anew at each resync. `set_by_create` says whether a create sets the published password, which a restore does not.
     `administrator` is the login that the cloud makes, where it may have been published before there were two; empty
-    where that never is.
+    where that never is. `missing_database` is the sentence for a login that was accepted to a database that does not
+    exist; empty where that ends by itself. `applies` says whether a spec asks for a login with a password at all.
     """
 
     names: Callable[[Target[SpecT]], tuple[str, str]]
-    versions: Callable[[Observed[SpecT]], Mapping[str, str]]
+    versions: Callable[[Observed[SpecT, FactsT]], Mapping[str, str]]
     administrator: Callable[[Target[SpecT]], str] = lambda _target: ""
     set_by_create: Callable[[Target[SpecT]], bool] = lambda _target: True
+    missing_database: Callable[[Target[SpecT], str], str] = lambda _target, _database: ""
     shows_passwords: bool = True
+    applies: Callable[[SpecT], bool] = lambda _spec: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,29 +75,49 @@ class Naming(Generic[SpecT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind(Generic[SpecT]):
+class Kind(Generic[SpecT, FactsT]):
     """One kind of managed resource of a cloud: its model, its pure rules, and its clients.
 
-    `guarded` are the differences from what the provider keeps true whatever the spec says, `classify` says what a
+    `invariants` are the differences from what the provider keeps true whatever the spec says, `classify` says what a
     change does to those who use the database. `projection` is raised whenever the same answer of the cloud would be
     read differently. `clients` makes this kind's clients of what the provider's `connect` yields. `logins` are None
     where nobody logs in. A kind that is not `stateful` holds no data, and is made again when it is lost. An
     `asynchronous` cloud carries changes out after its answer and may not show them at once. `references` are fields
-    that name another managed resource, each with the field that takes what it resolves to.
+    that name another managed resource, each with the field that takes what it resolves to. `server_of` is the name in
+    the cloud of the server that carries an object's changes out, one operation at a time for all that it serves; empty
+    while it is not known, None where no two changes meet. What is `inside` a server stays in it: only the policy Delete
+    deletes it. What is not `tagged` cannot carry its owner: it is ours by the record that was made before its create.
     """
 
     resource: Resource
     spec_type: type[Envelope]
     projection: int
     naming: Naming[SpecT]
-    guarded: Callable[[Target[SpecT], Observed[SpecT]], tuple[Change, ...]]
-    clients: Callable[[Any], Clients[SpecT]]
-    classify: Callable[[Change, Observed[SpecT]], Change] = lambda change, _observed: change
-    logins: LoginRules[SpecT] | None = None
-    window_open: Callable[[Observed[SpecT], datetime], bool] = lambda _seen, _now: False
+    invariants: Callable[[Target[SpecT], Observed[SpecT, FactsT]], tuple[Change, ...]]
+    clients: Callable[[Any], Clients[SpecT, FactsT]]
+    classify: Callable[[Change, Observed[SpecT, FactsT]], Change] = lambda change, _observed: change
+    logins: LoginRules[SpecT, FactsT] | None = None
+    window_open: Callable[[Observed[SpecT, FactsT], datetime], bool] = lambda _seen, _now: False
     references: tuple[Reference, ...] = ()
     stateful: bool = True
     asynchronous: bool = False
+    server_of: Callable[[Target[SpecT]], str] | None = None
+    inside: bool = False
+    tagged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAccount:
+    """The account that holds the databases of a ProviderConfig, as its status says; `id` is empty at first.
+
+    `accept` returns the command by which a person accepts the account of an id in its place.
+    """
+
+    id: str = ""
+    accept: Callable[[str], str] = lambda account: f"{CONSENT}=account={account}"
+
+
+NO_ACCOUNT: Final = RecordedAccount()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +125,7 @@ class Provider(Generic[ConfigT]):
     """The one name that a cloud exports: what belongs to the cloud, how to connect, and its kinds.
 
     `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets
-    their data, and the account that was recorded (empty at first): another one is refused before anything is written.
+    their data, and the account that was recorded: another one is refused before anything is written.
     `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none. All `kinds` share
     connection, ProviderConfigs and budgets; the first one says whose account it is. `probe`, where the account is the
     server that holds the databases, tries a login there with what `connect` yielded and raises ServerUnreachable; it is
@@ -112,18 +136,18 @@ class Provider(Generic[ConfigT]):
     config_resource: Resource
     config_type: type[ConfigT]
     secrets: Callable[[ConfigT], tuple[str, ...]]
-    connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], str], AbstractAsyncContextManager[Any]]
-    kinds: tuple[Kind[Any], ...]
+    connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], RecordedAccount], AbstractAsyncContextManager[Any]]
+    kinds: tuple[Kind[Any, Any], ...]
     rate: Rate = Rate()
     endpoint_of: Callable[[ConfigT], str] = lambda _config: ""
     probe: Callable[[Any], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Account(Generic[SpecT, ConfigT]):
+class ConnectedAccount(Generic[SpecT, ConfigT]):
     """A connected account as one kind sees it: `id` is who it is, `changed` what to say when that was another one."""
 
-    clients: Clients[SpecT]
+    clients: Clients[SpecT, Any]
     config: ConfigT
     config_object: Object
     id: str
@@ -131,8 +155,13 @@ class Account(Generic[SpecT, ConfigT]):
 
     @property
     def login_required(self) -> bool:
-        """Whether a password counts only after a login: `loginCheck` of the ProviderConfig."""
-        return (self.config_object.get("spec") or {}).get("loginCheck") == "Required"
+        """Whether a password counts only after a login."""
+        return self.login_check == "Required"
+
+    @property
+    def login_check(self) -> str:
+        """Return `loginCheck` of the ProviderConfig: Auto, Required or Off."""
+        return str((self.config_object.get("spec") or {}).get("loginCheck", "Auto"))
 
 
 def decode_config(provider: Provider[ConfigT], spec: dict[str, Any]) -> ConfigT:

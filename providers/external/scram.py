@@ -69,6 +69,6 @@ class Exchange:
         final = f"c=biws,r={fields['r']}".encode()
         signed = b",".join((self._bare, server_first, final))
         signature = _keyed(hashlib.sha256(client_key).digest(), signed)
-        proof = bytes(one ^ two for one, two in zip(client_key, signature, strict=True))
+        proof = bytes(left ^ right for left, right in zip(client_key, signature, strict=True))
         expected = _keyed(_keyed(salted, b"Server Key"), signed)
         return final + b",p=" + base64.b64encode(proof), b"v=" + base64.b64encode(expected)

@@ -1,4 +1,4 @@
-"""The part of a managed resource's spec that all clouds share, beside `forProvider`. Pure."""
+"""The part of a managed resource's spec that all clouds share, apart from `forProvider`. Pure."""
 
 from __future__ import annotations
 

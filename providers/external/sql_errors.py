@@ -37,27 +37,27 @@ _NO_SUCH_DATABASE = "3D000"
 _FAILED = "failed: "
 
 
-def failure_of(error: psycopg.Error, what: str, *, code: str = "", at_home: bool = False) -> Failure:
-    """Return the failure class of an error, by `code` where libpq hid it; `what` says what was tried.
+def failure_of(error: psycopg.Error, action: str, *, code: str = "", at_home: bool = False) -> Failure:
+    """Return the failure class of an error, by `code` where libpq hid it; `action` says what was tried.
 
-    `at_home` tells that it was the login to the administrator's own database; any other may vanish between two looks.
+    `at_home`: it was the login to the administrator's own database; any other may vanish between two observations.
 
     The server's detail is left out: it may quote data.
     """
     known = code or error.sqlstate or ""
     first = error.diag.message_primary or _TRANSIENT.get(known) or ("it was refused" if known else _unreached(error))
-    text = f"cannot {what}: {first}"[:400]
+    text = f"cannot {action}: {first}"[:400]
     if known == _NO_SUCH_DATABASE and at_home:
-        advice = "the administrator's own database does not exist; make it or name another"
-        return Terminal("CredentialsInvalid", f"{text}; {advice}")
+        remedy = "the administrator's own database does not exist; make it or name another"
+        return Terminal("CredentialsInvalid", f"{text}; {remedy}")
     if known in _CONFLICT or known == _NO_SUCH_DATABASE:
         return Conflict(text)
     if known in _TERMINAL:
-        reason, advice = _TERMINAL[known]
-        return Terminal(reason, f"{text}; {advice}")
+        reason, remedy = _TERMINAL[known]
+        return Terminal(reason, f"{text}; {remedy}")
     if known in _BLOCKED:
-        reason, advice = _BLOCKED[known]
-        return Blocked(reason, f"{text}; {advice}")
+        reason, remedy = _BLOCKED[known]
+        return Blocked(reason, f"{text}; {remedy}")
     return Transient(text)
 
 

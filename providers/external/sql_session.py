@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ import psycopg
 
 from providers.external.client import Fence
 from providers.external.credential import Credential, Login
-from providers.external.login import Server, try_login
+from providers.external.endpoint import Endpoint
+from providers.external.login import try_login
 from providers.external.observation import ServerUnreachable
 from providers.external.sql_errors import failure_of
 from runtime.errors import Failure, Terminal, Transient
@@ -29,6 +31,8 @@ _OPTIONS = (
     " -c lock_timeout=5s -c idle_in_transaction_session_timeout=30s -c row_security=off -c client_min_messages=error"
 )
 _CONNECT_SECONDS = 5
+# For so long a change may be answered by a server that takes no login.
+_CHANGE_SECONDS = 2
 # Longer than the server's own time-out on a statement: only a line that went silent is cut by it.
 _ANSWER_SECONDS = 20
 # How libpq begins to say that `require_auth` is not met; it ships without translations.
@@ -48,11 +52,10 @@ class NoAnswerError(psycopg.OperationalError):
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """Where and as whom to log in; `ca_file` holds the PEM for libpq, `answer_s` is how long an answer may take."""
+class ConnectionSettings:
+    """Where and as whom to connect; `ca_file` holds the PEM for libpq, `answer_s` is how long an answer may take."""
 
-    server: Server
-    database: str
+    endpoint: Endpoint
     admin: Credential
     ca_file: Path
     answer_s: float = _ANSWER_SECONDS
@@ -65,8 +68,9 @@ class Session:
     def __init__(self, connection: psycopg.AsyncConnection[Any], answer_s: float) -> None:
         self._connection = connection
         self._answer_s = answer_s
-        # The wait for an answer, and from when on (by the loop's clock) it may be ended early.
-        self._wait: tuple[asyncio.Timeout, float] | None = None
+        # What cuts the line of the statement under way, and from when on (by the loop's clock) that may be early.
+        self._cut: tuple[asyncio.TimerHandle, float] | None = None
+        self._is_cut = False
 
     async def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Run one reading statement."""
@@ -77,30 +81,45 @@ class Session:
     ) -> list[tuple[Any, ...]]:
         """Run one changing statement; the fence is asked at the last moment."""
         fence.check()
-        return await self._run(sql, parameters, at_least_s=_CONNECT_SECONDS)
+        return await self._run(sql, parameters, at_least_s=_CHANGE_SECONDS)
 
     async def _run(self, sql: str, parameters: Mapping[str, Any] | None, *, at_least_s: float) -> list[tuple[Any, ...]]:
         # Bytes, as psycopg's texts must be literals: each name in them was quoted by statements.py.
-        began = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._cut = loop.call_at(began + self._answer_s, self._cut_line), began + at_least_s
         try:
-            async with asyncio.timeout(self._answer_s) as wait:
-                self._wait = wait, began + at_least_s
-                cursor = await self._connection.execute(sql.encode(), parameters)
-                return await cursor.fetchall() if cursor.description else []
-        except TimeoutError:
-            raise NoAnswerError("no answer") from None
+            cursor = await self._connection.execute(sql.encode(), parameters)
+            return await cursor.fetchall() if cursor.description else []
+        except psycopg.OperationalError:
+            if self._is_cut:
+                raise NoAnswerError("no answer") from None
+            raise
         finally:
-            self._wait = None
+            timer, _ = self._cut
+            timer.cancel()
+            self._cut = None
 
     def give_up(self) -> None:
         """End the wait for an answer, as the server is known to give none; a change has its first seconds before."""
-        if self._wait is not None:
-            wait, earliest = self._wait
-            wait.reschedule(max(earliest, asyncio.get_running_loop().time()))
+        if self._cut is not None:
+            timer, earliest = self._cut
+            timer.cancel()
+            self._cut = asyncio.get_running_loop().call_at(earliest, self._cut_line), earliest
+
+    def _cut_line(self) -> None:
+        """Shut the socket, which ends the wait at once.
+
+        Cancelled, psycopg would first ask the server to end the statement and wait for its answer, 5 s each; the
+        server's own time-out ends it as well.
+        """
+        self._is_cut = True
+        with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(self._connection.fileno())) as line:
+            line.shutdown(socket.SHUT_RDWR)
 
     @property
     def broken(self) -> bool:
-        """Tell whether the connection is of no more use.
+        """Return whether the connection is of no more use.
 
         A server says nothing to an idle session but its end: bytes that wait to be read are that end.
         """
@@ -115,54 +134,57 @@ class Session:
         await self._connection.close()
 
 
-async def open_session(account: Account, database: str) -> Session:
-    """Log in as administrator.
+async def open_session(settings: ConnectionSettings, database: str) -> Session:
+    """Log in to a database of the server as its administrator.
 
     Raises:
         Failure: By the server's SQLSTATE, which libpq hides and a second, bare login finds out.
     """
     try:
         connection = await psycopg.AsyncConnection.connect(
-            host=account.server.host,
-            port=account.server.port,
+            host=settings.endpoint.host,
+            port=settings.endpoint.port,
             dbname=database,
-            user=account.admin.username,
-            password=account.admin.password,
+            user=settings.admin.username,
+            password=settings.admin.password,
             sslmode="verify-full",
-            sslrootcert=str(account.ca_file),
+            sslrootcert=str(settings.ca_file),
             # Whoever answers gets proofs of the password, never the password, whatever it asks for.
             require_auth="scram-sha-256",
             gssencmode="disable",
             connect_timeout=_CONNECT_SECONDS,
             options=_OPTIONS,
-            application_name=account.application,
+            application_name=settings.application,
             keepalives_idle=_CONNECT_SECONDS,
             tcp_user_timeout=_ANSWER_SECONDS * 1000,
             autocommit=True,
         )
     except psycopg.Error as error:
-        raise await _why(account, database, error) from None
-    return Session(connection, account.answer_s)
+        raise await _why(settings, database, error) from None
+    return Session(connection, settings.answer_s)
 
 
-async def _why(account: Account, database: str, error: psycopg.Error) -> Failure:
-    what = f"log in to {account.server.host}:{account.server.port} as {account.admin.username}"
+async def _why(settings: ConnectionSettings, database: str, error: psycopg.Error) -> Failure:
+    action = f"log in to {settings.endpoint.host}:{settings.endpoint.port} as {settings.admin.username}"
     if isinstance(error, psycopg.errors.ConnectionTimeout):
         # A second login would hang as long.
-        return Unreached(f"cannot {what}: no answer within {_CONNECT_SECONDS} s")
+        return Unreached(f"cannot {action}: no answer within {_CONNECT_SECONDS} s")
     if _OTHER_METHOD in str(error):
-        advice = (
+        remedy = (
             "the server asks for the password in another form than SCRAM-SHA-256, and got none; have its pg_hba.conf"
             " say scram-sha-256 for this login, and set the password anew where it was stored as md5"
         )
-        return Terminal("CredentialsForbidden", f"cannot {what}: {advice}")
-    answer, code = await try_login(account.server, database, account.admin)
+        return Terminal("CredentialsForbidden", f"cannot {action}: {remedy}")
+    answer, code = await try_login(replace(settings.endpoint, database=database), settings.admin)
     if answer is Login.REFUSED:
-        advice = "the server refused it; renew username and password in the administrator's Secret"
-        return Terminal("CredentialsInvalid", f"cannot {what}: {advice}")
-    failure = failure_of(error, what, code=code, at_home=database == account.database)
+        remedy = "the server refused it; renew username and password in the administrator's Secret"
+        return Terminal("CredentialsInvalid", f"cannot {action}: {remedy}")
+    failure = failure_of(error, action, code=code, at_home=database == settings.endpoint.database)
     is_shut = not code or code == _CANNOT_CONNECT_NOW
-    return Unreached(str(failure)) if isinstance(failure, Transient) and is_shut else failure
+    if not isinstance(failure, Transient) or not is_shut:
+        return failure
+    # Without a code nobody took the connection: a listener that restarts, or an address that moves.
+    return Unreached(str(failure), is_momentary=not code)
 
 
 @contextmanager

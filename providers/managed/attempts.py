@@ -1,4 +1,4 @@
-"""What came of the same work before: rejected, postponed, in flight, created a moment ago; and of the looks before.
+"""What came of the same work before: rejected, postponed, in flight, just created; and how the last observations ended.
 
 A pass takes it as frozen `Attempts`. It is kept in the memory of one process: a restart sends each once more, which
 does no harm. Pure, but for the memory.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from providers.external.observation import Change, Path, Value, unknown_of
-from providers.managed.plan import Create, Plan, Update
+from providers.managed.plan import Create, Delete, Plan, Update
 from runtime.errors import Blocked, Failure, Terminal
 from runtime.objects import Key
 
@@ -28,11 +28,14 @@ _PAUSES = {
     BAD_PASSWORD: (timedelta(minutes=5), timedelta(hours=1)),
 }
 _REJECTED_FOR = timedelta(hours=1)
+# An operation that failed fails again, unless something has changed.
+_FAILED_OPERATION_PAUSE = timedelta(hours=3)
+_FAILED_DELETE_PAUSE = timedelta(minutes=10)
 _REJECTIONS = frozenset({"InvalidValue", "UnsupportedVersion"})
-# A failed look is told at the third, and repeated ever more slowly.
-_LOOKS_BEFORE_SAYING = 3
-_AFTER_FIRST_LOOK = timedelta(seconds=2)
-_MOST_LOOKS = 10
+# Failed observations are reported from the third on, and repeated ever more slowly.
+_OBSERVATIONS_BEFORE_REPORT = 3
+_AFTER_FIRST_FAILURE = timedelta(seconds=2)
+_MOST_DOUBLINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class Try:
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
+class Sendable:
     """A plan without what was sent lately (`waiting`) and without what is accepted and never shows (`ineffective`)."""
 
     plan: Update
@@ -77,13 +80,13 @@ class InFlight:
         return max((sent.at + settle - now for sent in self.tries.values() if now - sent.at <= settle), default=None)
 
     def still_differing(self, differing: tuple[Change, ...], now: datetime, settle: timedelta) -> InFlight:
-        """Return the same without what was sent long ago, or differs no more beside what does."""
+        """Return the same without what was sent long ago, or differs no more."""
         paths, oldest = {change.path for change in differing}, settle * _FORGOTTEN_AFTER
         tries = {path: sent for path, sent in self.tries.items() if path in paths and now - sent.at <= oldest}
         return InFlight(tries)
 
-    def sift(self, plan: Update, now: datetime, settle: timedelta) -> Sifted:
-        """Leave out of a plan what is not to be sent now."""
+    def sendable(self, plan: Update, now: datetime, settle: timedelta) -> Sendable:
+        """Return what of a plan is to be sent now."""
         waiting: list[str] = []
         ineffective: list[Change] = []
         kept: dict[bool, list[Change]] = {False: [], True: []}
@@ -96,8 +99,8 @@ class InFlight:
                     ineffective.append(change)
                 else:
                     kept[deferred].append(change)
-        left = Update(tuple(kept[False]), plan.held, plan.drift, tuple(kept[True]))
-        return Sifted(left, tuple(waiting), tuple(ineffective))
+        remaining = Update(tuple(kept[False]), plan.held, plan.drift, tuple(kept[True]))
+        return Sendable(remaining, tuple(waiting), tuple(ineffective))
 
     def _known(self, change: Change, *, deferred: bool) -> Try | None:
         known = self.tries.get(change.path)
@@ -115,60 +118,65 @@ class Rejected:
 
 @dataclass(frozen=True, slots=True)
 class Postponed:
-    """Work that was refused for the database's state, or its password: sent again at `until`, then after `pause`."""
+    """Work that was refused for the database's state, or its password: sent again at `until`, then after `pause`.
+
+    `is_failed`: the cloud accepted it, and its operation failed.
+    """
 
     work: str
     until: datetime
     pause: timedelta
     reason: str
     message: str
+    is_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Attempts:
     """What is remembered of one resource.
 
-    `created` are the uid of the object for which a create was accepted last, and when. `looks` tells whether the last
-    looks failed, and how many in a row told the same; `busy` in which state the cloud is at work, and since when.
+    `created` are the uid of the object for which a create was accepted last, and when. `streak` is whether the last
+    observation failed, and how many in a row ended the same; `busy` the state in which the cloud is at work, and since
+    when.
     """
 
     rejected: Rejected | None = None
     postponed: Postponed | None = None
     in_flight: InFlight = InFlight()
     created: tuple[str, datetime] | None = None
-    looks: tuple[bool, int] = (False, 0)
+    streak: tuple[bool, int] = (False, 0)
     busy: tuple[str, datetime] | None = None
 
     @property
     def failing(self) -> bool:
-        """Whether the last look failed."""
-        return self.looks[0]
+        """Whether the last observation failed."""
+        return self.streak[0]
 
     @property
     def is_early(self) -> bool:
-        """Whether it is yet too early to tell what the last looks told."""
-        return self.looks[1] < _LOOKS_BEFORE_SAYING
+        """Whether it is yet too early to report how the last observations ended."""
+        return self.streak[1] < _OBSERVATIONS_BEFORE_REPORT
 
-    def next_look(self, usual: timedelta) -> timedelta:
-        """Return when to look again: soon after the first failed looks, else at the usual pace."""
-        failed, count = self.looks
-        return min(usual, _AFTER_FIRST_LOOK * 2 ** min(count, _MOST_LOOKS)) if failed else usual
+    def observe_after(self, usual: timedelta) -> timedelta:
+        """Return after how long to observe again: soon after the first failures, else after the usual time."""
+        failed, count = self.streak
+        return min(usual, _AFTER_FIRST_FAILURE * 2 ** min(count, _MOST_DOUBLINGS)) if failed else usual
 
-    def after_look(self, *, failed: bool) -> Attempts:
-        """Return the same with one more look."""
-        count = self.looks[1] + 1 if self.looks[0] is failed else 1
-        return replace(self, looks=(failed, count))
+    def after_observation(self, *, failed: bool) -> Attempts:
+        """Return the same with one more observation."""
+        count = self.streak[1] + 1 if self.streak[0] is failed else 1
+        return replace(self, streak=(failed, count))
 
     def after_busy(self, state: str, now: datetime) -> Attempts:
-        """Return the same with a look that found the cloud at work in a state."""
+        """Return the same with an observation of the cloud at work in a state."""
         return self if self.busy is not None and self.busy[0] == state else replace(self, busy=(state, now))
 
-    def without_looks(self) -> Attempts:
-        """Return the same with the looks begun anew: one succeeded."""
-        return replace(self, looks=(False, 0), busy=None)
+    def without_streak(self) -> Attempts:
+        """Return the same without the streak: an observation succeeded."""
+        return replace(self, streak=(False, 0), busy=None)
 
     def after_accepted(self, plan: Plan, uid: str, now: datetime) -> Attempts:
-        """Return the same with what the cloud took; whatever it refused before was for another state of things."""
+        """Return the same with what the cloud accepted; what it refused before was for another state of things."""
         after = replace(self, postponed=None)
         if isinstance(plan, Update):
             return replace(after, in_flight=self.in_flight.with_sent(plan, now))
@@ -185,6 +193,11 @@ class Attempts:
         known = self.postponed
         pause = min(known.pause * 2, longest) if known is not None and known.work == work else first
         return replace(after, postponed=Postponed(work, now + pause, pause, failure.reason, unknown.message))
+
+    def after_failed_operation(self, work: str, plan: Plan, failure: tuple[str, str], now: datetime) -> Attempts:
+        """Return the same with work that the cloud accepted, and whose operation failed."""
+        pause = _FAILED_DELETE_PAUSE if isinstance(plan, Delete) else _FAILED_OPERATION_PAUSE
+        return replace(self, postponed=Postponed(work, now + pause, pause, *failure, is_failed=True))
 
     def retry_after(self, failure: Failure) -> timedelta | None:
         """Return when to try again what was refused just now, where the database's state did not allow it."""

@@ -1,4 +1,4 @@
-"""What of a plan is not sent again now: what was refused, what never shows, what was accepted a moment ago. Pure."""
+"""What of a plan is not sent again now: the refused, the ineffective, the accepted of a moment ago. Pure."""
 
 from __future__ import annotations
 
@@ -8,27 +8,36 @@ from datetime import timedelta
 from providers.credentials.passwords import Keep
 from providers.external.observation import SpecT
 from providers.managed.attempts import BAD_PASSWORD, InFlight
-from providers.managed.decide_update import differences
+from providers.managed.decide_update import describe_changes
 from providers.managed.inputs import Decision, Inputs
-from providers.managed.outcome import calls_of, work_of
+from providers.managed.outcome import calls_of, work_digest
 from providers.managed.plan import Create, Plan, Refuse, Update, Wait
-from providers.managed.record import asked_anew
+from providers.managed.record import is_reconcile_requested
 from runtime.objects import uid_of
 
 _SETTLING = timedelta(seconds=5)
 
 
 def without_repeats(inputs: Inputs[SpecT], plan: Plan) -> Decision:
-    """Leave out of a pass what is not to be sent again now, the password's step included."""
+    """Leave out of a pass what is not to be sent now, or not again, the password's step included."""
     attempts = inputs.attempts
+    if inputs.turn_of and calls_of(inputs, plan):
+        text = f"server {inputs.server} carries out a change of {inputs.turn_of}, and takes one at a time"
+        return Decision(Wait("CloudBusy", text, _SETTLING), Keep(), attempts)
     if inputs.eventual and isinstance(plan, Create):
-        plan = _not_made_again(inputs, plan)
+        plan = _without_second_create(inputs, plan)
     if inputs.eventual and isinstance(plan, Update):
-        known = InFlight() if asked_anew(inputs.obj) else attempts.in_flight
+        is_sent_anew = is_reconcile_requested(inputs.obj) or inputs.operation_failed is not None
+        known = InFlight() if is_sent_anew else attempts.in_flight
         in_flight = known.still_differing(inputs.changes, inputs.now, inputs.settle)
         attempts = replace(attempts, in_flight=in_flight)
-        plan = _not_sent_again(inputs, plan, in_flight)
-    plan = _not_rejected(inputs, plan)
+        plan = _without_in_flight(inputs, plan, in_flight)
+    plan = _without_rejected(inputs, plan)
+    if inputs.operation_failed is not None and calls_of(inputs, plan):
+        # What is decided just after an operation failed is the work that it was for.
+        work = work_digest(inputs, plan)
+        attempts = attempts.after_failed_operation(work, plan, inputs.operation_failed, inputs.now)
+        inputs = replace(inputs, attempts=attempts)
     postponed = _postponed(inputs, plan)
     if postponed is None:
         return Decision(plan, inputs.step, attempts)
@@ -38,37 +47,37 @@ def without_repeats(inputs: Inputs[SpecT], plan: Plan) -> Decision:
     return Decision(postponed, Keep(), attempts)
 
 
-def _not_made_again(inputs: Inputs[SpecT], plan: Create) -> Create | Wait:
-    """Wait for what was just made to be shown."""
+def _without_second_create(inputs: Inputs[SpecT], plan: Create) -> Create | Wait:
+    """Wait until the cloud shows what was just created."""
     uid, at = inputs.attempts.created or ("", inputs.now)
     if uid != uid_of(inputs.obj) or inputs.now - at >= inputs.settle:
         return plan
     return Wait("Creating", "the database is being made; the cloud does not show it yet", _SETTLING)
 
 
-def _not_sent_again(inputs: Inputs[SpecT], plan: Update, in_flight: InFlight) -> Plan:
+def _without_in_flight(inputs: Inputs[SpecT], plan: Update, in_flight: InFlight) -> Plan:
     """Leave out what a cloud accepted lately, and what it accepts and never shows."""
-    sifted = in_flight.sift(plan, inputs.now, inputs.settle)
-    if sifted.plan.changes or sifted.plan.queued:
-        return sifted.plan
-    if sifted.ineffective:
+    sendable = in_flight.sendable(plan, inputs.now, inputs.settle)
+    if sendable.plan.changes or sendable.plan.queued:
+        return sendable.plan
+    if sendable.ineffective:
         text = (
-            f"the cloud accepts these and never shows them: {differences(sifted.ineffective)}; nothing is sent again"
-            " until the spec or what is seen changes"
+            f"the cloud accepts these and never shows them: {describe_changes(sendable.ineffective)}; nothing is sent"
+            " again until the spec or what is seen changes"
         )
-        return Refuse("InvalidValue", text, sifted.ineffective)
+        return Refuse("InvalidValue", text, sendable.ineffective)
     if plan.held is not None and not isinstance(plan.held, Wait):
         return plan.held
-    paths = ", ".join(sifted.waiting)[:300]
+    paths = ", ".join(sendable.waiting)[:300]
     return Wait("CloudBusy", f"the cloud accepted the change and does not show it yet: {paths}", _SETTLING)
 
 
-def _not_rejected(inputs: Inputs[SpecT], plan: Plan) -> Plan:
-    """Do not repeat for ever what the cloud refuses, or accepts and does not carry out."""
+def _without_rejected(inputs: Inputs[SpecT], plan: Plan) -> Plan:
+    """Refuse what the cloud refused, or accepted and did not carry out, until it is due again."""
     known = inputs.attempts.rejected
     if not isinstance(plan, Create | Update) or known is None or inputs.now >= known.until:
         return plan
-    if known.work != work_of(inputs, plan):
+    if known.work != work_digest(inputs, plan):
         return plan
     if known.refusal is not None:
         return Refuse(*known.refusal)
@@ -83,8 +92,8 @@ def _not_rejected(inputs: Inputs[SpecT], plan: Plan) -> Plan:
 def _postponed(inputs: Inputs[SpecT], plan: Plan) -> Plan | None:
     """Return what to do in the place of work that was refused for now; None where nothing of the plan was."""
     known = inputs.attempts.postponed
-    if known is None or inputs.now >= known.until or known.work != work_of(inputs, plan):
+    if known is None or inputs.now >= known.until or known.work != work_digest(inputs, plan):
         return None
-    if known.reason == BAD_PASSWORD:
+    if known.reason == BAD_PASSWORD or known.is_failed:
         return Refuse(known.reason, known.message)
     return Wait(known.reason, known.message, known.until - inputs.now)

@@ -1,8 +1,8 @@
-"""The side effects that let a resource go: its database released, destroyed, kept as a backup, or gone already."""
+"""The side effects of a deletion: the database is orphaned, deleted, kept as a backup, or gone already."""
 
 from __future__ import annotations
 
-from typing import Generic
+from typing import Any, Generic
 
 from apis.teardown import Policy
 from providers.accounts.limits import Limiter
@@ -10,75 +10,75 @@ from providers.credentials import secrets
 from providers.external.observation import Absent, Present, SpecT
 from providers.external.provider import ConfigT, Kind
 from providers.managed.inputs import Inputs
-from providers.managed.outcome import Outcome, Said
-from providers.managed.plan import Destroy, Release
-from providers.managed.writes import Writing, account_of
+from providers.managed.outcome import Event, Outcome
+from providers.managed.plan import Delete, Orphan
+from providers.managed.writes import Writer, account_of
 from runtime.errors import Blocked, Transient
 from runtime.kube import Kube
 
 
-class Ending(Generic[SpecT, ConfigT]):
-    """Carries out the plans of a deletion."""
+class Deleter(Generic[SpecT, ConfigT]):
+    """Executes the plans of a deletion."""
 
-    def __init__(self, kind: Kind[SpecT], kube: Kube, writing: Writing[SpecT, ConfigT]) -> None:
+    def __init__(self, kind: Kind[SpecT, Any], kube: Kube, writer: Writer[SpecT, ConfigT]) -> None:
         self._kind = kind
         self._kube = kube
-        self._writing = writing
+        self._writer = writer
 
-    async def release(self, inputs: Inputs[SpecT], plan: Release, out: Outcome[SpecT], limiter: Limiter) -> None:
-        """Let the database live on, its tags saying so where the plan wants that."""
+    async def orphan(self, inputs: Inputs[SpecT], plan: Orphan, outcome: Outcome[SpecT], limiter: Limiter) -> None:
+        """Let the database live on, and write that into its tags where the plan is to."""
         observed = inputs.observed
-        if plan.mark and observed is not None:
-            fence = await self._writing.intend(inputs, plan, out)
+        if plan.tagged and observed is not None:
+            fence = await self._writer.write_intent(inputs, plan, outcome)
             await account_of(inputs).clients.external.release(inputs.target, observed, fence)
-        how = "marked released" if plan.mark else "untouched"
-        out.events.append(Said("Normal", "LetGo", f"{inputs.noun} {inputs.target.name} stays and works, {how}"))
-        limiter.orphans.let_go(_config_of(inputs), inputs.target.name, inputs.target.owner)
-        await self._finish(inputs, out, keep_secret=True)
+        how = "marked released" if plan.tagged else "untouched"
+        outcome.events.append(Event("Normal", "LetGo", f"{inputs.noun} {inputs.target.name} stays and works, {how}"))
+        limiter.orphans.add(_config_of(inputs), inputs.target.name, inputs.target.owner)
+        await self._finish(inputs, outcome, keep_secret=True)
 
-    async def destroy(self, inputs: Inputs[SpecT], plan: Destroy, out: Outcome[SpecT], limiter: Limiter) -> None:
-        """Take the database away as the policy says, and see that it is gone."""
+    async def delete(self, inputs: Inputs[SpecT], plan: Delete, outcome: Outcome[SpecT], limiter: Limiter) -> None:
+        """Delete the database as the policy says, and observe that it is gone."""
         clients, target = account_of(inputs).clients, inputs.target
         if inputs.observed is not None and not inputs.delete_intended:
-            await limiter.count_destroy(
-                account_of(inputs), inputs.obj, inputs.namespace, self._writing.remember_destroy
-            )
-        fence = await self._writing.intend(inputs, plan, out)
+            await limiter.count_destroy(account_of(inputs), inputs.obj, inputs.namespace, self._writer.remember_destroy)
+        fence = await self._writer.write_intent(inputs, plan, outcome)
         if inputs.observed is not None:
             # Of what holds no data nothing is kept.
             how = plan.policy.value if self._kind.stateful else Policy.DELETE.value
-            out.events.append(Said("Normal", "DeleteRequested", f"{how} of {inputs.noun} {target.name}"))
-        out.operation = await clients.external.delete(target, inputs.observed, plan.policy, fence)
-        if out.operation is not None or (self._kind.asynchronous and self._kind.stateful):
+            outcome.events.append(Event("Normal", "DeleteRequested", f"{how} of {inputs.noun} {target.name}"))
+        outcome.operation = await clients.external.delete(target, inputs.observed, plan.policy, fence)
+        if outcome.operation is not None or (self._kind.asynchronous and self._kind.stateful):
             return
-        known = inputs.observed is not None or inputs.marks.incarnation
+        known = inputs.observed is not None or inputs.external_ref.incarnation
         if plan.policy is Policy.SNAPSHOT and self._kind.stateful and known:
-            kept = await clients.backups.backup_of(target) if clients.backups is not None else ""
+            kept = await clients.backups.latest(target) if clients.backups is not None else ""
             if not kept:
                 raise Blocked("BackupImpossible", f"database {target.name} was to be kept and is not seen; not let go")
-            out.events.append(Said("Normal", "BackupTaken", f"kept as {kept}"))
+            outcome.events.append(Event("Normal", "BackupTaken", f"kept as {kept}"))
         for _ in range(2):
-            out.fresh = await clients.external.observe(target)
-            if isinstance(out.fresh, Present) or (isinstance(out.fresh, Absent) and out.fresh.remains):
+            outcome.observation = await clients.external.observe(target)
+            if isinstance(outcome.observation, Present) or (
+                isinstance(outcome.observation, Absent) and outcome.observation.remains
+            ):
                 raise Transient(f"{inputs.noun} {target.name} is still there after its deletion")
-        limiter.orphans.gone(_config_of(inputs), target.name)
+        limiter.orphans.remove(_config_of(inputs), target.name)
 
-    async def finish(self, inputs: Inputs[SpecT], out: Outcome[SpecT], limiter: Limiter) -> None:
-        """Let an object go whose database is gone, or never was; its backup is named."""
-        limiter.orphans.gone(_config_of(inputs), inputs.target.name)
+    async def remove_finalizer(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT], limiter: Limiter) -> None:
+        """Remove the finalizer of an object whose database is gone, or never was; its backup is named."""
+        limiter.orphans.remove(_config_of(inputs), inputs.target.name)
         if inputs.backup:
-            out.events.append(Said("Normal", "BackupTaken", f"kept as {inputs.backup}"))
-        await self._finish(inputs, out, keep_secret=inputs.lifecycle.policy is Policy.ORPHAN)
+            outcome.events.append(Event("Normal", "BackupTaken", f"kept as {inputs.backup}"))
+        await self._finish(inputs, outcome, keep_secret=inputs.lifecycle.policy is Policy.ORPHAN)
 
-    async def _finish(self, inputs: Inputs[SpecT], out: Outcome[SpecT], *, keep_secret: bool) -> None:
-        """Let the object go; the Secret goes first, since afterwards nobody remembers it."""
+    async def _finish(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT], *, keep_secret: bool) -> None:
+        """Remove the finalizer; the Secret is deleted first, since afterwards it is not known any more."""
         if not keep_secret:
             await secrets.delete(self._kube, inputs.obj, inputs.namespace)
-        await self._writing.unhold(inputs, out)
+        await self._writer.remove_finalizer(inputs, outcome)
 
-    async def finish_deletion(self, inputs: Inputs[SpecT], out: Outcome[SpecT]) -> None:
-        """The last steps after the report of a deletion: Secret, then finalizer."""
-        await self._finish(inputs, out, keep_secret=False)
+    async def finish_deletion(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> None:
+        """Delete the Secret, then remove the finalizer, after the report of a deletion."""
+        await self._finish(inputs, outcome, keep_secret=False)
 
 
 def _config_of(inputs: Inputs[SpecT]) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Generic, assert_never
+from typing import Any, Generic, assert_never
 
 from apis.identity import credentials_secret_key
 from providers.credentials import passwords, secrets
+from providers.credentials.login import log_in
 from providers.credentials.passwords import (
     Await,
     Confirm,
@@ -24,98 +25,106 @@ from providers.external.credential import Credential, Login
 from providers.external.observation import Change, Observed, SpecT, describe
 from providers.external.provider import ConfigT, Kind
 from providers.managed.inputs import Inputs
-from providers.managed.outcome import Outcome, Said
-from providers.managed.writes import Writing, account_of, logins_of
+from providers.managed.outcome import Event, Outcome
+from providers.managed.writes import Writer, account_of, logins_of
 from runtime.errors import Transient
 from runtime.objects import key_of
 
 
-class Delivering(Generic[SpecT, ConfigT]):
-    """Carries out what `passwords.decide_password` chose."""
+class PasswordSetter(Generic[SpecT, ConfigT]):
+    """Executes the step that `passwords.decide_password` chose."""
 
-    def __init__(self, kind: Kind[SpecT], writing: Writing[SpecT, ConfigT]) -> None:
+    def __init__(self, kind: Kind[SpecT, Any], writer: Writer[SpecT, ConfigT]) -> None:
         self._kind = kind
-        self._writing = writing
+        self._writer = writer
 
-    async def step(self, inputs: Inputs[SpecT], observed: Observed[SpecT], out: Outcome[SpecT], fence: Fence) -> None:
-        """Give, put back or switch off a login; what needs no call of the cloud is left to `publish_kept`."""
+    async def step(
+        self, inputs: Inputs[SpecT], observed: Observed[SpecT, Any], outcome: Outcome[SpecT], fence: Fence
+    ) -> None:
+        """Set, put back or disable a login; what needs no call to the cloud is left to `publish_kept`."""
         step = inputs.step
         if isinstance(step, Keep | Missing | Restore | Await | Confirm):
             return
         logins = logins_of(inputs)
         match step:
             case Introduce(replaces=replaces):
-                credential = await self.pending(inputs, out)
-                await logins.set_password(inputs.target, observed, credential, fence)
+                credential = await self.pending(inputs, outcome)
+                outcome.operation = await logins.set(inputs.target, observed, credential, fence)
                 if observed.password_elsewhere:
-                    self._corrected(Change(("password",), "kept by Fairlead", "kept by another keeper"), out)
-                if self._kind.asynchronous:
-                    out.sent, out.resent = credential.password, True
+                    self._corrected(Change(("password",), "kept by Fairlead", "kept by another keeper"), outcome)
+                if self._kind.asynchronous or outcome.operation is not None:
+                    outcome.sent, outcome.resent = credential.password, True
                     return
-                await self.prove(inputs, credential, out)
-                self._rotated(credential.username, replaces, out)
+                await self.prove(inputs, credential, outcome)
+                self._rotated(credential.username, replaces, outcome)
             case PutBack(username=username, password=password):
                 credential = Credential(username, password)
-                await logins.set_password(inputs.target, observed, credential, fence)
-                if await logins.login(inputs.target, credential) is Login.REFUSED:
+                outcome.operation = await logins.set(inputs.target, observed, credential, fence)
+                if outcome.operation is None and await self._login(inputs, credential) is Login.REFUSED:
                     raise Transient(_refused_text(username))
-                self._corrected(Change(("roles", username, "password"), "the published one", "another one"), out)
+                self._corrected(Change(("roles", username, "password"), "the published one", "another one"), outcome)
             case Retire(username=username):
-                await logins.disable(inputs.target, username, fence)
-                out.retired = True
+                outcome.operation = await logins.disable(inputs.target, observed, username, fence)
+                outcome.retired = True
             case never:
                 assert_never(never)
 
     @staticmethod
-    def _corrected(change: Change, out: Outcome[SpecT]) -> None:
-        out.corrected += (change,)
+    def _corrected(change: Change, outcome: Outcome[SpecT]) -> None:
+        outcome.corrected += (change,)
         text = f"{change.shown}: found {describe(change.have)}, set {describe(change.want)}"
-        out.events.append(Said("Normal", "DriftCorrected", text))
+        outcome.events.append(Event("Normal", "DriftCorrected", text))
 
-    def _rotated(self, username: str, replaces: str, out: Outcome[SpecT]) -> None:
-        """Note for the report that a new password counts; one login that stays the same leaves none to retire."""
-        out.rotated_from = replaces if replaces != username else ""
+    def _rotated(self, username: str, replaces: str, outcome: Outcome[SpecT]) -> None:
+        """Record for the report that a new password counts; one login that stays the same leaves none to retire."""
+        outcome.rotated_from = replaces if replaces != username else ""
         if replaces:
-            how = f"{username} follows {replaces}" if replaces != username else f"a new password of {username} counts"
-            out.events.append(Said("Normal", "PasswordRotated", how))
+            text = f"{username} follows {replaces}" if replaces != username else f"a new password of {username} counts"
+            outcome.events.append(Event("Normal", "PasswordRotated", text))
 
-    async def publish_kept(self, inputs: Inputs[SpecT], out: Outcome[SpecT]) -> None:
-        """Write what the credentials Secret lacks; nothing is asked of the cloud."""
+    async def publish_kept(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> None:
+        """Write what the credentials Secret lacks, without a call to the cloud."""
         step = inputs.step
         if not isinstance(step, Restore | Confirm):
             return
         ca = inputs.endpoint.ca
-        await self._writing.store_secret(inputs, Kept(step.password, "", step.username, ca), out)
+        await self._writer.store_secret(inputs, Kept(step.password, "", step.username, ca), outcome)
         if inputs.foreign:
             name = credentials_secret_key(key_of(inputs.obj)).name
             text = f"Secret {name}: somebody else wrote {', '.join(inputs.foreign)}; what Fairlead knows is put back"
-            out.events.append(Said("Normal", "DriftCorrected", text))
+            outcome.events.append(Event("Normal", "DriftCorrected", text))
         if isinstance(step, Confirm):
-            out.proven[step.username] = ""
-            self._rotated(step.username, step.replaces, out)
+            outcome.proven[step.username] = ""
+            self._rotated(step.username, step.replaces, outcome)
 
-    async def pending(self, inputs: Inputs[SpecT], out: Outcome[SpecT]) -> Credential:
-        """Write the password, which `with_password` made, down before the cloud sees it."""
-        step, kept = inputs.step, out.stored.kept if out.stored is not None else Kept()
+    async def pending(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> Credential:
+        """Write the password, which `with_password` made, to the Secret before the cloud sees it."""
+        step, kept = inputs.step, outcome.stored.kept if outcome.stored is not None else Kept()
         if not isinstance(step, Introduce):
             raise TypeError("only a password that is introduced is ever pending")
         credential = Credential(step.username, step.password)
         if kept.pending != credential.password:
             ca = inputs.endpoint.ca
             username = kept.username if kept.current else credential.username
-            await self._writing.store_secret(inputs, Kept(kept.current, credential.password, username, ca), out)
+            await self._writer.store_secret(inputs, Kept(kept.current, credential.password, username, ca), outcome)
         return credential
 
-    async def prove(self, inputs: Inputs[SpecT], credential: Credential, out: Outcome[SpecT]) -> None:
+    async def prove(self, inputs: Inputs[SpecT], credential: Credential, outcome: Outcome[SpecT]) -> None:
         """Publish a password on proof: a login, or, where none can be tried, the call that succeeded."""
-        answer = await logins_of(inputs).login(inputs.target, credential)
+        answer = await self._login(inputs, credential)
         if answer is Login.REFUSED:
             raise Transient(_refused_text(credential.username))
         if answer is not Login.OK and account_of(inputs).login_required:
             raise Transient(passwords.unproven_text(str(inputs.endpoint)))
         ca = inputs.endpoint.ca
-        await self._writing.store_secret(inputs, Kept(credential.password, "", credential.username, ca), out)
-        out.proven[credential.username] = ""
+        await self._writer.store_secret(inputs, Kept(credential.password, "", credential.username, ca), outcome)
+        outcome.proven[credential.username] = ""
+
+    async def _login(self, inputs: Inputs[SpecT], credential: Credential) -> Login:
+        rules = self._kind.logins
+        if rules is None:
+            return Login.UNKNOWN
+        return await log_in(account_of(inputs), rules, inputs.target, inputs.endpoint, credential)
 
 
 def with_password(inputs: Inputs[SpecT], step: PasswordStep) -> Inputs[SpecT]:
@@ -126,7 +135,7 @@ def with_password(inputs: Inputs[SpecT], step: PasswordStep) -> Inputs[SpecT]:
 
 
 def _refused_text(username: str) -> str:
-    """Return what to say when a password that was just set is refused."""
+    """Return the message when a password that was just set is refused."""
     return (
         f"the server refuses the password that {username} was just given; where it refuses every login from here, set"
         " loginCheck to Off in the ProviderConfig"

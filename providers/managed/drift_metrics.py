@@ -1,4 +1,4 @@
-"""How old the oldest difference is that nobody has put right yet: held for a window, or observed only."""
+"""The age of the oldest difference that is not corrected yet: held for a window, or observed only."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def watch_age(store: Store, now: Callable[[], datetime] = lambda: datetime.now(U
 
 def age_seconds(store: Store, now: datetime) -> float:
     """Return the age of the oldest difference that waits, 0 without any; only objects that have one are decoded."""
-    found = (store.get(key) for key in store.by_index(BY_DRIFT, HELD))
-    stamps = (instant(text) for obj in found if obj is not None for text in _since(obj))
+    objects = (store.get(key) for key in store.by_index(BY_DRIFT, HELD))
+    stamps = (instant(text) for obj in objects if obj is not None for text in _since(obj))
     return max(((now - since).total_seconds() for since in stamps if since is not None), default=0.0)
 
 
 def _since(obj: Object) -> tuple[str, ...]:
     entries = (obj.get("status") or {}).get("drift") or ()
-    return tuple(str(each.get("since", "")) for each in entries if each.get("action") not in _AT_REST)
+    return tuple(str(entry.get("since", "")) for entry in entries if entry.get("action") not in _AT_REST)

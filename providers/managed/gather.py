@@ -1,11 +1,11 @@
-"""All reads of a pass: the object's surroundings in Kubernetes, the account, the database, the credentials."""
+"""All reads of a pass: what belongs to the object in Kubernetes, the account, the database, the credentials."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Generic
 
 import msgspec
@@ -14,14 +14,15 @@ from apis.names import EPHEMERAL_LABEL
 from apis.teardown import Policy, instruction_of
 from providers.accounts.connections import Accounts, accepted_accounts
 from providers.accounts.limits import Limiter, refuse_namespace
+from providers.accounts.turns import Holder
 from providers.credentials.passwords import own_password
 from providers.external.client import Target
-from providers.external.consent import Consent, consent_of, used_consents
+from providers.external.consent import Consent, consent_of
 from providers.external.observation import (
     Absent,
-    Found,
-    Marks,
+    ExternalRef,
     Observation,
+    Predecessor,
     Present,
     SpecT,
     Unknown,
@@ -29,7 +30,7 @@ from providers.external.observation import (
     unknown_of,
 )
 from providers.external.ownership import Identity, held, identity_of, owner_of
-from providers.external.provider import Account, ConfigT, Kind, LoginRules
+from providers.external.provider import ConfigT, ConnectedAccount, Kind, LoginRules
 from providers.external.spec import Envelope
 from providers.managed import record
 from providers.managed.attempts import NOTHING_TRIED, Attempts
@@ -47,6 +48,7 @@ from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_
 
 _PREFIX = "fl-"
 _ALTERNATING = "Alternating"
+_LONGEST_OPERATION = timedelta(days=1)
 
 
 class Gatherer(Generic[SpecT, ConfigT]):
@@ -54,13 +56,15 @@ class Gatherer(Generic[SpecT, ConfigT]):
 
     def __init__(
         self,
-        kind: Kind[SpecT],
+        kind: Kind[SpecT, Any],
         kube: Kube,
         accounts: Accounts[SpecT, ConfigT],
         settings: Settings,
         cache: Cache,
     ) -> None:
         self._kind = kind
+        self.turns = accounts.turns
+        self.turns.add(kind.resource.kind, cache.informer(kind.resource).store)
         self._kube = kube
         self._accounts = accounts
         self._settings = settings
@@ -72,11 +76,11 @@ class Gatherer(Generic[SpecT, ConfigT]):
             stateful=kind.stateful,
             installation=settings.installation,
         )
-        rules: LoginRules[SpecT] | None = kind.logins
+        rules: LoginRules[SpecT, Any] | None = kind.logins
         self._passwords = None if rules is None else PasswordReader(rules, kube, settings)
         self._references = References(kind, cache)
         # A hundred resources at once list an account once, not each for itself.
-        self._counting = asyncio.Lock()
+        self._listing = asyncio.Lock()
         self._absent_since: dict[Key, tuple[str, datetime]] = {}
 
     @property
@@ -90,25 +94,25 @@ class Gatherer(Generic[SpecT, ConfigT]):
         envelope = record.envelope_of(obj, self._kind.spec_type)
         resolved = self._references.resolve(obj, envelope.for_provider)
         envelope = msgspec.structs.replace(envelope, for_provider=resolved.spec)
-        marks = record.marks_of(obj, absent_since=None)
+        external_ref = record.external_ref_of(obj, absent_since=None)
         lifecycle = await self._lifecycle(obj, envelope, identity, now)
-        target = self._target(obj, envelope, identity, marks)
-        account, observation = await self._observe(obj, envelope, target, lifecycle)
-        recorded, target = _with_recorded(obj, observation, marks, target)
+        target = self._target(obj, envelope, identity, external_ref)
+        account, observation = await self._observe(obj, envelope, target, lifecycle, resolved.missing)
+        recorded, target = record.with_recorded(obj, observation, external_ref, target)
         allowed = await self._allowed(obj, envelope, account, target, lifecycle)
         allowed["refusal"] = allowed.get("refusal") or resolved.missing
         if account is not None and not account.changed:
-            seen, observation = await self._seen(
+            facts, observation = await self._facts(
                 account, target, observation, lifecycle.policy, delete_intended=allowed["delete_intended"]
             )
-            allowed |= seen
+            allowed |= facts
         if allowed.get("predecessors") and isinstance(observation, Absent):
             named = await self._named_predecessor(consent_of(obj), allowed["predecessors"], account, target)
             target, observation = named or (target, observation)
         is_new = isinstance(observation, Absent) and not recorded.incarnation and not recorded.restoring
         if is_new and target.name != self._by_rule(obj, envelope, identity):
-            allowed["refusal"] = "AdoptionRefused", _no_such_predecessor(target.name)
-        recorded = replace(recorded, absent_since=self._absence(obj, observation, now))
+            allowed["refusal"] = "AdoptionRefused", record.no_such_predecessor(target.name)
+        recorded = replace(recorded, absent_since=self._absent_from(obj, observation, now))
         inputs = Inputs(
             target,
             observation,
@@ -130,13 +134,14 @@ class Gatherer(Generic[SpecT, ConfigT]):
             attempts=attempts,
             **allowed,
         )
-        if self._passwords is not None and account is not None and not (lifecycle.deleting or inputs.observe_only):
+        is_read = not (lifecycle.deleting or inputs.observe_only)
+        if self._passwords is not None and account is not None and is_read and self._passwords.applies(target.spec):
             inputs = await self._passwords.read(inputs)
         return with_differences(self._kind, inputs)
 
-    def _target(self, obj: Object, envelope: Envelope, identity: Identity, marks: Marks) -> Target[SpecT]:
+    def _target(self, obj: Object, envelope: Envelope, identity: Identity, external_ref: ExternalRef) -> Target[SpecT]:
         spec: SpecT = envelope.for_provider
-        name = marks.external_name or self._by_rule(obj, envelope, identity)
+        name = external_ref.external_name or self._by_rule(obj, envelope, identity)
         status = status_of(obj)
         return Target(
             name,
@@ -149,8 +154,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
             own_password=own_password(
                 self._settings.hash_key, f"{self._settings.installation}\0{identity.uid}\0{name}"
             ),
-            incarnation=marks.incarnation,
-            restore=marks.restoring,
+            incarnation=external_ref.incarnation,
+            restore=external_ref.restoring,
             leaving=deleting(obj),
             agreed=consent_of(obj).of("restoreFrom"),
             address=kubectl.address_of(self._kind.resource.kind, key_of(obj)),
@@ -170,14 +175,14 @@ class Gatherer(Generic[SpecT, ConfigT]):
         if deleting(obj):
             policy = instruction_of(obj) if identity.has_claim else await self._own_policy(obj, own)
         config = self._usable_config(obj, envelope)
-        with_config = record.paused(config, now) if config is not None else ""
-        paused = record.paused(obj, now) or (with_config and f"{with_config} (all of this ProviderConfig)")
-        withheld = record.withheld(policy, own) if self._kind.stateful else ""
+        of_config = record.paused(config, now) if config is not None else ""
+        paused = record.paused(obj, now) or (of_config and f"{of_config} (all of this ProviderConfig)")
+        destroy_refused = record.refuse_destroy(policy, own) if self._kind.stateful else ""
         since = instant(str(obj["metadata"].get("deletionTimestamp", "")))
-        return Lifecycle(deleting(obj), held(obj), policy, paused, withheld, since)
+        return Lifecycle(deleting(obj), held(obj), policy, paused, destroy_refused, since)
 
     def _not_allowed(self, obj: Object, envelope: Envelope) -> str:
-        """Return why this namespace may not use the ProviderConfig: then it is neither dialled nor told about."""
+        """Return why this namespace may not use the ProviderConfig: then it is neither connected nor described."""
         name = envelope.provider_config_ref.name
         config = self._accounts.configs.store.get(Key("", name))
         labels = labels_of(self._namespace(obj))
@@ -201,20 +206,24 @@ class Gatherer(Generic[SpecT, ConfigT]):
         return Policy.DETACH if deleting(crd) or (ends and not ephemeral) else wanted
 
     async def _observe(
-        self, obj: Object, envelope: Envelope, target: Target[SpecT], lifecycle: Lifecycle
-    ) -> tuple[Account[SpecT, ConfigT] | None, Observation[SpecT]]:
-        if lifecycle.deleting and (lifecycle.policy is Policy.DETACH or not lifecycle.held):
-            return None, Unknown("Deleting", "not looked at")
-        if text := self._not_allowed(obj, envelope):
-            return None, Unknown("NotAllowed", text)
+        self,
+        obj: Object,
+        envelope: Envelope,
+        target: Target[SpecT],
+        lifecycle: Lifecycle,
+        missing: tuple[str, str] | None,
+    ) -> tuple[ConnectedAccount[SpecT, ConfigT] | None, Observation[SpecT]]:
+        unobserved = self._unobserved(obj, envelope, target, lifecycle, missing)
+        if unobserved is not None:
+            return None, unobserved
         try:
             account = await self._accounts.connect(envelope.provider_config_ref.name)
-            marks = record.marks_of(obj, absent_since=None)
-            recorded = marks.account
+            external_ref = record.external_ref_of(obj, absent_since=None)
+            recorded = external_ref.account
             if not account.changed and recorded and account.id in accepted_accounts(account.config_object):
-                seen = await account.clients.external.observe(target)
-                if recorded == account.id or is_same_database(target, marks, seen):
-                    return account, seen
+                observation = await account.clients.external.observe(target)
+                if recorded == account.id or is_same_database(target, external_ref, observation):
+                    return account, observation
             if account.changed or (recorded and recorded != account.id):
                 text = account.changed or (
                     f"the database lives in account {recorded}, the ProviderConfig reaches {account.id}; nothing is"
@@ -225,25 +234,44 @@ class Gatherer(Generic[SpecT, ConfigT]):
         except Failure as failure:
             return None, unknown_of(failure)
 
+    def _unobserved(
+        self,
+        obj: Object,
+        envelope: Envelope,
+        target: Target[SpecT],
+        lifecycle: Lifecycle,
+        missing: tuple[str, str] | None,
+    ) -> Absent | Unknown | None:
+        """Return what is known of what is not observed at all; None where it is observed."""
+        if lifecycle.deleting and (lifecycle.policy is Policy.DETACH or not lifecycle.has_finalizer):
+            return Unknown("Deleting", "not looked at")
+        if text := self._not_allowed(obj, envelope):
+            return Unknown("NotAllowed", text)
+        if self._kind.server_of is not None and not self._kind.server_of(target):
+            return record.without_server(obj, missing)
+        return None
+
     async def _allowed(
         self,
         obj: Object,
         envelope: Envelope,
-        account: Account[SpecT, ConfigT] | None,
+        account: ConnectedAccount[SpecT, ConfigT] | None,
         target: Target[SpecT],
         lifecycle: Lifecycle,
     ) -> dict[str, Any]:
         """Return what others allow: the ProviderConfig, the account, another process that may be at work."""
-        marks, intent = record.marks_of(obj, absent_since=None), record.intent_of(obj)
+        external_ref, intent = record.external_ref_of(obj, absent_since=None), record.intent_of(obj)
         calls = intent.calls if intent is not None else ()
-        delete_intended = any(call.kind == "Delete" and call.incarnation == marks.incarnation for call in calls)
+        delete_intended = any(call.kind == "Delete" and call.incarnation == external_ref.incarnation for call in calls)
         allowed: dict[str, Any] = {
             "grace": self._settings.grace,
             "settle": self._settings.settle,
             "takeover": self._settings.takeover,
-            "translator": self._kind.projection,
+            "projection": self._kind.projection,
             "eventual": self._kind.asynchronous,
             "stateful": self._kind.stateful,
+            "inside": self._kind.inside,
+            "tagged": self._kind.tagged,
             "delete_intended": delete_intended,
         }
         if intent is not None and intent.by != self._settings.process:
@@ -252,53 +280,56 @@ class Gatherer(Generic[SpecT, ConfigT]):
             allowed |= {"intent_until": intent.not_after if known else None, "intent_unknown": text}
         if account is None:
             return allowed | {"not_allowed": self._not_allowed(obj, envelope)}
-        counted = None if account.changed or lifecycle.deleting else await self._counted(obj, account)
+        unlisted = None if account.changed or lifecycle.deleting else await self._ensure_listed(obj, account)
         allowance = self._limiter.allowance(obj, account, self._namespace(obj), delete_intended=delete_intended)
-        operating, failed = await self._followed(obj, account)
-        refusal = failed or counted or account.clients.account.objection(target.spec)
-        allowed |= asdict(allowance) | {"operating": operating, "account_changed": account.changed, "refusal": refusal}
-        if account.changed or lifecycle.deleting or marks.incarnation or marks.restoring:
+        operating, failed = await self._poll(obj, account)
+        server = self._kind.server_of(target) if self._kind.server_of is not None else ""
+        holder = self.turns.holder(account.id, server, self.holder_of(obj)) if server else None
+        refusal = unlisted or account.clients.account.refusal(target.spec)
+        allowed |= asdict(allowance) | {"operating": operating, "operation_failed": failed, "server": server}
+        allowed |= {"account_changed": account.changed, "refusal": refusal, "turn_of": str(holder or "")}
+        if account.changed or lifecycle.deleting or external_ref.incarnation or external_ref.restoring:
             return allowed
-        # Predecessors are searched before a first create only: afterwards the marks say what is ours.
+        # Predecessors are searched before a first create only: afterwards the external reference shows what is ours.
         try:
-            return allowed | {"predecessors": await account.clients.account.find(target.owner)}
+            return allowed | {"predecessors": await account.clients.account.find_predecessors(target.owner)}
         except Failure as failure:
             return allowed | {"refusal": _refusal_of(failure)}
 
-    async def _seen(
+    async def _facts(
         self,
-        account: Account[SpecT, ConfigT],
+        account: ConnectedAccount[SpecT, ConfigT],
         target: Target[SpecT],
         observation: Observation[SpecT],
         policy: Policy | None,
         *,
         delete_intended: bool,
     ) -> tuple[dict[str, Any], Observation[SpecT]]:
-        """Return what follows from what was seen: whether its window is open, which backups a lost one has."""
-        found: dict[str, Any] = {}
+        """Return what follows from the observation: whether its window is open, which backups a lost one has."""
+        facts: dict[str, Any] = {}
         backups = account.clients.backups
         match observation:
             case Present(observed=observed):
-                found["window_open"] = self._kind.window_open(observed, self._settings.now())
+                facts["window_open"] = self._kind.window_open(observed, self._settings.now())
             case Absent() if backups is not None and target.incarnation and self._kind.stateful and not target.leaving:
                 with suppress(Failure):
-                    found["backups"] = await backups.restorable(target)
+                    facts["backups"] = await backups.restorable(target)
                 with suppress(Failure):
-                    found["backup"] = await backups.backup_of(target)
+                    facts["backup"] = await backups.latest(target)
             case Absent() if backups is not None and target.restore and not target.leaving:
                 with suppress(Failure):
-                    found["backups"] = await backups.restorable(target)
+                    facts["backups"] = await backups.restorable(target)
             case Absent() if policy is Policy.SNAPSHOT and target.leaving:
                 # Without it nothing is let go: the final one, or any of what others took away.
                 if backups is not None and target.incarnation and self._kind.stateful:
                     try:
-                        found["backup"] = await backups.backup_of(replace(target, leaving=delete_intended))
+                        facts["backup"] = await backups.latest(replace(target, leaving=delete_intended))
                     except Failure as failure:
-                        return found, unknown_of(failure)
-        return found, observation
+                        return facts, unknown_of(failure)
+        return facts, observation
 
-    async def _followed(self, obj: Object, account: Account[SpecT, ConfigT]) -> tuple[str, tuple[str, str] | None]:
-        """Ask after the operation under way; one that failed is told like a refusal, and asked for again later."""
+    async def _poll(self, obj: Object, account: ConnectedAccount[SpecT, ConfigT]) -> tuple[str, tuple[str, str] | None]:
+        """Poll the operation under way; return what it does while it is open, or reason and message of its failure."""
         operation, operations = record.operation_of(obj), account.clients.operations
         if operation is None or account.changed:
             return "", None
@@ -308,17 +339,19 @@ class Gatherer(Generic[SpecT, ConfigT]):
             return "", (failure.reason, failure.message)
         except Failure:
             ended = False
-        return "" if ended else operation.kind, None
+        # After so long the object's own state decides.
+        is_over = ended or self._settings.now() - operation.started_at >= _LONGEST_OPERATION
+        return "" if is_over else operation.kind, None
 
-    async def _counted(self, obj: Object, account: Account[SpecT, ConfigT]) -> tuple[str, str] | None:
+    async def _ensure_listed(self, obj: Object, account: ConnectedAccount[SpecT, ConfigT]) -> tuple[str, str] | None:
         """List the account once in the life of this process where a limit counts what is there without a resource."""
-        if not self._limiter.wants_list(obj, account):
+        if not self._limiter.needs_list(obj, account):
             return None
         try:
-            async with self._counting:
-                if self._limiter.wants_list(obj, account):
-                    sweep = await account.clients.account.observe_all()
-                    self._limiter.listed(key_of(account.config_object).name, account.id, sweep)
+            async with self._listing:
+                if self._limiter.needs_list(obj, account):
+                    listing = await account.clients.account.list()
+                    self._limiter.listed(key_of(account.config_object).name, account.id, listing)
         except Failure as failure:
             return _refusal_of(failure)
         return None
@@ -326,11 +359,11 @@ class Gatherer(Generic[SpecT, ConfigT]):
     async def _named_predecessor(
         self,
         consent: Consent,
-        predecessors: tuple[Found, ...],
-        account: Account[SpecT, ConfigT] | None,
+        predecessors: tuple[Predecessor, ...],
+        account: ConnectedAccount[SpecT, ConfigT] | None,
         target: Target[SpecT],
     ) -> tuple[Target[SpecT], Observation[SpecT]] | None:
-        """Look at the predecessor that a person named instead of at the name by rule; None where none is named."""
+        """Observe the predecessor that a person named instead of the name by rule; None where none is named."""
         for predecessor in predecessors:
             if account is not None and consent.adopt == predecessor.incarnation:
                 hash_ = self._kind.naming.hash_in(target.spec, predecessor.name) or target.hash
@@ -338,8 +371,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
                 return target, await account.clients.external.observe(target)
         return None
 
-    def _absence(self, obj: Object, observation: Observation[SpecT], now: datetime) -> datetime | None:
-        """Remember since when an object's database is not found; a restart begins the grace anew, which is safe."""
+    def _absent_from(self, obj: Object, observation: Observation[SpecT], now: datetime) -> datetime | None:
+        """Return since when an object's database is not found; a restart begins the grace again, which is safe."""
         key, uid = key_of(obj), str(obj["metadata"]["uid"])
         if not isinstance(observation, Absent):
             if isinstance(observation, Present):
@@ -351,33 +384,17 @@ class Gatherer(Generic[SpecT, ConfigT]):
             return None
         return known[1]
 
+    def holder_of(self, obj: Object) -> Holder:
+        """Return an object as one that takes a turn."""
+        return Holder(self._kind.resource.kind, key_of(obj))
+
     def forget(self, key: Key) -> None:
-        """Drop what is remembered of an object that is gone."""
+        """Forget an object that is gone."""
         self._absent_since.pop(key, None)
         if self._passwords is not None:
             self._passwords.forget(key)
 
 
-def _with_recorded(
-    obj: Object, observation: Observation[SpecT], marks: Marks, target: Target[SpecT]
-) -> tuple[Marks, Target[SpecT]]:
-    """Add what the cloud remembers of a database that is gone: annotations and status may have been lost with a backup.
-
-    What a person gave up already is not remembered: the create that this allowed may have been cut off.
-    """
-    if not isinstance(observation, Absent) or not observation.recorded:
-        return marks, target
-    if ("recreate", observation.recorded) in used_consents(obj):
-        return marks, target
-    known = observation.recorded
-    return replace(marks, incarnation=known, external_name=target.name), replace(target, incarnation=known)
-
-
 def _refusal_of(failure: Failure) -> tuple[str, str]:
     unknown = unknown_of(failure)
     return unknown.reason, unknown.message
-
-
-def _no_such_predecessor(name: str) -> str:
-    """Say why nothing is made under a name that a person gave: such a name is for taking over what is there."""
-    return f"there is no {name} to take over; remove fairlead.dev/external-name to have a new database"

@@ -1,4 +1,4 @@
-"""All that one decision looks at, gathered once, and what follows from it without asking anybody. Pure."""
+"""All that one decision reads, gathered once, and what follows from it without a call. Pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,25 @@ from typing import Any, Generic, NamedTuple
 
 from apis.names import ADOPT, CONSENT
 from apis.teardown import Policy
-from providers.credentials.passwords import Keep, PasswordStep, PasswordView, Stored
-from providers.external.client import NO_ENDPOINT, Endpoint, Target
+from providers.accounts.destroys import MADE_AT
+from providers.credentials.passwords import Keep, PasswordInputs, PasswordStep, Stored
+from providers.external.client import Target
 from providers.external.consent import NONE_GIVEN, Consent
 from providers.external.credential import Login
 from providers.external.diff import diff
-from providers.external.observation import Change, Found, Keys, Marks, Observation, Observed, Present, SpecT, digest
-from providers.external.provider import Account, Kind
+from providers.external.endpoint import NO_ENDPOINT, Endpoint
+from providers.external.observation import (
+    Change,
+    ExternalRef,
+    Keys,
+    Observation,
+    Observed,
+    Predecessor,
+    Present,
+    SpecT,
+    digest,
+)
+from providers.external.provider import ConnectedAccount, Kind
 from providers.external.spec import Envelope
 from providers.managed.attempts import NOTHING_TRIED, Attempts
 from providers.managed.plan import Plan
@@ -28,39 +40,43 @@ _NO_ENVELOPE = Envelope(for_provider=None)
 
 @dataclass(frozen=True, slots=True)
 class Lifecycle:
-    """How the object stands in Kubernetes.
+    """The state of the object in Kubernetes.
 
-    `held` tells whether our finalizer is on it, `policy` what its deletion means (None: a claim's word is awaited).
-    `withheld` says why that word destroys nothing, empty when it may; `since` is when the deletion was asked for.
+    `policy` is what its deletion means (None: the claim's teardown instruction is awaited). `destroy_refused` is why
+    that instruction destroys nothing, empty when it may; `since` is when the deletion was requested.
     """
 
     deleting: bool = False
-    held: bool = False
+    has_finalizer: bool = False
     policy: Policy | None = Policy.ORPHAN
     paused: str = ""
-    withheld: str = ""
+    destroy_refused: str = ""
     since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Inputs(Generic[SpecT]):
-    """All that one decision looks at: what is asked for, seen, remembered, allowed by others, and tried before.
+    """All that one decision reads: what is desired, observed, recorded, allowed by others, and tried before.
 
-    `changes` is the whole difference, what the provider guards included.
+    `changes` is the whole difference, the provider's invariants included.
 
-    Of what others allow (the ProviderConfig, the account, the clock's windows) each text is empty when there is nothing
-    to object, else the sentence for people. `eventual`: what was just made may not be seen at once. `stateful`: nothing
-    is made in the place of what was lost. `backups` are those that a lost one may be restored from, the newest first,
-    None where they could not be listed.
+    `operating` is what an open operation does, `operation_failed` reason and message of one that has just failed.
+    `server` carries the changes out, one at a time; `turn_of` is the other resource whose turn it is, empty for none.
 
-    `passwords` is what the decision about the password looks at, None where there is none to be made; `step` is what
-    was decided, `trouble` why that cannot be told. `logins` are the names that may be logins, and `foreign` the keys of
-    the credentials Secret that somebody else wrote, which are not in `stored`. `namespace` is the object's.
+    Of what others allow (the ProviderConfig, the account, the clock's windows) each text is empty when nothing forbids
+    it, else the sentence for people. `eventual`: what was just made may not be seen at once. `stateful`: nothing is
+    made in the place of what was lost. `backups` are those that a lost one may be restored from, the newest first, None
+    where they could not be listed.
+
+    `passwords` is what the decision about the password reads, None where there is none to be made; `step` is what was
+    decided, `password_problem` why nothing could be. `logins` are the names that may be logins, `foreign` the keys of
+    the credentials Secret that somebody else wrote, which are not in `stored`, and `user_password` is a user's own.
+    `namespace` is the object's.
     """
 
     target: Target[SpecT]
     observation: Observation[SpecT]
-    marks: Marks
+    external_ref: ExternalRef
     now: datetime
     spec_hash: str = ""
     generation: int = 0
@@ -75,12 +91,12 @@ class Inputs(Generic[SpecT]):
     not_allowed: str = ""
     account_changed: str = ""
     limit_reached: str = ""
-    brake: str = ""
+    destroy_limit_reached: str = ""
     refusal: tuple[str, str] | None = None
     takeover: str = ""
     adoption: bool = False
     window_open: bool = False
-    predecessors: tuple[Found, ...] = ()
+    predecessors: tuple[Predecessor, ...] = ()
     backup: str = ""
     backups: tuple[str, ...] | None = None
     grace: timedelta = timedelta(seconds=60)
@@ -89,44 +105,57 @@ class Inputs(Generic[SpecT]):
     intent_unknown: str = ""
     delete_intended: bool = False
     operating: str = ""
-    translator: int = 1
+    operation_failed: tuple[str, str] | None = None
+    server: str = ""
+    turn_of: str = ""
+    projection: int = 1
     eventual: bool = False
     stateful: bool = True
+    inside: bool = False
+    tagged: bool = True
     attempts: Attempts = NOTHING_TRIED
 
     obj: Object = field(default_factory=dict)
     envelope: Envelope = _NO_ENVELOPE
-    account: Account[SpecT, Any] | None = None
+    account: ConnectedAccount[SpecT, Any] | None = None
     namespace: Object = field(default_factory=dict)
     intent: Intent | None = None
     resolved: Mapping[str, str] = field(default_factory=dict)
 
     stored: Stored | None = None
-    passwords: PasswordView | None = field(default=None, repr=False)
+    passwords: PasswordInputs | None = field(default=None, repr=False)
     step: PasswordStep = field(default=Keep(), repr=False)
-    trouble: tuple[str, str] | None = None
+    password_problem: tuple[str, str] | None = None
     logins: tuple[str, str] = ("", "")
     foreign: tuple[str, ...] = ()
     login: Login = Login.NOT_TRIED
-    given: str = field(default="", repr=False)
+    user_password: str = field(default="", repr=False)
 
     @property
-    def observed(self) -> Observed[SpecT] | None:
-        """The database as it was seen, None when it was not."""
+    def observed(self) -> Observed[SpecT, Any] | None:
+        """The database as it was observed, None when it was not."""
         match self.observation:
             case Present(observed=observed):
                 return observed
             case _:
                 return None
 
+    def is_ours(self, observed: Observed[SpecT, Any]) -> bool:
+        """Return whether what was observed is this resource's: by its tags, else by what was recorded of it."""
+        if self.target.owner.owns(observed.owner):
+            return True
+        # Recorded before its create was sent, when there was nothing under the name.
+        is_recorded = bool(self.external_ref.incarnation) or (not self.tagged and MADE_AT in status_of(self.obj))
+        return observed.owner is None and is_recorded
+
     @property
     def noun(self) -> str:
-        """What people call what is made: `database`, or the kind where it holds no data."""
+        """What messages call what is made: `database`, or the kind where it holds no data."""
         return "database" if self.stateful else str(self.obj["kind"])
 
     @property
     def deadline(self) -> timedelta | None:
-        """What the cloud's present state may take; None where none is seen."""
+        """How long the cloud's present state may last; None where none was observed."""
         if self.observed is not None:
             return self.observed.deadline
         # The final backup of what is gone takes as long as there are data.
@@ -135,12 +164,11 @@ class Inputs(Generic[SpecT]):
 
     @property
     def endpoint(self) -> Endpoint:
-        """How an application reaches the database; without a host where nothing is known, or nobody logs in."""
-        logins = self.account.clients.logins if self.account is not None else None
-        return NO_ENDPOINT if logins is None else logins.endpoint(self.target)
+        """How an application reaches the database; without a host where it was not seen, or nobody logs in."""
+        return NO_ENDPOINT if self.observed is None else self.observed.endpoint
 
     def consent_command(self, *entries: str) -> str:
-        """Return the command that agrees to these entries (`<path>=<value>`) beside those that are there already."""
+        """Return the command that consents to these entries (`<path>=<value>`), with those that are there already."""
         paths = {entry.partition("=")[0] for entry in entries}
         present = tuple(f"{path}={value}" for path, value in self.consent.values if path not in paths & {"restore"})
         others = any(path != "adopt" for path, _ in self.consent.used)
@@ -148,33 +176,33 @@ class Inputs(Generic[SpecT]):
         return kubectl.annotate(self.target.address, CONSENT, value, overwrites=bool(self.consent.values) or others)
 
     def adopt_command(self, incarnation: str) -> str:
-        """Return the command that has a database taken over."""
+        """Return the command that adopts a database."""
         before = self.consent.adopt or any(path == "adopt" for path, _ in self.consent.used)
         return kubectl.annotate(self.target.address, ADOPT, incarnation, overwrites=bool(before))
 
 
 class Decision(NamedTuple):
-    """What to do in one pass: the plan, the password's step beside it, and what is remembered of attempts after it."""
+    """What to do in one pass: the plan, the step about the password, and the attempts as they are after it."""
 
     plan: Plan
     step: PasswordStep
     attempts: Attempts
 
 
-def with_differences(kind: Kind[SpecT], inputs: Inputs[SpecT]) -> Inputs[SpecT]:
-    """Return the inputs with all that differs between what is asked for and what was seen."""
+def with_differences(kind: Kind[SpecT, Any], inputs: Inputs[SpecT]) -> Inputs[SpecT]:
+    """Return the inputs with all that differs between what is desired and what was observed."""
     if inputs.observed is None:
         return inputs
-    changes = differences(kind, inputs.envelope, inputs.target, inputs.observed, inputs.marks.applied_keys)
+    changes = differences(kind, inputs.envelope, inputs.target, inputs.observed, inputs.external_ref.applied_keys)
     return replace(inputs, changes=changes, observed_hash=digest(inputs.observed.spec))
 
 
 def differences(
-    kind: Kind[SpecT], envelope: Envelope, target: Target[SpecT], observed: Observed[SpecT], applied: Keys
+    kind: Kind[SpecT, Any], envelope: Envelope, target: Target[SpecT], observed: Observed[SpecT, Any], applied: Keys
 ) -> tuple[Change, ...]:
     """Return all that differs, each change in its class; `applied` are keys that the spec set before."""
-    asked = diff(target.spec, observed.spec, ignore=envelope.ignore_fields, applied=applied)
-    return tuple(kind.classify(change, observed) for change in (*asked, *kind.guarded(target, observed)))
+    from_spec = diff(target.spec, observed.spec, ignore=envelope.ignore_fields, applied=applied)
+    return tuple(kind.classify(change, observed) for change in (*from_spec, *kind.invariants(target, observed)))
 
 
 def proven_versions(obj: Object) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What a plan takes to be carried out, and what a pass has done so far. Pure but for the record that grows."""
+"""The calls that a plan needs, and what a pass has done so far. Pure but for the outcome, which grows."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from providers.credentials.passwords import (
     Stored,
     former_login,
 )
+from providers.credentials.secret_check import login_of_pending
 from providers.external.client import Operation
 from providers.external.observation import Absent, Change, Phase, Present, SpecT, describe, digest
 from providers.external.ownership import held
@@ -30,30 +31,31 @@ from providers.managed.inputs import Inputs, with_differences
 from providers.managed.plan import (
     Adopt,
     Create,
-    Destroy,
-    Finish,
+    Delete,
     Ignore,
+    Orphan,
     Plan,
     Refuse,
-    Release,
+    RemoveFinalizer,
     Rest,
     Settled,
     Update,
     Wait,
 )
 from providers.managed.record import Call
+from runtime.errors import Failure
 from runtime.objects import Object, annotations_of, generation_of, status_of
 
 ADOPT_ENTRY = "adopt"
 
 Entry = tuple[str, str]
 
-_BEGINNINGS = frozenset({"recreate", "restoreFrom", "restore"})
+_CREATE_ENTRIES = frozenset({"recreate", "restoreFrom", "restore"})
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """One event to be sent with the report."""
+class Event:
+    """One event to be emitted with the report."""
 
     type: Literal["Normal", "Warning"]
     reason: str
@@ -62,16 +64,17 @@ class Said:
 
 @dataclass(slots=True)
 class Outcome(Generic[SpecT]):
-    """What a pass has done so far: the latest object, the credentials, what is proven, what to say.
+    """What a pass has done so far: the latest object, the credentials, what is proven, the events.
 
-    `fresh` is the database as it was seen after the last call; `gone` that the object was let go. `sent` is a password
-    that a slow cloud accepted, `resent` that it did so after the birth.
+    `observation` is of the database after the last call; `gone`: our finalizer was removed. `sent` is a
+    password that an asynchronous cloud accepted, `resent`: it did so after the creation. `failure` ended the calls, and
+    is to be reported.
     """
 
     obj: Object
     stored: Stored | None
-    fresh: Present[SpecT] | Absent | None = None
-    events: list[Said] = field(default_factory=list)
+    observation: Present[SpecT, Any] | Absent | None = None
+    events: list[Event] = field(default_factory=list)
     proven: dict[str, str] = field(default_factory=dict)
     corrected: tuple[Change, ...] = ()
     rotated_from: str | None = None
@@ -81,6 +84,7 @@ class Outcome(Generic[SpecT]):
     gone: bool = False
     acted: bool = False
     operation: Operation | None = None
+    failure: Failure | None = None
 
 
 def unreported_rotation(inputs: Inputs[Any]) -> str:
@@ -90,36 +94,36 @@ def unreported_rotation(inputs: Inputs[Any]) -> str:
 
 
 def mutates(inputs: Inputs[Any], plan: Plan) -> bool:
-    """Tell whether a plan, or the password's step beside it, needs any side effect. Pure."""
+    """Return whether a plan, or the step about the password, has any side effect. Pure."""
     match plan:
-        case Create() | Update() | Adopt() | Release() | Destroy() | Finish():
+        case Create() | Update() | Adopt() | Orphan() | Delete() | RemoveFinalizer():
             return True
         case Settled():
-            return _moves(inputs) or marks_missing(inputs)
+            return _has_step(inputs) or is_external_ref_missing(inputs)
         case Rest(reason="DriftHeld" | "WaitingForWindow" | "TranslatorChanged" | "PendingRestart"):
-            return _moves(inputs) or marks_missing(inputs)
+            return _has_step(inputs) or is_external_ref_missing(inputs)
         case Wait() | Refuse() | Rest():
-            return _moves(inputs) and _password_may_move(inputs)
+            return _has_step(inputs) and _is_step_allowed(inputs)
         case Ignore():
             return False
         case never:
             assert_never(never)
 
 
-def _moves(inputs: Inputs[Any]) -> bool:
+def _has_step(inputs: Inputs[Any]) -> bool:
     return not isinstance(inputs.step, Keep | Missing | Await)
 
 
-def _password_may_move(inputs: Inputs[Any]) -> bool:
-    """Tell whether the password's step is made although a change of a database that is ours waits or is refused.
+def _is_step_allowed(inputs: Inputs[Any]) -> bool:
+    """Return whether the password's step is made although a change of a database that is ours waits or is refused.
 
     While the cloud is at work on it, or it is paused, that is what needs no call: to publish what counts already.
     """
     observed = inputs.observed
-    recorded = inputs.marks.incarnation
+    recorded = inputs.external_ref.incarnation
     if observed is None or not recorded or not observed.is_recorded_as(recorded):
         return False
-    if not inputs.target.owner.owns(observed.owner) or inputs.lifecycle.deleting:
+    if not inputs.is_ours(observed) or inputs.lifecycle.deleting:
         return False
     if inputs.not_allowed or inputs.account_changed or inputs.takeover or inputs.intent_unknown or inputs.operating:
         return False
@@ -130,42 +134,40 @@ def _password_may_move(inputs: Inputs[Any]) -> bool:
     return observed.phase is Phase.READY and observed.usable and not inputs.lifecycle.paused
 
 
-def marks_missing(inputs: Inputs[Any]) -> bool:
-    """Tell whether a mark or the finalizer of a database that is ours is not on its object. Pure."""
+def is_external_ref_missing(inputs: Inputs[Any]) -> bool:
+    """Return whether an annotation or the finalizer of a database that is ours is not on its object. Pure."""
     observed, account = inputs.observed, inputs.account
     if observed is None or account is None:
         return False
     annotations = annotations_of(inputs.obj)
-    wanted = {
+    recorded = {
         EXTERNAL_NAME: inputs.target.name,
         ACCOUNT: account.id,
         INCARNATION: observed.incarnation,
     }
-    return not held(inputs.obj) or any(annotations.get(key) != value for key, value in wanted.items())
+    return not held(inputs.obj) or any(annotations.get(key) != value for key, value in recorded.items())
 
 
 def calls_of(inputs: Inputs[Any], plan: Plan) -> tuple[Call, ...]:
-    """Name every call to the cloud that a plan and the password's step make, in order. Pure."""
+    """Return every call to the cloud that a plan and the password's step make, in order. Pure."""
     target, observed, calls = inputs.target, inputs.observed, []
     incarnation = observed.incarnation if observed is not None else ""
     match plan:
         case Create():
             calls.append(Call("Create", target.name, change_hash=inputs.spec_hash))
         case Update(changes=changes, queued=queued):
-            told = digest([repr(change) for change in (*changes, *queued)])
-            calls.append(Call("Update", target.name, incarnation, told))
-        case Adopt(incarnation=wanted):
-            calls.append(Call("Adopt", target.name, wanted))
-        case Release(mark=True):
+            change_hash = digest([repr(change) for change in (*changes, *queued)])
+            calls.append(Call("Update", target.name, incarnation, change_hash))
+        case Adopt(incarnation=adopted):
+            calls.append(Call("Adopt", target.name, adopted))
+        case Orphan(tagged=True):
             calls.append(Call("Release", target.name, incarnation))
-        case Destroy():
-            calls.append(Call("Delete", target.name, incarnation or inputs.marks.incarnation))
+        case Delete():
+            calls.append(Call("Delete", target.name, incarnation or inputs.external_ref.incarnation))
         case _:
             pass
     match inputs.step:
-        case Introduce(username=username) | PutBack(username=username) if not isinstance(
-            plan, Create | Adopt | Destroy
-        ):
+        case Introduce(username=username) | PutBack(username=username) if not isinstance(plan, Create | Adopt | Delete):
             calls.append(Call("SetPassword", username, incarnation))
         case Retire(username=username):
             calls.append(Call("Disable", username, incarnation))
@@ -174,35 +176,35 @@ def calls_of(inputs: Inputs[Any], plan: Plan) -> tuple[Call, ...]:
     return tuple(calls)
 
 
-def used_by_create(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return what the intent of a create uses up: from then on the act itself is on record."""
+def consents_used_by_create(entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return the consents that the intent of a create uses: from then on the act itself is on record."""
     return tuple(entry for entry in entries if entry[0] in {"recreate", "restore"})
 
 
-def used_now(inputs: Inputs[Any], entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """Return the entries whose act is done, as far as the database shows it."""
+def consents_used_now(inputs: Inputs[Any], entries: Iterable[Entry]) -> tuple[Entry, ...]:
+    """Return the consents whose act is done, as far as the database shows it."""
     match inputs.observation:
         case Present(observed=observed):
-            known, ours = inputs.marks.incarnation, inputs.target.owner.owns(observed.owner)
+            known, ours = inputs.external_ref.incarnation, inputs.is_ours(observed)
         case _:
             return ()
     if not ours or known not in {"", observed.incarnation}:
         return ()
     fields = {field.encode_name: field.name for field in msgspec.structs.fields(observed.spec)}
     differing = {change.shown for change in inputs.changes} | set(observed.pending)
-    done = []
+    used = []
     for path, value in entries:
-        if path in _BEGINNINGS:
-            done.append((path, value))
+        if path in _CREATE_ENTRIES:
+            used.append((path, value))
         elif path == ADOPT_ENTRY:
-            done += [(path, value)] if value == known else []
+            used += [(path, value)] if value == known else []
         elif path in fields and path not in differing and describe(getattr(observed.spec, fields[path])) == value:
-            done.append((path, value))
-    return tuple(done)
+            used.append((path, value))
+    return tuple(used)
 
 
-def work_of(inputs: Inputs[Any], plan: Plan) -> str:
-    """Name what a pass is about to do, the state it meets, and all that a person may change to have it tried again."""
+def work_digest(inputs: Inputs[Any], plan: Plan) -> str:
+    """Return a digest of a pass's calls, of the database's state, and of all that a person may edit for another try."""
     config = generation_of(inputs.account.config_object) if inputs.account is not None else 0
     requested = annotations_of(inputs.obj).get(RECONCILE_REQUESTED_AT, "")
     state = inputs.observed.state if inputs.observed is not None else ""
@@ -217,26 +219,31 @@ def work_of(inputs: Inputs[Any], plan: Plan) -> str:
     return digest([*calls, state, digest(sent), inputs.spec_hash, requested, config])
 
 
-def seen_after(kind: Kind[SpecT], inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Inputs[SpecT]:
-    """Return the inputs as they are after the last call, on which the report alone is decided."""
-    inputs = replace(inputs, obj=outcome.obj, stored=outcome.stored)
-    if not isinstance(outcome.fresh, Present) or isinstance(plan, Destroy):
+def inputs_after(kind: Kind[SpecT, Any], inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Inputs[SpecT]:
+    """Return the inputs as they are after the last call, on which only the report is decided."""
+    operating = outcome.operation.kind if outcome.operation is not None else inputs.operating
+    inputs = replace(inputs, obj=outcome.obj, stored=outcome.stored, operating=operating)
+    if not isinstance(outcome.observation, Present) or isinstance(plan, Delete):
         return inputs
     target = inputs.target
-    if outcome.stored is not None and outcome.stored.kept.username:
-        target = replace(target, active=outcome.stored.kept.username)
+    if outcome.stored is not None:
+        kept = outcome.stored.kept
+        coming = login_of_pending(inputs.logins, kept) if kept.pending else ""
+        target = replace(target, active=kept.username or target.active, coming=coming)
     if outcome.rotated_from is not None:
         target = replace(target, retiring=outcome.rotated_from)
     if outcome.retired:
         target = replace(target, retiring="")
-    marks = record.marks_of(outcome.obj, absent_since=None)
-    seen = replace(inputs, observation=outcome.fresh, marks=marks, target=target, passwords=None)
-    return with_differences(kind, replace(seen, step=_step_left(inputs, outcome)))
+    external_ref = record.external_ref_of(outcome.obj, absent_since=None)
+    inputs_now = replace(
+        inputs, observation=outcome.observation, external_ref=external_ref, target=target, passwords=None
+    )
+    return with_differences(kind, replace(inputs_now, step=_remaining_step(inputs, outcome)))
 
 
-def _step_left(inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> PasswordStep:
+def _remaining_step(inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> PasswordStep:
     if not inputs.eventual:
         return inputs.step if isinstance(inputs.step, Missing) else Keep()
-    # It carries the change out after its answer; what it sent is remembered, and looked at again.
+    # It carries the change out after its answer; what was sent is recorded, and observed again.
     sent = Await(closely=outcome.resent) if outcome.sent else Keep()
     return inputs.step if isinstance(inputs.step, Await) else sent

@@ -17,7 +17,7 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """Nothing is done until a person likes to: `reason` says why."""
+    """Nothing is done until a person acts, who need not: `reason` is why."""
 
     reason: str
     message: str
@@ -26,7 +26,7 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Fairlead or the cloud has the move; look again after `after`. `quiet` leaves the status as it is."""
+    """Fairlead or the cloud acts next; reconcile again after `after`. `quiet` leaves the status as it is."""
 
     reason: str
     message: str
@@ -48,7 +48,7 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Make `changes` now; `held` wait for their window or for consent, for the cause beside them.
+    """Make `changes` now; `held` wait for their window or for consent, for its cause.
 
     `queued` are handed to the cloud's own queue, which makes them in the maintenance window.
     """
@@ -76,27 +76,27 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
-class Release:
-    """Let the database live on without us; `mark` says so in its tags."""
+class Orphan:
+    """Let the database live on without us; `tagged`: its tags are to show that."""
 
-    mark: bool
+    tagged: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Destroy:
-    """Take the database away as `policy` says."""
+class Delete:
+    """Delete the database as `policy` says."""
 
     policy: Policy
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
-    """Nothing of ours is left in the cloud: let the object go."""
+class RemoveFinalizer:
+    """Nothing of ours is left in the cloud: remove our finalizer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """Not a thing of ours: write nothing at all."""
+    """Not ours: write nothing at all."""
 
 
-Plan: TypeAlias = Settled | Rest | Wait | Create | Update | Adopt | Refuse | Release | Destroy | Finish | Ignore
+Plan: TypeAlias = Settled | Rest | Wait | Create | Update | Adopt | Refuse | Orphan | Delete | RemoveFinalizer | Ignore

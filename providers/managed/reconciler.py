@@ -1,30 +1,32 @@
-"""The one reconciler of all clouds: gather, decide, act, report, one status write."""
+"""The one reconciler of all clouds: gather, decide, act, report, write."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Generic
+from typing import Any, Generic
 
 import structlog
 
 from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts.connections import Accounts
+from providers.accounts.turns import Holder
 from providers.credentials.secrets import SecretsDenied
-from providers.external.observation import Present, SpecT, Unknown, unknown_of
+from providers.external.observation import Present, SpecT, Unknown
 from providers.external.ownership import identity_of
 from providers.external.provider import ConfigT, Kind
-from providers.managed.act import Effects, write_audit
+from providers.managed.act import Executor, write_audit
 from providers.managed.attempts import NOTHING_TRIED, Attempts, Memory
 from providers.managed.decide import decide
 from providers.managed.gather import Gatherer
 from providers.managed.inputs import Inputs
-from providers.managed.outcome import Outcome, Said, mutates, seen_after, unreported_rotation, work_of
-from providers.managed.plan import Adopt, Create, Destroy, Ignore, Plan, Refuse, Settled, Update, Wait
-from providers.managed.report import report, status_of_failure
+from providers.managed.outcome import Event, Outcome, calls_of, inputs_after, mutates, unreported_rotation, work_digest
+from providers.managed.plan import Adopt, Create, Delete, Ignore, Plan, Refuse, Settled, Update, Wait
+from providers.managed.report import Report, report, report_failed_pass
 from providers.managed.requeue import follow_after, requeue_after
-from providers.managed.summary import Summary, cause_of, says_passes_fail, summary_of
+from providers.managed.summary import cause_of, has_failing_passes
 from providers.settings import Settings
 from runtime.conditions import find
 from runtime.errors import Blocked, Failure, Invalid, NamespaceTerminating, Terminal
@@ -43,32 +45,42 @@ _SOON = timedelta(seconds=2)
 _WHILE_IN_DOUBT = timedelta(seconds=30)
 
 
+@dataclass(frozen=True, slots=True)
+class Dependencies(Generic[SpecT, ConfigT]):
+    """What a reconciler works with, made once."""
+
+    store: Store
+    events: EventRecorder
+    gatherer: Gatherer[SpecT, ConfigT]
+    executor: Executor[SpecT, ConfigT]
+
+
 class Reconciler(Generic[SpecT, ConfigT]):
     """Reconciles one kind of one cloud; called with keys by runtime.controller."""
 
     def __init__(
         self,
-        kind: Kind[SpecT],
+        kind: Kind[SpecT, Any],
         kube: Kube,
         accounts: Accounts[SpecT, ConfigT],
         settings: Settings,
-        around: Around[SpecT, ConfigT],
+        dependencies: Dependencies[SpecT, ConfigT],
     ) -> None:
         self._kind = kind
         self._kube = kube
         self._accounts = accounts
         self._settings = settings
-        self._store = around.store
-        self._events = around.events
-        self._gatherer = around.gatherer
-        self._effects = around.effects
+        self._store = dependencies.store
+        self._events = dependencies.events
+        self._gatherer = dependencies.gatherer
+        self._executor = dependencies.executor
         self._memory = Memory()
 
     async def __call__(self, key: Key) -> Result:
-        """Make one pass over one resource; raises the Failure or ApiError that says when the next one is to be."""
+        """Make one pass over one resource; raises the Failure or ApiError by which the next one is queued."""
         try:
             result = await in_time(self._pass(key), self._settings.pass_limit)
-        except Exception as error:  # whatever ends a pass is reported on its resource, and goes on
+        except Exception as error:  # whatever ends a pass is reported on its resource, and raised
             await self._report_error(key, error)
             raise
         self._memory.passed(key)
@@ -77,35 +89,49 @@ class Reconciler(Generic[SpecT, ConfigT]):
         return result
 
     async def _pass(self, key: Key) -> Result | Failure:
-        """Make one pass; return when the next one is to be, or the failure, which was reported, that says so."""
+        """Gather, decide, act, report, write; return when the next pass is due, or the reported failure."""
         obj = self._store.get(key)
         if obj is None:
-            return self._gone(key)
+            return self._forget(key)
         if identity_of(obj).doubtful:
-            # Its labels and annotations were taken away; they are put back by who composed it.
+            # Its labels and annotations were removed; whoever composed it puts them back.
             return Result(_WHILE_IN_DOUBT)
-        inputs, plan = await self._decide(obj)
+        inputs, plan = self._decide(await self._gather(obj))
         if mutates(inputs, plan):
-            # What is about to be changed is decided on what is true now, not on what a cache remembers.
-            inputs, plan = await self._decide(await self._live(key))
-        acts, quiet_for = mutates(inputs, plan), self._quiet_for(key, inputs, plan)
-        if isinstance(plan, Ignore) or (quiet_for is not None and not acts):
+            # What is to be changed is decided on live reads, never on what a cache holds.
+            inputs, plan = self._decide(await self._gather(await self._live(key)))
+        quiet_for = self._quiet_for(inputs, plan)
+        if isinstance(plan, Ignore) or (quiet_for is not None and not mutates(inputs, plan)):
             return Result(quiet_for)
-        outcome: Outcome[SpecT] = Outcome(inputs.obj, inputs.stored, rotated_from=unreported_rotation(inputs) or None)
-        failure = await self._act(inputs, plan, outcome) if acts else None
-        if outcome.gone:
-            self._emit(inputs, outcome.events)
-            return self._gone(key)
-        if failure is None:
-            return await self._report(inputs, plan, outcome)
-        return await self._report_failure(inputs, plan, outcome, failure)
+        with self._turn(inputs, plan) as holder:
+            # Another pass took the turn meanwhile: the next one reports it.
+            return Result(_SOON) if holder is not None else await self._act_and_report(inputs, plan)
 
-    async def _decide(self, obj: Object) -> tuple[Inputs[SpecT], Plan]:
-        """Gather and decide."""
-        key = key_of(obj)
-        inputs = await self._gatherer.gather(obj, self._memory.of(key))
+    def _turn(self, inputs: Inputs[SpecT], plan: Plan) -> AbstractContextManager[Holder | None]:
+        """Take the server's turn for a pass that calls the cloud, where it gives turns."""
+        if not inputs.server or inputs.account is None or not calls_of(inputs, plan):
+            return nullcontext()
+        turns, holder = self._gatherer.turns, self._gatherer.holder_of(inputs.obj)
+        return turns.turn(inputs.account.id, inputs.server, holder)
+
+    async def _act_and_report(self, inputs: Inputs[SpecT], plan: Plan) -> Result | Failure:
+        """Carry out the plan, report what is true afterwards; return as `_pass` does."""
+        key = key_of(inputs.obj)
+        outcome = await self._act(inputs, plan)
+        if outcome.gone:
+            self._emit(inputs.obj, outcome.events)
+            return self._forget(key)
+        after, remaining = self._decide_after(inputs, plan, outcome)
+        status = await self._write(outcome, report(after, remaining, outcome, self._settings))
+        return await self._conclude(after, plan, remaining, outcome, status)
+
+    async def _gather(self, obj: Object) -> Inputs[SpecT]:
+        return await self._gatherer.gather(obj, self._memory.of(key_of(obj)))
+
+    def _decide(self, inputs: Inputs[SpecT]) -> tuple[Inputs[SpecT], Plan]:
+        """Choose the plan; return it with the inputs as the decision left them."""
         decision = decide(inputs)
-        self._memory.keep(key, decision.attempts)
+        self._memory.keep(key_of(inputs.obj), decision.attempts)
         return replace(inputs, step=decision.step, attempts=decision.attempts), decision.plan
 
     async def _live(self, key: Key) -> Object:
@@ -113,28 +139,39 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._store.remember(obj)
         return obj
 
-    def _quiet_for(self, key: Key, inputs: Inputs[SpecT], plan: Plan) -> timedelta | None:
-        """Say nothing for so long of what is over in a moment: a wait that changes nothing, the first failed looks."""
+    def _quiet_for(self, inputs: Inputs[SpecT], plan: Plan) -> timedelta | None:
+        """Return for how long nothing is reported: of a wait that changes nothing, of the first failed observations."""
+        key = key_of(inputs.obj)
         attempts = self._memory.of(key)
-        is_look = isinstance(plan, Wait) and (plan.quiet or class_of_managed(plan.reason) is ReasonClass.WAITING)
-        if isinstance(plan, Wait) and says_passes_fail(inputs.obj):
-            # The first good pass takes back that passes fail.
+        is_waiting = isinstance(plan, Wait) and (plan.quiet or class_of_managed(plan.reason) is ReasonClass.WAITING)
+        if isinstance(plan, Wait) and has_failing_passes(inputs.obj):
+            # The first good pass ends the report that passes fail.
             return None
-        if not isinstance(plan, Wait) or not is_look:
-            self._memory.keep(key, attempts.without_looks())
+        if not isinstance(plan, Wait) or not is_waiting:
+            self._memory.keep(key, attempts.without_streak())
             return None
         if not plan.quiet:
-            attempts = attempts.after_look(failed=isinstance(inputs.observation, Unknown))
+            attempts = attempts.after_observation(failed=isinstance(inputs.observation, Unknown))
             self._memory.keep(key, attempts)
             if not attempts.is_early or find(inputs.obj, "Ready") is None:
                 return None
-        return attempts.next_look(plan.after)
+        return attempts.observe_after(plan.after)
 
-    async def _act(self, inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Failure | None:
+    async def _act(self, inputs: Inputs[SpecT], plan: Plan) -> Outcome[SpecT]:
+        """Carry out the plan where it mutates anything, then prove the published login."""
+        outcome: Outcome[SpecT] = Outcome(inputs.obj, inputs.stored, rotated_from=unreported_rotation(inputs) or None)
+        if mutates(inputs, plan):
+            outcome.failure = await self._carry_out(inputs, plan, outcome)
+        if outcome.failure is None and not outcome.gone:
+            await self._executor.prove(inputs_after(self._kind, inputs, plan, outcome), outcome)
+        return outcome
+
+    async def _carry_out(self, inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Failure | None:
+        """Carry out a plan; return the failure that is to be reported, raise any other."""
         try:
             if isinstance(plan, Create) and inputs.account is not None:
-                await self._hold_config(inputs.account.config_object)
-            await self._carried_out(inputs, plan, outcome)
+                await self._add_in_use_finalizer(inputs.account.config_object)
+            await self._execute(inputs, plan, outcome)
         except NamespaceTerminating:
             return Blocked("ResourcePending", "its namespace is being deleted; nothing is made in it any more")
         except (Terminal, Blocked) as failure:
@@ -148,109 +185,106 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._memory.keep(key, accepted)
         return None
 
-    async def _carried_out(self, inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> None:
-        """Carry a plan out, and put on record what was begun in the cloud, however it ended."""
+    async def _execute(self, inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> None:
+        """Execute a plan, and write to the audit log what was begun in the cloud, however it ended."""
         try:
-            await self._effects.act(inputs, plan, outcome, self._gatherer.limiter)
-        except BaseException as stopped:
+            await self._executor.act(inputs, plan, outcome, self._gatherer.limiter)
+        except BaseException as error:
             if outcome.acted:
-                write_audit(inputs, plan, stopped)
+                write_audit(inputs, plan, error)
             raise
         write_audit(inputs, plan, None)
 
-    async def _hold_config(self, config: Object) -> None:
-        """Keep the ProviderConfig from being deleted; of the passes that run side by side one writes."""
+    async def _add_in_use_finalizer(self, config: Object) -> None:
+        """Keep the ProviderConfig from being deleted; of passes that run side by side one writes."""
         store = self._accounts.configs.store
-        async with self._accounts.bookkeeping:
+        async with self._accounts.status_lock:
             latest = store.get(key_of(config)) or config
-            held = await self._effects.writing.hold_config(self._accounts.configs.resource, latest)
-            store.remember(held)
+            written = await self._executor.writer.add_in_use_finalizer(self._accounts.configs.resource, latest)
+            store.remember(written)
 
-    async def _report(self, inputs: Inputs[SpecT], acted: Plan, outcome: Outcome[SpecT]) -> Result:
-        """Report what is true after a pass, and say when the next one is to be."""
+    def _decide_after(self, inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> tuple[Inputs[SpecT], Plan]:
+        """Return the inputs and the plan to report: those after the calls, or those that were refused."""
         key, now = key_of(inputs.obj), self._settings.now()
-        inputs, plan = self._decide_again(inputs, acted, outcome)
-        await self._effects.prove(inputs, outcome)
+        if outcome.failure is not None:
+            attempts = self._memory.of(key).after_refused(work_digest(inputs, plan), plan, outcome.failure, now)
+            self._memory.keep(key, attempts)
+            return replace(inputs, attempts=attempts, now=now), plan
+        inputs, plan = self._decide_again(inputs, plan, outcome)
         attempts = self._memory.of(key)
         if inputs.observed is not None and isinstance(plan, Wait):
             attempts = attempts.after_busy(inputs.observed.state, now)
             self._memory.keep(key, attempts)
-        inputs = replace(inputs, attempts=attempts, now=now)
-        status = await self._write(inputs, summary_of(inputs, plan), outcome)
-        if outcome.operation is not None or (self._kind.asynchronous and outcome.acted):
-            return Result(follow_after(inputs, status, now) or _SOON)
-        if isinstance(plan, Destroy):
-            return await self._finished(inputs, outcome)
-        if isinstance(acted, Adopt) or (outcome.acted and isinstance(plan, Update)):
-            # Whether its password is known is asked only of one that is ours.
-            return Result(_SOON)
-        if isinstance(plan, Wait) and attempts.failing:
-            return Result(attempts.next_look(plan.after))
-        return Result(self._sooner(attempts, requeue_after(inputs, plan, status, now), now))
-
-    async def _report_failure(
-        self, inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT], failure: Failure
-    ) -> Result | Failure:
-        """Report what was refused, and say when it is tried again."""
-        key, now, unknown = key_of(inputs.obj), self._settings.now(), unknown_of(failure)
-        attempts = self._memory.of(key).after_refused(work_of(inputs, plan), plan, failure, now)
-        self._memory.keep(key, attempts)
-        status = await self._write(replace(inputs, now=now), Summary(unknown.reason, unknown.message), outcome)
-        again = attempts.retry_after(failure)
-        if again is not None:
-            return Result(again)
-        return Result(look_again({"status": status}, now)) if isinstance(failure, SecretsDenied) else failure
-
-    async def _report_error(self, key: Key, error: Exception) -> None:
-        """Say on the resource that its passes fail, as far as it can be written."""
-        why, obj = cause_of(error, self._memory.count_failed_pass(key)), self._store.get(key)
-        if why is None or obj is None:
-            return
-        outcome: Outcome[SpecT] = Outcome(obj, None)
-        try:
-            await self._write_status(outcome, status_of_failure(obj, why, self._settings.now()))
-        except Exception as second:  # noqa: BLE001 - the first error goes on, and says more
-            _log.warning("a failure is not told on its resource", key=str(key), error=type(second).__name__)
+        return replace(inputs, attempts=attempts, now=now), plan
 
     def _decide_again(self, inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> tuple[Inputs[SpecT], Plan]:
-        """Decide once more on what was seen after the last call, for the report alone."""
+        """Decide on what was observed after the last call, for the report alone."""
         key, before = key_of(inputs.obj), replace(inputs, obj=outcome.obj)
-        inputs = seen_after(self._kind, inputs, plan, outcome)
-        if not isinstance(outcome.fresh, Present) or isinstance(plan, Destroy | Refuse):
-            # What was refused is not decided anew: beside it, only the password's step was made.
+        inputs = inputs_after(self._kind, inputs, plan, outcome)
+        if not isinstance(outcome.observation, Present) or isinstance(plan, Delete | Refuse):
+            # A refusal is not decided again: of the pass only the password's step was carried out.
             return inputs, plan
         attempts = self._memory.of(key)
         inputs = replace(inputs, attempts=attempts if inputs.eventual else NOTHING_TRIED)
-        after = decide(inputs).plan
-        if not inputs.eventual and isinstance(after, Update) and isinstance(plan, Update):
-            if after.changes == plan.changes:
-                self._memory.keep(key, attempts.after_no_effect(work_of(before, plan), inputs.now))
-        elif not inputs.eventual and isinstance(after, Settled):
+        remaining = decide(inputs).plan
+        if not inputs.eventual and isinstance(remaining, Update) and isinstance(plan, Update):
+            if remaining.changes == plan.changes:
+                self._memory.keep(key, attempts.after_no_effect(work_digest(before, plan), inputs.now))
+        elif not inputs.eventual and isinstance(remaining, Settled):
             self._memory.keep(key, replace(attempts, rejected=None))
-        return inputs, after
+        return inputs, remaining
 
-    async def _finished(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> Result:
-        try:
-            await self._effects.ending.finish_deletion(inputs, outcome)
-        except SecretsDenied:
-            # The next pass, which finds the database gone, says so.
+    async def _conclude(
+        self, inputs: Inputs[SpecT], acted: Plan, remaining: Plan, outcome: Outcome[SpecT], status: Object
+    ) -> Result | Failure:
+        """Return when the next pass is due, or the failure by which it is queued; finish a reported deletion."""
+        attempts, now = inputs.attempts, inputs.now
+        if outcome.failure is not None:
+            return _after_failure(attempts, outcome.failure, status, now)
+        if outcome.operation is not None or (self._kind.asynchronous and outcome.acted):
+            return Result(follow_after(inputs, status, now) or _SOON)
+        if isinstance(remaining, Delete):
+            return await self._finish_deletion(inputs, outcome)
+        if isinstance(acted, Adopt) or (outcome.acted and isinstance(remaining, Update)):
+            # Whether its password is known is read only once it is ours.
             return Result(_SOON)
-        return self._gone(key_of(inputs.obj))
+        if isinstance(remaining, Wait) and attempts.failing:
+            return Result(attempts.observe_after(remaining.after))
+        return Result(self._sooner(attempts, requeue_after(inputs, remaining, status, now), now))
+
+    async def _finish_deletion(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> Result:
+        try:
+            await self._executor.deleter.finish_deletion(inputs, outcome)
+        except SecretsDenied:
+            # The next pass, which observes that the database is gone, reports it.
+            return Result(_SOON)
+        return self._forget(key_of(inputs.obj))
 
     def _sooner(self, attempts: Attempts, after: timedelta | None, now: datetime) -> timedelta | None:
-        """Look again once what was sent last has settled, if nothing else asks for an earlier look."""
-        left = attempts.in_flight.settles_in(now, self._settings.settle) if self._kind.asynchronous else None
-        if left is None:
+        """Requeue once what was sent last has settled, where nothing else is due before."""
+        settles_in = attempts.in_flight.settles_in(now, self._settings.settle) if self._kind.asynchronous else None
+        if settles_in is None:
             return after
-        return left + _SOON if after is None else min(after, left + _SOON)
+        return settles_in + _SOON if after is None else min(after, settles_in + _SOON)
 
-    async def _write(self, inputs: Inputs[SpecT], summary: Summary, outcome: Outcome[SpecT]) -> Object:
+    async def _report_error(self, key: Key, error: Exception) -> None:
+        """Report on the resource that its passes fail, as far as it can be written."""
+        cause, obj = cause_of(error, self._memory.count_failed_pass(key)), self._store.get(key)
+        if cause is None or obj is None:
+            return
+        outcome: Outcome[SpecT] = Outcome(obj, None)
+        try:
+            await self._write(outcome, report_failed_pass(obj, cause, self._settings.now()))
+        except Exception as second:  # noqa: BLE001 - the first error is raised, and shows more
+            _log.warning("a failure is not reported on its resource", key=str(key), error=type(second).__name__)
+
+    async def _write(self, outcome: Outcome[SpecT], written: Report) -> Object:
         """Write the status of a pass and emit its events; return the status."""
-        left = report(inputs, summary, outcome, self._settings, inputs.now)
-        self._emit(inputs, left.events)
-        await self._write_status(outcome, left.status)
-        self._emit(inputs, outcome.events)
-        return left.status
+        obj = outcome.obj
+        self._emit(obj, written.events)
+        await self._write_status(outcome, written.status)
+        self._emit(obj, outcome.events)
+        return written.status
 
     async def _write_status(self, outcome: Outcome[SpecT], status: Object) -> None:
         manager = f"{self._settings.manager}/status"
@@ -261,28 +295,29 @@ class Reconciler(Generic[SpecT, ConfigT]):
                 raise
             # A schema that has changed since must not keep what goes.
             _log.warning(
-                "a deletion goes on untold: its status is refused", key=str(key_of(outcome.obj)), error=error.message
+                "a deletion goes on unreported: its status is refused",
+                key=str(key_of(outcome.obj)),
+                error=error.message,
             )
             return
         if written is not None:
             self._store.remember(written, is_status=True)
             outcome.obj = written
 
-    def _emit(self, inputs: Inputs[SpecT], events: Iterable[Said]) -> None:
+    def _emit(self, obj: Object, events: Iterable[Event]) -> None:
         for event in events:
-            self._events.emit(inputs.obj, type_=event.type, reason=event.reason, message=event.message)
+            self._events.emit(obj, type_=event.type, reason=event.reason, message=event.message)
 
-    def _gone(self, key: Key) -> Result:
+    def _forget(self, key: Key) -> Result:
+        """Forget an object that is gone."""
         self._gatherer.forget(key)
         self._memory.forget(key)
         return SETTLED
 
 
-@dataclass(frozen=True, slots=True)
-class Around(Generic[SpecT, ConfigT]):
-    """What a reconciler works with, made once."""
-
-    store: Store
-    events: EventRecorder
-    gatherer: Gatherer[SpecT, ConfigT]
-    effects: Effects[SpecT, ConfigT]
+def _after_failure(attempts: Attempts, failure: Failure, status: Object, now: datetime) -> Result | Failure:
+    """Return when a refused plan is tried again, or the failure by which the queue decides."""
+    after = attempts.retry_after(failure)
+    if after is not None:
+        return Result(after)
+    return Result(look_again({"status": status}, now)) if isinstance(failure, SecretsDenied) else failure

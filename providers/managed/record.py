@@ -1,31 +1,26 @@
-"""A Kubernetes object as the decision reads it: envelope, marks, consent, lifecycle, intent. Pure."""
+"""A Kubernetes object as the decision reads it: envelope, external reference, pause, intent, operation. Pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
 
 from apis import names
-from apis.names import (
-    CLAIM_NAME,
-    TEARDOWN,
-)
+from apis.names import CLAIM_NAME
 from apis.pause import is_paused, pause_end, pause_reason
 from apis.teardown import Policy
 from providers.external.client import Operation, Target
-from providers.external.observation import Absent, Converged, Keys, Marks, Present, SpecT
+from providers.external.consent import used_consents
+from providers.external.observation import Absent, Converged, ExternalRef, Keys, Observation, Present, SpecT, Unknown
 from providers.external.spec import Envelope
 from runtime.conditions import instant
-from runtime.objects import Object, annotations_of, status_of, uid_of
+from runtime.objects import Object, annotations_of, deleting, status_of
 
 APPLIED_KEYS = "appliedKeys"
-
-
 RESTORING = "restoring"
-
 INTENT_FORMAT = 1
 
 
@@ -41,7 +36,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The calls that a pass announced before it made the first."""
+    """The calls that a pass wrote down before it made the first."""
 
     format: int
     by: str
@@ -49,7 +44,7 @@ class Intent:
     calls: tuple[Call, ...] = ()
 
 
-def written_keys(keys: Keys) -> Object:
+def dump_keys(keys: Keys) -> Object:
     """Return keys of shared maps as `status.appliedKeys` holds them."""
     return {path: list(names) for path, names in keys.items()}
 
@@ -59,10 +54,10 @@ def envelope_of(obj: Object, model: type[Envelope]) -> Envelope:
     return msgspec.convert(obj.get("spec") or {}, model)
 
 
-def asked_anew(obj: Object) -> bool:
-    """Tell whether a person asked for a pass that was not reported yet."""
-    asked = annotations_of(obj).get(names.RECONCILE_REQUESTED_AT, "")[:256]
-    return bool(asked) and asked != status_of(obj).get("lastHandledReconcileAt", "")
+def is_reconcile_requested(obj: Object) -> bool:
+    """Return whether a person requested a pass that was not reported yet."""
+    requested = annotations_of(obj).get(names.RECONCILE_REQUESTED_AT, "")[:256]
+    return bool(requested) and requested != status_of(obj).get("lastHandledReconcileAt", "")
 
 
 def paused(obj: Object, now: datetime) -> str:
@@ -72,8 +67,8 @@ def paused(obj: Object, now: datetime) -> str:
         return ""
     until = f"until {annotations[names.PAUSED]}" if pause_end(annotations) is not None else "until lifted"
     claim = annotations.get(CLAIM_NAME, "")
-    whose = f" (with its claim {claim}, which says by whom and when)" if claim else ""
-    return f"paused {until}{whose}: {pause_reason(annotations)}"[:400]
+    origin = f" (with its claim {claim}, which says by whom and when)" if claim else ""
+    return f"paused {until}{origin}: {pause_reason(annotations)}"[:400]
 
 
 def pause_left(obj: Object, now: datetime) -> timedelta | None:
@@ -82,25 +77,25 @@ def pause_left(obj: Object, now: datetime) -> timedelta | None:
     return end - now if end is not None and end > now else None
 
 
-def marks_of(obj: Object, *, absent_since: datetime | None) -> Marks:
-    """Read the marks; annotations and status each suffice, as either may be lost."""
+def external_ref_of(obj: Object, *, absent_since: datetime | None) -> ExternalRef:
+    """Read the external reference; annotations and status each suffice, as either may be lost."""
     annotations, status = annotations_of(obj), status_of(obj)
-    known = status.get("converged")
+    converged = status.get("converged")
     incarnation = annotations.get(names.INCARNATION) or status.get("incarnation", "")
     restoring = restoring_of(obj)
-    return Marks(
+    return ExternalRef(
         external_name=annotations.get(names.EXTERNAL_NAME) or status.get("externalName", ""),
         incarnation="" if restoring else incarnation,
         restoring=restoring,
         lost=str((status.get(RESTORING) or {}).get("lost", "")) if restoring else "",
         account=annotations.get(names.ACCOUNT) or status.get("account", ""),
         converged=None
-        if not known
+        if not converged
         else Converged(
-            int(known.get("generation", 0)),
-            str(known.get("specHash", "")),
-            str(known.get("observedHash", "")),
-            int(known.get("translator", 0)),
+            int(converged.get("generation", 0)),
+            str(converged.get("specHash", "")),
+            str(converged.get("observedHash", "")),
+            int(converged.get("translator", 0)),
         ),
         absent_since=absent_since,
         applied_keys={path: tuple(keys) for path, keys in (status.get(APPLIED_KEYS) or {}).items()},
@@ -114,33 +109,26 @@ def restoring_of(obj: Object) -> str:
     return str(restoring.get("backup", "")) if recorded in {"", restoring.get("lost", "")} else ""
 
 
-def word_of(obj: Object) -> Policy | None:
-    """Return the claim's word, None while there is none; a word for another uid is void."""
-    uid, _, word = annotations_of(obj).get(TEARDOWN, "").partition("/")
-    if uid != uid_of(obj) or word not in {policy.value for policy in Policy}:
-        return None
-    return Policy(word)
+def refuse_destroy(instruction: Policy | None, own: Policy) -> str:
+    """Return why a teardown instruction destroys nothing, empty when it may.
 
-
-def withheld(word: Policy | None, own: Policy) -> str:
-    """Say why a word destroys nothing: what holds data goes no further than its own `spec.deletionPolicy` asks.
-
-    Two must agree, the claim's word and the object's spec: a lost label or status misleads one of them at most.
+    What holds data goes no further than its own `spec.deletionPolicy` asks. Two must agree, the claim's instruction and
+    the object's spec: a lost label or status misleads one of them at most.
     """
     allowed = {Policy.DELETE: (Policy.DELETE,), Policy.SNAPSHOT: (Policy.SNAPSHOT, Policy.DELETE)}
-    if word is None or own in allowed.get(word, (own,)):
+    if instruction is None or own in allowed.get(instruction, (own,)):
         return ""
     return (
-        f"the claim's word is {word.value}, and spec.deletionPolicy of this resource is {own.value}: nothing is"
+        f"the claim's word is {instruction.value}, and spec.deletionPolicy of this resource is {own.value}: nothing is"
         " destroyed. The composer writes both; where it does not, set spec.deletionPolicy of this resource to"
-        f" {word.value} to have it so"
+        f" {instruction.value} to have it so"
     )
 
 
 def intent_of(obj: Object) -> Intent | None:
     """Read an open intent."""
-    found = status_of(obj).get("intent")
-    if not found:
+    fields = status_of(obj).get("intent")
+    if not fields:
         return None
     calls = tuple(
         Call(
@@ -149,24 +137,24 @@ def intent_of(obj: Object) -> Intent | None:
             str(call.get("incarnation", "")),
             str(call.get("changeHash", "")),
         )
-        for call in found.get("calls", ())
+        for call in fields.get("calls", ())
     )
-    not_after = instant(str(found.get("notAfter", "")))
+    not_after = instant(str(fields.get("notAfter", "")))
     if not_after is None:
         return None
-    return Intent(int(found.get("format", 0)), str(found.get("by", "")), not_after, calls)
+    return Intent(int(fields.get("format", 0)), str(fields.get("by", "")), not_after, calls)
 
 
 def operation_of(obj: Object) -> Operation | None:
     """Read the operation that is being followed."""
-    found = status_of(obj).get("operation")
-    started_at = instant(str(found.get("startedAt", ""))) if found else None
-    if not found or started_at is None:
+    fields = status_of(obj).get("operation")
+    started_at = instant(str(fields.get("startedAt", ""))) if fields else None
+    if not fields or started_at is None:
         return None
-    return Operation(str(found.get("id", "")), str(found.get("kind", "")), started_at)
+    return Operation(str(fields.get("id", "")), str(fields.get("kind", "")), started_at)
 
 
-def written(intent: Intent) -> Object:
+def dump_intent(intent: Intent) -> Object:
     """Return the intent as it stands in status."""
     calls: list[dict[str, Any]] = []
     for call in intent.calls:
@@ -184,14 +172,47 @@ def written(intent: Intent) -> Object:
     }
 
 
-def is_same_database(target: Target[SpecT], marks: Marks, seen: Present[SpecT] | Absent) -> bool:
-    """Tell whether an account that was accepted in place of the recorded one has this very database, or none was made.
+def is_same_database(
+    target: Target[SpecT], external_ref: ExternalRef, observation: Present[SpecT, Any] | Absent
+) -> bool:
+    """Return whether an account accepted in place of the recorded one has this very database, or none was made.
 
-    Its name was asked for; its owner's tags and its incarnation must agree.
+    It was observed by its name; its owner's tags and its incarnation must agree.
     """
-    match seen:
+    match observation:
         case Present(observed=observed):
-            known = marks.incarnation
+            known = external_ref.incarnation
             return target.owner.owns(observed.owner) and (not known or observed.is_recorded_as(known))
         case Absent():
-            return not marks.incarnation
+            return not external_ref.incarnation
+
+
+def without_server(obj: Object, missing: tuple[str, str] | None) -> Absent | Unknown:
+    """Return what is known of an object whose name begins with that of a server which is not known."""
+    # Its name is recorded before anything is created.
+    is_made = bool(external_ref_of(obj, absent_since=None).external_name)
+    if deleting(obj) and not is_made:
+        return Absent()
+    reason, message = missing or ("ResourcePending", "its server has no name in the cloud yet")
+    return Unknown(reason, message)
+
+
+def with_recorded(
+    obj: Object, observation: Observation[SpecT], external_ref: ExternalRef, target: Target[SpecT]
+) -> tuple[ExternalRef, Target[SpecT]]:
+    """Add what the cloud records of a database that is gone: annotations and status may have been lost with a backup.
+
+    What a person gave up already is left out: the create that this allowed may have been interrupted.
+    """
+    if not isinstance(observation, Absent) or not observation.recorded:
+        return external_ref, target
+    if ("recreate", observation.recorded) in used_consents(obj):
+        return external_ref, target
+    incarnation = observation.recorded
+    external_ref = replace(external_ref, incarnation=incarnation, external_name=target.name)
+    return external_ref, replace(target, incarnation=incarnation)
+
+
+def no_such_predecessor(name: str) -> str:
+    """Return why nothing is created under a name that a person set: such a name is for adopting what is there."""
+    return f"there is no {name} to take over; remove fairlead.dev/external-name to have a new database"

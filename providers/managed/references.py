@@ -1,4 +1,4 @@
-"""References between managed resources of a namespace: what a name in the spec stands for in the cloud."""
+"""References between managed resources of a namespace, resolved to names in the cloud."""
 
 from __future__ import annotations
 
@@ -28,37 +28,37 @@ class Resolved(Generic[SpecT]):
 
 
 class References:
-    """Looks up what the references of a kind stand for; its informers wake whoever refers."""
+    """Resolves the references of a kind; its informers enqueue whoever refers."""
 
-    def __init__(self, kind: Kind[Any], cache: Cache) -> None:
-        self._of = tuple((each, cache.informer(each.resource)) for each in kind.references)
+    def __init__(self, kind: Kind[Any, Any], cache: Cache) -> None:
+        self._informers = tuple((reference, cache.informer(reference.resource)) for reference in kind.references)
 
     @property
     def informers(self) -> tuple[Informer, ...]:
-        """Return the informers of all kinds that may be referred to."""
-        return tuple(dict.fromkeys(informer for _, informer in self._of))
+        """The informers of all kinds that may be referred to."""
+        return tuple(dict.fromkeys(informer for _, informer in self._informers))
 
     def resolve(self, obj: Object, spec: SpecT) -> Resolved[SpecT]:
         """Fill in each reference whose own field is unset."""
-        found: dict[str, str] = {}
+        names: dict[str, str] = {}
         missing: tuple[str, str] | None = None
-        for each, informer in self._of:
-            reference = getattr(spec, each.field)
-            if reference is None or getattr(spec, each.into) is not None:
+        for reference, informer in self._informers:
+            value = getattr(spec, reference.field)
+            if value is None or getattr(spec, reference.into) is not None:
                 continue
-            name, trouble = _looked_up(each.resource.kind, informer, Key(key_of(obj).namespace, reference.name))
-            missing = missing or trouble
+            name, refusal = _resolved(reference.resource.kind, informer, Key(key_of(obj).namespace, value.name))
+            missing = missing or refusal
             if name:
-                found[each.shown] = name
-                spec = msgspec.structs.replace(spec, **{each.into: name})
-        return Resolved(spec, found, missing)
+                names[reference.shown] = name
+                spec = msgspec.structs.replace(spec, **{reference.into: name})
+        return Resolved(spec, names, missing)
 
 
-def _looked_up(kind: str, informer: Informer, key: Key) -> tuple[str, tuple[str, str] | None]:
+def _resolved(kind: str, informer: Informer, key: Key) -> tuple[str, tuple[str, str] | None]:
     other = informer.store.get(key)
     if other is None:
         return "", ("ReferenceNotFound", f"there is no {kind} {key.name} in this namespace")
-    # The status first: an annotation may be anybody's, and what it names is known to be ours once a pass says so.
+    # The status first: anybody may write an annotation; what it names is ours once a pass recorded it.
     name = status_of(other).get("externalName", "") or annotations_of(other).get(EXTERNAL_NAME)
     if (find(other, "Synced") or {}).get("reason") in _NOT_OURS:
         return "", ("ResourcePending", f"waits for {kind} {key.name}, which does not name a {kind} of its own")
@@ -67,12 +67,12 @@ def _looked_up(kind: str, informer: Informer, key: Key) -> tuple[str, tuple[str,
     return str(name), None
 
 
-def referred(kind: Kind[Any], obj: Object) -> tuple[str, ...]:
+def referred(kind: Kind[Any, Any], obj: Object) -> tuple[str, ...]:
     """Index a resource by `Kind/namespace/name` of each that it refers to; reads the JSON, whatever else is in it."""
     spec = ((obj.get("spec") or {}).get("forProvider")) or {}
-    found = []
-    for each in kind.references:
-        reference = spec.get(f"{each.shown}Ref") or {}
-        if isinstance(reference, dict) and reference.get("name"):
-            found.append(f"{each.resource.kind}/{key_of(obj).namespace}/{reference['name']}")
-    return tuple(found)
+    targets = []
+    for reference in kind.references:
+        value = spec.get(f"{reference.shown}Ref") or {}
+        if isinstance(value, dict) and value.get("name"):
+            targets.append(f"{reference.resource.kind}/{key_of(obj).namespace}/{value['name']}")
+    return tuple(targets)

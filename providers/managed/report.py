@@ -1,9 +1,12 @@
-"""The status that a pass leaves: whole, redacted, stable between passes in which nothing happened. Pure."""
+"""Every status that a pass writes: before its calls, after them, and where it failed. Pure.
+
+The status is whole, redacted, and stable between passes in which nothing happened.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from msgspec import UNSET
@@ -14,18 +17,21 @@ from apis.identity import CA_KEY, credentials_secret_key
 from apis.names import ACCOUNT, EXTERNAL_NAME, INCARNATION, RECONCILE_REQUESTED_AT
 from apis.reasons import BY_STATE, UNUSABLE, ReasonClass, class_of_managed, deadline_of
 from providers.accounts.destroys import MADE_AT
-from providers.credentials.passwords import Kept, keyed_hash
-from providers.credentials.secret_check import still_coming
+from providers.credentials.passwords import Introduce, Kept, keyed_hash
+from providers.credentials.secret_check import coming_hash, still_coming
 from providers.external.consent import USED_CONSENTS, consents_given, written_consents
 from providers.external.credential import Login
-from providers.external.diff import shared_keys
-from providers.external.observation import Change, Present, describe, digest
+from providers.external.diff import joined_keys, shared_keys
+from providers.external.observation import Change, Present, describe, digest, unknown_of
 from providers.managed import record
 from providers.managed.inputs import Inputs, proven_versions
-from providers.managed.outcome import Outcome, Said, used_now
-from providers.managed.summary import Summary, is_usable, login_of, still_cut_off
+from providers.managed.outcome import Event, Outcome, calls_of, consents_used_by_create, consents_used_now
+from providers.managed.plan import Adopt, Create, Plan, Update
+from providers.managed.record import Intent
+from providers.managed.summary import Summary, is_usable, login_of, still_cut_off, summary_of
 from providers.settings import Settings
 from runtime.conditions import Condition, find, instant, merge, timestamp
+from runtime.errors import Blocked, Terminal
 from runtime.objects import Object, annotations_of, generation_of, key_of, status_of
 
 MOST_DRIFT = 32
@@ -35,37 +41,114 @@ LONGEST_MESSAGE = 1024
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a pass leaves behind: the whole status, and what is new in it."""
+    """What a pass reports: the whole status, and the events of what is new in it."""
 
     status: Object
-    events: tuple[Said, ...] = ()
+    events: tuple[Event, ...] = ()
 
 
-def report(inputs: Inputs[Any], summary: Summary, outcome: Outcome[Any], settings: Settings, now: datetime) -> Report:
-    """Return what a pass leaves behind, whatever it found: a living resource, a paused or a deleted one."""
-    status = _status(inputs, summary, outcome, settings, now)
+def report(inputs: Inputs[Any], plan: Plan, outcome: Outcome[Any], settings: Settings) -> Report:
+    """Return the report of a pass over a resource: of a living, a paused or a deleted one, of a plan that was refused.
+
+    `inputs` and `plan` are those after the calls; of a plan that was refused they are those before.
+    """
+    if outcome.failure is None:
+        summary = summary_of(inputs, plan)
+    else:
+        unknown = unknown_of(outcome.failure)
+        summary = Summary(unknown.reason, unknown.message)
+    status = _status(inputs, summary, outcome, settings)
     return Report(status, _events(outcome.obj, summary, status))
 
 
-def _events(obj: Object, summary: Summary, status: Object) -> tuple[Said, ...]:
-    """Return what is new in a status and a person should know: that it is stalled, and drift that is not put right."""
+def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime) -> Report:
+    """Return the report of a pass that ended in an error: all else in the status stays, since nothing is known.
+
+    Ready stays as it is. What lasts longer than its reason may is Stalled.
+    """
+    summary, generation = Summary(*cause), generation_of(obj)
+    reason, message = cause
+    ready, before = find(obj, "Ready"), status_of(obj).get("conditions") or []
+    kind: Literal["Reconciling", "Stalled"] = "Stalled" if _is_overdue(obj, summary, now) else "Reconciling"
+    conditions = [
+        Condition("Ready", "False", reason, message, generation)
+        if ready is None
+        else Condition(
+            "Ready", ready["status"], ready["reason"], ready["message"], ready.get("observedGeneration", generation)
+        ),
+        Condition("Synced", "False", reason, message, generation),
+        Condition(kind, "True", reason, message, generation),
+    ]
+    if not _is_repeated(find(obj, "Reconciling"), summary):
+        before = [condition for condition in before if condition.get("type") != "Reconciling"]
+    return Report({**status_of(obj), "conditions": merge(before, conditions, now)})
+
+
+def status_with_intent(inputs: Inputs[Any], plan: Plan, obj: Object, settings: Settings, now: datetime) -> Object:
+    """Return the status of `obj` with every call of the pass, and with all that the next process must know of them."""
+    not_after = now + settings.call_budget + settings.skew
+    intent = Intent(record.INTENT_FORMAT, settings.process, not_after, calls_of(inputs, plan))
+    status = {**status_of(obj), "intent": record.dump_intent(intent)}
+    if isinstance(plan, Create | Update | Adopt):
+        # Before any of them is set: what a crash keeps from being reported is removed later all the same.
+        keys = joined_keys(inputs.external_ref.applied_keys, shared_keys(inputs.target.spec))
+        status |= {record.APPLIED_KEYS: record.dump_keys(keys)} if keys else {}
+    if isinstance(plan, Adopt):
+        status.pop(MADE_AT, None)
+        # What will be changed can be read before anything is written to the database.
+        known = _entries(status)
+        status["drift"] = [_entry(change, "Held", known, now) for change in inputs.changes][:MOST_DRIFT]
+    if isinstance(inputs.step, Introduce) and not isinstance(plan, Adopt):
+        # Before it is in the Secret, which others may write: after a crash it is known again by this.
+        coming = coming_hash(settings.hash_key, inputs.step.username, inputs.step.password)
+        status["rotation"] = {**(status.get("rotation") or {}), "coming": coming}
+    return _with_create_intent(inputs, plan, obj, status, now) if isinstance(plan, Create) else status
+
+
+def _with_create_intent(inputs: Inputs[Any], plan: Create, obj: Object, status: Object, now: datetime) -> Object:
+    status = dict(status)
+    external_ref = record.external_ref_of(obj, absent_since=None)
+    status.pop(record.RESTORING, None)
+    if plan.restore:
+        # Whatever becomes of the consent: after a crash the restore goes on, and nothing empty is created.
+        status[record.RESTORING] = {"backup": plan.restore, "lost": external_ref.incarnation or external_ref.lost}
+    else:
+        # It was given up: after a crash, what is created now must not be taken for a replacement of it.
+        status.pop("incarnation", None)
+    used = consents_used_by_create(consents_given(obj))
+    status |= {USED_CONSENTS: written_consents(obj, used)} if used else {}
+    status.pop(MADE_AT, None)
+    # What is restored holds data from its first moment on.
+    is_new = (inputs.stateful or not inputs.tagged) and not plan.restore
+    return status | ({MADE_AT: timestamp(now)} if is_new else {})
+
+
+def _events(obj: Object, summary: Summary, status: Object) -> tuple[Event, ...]:
+    """Return the events of what is new in a status: that it is stalled, and drift that is not corrected."""
     events = []
     stalled, before = find({"status": status}, "Stalled"), find(obj, "Stalled")
     if stalled is not None and (before is None or before.get("reason") != stalled["reason"]):
-        events.append(Said("Warning", stalled["reason"], stalled["message"]))
+        events.append(Event("Warning", stalled["reason"], stalled["message"]))
     known = {entry["path"] for entry in (obj.get("status") or {}).get("drift") or ()}
     is_new = any(change.shown not in known for change in summary.held[:8])
     if is_new and summary.reason in {"DriftHeld", "ObserveOnly"}:
-        events.append(Said("Warning", "DriftFound", summary.message))
+        events.append(Event("Warning", "DriftFound", summary.message))
     return tuple(events)
 
 
-def _status(inputs: Inputs[Any], summary: Summary, outcome: Outcome[Any], settings: Settings, now: datetime) -> Object:
+def _is_create_refused(inputs: Inputs[Any], outcome: Outcome[Any]) -> bool:
+    """Return whether the create of what carries no tag was refused: what has its name then is somebody else's."""
+    if inputs.tagged or inputs.external_ref.incarnation:
+        return False
+    return isinstance(outcome.failure, Terminal | Blocked) or inputs.operation_failed is not None
+
+
+def _status(inputs: Inputs[Any], summary: Summary, outcome: Outcome[Any], settings: Settings) -> Object:
     """Return the whole status; equal to the old one when nothing happened."""
-    obj, old = outcome.obj, status_of(outcome.obj)
+    obj, old, now = outcome.obj, status_of(outcome.obj), inputs.now
     status: Object = {"observedGeneration": generation_of(obj)}
     status["conditions"] = _conditions(inputs, outcome, _with_login(inputs, outcome, summary), now)
-    marks = {
+    fields = {
         "externalName": annotations_of(obj).get(EXTERNAL_NAME) or old.get("externalName"),
         "incarnation": annotations_of(obj).get(INCARNATION) or old.get("incarnation"),
         "account": annotations_of(obj).get(ACCOUNT) or old.get("account"),
@@ -76,22 +159,22 @@ def _status(inputs: Inputs[Any], summary: Summary, outcome: Outcome[Any], settin
         "drift": _drift(inputs, summary, outcome, old, now),
         "converged": _converged(inputs, summary, old),
         record.APPLIED_KEYS: _applied_keys(inputs, summary, old),
-        MADE_AT: old.get(MADE_AT),
+        MADE_AT: None if _is_create_refused(inputs, outcome) else old.get(MADE_AT),
         USED_CONSENTS: _used_consents(inputs, obj),
         record.RESTORING: old.get(record.RESTORING) if record.restoring_of(obj) else None,
-        "rotation": _remembered(inputs, outcome, settings, now),
+        "rotation": _rotation_with_coming(inputs, outcome, settings, now),
         "operation": _operation(inputs, outcome, old),
         "resolved": dict(inputs.resolved),
     }
     if inputs.lifecycle.deleting:
-        # After a crash it tells whoever goes on that the absence is our own doing.
-        marks["intent"] = old.get("intent")
-    status |= {name: value for name, value in marks.items() if value}
+        # After a crash the next process knows by it that the absence is our own deletion.
+        fields["intent"] = old.get("intent")
+    status |= {name: value for name, value in fields.items() if value}
     return status
 
 
 def _with_login(inputs: Inputs[Any], outcome: Outcome[Any], summary: Summary) -> Summary:
-    """Add that the published login was refused in a pass that failed before it could put the password back."""
+    """Return the summary with the refusal of the published login, where the pass failed before it was put back."""
     is_put_back = any(change.path[-1] == "password" for change in outcome.corrected)
     if not summary.reason or inputs.login is not Login.REFUSED or is_put_back:
         return summary
@@ -108,73 +191,74 @@ def _conditions(inputs: Inputs[Any], outcome: Outcome[Any], summary: Summary, no
     generation, reason = generation_of(obj), summary.reason
     message, kind = summary.message[:LONGEST_MESSAGE], class_of_managed(reason)
     old = status_of(obj).get("conditions") or []
-    stalled = kind is ReasonClass.STALLED or (
-        kind is not ReasonClass.HELD and kind is not ReasonClass.NORMAL and _overdue(inputs, obj, summary, now)
-    )
+    may_be_overdue = kind not in {ReasonClass.HELD, ReasonClass.NORMAL}
+    stalled = kind is ReasonClass.STALLED or (may_be_overdue and _is_overdue(obj, summary, now, inputs.deadline))
     if not _is_repeated(find(obj, "Reconciling"), summary):
-        # The deadline is each state's own: the next one begins anew.
+        # The deadline is each state's own: that of the next one begins again.
         old = [condition for condition in old if condition.get("type") != "Reconciling"]
     usable = not summary.unusable and is_usable(inputs, outcome, reason)
     ready = _ready(inputs, obj, summary, ReasonClass.NORMAL if usable else kind)
-    found = [still_cut_off(inputs, ready, reason)]
+    conditions = [still_cut_off(inputs, ready, reason)]
     if kind is ReasonClass.NORMAL:
-        found.append(Condition("Synced", "True", "InSync", f"the {inputs.noun} is as it was asked for", generation))
-        return merge(old, found, now)
+        conditions.append(
+            Condition("Synced", "True", "InSync", f"the {inputs.noun} is as it was asked for", generation)
+        )
+        return merge(old, conditions, now)
     synced: Literal["True", "False"] = "True" if reason == "ObserveOnly" else "False"
-    found.append(Condition("Synced", synced, reason, message, generation))
+    conditions.append(Condition("Synced", synced, reason, message, generation))
     if stalled:
-        found.append(Condition("Stalled", "True", reason, message, generation))
+        conditions.append(Condition("Stalled", "True", reason, message, generation))
     elif kind not in {ReasonClass.HELD, ReasonClass.TEARDOWN}:
-        found.append(Condition("Reconciling", "True", reason, message, generation))
-    return merge(old, found, now)
+        conditions.append(Condition("Reconciling", "True", reason, message, generation))
+    return merge(old, conditions, now)
 
 
 def _is_repeated(condition: Object | None, summary: Summary) -> bool:
-    """Tell whether a condition says what is to be said now: of a cloud at work that it is in the same state."""
+    """Return whether a condition already reports the summary: of a cloud at work, that it is in the same state."""
     if condition is None or condition.get("reason") != summary.reason:
         return False
     return summary.reason not in BY_STATE or condition.get("message") == summary.message[:LONGEST_MESSAGE]
 
 
-def _overdue(inputs: Inputs[Any], obj: Object, summary: Summary, now: datetime) -> bool:
-    """Tell whether the same has stood for longer than it may; once stalled it stays so until something moves."""
+def _is_overdue(obj: Object, summary: Summary, now: datetime, of_state: timedelta | None = None) -> bool:
+    """Return whether the same lasts longer than it may; once stalled it stays so until something changes."""
     if _is_repeated(find(obj, "Stalled"), summary):
         return True
-    # What waits for a word has no Reconciling.
+    # What waits for a teardown instruction has no Reconciling.
     of_teardown = class_of_managed(summary.reason) is ReasonClass.TEARDOWN
-    known = find(obj, "Synced" if of_teardown else "Reconciling")
-    if known is None or not _is_repeated(known, summary):
+    condition = find(obj, "Synced" if of_teardown else "Reconciling")
+    if condition is None or not _is_repeated(condition, summary):
         return False
-    since = instant(str(known.get("lastTransitionTime", "")))
-    return since is not None and now - since >= deadline_of(summary.reason, inputs.deadline)
+    since = instant(str(condition.get("lastTransitionTime", "")))
+    return since is not None and now - since >= deadline_of(summary.reason, of_state)
 
 
 def _ready(inputs: Inputs[Any], obj: Object, summary: Summary, kind: ReasonClass) -> Condition:
     generation = generation_of(obj)
     if kind is ReasonClass.NORMAL:
-        works = " and its password works" if inputs.stateful else ""
-        return Condition("Ready", "True", "Available", f"the {inputs.noun} is there{works}", generation)
+        login = " and its password works" if inputs.stateful else ""
+        return Condition("Ready", "True", "Available", f"the {inputs.noun} is there{login}", generation)
     message = summary.message[:LONGEST_MESSAGE]
-    known = find(obj, "Ready")
-    if kind is ReasonClass.PROGRESS or summary.unusable or summary.reason in UNUSABLE or known is None:
+    before = find(obj, "Ready")
+    if kind is ReasonClass.PROGRESS or summary.unusable or summary.reason in UNUSABLE or before is None:
         return Condition("Ready", "False", summary.reason, message, generation)
-    if known["status"] == "True":
-        return Condition("Ready", "True", known["reason"], known["message"], generation)
+    if before["status"] == "True":
+        return Condition("Ready", "True", before["reason"], before["message"], generation)
     return Condition("Ready", "False", summary.reason, message, generation)
 
 
 def _at_provider(inputs: Inputs[Any], outcome: Outcome[Any], old: Object) -> Object | None:
-    observed = outcome.fresh.observed if isinstance(outcome.fresh, Present) else inputs.observed
+    observed = outcome.observation.observed if isinstance(outcome.observation, Present) else inputs.observed
     if observed is None:
         return old.get("atProvider")
-    found: Object = dict(observed.at_provider)
+    at_provider: Object = dict(observed.at_provider)
     # Whatever became of it in this pass: it is tried again until it works.
     refused = login_of(inputs) if inputs.login is Login.REFUSED else ""
     known = {name: version for name, version in proven_versions(outcome.obj).items() if name != refused}
     proven = known | {name: version for name, version in outcome.proven.items() if version}
     if proven:
-        found["logins"] = [{"name": name, "version": version} for name, version in sorted(proven.items())][-2:]
-    return found
+        at_provider["logins"] = [{"name": name, "version": version} for name, version in sorted(proven.items())][-2:]
+    return at_provider
 
 
 def _connection(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings) -> Object | None:
@@ -198,22 +282,17 @@ def _connection(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings) 
 
 
 def _drift(inputs: Inputs[Any], summary: Summary, outcome: Outcome[Any], old: Object, now: datetime) -> list[Object]:
-    """List what is held now, what is left on purpose, and what was put back last until something else is."""
+    """Return what is held now, what is tolerated, and what was corrected last until something else is."""
     known = _entries(old)
     corrected = [_entry(change, "Corrected", {}, now) for change in outcome.corrected]
     if not corrected:
         corrected = [entry for entry in old.get("drift") or () if entry["action"] == "Corrected"]
     action = "Observed" if summary.reason == "ObserveOnly" else "Held"
     held = [_entry(change, action, known, now) for change in summary.held]
-    observed = outcome.fresh.observed if isinstance(outcome.fresh, Present) else inputs.observed
+    observed = outcome.observation.observed if isinstance(outcome.observation, Present) else inputs.observed
     ignored = inputs.envelope.ignore_fields
-    left = () if observed is None else (one for one in observed.tolerated if one.shown not in ignored)
-    return (held + [_entry(change, TOLERATED, known, now) for change in left] + corrected)[:MOST_DRIFT]
-
-
-def announced(changes: tuple[Change, ...], old: Object, now: datetime) -> list[Object]:
-    """Return the differences as status shows them before anything is done about them."""
-    return [_entry(change, "Held", _entries(old), now) for change in changes][:MOST_DRIFT]
+    tolerated = () if observed is None else (change for change in observed.tolerated if change.shown not in ignored)
+    return (held + [_entry(change, TOLERATED, known, now) for change in tolerated] + corrected)[:MOST_DRIFT]
 
 
 def _entries(status: Object) -> dict[Any, Object]:
@@ -232,45 +311,49 @@ def _entry(change: Change, action: str, known: dict[Any, Object], now: datetime)
 
 
 def _converged(inputs: Inputs[Any], summary: Summary, old: Object) -> Object | None:
-    known = old.get("converged")
+    converged = old.get("converged")
     if summary.reason or not isinstance(inputs.observation, Present):
-        return known
-    if known and (known.get("specHash"), known.get("translator")) == (
+        return converged
+    if converged and (converged.get("specHash"), converged.get("translator")) == (
         inputs.spec_hash,
-        inputs.translator,
+        inputs.projection,
     ):
-        return {**known, "generation": inputs.generation}
+        return {**converged, "generation": inputs.generation}
     return {
         "generation": inputs.generation,
         "specHash": inputs.spec_hash,
         "observedHash": inputs.observed_hash,
-        "translator": inputs.translator,
+        "translator": inputs.projection,
     }
 
 
 def _applied_keys(inputs: Inputs[Any], summary: Summary, old: Object) -> Object | None:
-    """Remember what is the spec's own; once nothing differs that is what the spec names, and no more."""
+    """Return the keys that the spec set; once nothing differs those are what the spec names, and no more."""
     if summary.reason or not isinstance(inputs.observation, Present):
         return old.get(record.APPLIED_KEYS)
-    return record.written_keys(shared_keys(inputs.target.spec))
+    return record.dump_keys(shared_keys(inputs.target.spec))
 
 
 def _used_consents(inputs: Inputs[Any], obj: Object) -> list[str]:
-    """List the consents that count no more; nothing is read of a database where none was given."""
+    """Return the consents that count no more; nothing is read of a database without consents."""
     entries = consents_given(obj)
-    return written_consents(obj, used_now(inputs, entries)) if entries else []
+    return written_consents(obj, consents_used_now(inputs, entries)) if entries else []
 
 
 def _operation(inputs: Inputs[Any], outcome: Outcome[Any], old: Object) -> Object | None:
-    begun = outcome.operation
-    if begun is not None:
-        return {"id": begun.id, "kind": begun.kind, "startedAt": timestamp(begun.started_at)}
+    operation = outcome.operation
+    if operation is not None:
+        server = {"server": inputs.server} if inputs.server else {}
+        return {"id": operation.id, "kind": operation.kind, "startedAt": timestamp(operation.started_at), **server}
     return old.get("operation") if inputs.operating else None
 
 
-def _remembered(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings, now: datetime) -> Object:
-    """Return how the last rotation stands, and by which hash what is in the Secret and not published is known again."""
+def _rotation_with_coming(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings, now: datetime) -> Object:
+    """Return the state of the last rotation, with the hash by which what is in the Secret and unpublished is known."""
     old: Object = dict(status_of(outcome.obj).get("rotation") or {})
+    if inputs.operation_failed is not None:
+        # Whatever failed: a password that counts is proven by its login.
+        old = {name: value for name, value in old.items() if name not in {"sent", "sentAt", "sends"}}
     coming = old.pop("coming", "")
     rotation = dict(_rotation(inputs, outcome, settings, old, now))
     if outcome.stored is not None:
@@ -285,7 +368,7 @@ def _rotation(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings, ol
     token = inputs.envelope.password_rotation.token or ""
     rotation: Object
     if outcome.sent:
-        # Done from here on: the pending password is kept until it is proven, so no crash asks for a second one.
+        # Done from here on: the pending password is kept until it is proven, so no crash makes a second one.
         rotation = {"token": token, "sent": keyed_hash(settings.hash_key, outcome.sent)}
         if not outcome.resent:
             return rotation
@@ -304,37 +387,3 @@ def _rotation(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings, ol
     if not old and outcome.stored is not None and outcome.stored.kept.current:
         return {"token": token}
     return old
-
-
-def status_of_failure(obj: Object, cause: tuple[str, str], now: datetime) -> Object:
-    """Return the status with what ended the pass; all else in it stays, since nothing was learnt.
-
-    Ready stays as it is known. What goes on for longer than its reason may is Stalled.
-    """
-    (reason, message), generation = cause, generation_of(obj)
-    ready = find(obj, "Ready")
-    kind: Literal["Reconciling", "Stalled"] = "Stalled" if _is_overdue(obj, reason, now) else "Reconciling"
-    told = [
-        Condition("Ready", "False", reason, message, generation)
-        if ready is None
-        else Condition(
-            "Ready", ready["status"], ready["reason"], ready["message"], ready.get("observedGeneration", generation)
-        ),
-        Condition("Synced", "False", reason, message, generation),
-        Condition(kind, "True", reason, message, generation),
-    ]
-    before = status_of(obj).get("conditions") or []
-    known = find(obj, "Reconciling")
-    if known is not None and known["reason"] != reason:
-        before = [condition for condition in before if condition.get("type") != "Reconciling"]
-    return {**status_of(obj), "conditions": merge(before, told, now)}
-
-
-def _is_overdue(obj: Object, reason: str, now: datetime) -> bool:
-    stalled, reconciling = find(obj, "Stalled"), find(obj, "Reconciling")
-    if stalled is not None and stalled["reason"] == reason:
-        return True
-    if reconciling is None or reconciling["reason"] != reason:
-        return False
-    since = instant(str(reconciling.get("lastTransitionTime", "")))
-    return since is not None and now - since >= deadline_of(reason)

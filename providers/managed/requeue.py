@@ -1,4 +1,4 @@
-"""When to look at a resource again after a pass. Pure."""
+"""When to reconcile a resource again after a pass. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from providers.credentials.passwords import Await, Missing
 from providers.managed import record
 from providers.managed.attempts import PASSWORD_READ
 from providers.managed.inputs import Inputs
-from providers.managed.plan import Destroy, Finish, Plan, Refuse, Release, Rest, Wait
+from providers.managed.plan import Delete, Orphan, Plan, Refuse, RemoveFinalizer, Rest, Wait
 from runtime import secret_rights
 from runtime.conditions import find, instant
 from runtime.objects import Object
@@ -21,12 +21,12 @@ _CLOSELY_FOR = timedelta(minutes=5)
 
 
 def requeue_after(inputs: Inputs[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
-    """Return when to look again; None leaves it to the resync.
+    """Return after how long to reconcile again; None leaves it to the resync.
 
-    A password of a user's own is in a Secret that nobody watches: it is read again every minute.
+    A password of a user's own is in a Secret that is not watched: it is read again every minute.
     """
     after = _after_plan(inputs, plan, status, now)
-    if inputs.envelope.password_secret_ref is None or isinstance(plan, Rest | Destroy | Release | Finish):
+    if inputs.envelope.password_secret_ref is None or isinstance(plan, Rest | Delete | Orphan | RemoveFinalizer):
         return after
     return _first(PASSWORD_READ, after)
 
@@ -36,27 +36,27 @@ def _after_plan(inputs: Inputs[Any], plan: Plan, status: Object, now: datetime) 
         case Wait(after=after):
             return _first(after, _until_overdue(inputs, status, now))
         case Refuse():
-            pace = _after_trouble(inputs, status, now, timedelta(minutes=5))
-            return _first(pace, _until_overdue(inputs, status, now))
+            after = _after_problem(inputs, status, now, timedelta(minutes=5))
+            return _first(after, _until_overdue(inputs, status, now))
         case Rest(reason="Paused"):
             return _until_unpaused(inputs, now)
         case _ if isinstance(inputs.step, Await):
             followed = follow_after(inputs, status, now) or _FOLLOWED
-            pace = timedelta(minutes=1) if inputs.step.unproven else followed
-            return _first(pace, _until_overdue(inputs, status, now))
+            after = timedelta(minutes=1) if inputs.step.unproven else followed
+            return _first(after, _until_overdue(inputs, status, now))
         case _ if inputs.step == Missing(refused=True):
             return timedelta(minutes=1)
         case _:
             retire_at = instant(str((status.get("rotation") or {}).get("retireAt", "")))
-            left = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)
-            pace = _after_trouble(inputs, status, now, timedelta(minutes=1))
-            return left if inputs.trouble is None else _first(pace, left)
+            retire_after = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)
+            after = _after_problem(inputs, status, now, timedelta(minutes=1))
+            return retire_after if inputs.password_problem is None else _first(after, retire_after)
 
 
 def follow_after(inputs: Inputs[Any], status: Object, now: datetime) -> timedelta | None:
-    """Return how soon to look at a password that was sent, None where there is none or no login shows when it counts.
+    """Return how soon to observe a password that was sent, None where there is none or no login shows when it counts.
 
-    Of one login the former password ends with the next one's beginning: nobody gets in until that is published.
+    Of one login the former password ends with the next one's beginning: no login works until that is published.
     """
     rotation = status.get("rotation") or {}
     sent_at = instant(str(rotation.get("sentAt", "")))
@@ -66,15 +66,15 @@ def follow_after(inputs: Inputs[Any], status: Object, now: datetime) -> timedelt
     return _FOLLOWED_CLOSELY
 
 
-def _after_trouble(inputs: Inputs[Any], status: Object, now: datetime, usual: timedelta) -> timedelta:
-    is_denied = inputs.trouble is not None and inputs.trouble[0] == secret_rights.REASON
+def _after_problem(inputs: Inputs[Any], status: Object, now: datetime, usual: timedelta) -> timedelta:
+    is_denied = inputs.password_problem is not None and inputs.password_problem[0] == secret_rights.REASON
     return secret_rights.look_again({"status": status}, now) if is_denied else usual
 
 
 def _until_unpaused(inputs: Inputs[Any], now: datetime) -> timedelta | None:
     paused = (inputs.obj, inputs.account.config_object if inputs.account is not None else {"metadata": {}})
-    left = [pause for pause in (record.pause_left(each, now) for each in paused) if pause is not None]
-    return max(min(left), timedelta(seconds=1)) if left else None
+    pauses = [pause for pause in (record.pause_left(obj, now) for obj in paused) if pause is not None]
+    return max(min(pauses), timedelta(seconds=1)) if pauses else None
 
 
 def _until_overdue(inputs: Inputs[Any], status: Object, now: datetime) -> timedelta | None:
@@ -87,5 +87,5 @@ def _until_overdue(inputs: Inputs[Any], status: Object, now: datetime) -> timede
     return max(timedelta(seconds=1), since + deadline_of(str(reconciling["reason"]), inputs.deadline) - now)
 
 
-def _first(one: timedelta, other: timedelta | None) -> timedelta:
-    return one if other is None else min(one, other)
+def _first(after: timedelta, other: timedelta | None) -> timedelta:
+    return after if other is None else min(after, other)

@@ -11,23 +11,18 @@ from providers.external.credential import Login
 from providers.external.observation import Change, Phase, Present
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome
-from providers.managed.plan import Create, Destroy, Plan, Refuse, Rest, Settled, Update, Wait
+from providers.managed.plan import Create, Delete, Plan, Refuse, Rest, Settled, Update, Wait
 from runtime.conditions import Condition, find
 from runtime.errors import ApiError, Conflict, Failure, NotLeading, WriteConflict
 from runtime.objects import Object, status_of
 
 REPEATED = 3
-"""An error is told from this pass in a row on: single ones are over before anybody could read of them."""
-
-
+"""An error is reported from this pass in a row on: single ones are over before anybody could read of them."""
 REPEATED_CONFLICTS = 10
-"""The same of conflicts, which are tried again at once."""
-
+"""The same for conflicts, which are tried again at once."""
 FAILING_REASONS = frozenset({"InternalError", "RequestFailed"})
 
 _TEXT_LIMIT = 400
-
-
 # What waits for a window, a person or a restart leaves the database usable.
 _ASIDE = frozenset({"WaitingForWindow", "DriftHeld", "PendingRestart", "TranslatorChanged", "HeldChange"})
 
@@ -52,17 +47,17 @@ def cause_of(error: Exception, in_a_row: int) -> tuple[str, str] | None:
     return "RequestFailed", text[:_TEXT_LIMIT]
 
 
-def says_passes_fail(obj: Object) -> bool:
-    """Tell whether the conditions of a resource say that its passes fail."""
+def has_failing_passes(obj: Object) -> bool:
+    """Return whether the conditions of a resource report that its passes fail."""
     synced = find(obj, "Synced")
     return synced is not None and synced["reason"] in FAILING_REASONS
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Why things are as they are; an empty reason means that nothing is left to do.
+    """The reason of the conditions; an empty one means that nothing is left to do.
 
-    `unusable`: the published login was tried and refused, whatever else is to be said.
+    `unusable`: the published login was tried and refused, whatever the reason.
     """
 
     reason: str = ""
@@ -72,11 +67,11 @@ class Summary:
 
 
 def summary_of(inputs: Inputs[Any], plan: Plan) -> Summary:
-    """Reduce a plan and the password's trouble to the one reason that counts most."""
-    if isinstance(plan, Destroy):
+    """Return the one reason that counts most of a plan and the password's step."""
+    if isinstance(plan, Delete):
         return Summary("Deleting", f"the {inputs.noun} is taken away")
     if isinstance(plan, Wait) and plan.reason == "CloudBusy" and _nothing_waits(inputs):
-        # A backup, the cloud's own maintenance: users are not concerned, and there is nothing to wait for.
+        # A backup, the cloud's own maintenance: users are not affected, and there is nothing to wait for.
         plan = Settled()
     if _is_login_dead(inputs) and not (isinstance(plan, Refuse) and plan.reason in UNUSABLE):
         return Summary("PasswordUnknown", _login_refused(inputs), unusable=True)
@@ -101,45 +96,45 @@ def _of_plan(inputs: Inputs[Any], plan: Plan) -> Summary:  # noqa: PLR0911 - one
         case Update(changes=changes):
             paths = ", ".join(change.shown for change in changes)
             return Summary("CloudBusy", f"still differs after the change: {paths}"[:400])
-        case Settled() if inputs.trouble is not None:
-            return Summary(*inputs.trouble)
+        case Settled() if inputs.password_problem is not None:
+            return Summary(*inputs.password_problem)
         case Settled() if isinstance(inputs.step, Await):
             return _rotating(inputs)
         case Settled() if inputs.step == Missing(refused=True):
             return Summary("PasswordUnknown", _login_refused(inputs))
         case Settled() if isinstance(inputs.step, Missing):
-            return Summary("PasswordUnknown", f"{_why_unknown(inputs)}; {_way_to_another(inputs)}")
+            return Summary("PasswordUnknown", f"{_password_unknown(inputs)}; {_password_remedy(inputs)}")
         case _:
             return Summary()
 
 
 def _nothing_waits(inputs: Inputs[Any]) -> bool:
-    """Tell whether a database at which the cloud is at work, within its time, is usable and as it was asked for."""
+    """Return whether a database at which the cloud is at work, within its time, is usable and as it is desired."""
     observed = inputs.observed
     if observed is None or observed.phase is not Phase.BUSY or not observed.usable:
         return False
     busy = inputs.attempts.busy
     if busy is None or inputs.now - busy[1] >= observed.deadline:
         return False
-    known = inputs.marks.converged
-    if known is None or known.spec_hash != inputs.spec_hash or inputs.refusal is not None:
+    converged = inputs.external_ref.converged
+    if converged is None or converged.spec_hash != inputs.spec_hash or inputs.refusal is not None:
         return False
     return not (inputs.changes or observed.pending or observed.restart) and isinstance(inputs.step, Keep)
 
 
 def _is_login_dead(inputs: Inputs[Any]) -> bool:
-    """Tell whether a login to a database that takes logins showed that the published password is no good."""
+    """Return whether a database that takes logins refused the published password."""
     return inputs.login is Login.REFUSED and inputs.step == Missing(refused=True)
 
 
 def _login_refused(inputs: Inputs[Any]) -> str:
     return (
         f"the server refuses the password of login {login_of(inputs)}: somebody changed it, or there is no such"
-        f" login; {_way_to_another(inputs)}"
+        f" login; {_password_remedy(inputs)}"
     )
 
 
-def _why_unknown(inputs: Inputs[Any]) -> str:
+def _password_unknown(inputs: Inputs[Any]) -> str:
     if inputs.foreign:
         keys = ", ".join(inputs.foreign)
         return f"the credentials Secret holds what Fairlead did not write ({keys}) and the password is found nowhere"
@@ -154,8 +149,8 @@ def login_of(inputs: Inputs[Any]) -> str:
     return (inputs.stored.kept.username if inputs.stored is not None else "") or inputs.target.active
 
 
-def _way_to_another(inputs: Inputs[Any]) -> str:
-    if inputs.given:
+def _password_remedy(inputs: Inputs[Any]) -> str:
+    if inputs.user_password:
         return "change the password in the Secret that passwordSecretRef names"
     return (
         "whoever knows it names a Secret with it in passwordSecretRef of the managed resource; or set"
@@ -168,7 +163,7 @@ def _rotating(inputs: Inputs[Any]) -> Summary:
     if inputs.step == Await(unproven=True) and inputs.account is not None:
         text = unproven_text(str(inputs.endpoint))
         return Summary("Rotating" if published else "Creating", text)
-    if not inputs.marks.incarnation:
+    if not inputs.external_ref.incarnation:
         return Summary("Creating", "the database is being made; its password does not count yet")
     return Summary("Rotating", "the new password was accepted and does not count everywhere yet")
 
@@ -176,25 +171,25 @@ def _rotating(inputs: Inputs[Any]) -> Summary:
 def is_usable(inputs: Inputs[Any], outcome: Outcome[Any], reason: str) -> bool:
     """Return whether the database can be used although something is left to do.
 
-    What an outage of the server took away is given back with the first look that finds the database usable.
+    What an outage of the server took away comes back with the first observation of a usable database.
     """
-    if reason in UNUSABLE or not works(inputs, outcome):
+    if reason in UNUSABLE or not is_working(inputs, outcome):
         return False
-    return reason in _ASIDE or (_was_cut_off(outcome.obj) and bool(inputs.marks.incarnation))
+    return reason in _ASIDE or (_was_cut_off(outcome.obj) and bool(inputs.external_ref.incarnation))
 
 
 def still_cut_off(inputs: Inputs[Any], ready: Condition, reason: str) -> Condition:
-    """Keep what is said of an outage until the database is seen again, so that the next look can take it back."""
+    """Return the condition of an outage until the database is observed again, so that the next pass can end it."""
     known = find(inputs.obj, "Ready")
-    is_unseen = inputs.observed is None and class_of_managed(reason) is ReasonClass.WAITING
-    if known is None or not is_unseen or not _was_cut_off(inputs.obj):
+    is_unobserved = inputs.observed is None and class_of_managed(reason) is ReasonClass.WAITING
+    if known is None or not is_unobserved or not _was_cut_off(inputs.obj):
         return ready
     return Condition("Ready", "False", CUT_OFF, known["message"], ready.observed_generation)
 
 
-def works(inputs: Inputs[Any], outcome: Outcome[Any]) -> bool:
-    """Return whether the database was seen, usable, with a password that is published."""
-    observed = outcome.fresh.observed if isinstance(outcome.fresh, Present) else inputs.observed
+def is_working(inputs: Inputs[Any], outcome: Outcome[Any]) -> bool:
+    """Return whether the database was observed, usable, with a password that is published."""
+    observed = outcome.observation.observed if isinstance(outcome.observation, Present) else inputs.observed
     published = outcome.stored is not None and bool(outcome.stored.kept.current)
     return observed is not None and observed.phase is Phase.READY and observed.usable and published
 

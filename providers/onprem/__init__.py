@@ -5,9 +5,10 @@ from __future__ import annotations
 from providers.external.client import Clients
 from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate
 from providers.onprem.client import OnPremCloud, connect
+from providers.onprem.facts import Facts
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec
 from providers.onprem.names import hash_in, names_of
-from providers.onprem.translate import VERSION, guarded, login_versions, target_names
+from providers.onprem.translate import VERSION, invariants, login_versions, target_names
 from runtime.objects import Resource
 
 CRD_MODELS: tuple[tuple[str, type], ...] = (
@@ -21,14 +22,14 @@ def _secrets(config: ProviderConfigSpec) -> tuple[str, ...]:
     return (config.admin_secret_ref.name, *ca)
 
 
-DATABASES: Kind[PostgresDatabaseParameters] = Kind(
+DATABASES: Kind[PostgresDatabaseParameters, Facts] = Kind(
     resource=Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases"),
     spec_type=PostgresDatabaseSpec,
     projection=VERSION,
     naming=Naming(name=lambda spec, identity, _prefix: names_of(spec, identity.hash).database, hash_in=hash_in),
     # All that is changed here takes effect for new sessions: nothing restarts, locks out or loses.
-    guarded=guarded,
-    clients=lambda cloud: Clients(cloud, cloud, cloud, cloud),
+    invariants=invariants,
+    clients=lambda cloud: Clients(cloud, cloud, cloud, cloud, try_login=cloud.try_login),
     logins=LoginRules(names=lambda target: target_names(target).logins, versions=login_versions),
 )
 

@@ -18,15 +18,15 @@ HOST = "host"
 _NAMESPACE = "fairlead-onprem"
 
 
-def admin_login(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> Credential:
-    """Return the login to make databases with; `given` are the Secrets that the ProviderConfig names.
+def admin_login(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]]) -> Credential:
+    """Return the login to make databases with; `secrets` are the Secrets that the ProviderConfig names.
 
     Raises:
         Blocked: `CredentialsMissing`: a key of the Secret.
         Terminal: `EndpointNotAllowed`: the Secret is for another server.
     """
     name = config.admin_secret_ref.name
-    secret = given[name]
+    secret = secrets[name]
     for key in ("username", "password"):
         if not secret.get(key):
             raise Blocked("CredentialsMissing", f"Secret {name} has no key {key}")
@@ -48,7 +48,7 @@ def admin_login(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str
 
 
 def is_for(named: str, host: str, port: int) -> bool:
-    """Tell whether a Secret's word names this server; without a port it stands for all of the host's."""
+    """Return whether a Secret's word names this server; without a port it stands for all of the host's."""
     bare = host.lower().rstrip(".")
     bracketed = f"[{bare}]" if ":" in bare else bare
     return named.lower() in {bare, f"{bare}.", bracketed, f"{bracketed}:{port}"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from providers.external.sql_roles import MEMBERSHIPS
+
 # Any text that no other row has; of no use to anybody who reads it.
 _RANDOM = "pg_catalog.left(pg_catalog.md5(pg_catalog.random()::text || pg_catalog.clock_timestamp()::text), 12)"
 
@@ -49,7 +51,7 @@ SELECT pg_catalog.json_build_object(
 FROM pg_catalog.pg_roles r WHERE r.rolname = current_user
 """
 
-FACTS = """
+FACTS = f"""
 SELECT pg_catalog.json_build_object(
     'row', (SELECT pg_catalog.json_build_object(
         'database', o.database, 'oid', o.oid::pg_catalog.text, 'installation', o.installation, 'identity', o.identity,
@@ -85,14 +87,8 @@ SELECT pg_catalog.json_build_object(
             FROM pg_catalog.pg_db_role_setting s JOIN pg_catalog.pg_database b ON b.oid = s.setdatabase
             WHERE s.setrole = r.oid)) ORDER BY r.rolname), '[]')
         FROM pg_catalog.pg_roles r WHERE r.rolname = ANY(%(roles)s)),
-    'memberships', (SELECT coalesce(pg_catalog.json_agg(pg_catalog.json_build_object(
-        'role', g.rolname, 'member', u.rolname, 'admin', m.admin_option, 'inherit', m.inherit_option,
-        'set', m.set_option, 'grantor', pg_catalog.pg_get_userbyid(m.grantor))
-            ORDER BY g.rolname, u.rolname, m.grantor), '[]')
-        FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles g ON g.oid = m.roleid
-        JOIN pg_catalog.pg_roles u ON u.oid = m.member
-        WHERE g.rolname = ANY(%(roles)s) OR u.rolname = ANY(%(roles)s)))
-"""
+    {MEMBERSHIPS})
+"""  # noqa: S608 - a constant of ours
 
 INSIDE = """
 SELECT pg_catalog.json_build_object(
@@ -116,7 +112,7 @@ SELECT o.database, o.state, o.installation, o.identity, o.claim, o.namespace, o.
             || m.grantor::pg_catalog.text || m.admin_option || m.inherit_option || m.set_option, ','
             ORDER BY m.roleid, m.member, m.grantor)
         FROM pg_catalog.pg_auth_members m JOIN pg_catalog.pg_roles r ON r.oid = m.roleid OR r.oid = m.member
-        WHERE r.rolname = o.owner_role OR r.rolname = ANY(o.logins)), '')) AS mark
+        WHERE r.rolname = o.owner_role OR r.rolname = ANY(o.logins)), '')) AS digest
 FROM fairlead.ownership o LEFT JOIN pg_catalog.pg_database d ON d.datname = o.database
 WHERE o.state IN ('creating', 'ready', 'released')
 ORDER BY o.database

@@ -1,4 +1,4 @@
-"""The on-prem cloud: a PostgreSQL server of the platform team, spoken to as its administrator, who is no superuser.
+"""The on-prem cloud: a PostgreSQL server of the platform team, reached as its administrator, who is no superuser.
 
 Impure: it speaks SQL.
 """
@@ -8,34 +8,36 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import msgspec
 import psycopg
 
 from apis.teardown import Policy
-from providers.external.client import Endpoint, Fence, Operation, Sweep, Target
-from providers.external.credential import Credential, Login
+from providers.external.client import ExternalList, Fence, Operation, Target
+from providers.external.credential import Credential, LoginAnswer
 from providers.external.diff import diff
-from providers.external.login import Server
-from providers.external.observation import Absent, Change, Found, Observed, Present, renamed_text
+from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.observation import Absent, Change, Observed, Predecessor, Present, renamed_text
 from providers.external.ownership import Owner
+from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from providers.external.scram import verifier
-from providers.external.sql_session import Account, Session, as_file
+from providers.external.sql_session import ConnectionSettings, Session, as_file
 from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login
 from providers.onprem.adoption import take_ownership
 from providers.onprem.facts import Facts, Inside, Row, broken_rules, kept_rights
 from providers.onprem.incarnations import finished_before, oid_of, random_of
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
-from providers.onprem.objections import objection
-from providers.onprem.refusals import Refusals
+from providers.onprem.refusal import refusal_of
+from providers.onprem.refused_statements import Refusals
 from providers.onprem.server_checks import About, authority_of, refuse_server, server_of
 from providers.onprem.session import Sessions
 from providers.onprem.statements import (
     Statement,
-    birth,
     by_change,
+    create_database,
     password_statements,
     refuse_stranger,
     retirement,
@@ -46,12 +48,12 @@ from providers.onprem.statements import (
 from providers.onprem.translate import observed, row_of, target_names, wanted
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
-Seen = Observed[PostgresDatabaseParameters]
+Seen = Observed[PostgresDatabaseParameters, Facts]
 Where = Target[PostgresDatabaseParameters]
 
 
 class OnPremCloud:
-    """ExternalClient, AccountClient, Logins and Backups; what is done here is done when its call returns."""
+    """ExternalClient, Account, Logins and Backups; what is done here is done when its call returns."""
 
     def __init__(self, config: ProviderConfigSpec, sessions: Sessions, about: About) -> None:
         self._config = config
@@ -66,7 +68,7 @@ class OnPremCloud:
             raise Transient(f"server {self._config.host} is in recovery and takes no change")
         return about.account
 
-    async def observe(self, target: Where) -> Present[PostgresDatabaseParameters] | Absent:
+    async def observe(self, target: Where) -> Present[PostgresDatabaseParameters, Facts] | Absent:
         """Read catalogs and ownership of one database, then what only a session within it sees."""
         facts = await self._facts(target)
         if facts.database is None:
@@ -79,21 +81,22 @@ class OnPremCloud:
         is_ours = target.owner.owns(_owner(facts)) and facts.row is not None and facts.row.state != "retired"
         is_recorded = facts.row is None and oid_of(target.incarnation) == database.oid
         kept = kept_rights(wanted(target), facts, is_ours=is_ours, is_recorded=is_recorded)
-        return Present(observed(database, msgspec.structs.replace(facts, kept=kept), target))
+        seen = observed(database, msgspec.structs.replace(facts, kept=kept), target)
+        return Present(replace(seen, endpoint=self.endpoint(target.name)))
 
-    async def observe_all(self) -> Sweep:
-        """List the databases of our table with a mark of all that the catalogs say about each."""
+    async def list(self) -> ExternalList:
+        """List the databases of our table with a digest of all that the catalogs say about each."""
         async with self._sessions.own("list the databases") as session:
             rows = await session.rows(catalog.ALL)
-        items = {name: f"{oid}/{mark}" for name, state, *_, oid, mark in rows if state != "released"}
+        items = {name: f"{oid}/{digest}" for name, state, *_, oid, digest in rows if state != "released"}
         owners = {name: Owner(*owner) for name, _, *owner, oid, _ in rows if oid is not None}
-        return Sweep(items, complete=True, owners=owners)
+        return ExternalList(items, complete=True, owners=owners)
 
-    async def find(self, owner: Owner) -> tuple[Found, ...]:
+    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
         """Search the ownership table for the same claim under another identity."""
         async with self._sessions.own("search for predecessors") as session:
             rows = await session.rows(catalog.PREDECESSORS, tags_of(owner))
-        return tuple(Found(name, oid, Owner(*rest)) for name, oid, *rest in rows)
+        return tuple(Predecessor(name, oid, Owner(*rest)) for name, oid, *rest in rows)
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
         """Write the row, make the roles and the database closed, put all in order, then open it."""
@@ -105,15 +108,15 @@ class OnPremCloud:
             for statement in _owner_role(target, facts):
                 await session.change(statement.sql, fence)
             if facts.database is None:
-                await self._birth(target, session, fence)
+                await self._make(target, session, fence)
             await session.change(catalog.RECORD, fence, {**row, "state": "creating"})
         await self._in_order(target, credential, fence)
         return None
 
-    async def _birth(self, target: Where, session: Session, fence: Fence) -> None:
+    async def _make(self, target: Where, session: Session, fence: Fence) -> None:
         template = self._config.template_database
         try:
-            await session.change(birth(target.spec, target_names(target), template=template).sql, fence)
+            await session.change(create_database(target.spec, target_names(target), template=template).sql, fence)
         except psycopg.errors.InvalidCatalogName:
             text = (
                 f"the ProviderConfig's templateDatabase {template} does not exist on {self._config.host}; make it there"
@@ -144,20 +147,20 @@ class OnPremCloud:
         return None
 
     async def _run(self, target: Where, facts: Facts, changes: tuple[Change, ...], fence: Fence) -> None:
-        rules, what = wanted(target), f"change database {target.name}"
-        todo, refusals = by_change(changes, rules), Refusals(what)
-        async with self._sessions.own(what) as session:
+        rules, action = wanted(target), f"change database {target.name}"
+        todo, refusals = by_change(changes, rules), Refusals(action)
+        async with self._sessions.own(action) as session:
             if any(change.path == ("ownership", "oid") for change in changes):
                 await self._record(session, target, "creating", fence, kept=facts.kept if facts.row is None else None)
             shut = shut_logins(changes, rules.names)
             await refusals.attempt(session, removal.end_sessions(session, shut, fence))
             for change, group in todo:
-                await refusals.run(session, change, (one for one in group if not one.inside), fence)
+                await refusals.run(session, change, (statement for statement in group if not statement.inside), fence)
             await refusals.attempt(session, removal.end_sessions(session, shut, fence))
-        inside = [(change, [one for one in group if one.inside]) for change, group in todo]
+        inside = [(change, [statement for statement in group if statement.inside]) for change, group in todo]
         if any(within for _, within in inside):
             try:
-                async with self._sessions.inside(target.name, what) as session:
+                async with self._sessions.inside(target.name, action) as session:
                     for change, within in inside:
                         await refusals.run(session, change, within, fence)
             except (Terminal, Blocked, Transient) as failure:
@@ -165,7 +168,7 @@ class OnPremCloud:
                 refusals.failures.append(failure)
         refusals.raise_if_any()
         if any(change.path == ("ownership", "state") for change in changes):
-            async with self._sessions.own(what) as session:
+            async with self._sessions.own(action) as session:
                 await self._record(session, target, "ready", fence)
 
     async def _record(
@@ -177,9 +180,7 @@ class OnPremCloud:
         row = {**row_of(target), **recorded, "state": state, "random": random, "kept": rights}
         await session.change(catalog.RECORD_WHOLE, fence, row)
 
-    async def set_password(
-        self, target: Where, observed: Seen, credential: Credential, fence: Fence
-    ) -> Operation | None:
+    async def set(self, target: Where, observed: Seen, credential: Credential, fence: Fence) -> Operation | None:
         """Give a login its verifier; the login is made when absent."""
         await self._same(target, observed)
         await self._set(target, credential, fence)
@@ -197,18 +198,17 @@ class OnPremCloud:
             for statement in todo:
                 await session.change(statement.sql, fence)
 
-    async def login(self, target: Where, credential: Credential) -> Login:
-        """Try the login over TLS as an application would."""
-        if self._config.login_check == "Off":
-            return Login.UNKNOWN
-        return await self._sessions.login(target.name, credential)
+    async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        """Try a login as an application does, unless the server is known to take none."""
+        return await self._sessions.try_login(endpoint, credential)
 
     async def probe(self) -> None:
         """Try a login of the administrator's own. Raises Failure."""
         await self._sessions.probe()
 
-    async def disable(self, target: Where, username: str, fence: Fence) -> None:
-        """Switch a former login off, take it out of the owner role and end its sessions."""
+    async def disable(self, target: Where, observed: Seen, username: str, fence: Fence) -> None:
+        """Disable a former login, take it out of the owner role and end its sessions."""
+        del observed
         todo = retirement(username, target_names(target))
         async with self._sessions.own(f"switch off login {username}") as session:
             # Before, as an open transaction of its own may hold the role's row; after, as it may have come back.
@@ -220,18 +220,18 @@ class OnPremCloud:
     async def adopt(self, target: Where, observed: Seen, fence: Fence) -> None:
         """Write our row for a database that a person named; whoever has rights on it keeps them."""
         await self._same(target, observed)
-        what, facts = f"adopt database {target.name}", observed.facts
-        async with self._sessions.own(what) as session:
-            owners = await take_ownership(session, self._sessions.inside(target.name, what), facts, fence)
+        action, facts = f"adopt database {target.name}", observed.facts
+        async with self._sessions.own(action) as session:
+            owners = await take_ownership(session, self._sessions.inside(target.name, action), facts, fence)
             await self._record(session, target, "creating", fence, kept=(*facts.kept, *owners))
 
     async def release(self, target: Where, observed: Seen, fence: Fence) -> None:
-        """Say in the row that the database was let go."""
+        """Write into the row that the database was released."""
         await self._same(target, observed)
         async with self._sessions.own(f"release database {target.name}") as session:
             await session.change(catalog.RELEASE, fence, {**tags_of(target.owner), "database": target.name})
 
-    async def backup_of(self, target: Where) -> str:
+    async def latest(self, target: Where) -> str:
         """Return under which name the database is kept: retired by us, or renamed by somebody; empty when it is not."""
         async with self._sessions.own("look for a retired database") as session:
             rows = await session.rows(catalog.RETIRED, {**tags_of(target.owner), "database": target.name})
@@ -267,21 +267,20 @@ class OnPremCloud:
                 await removal.drop(self._sessions, session, doomed, fence)
         return None
 
-    def endpoint(self, target: Where) -> Endpoint:
-        """Return how an application reaches the database."""
-        server = self._sessions.account.server
-        return Endpoint(server.host, server.port, target.name, "verify-full", server.ca)
+    def endpoint(self, database: str) -> Endpoint:
+        """Return how an application reaches a database of the server."""
+        return replace(self._sessions.settings.endpoint, database=database)
 
-    def objection(self, spec: PostgresDatabaseParameters) -> tuple[str, str] | None:
+    def refusal(self, spec: PostgresDatabaseParameters) -> tuple[str, str] | None:
         """Return why this server cannot serve such a spec."""
-        return objection(spec, self._about.major, self._config)
+        return refusal_of(spec, self._about.major, self._config)
 
-    def advice(self) -> str:
+    def warnings(self) -> tuple[str, ...]:
         """Name the databases that every role may connect to."""
         if not self._about.exposed:
-            return ""
+            return ()
         which = ", ".join(self._about.exposed)
-        return f"every role may connect to {which}: REVOKE CONNECT ON DATABASE ... FROM PUBLIC there"
+        return (f"every role may connect to {which}: REVOKE CONNECT ON DATABASE ... FROM PUBLIC there",)
 
     async def _same(self, target: Where, seen: Seen) -> None:
         async with self._sessions.own(f"look at database {target.name}") as session:
@@ -334,14 +333,13 @@ def _owner_role(target: Where, facts: Facts) -> tuple[Statement, ...]:
 
 @asynccontextmanager
 async def connect(
-    config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]], recorded: str = ""
+    config: ProviderConfigSpec, secret_data: Mapping[str, Mapping[str, str]], recorded: RecordedAccount = NO_ACCOUNT
 ) -> AsyncIterator[OnPremCloud]:
     """Log in, check that server and login are what they may be, make the ownership table when it is not there."""
-    admin, ca = admin_login(config, given), authority_of(config, given)
+    admin, ca = admin_login(config, secret_data), authority_of(config, secret_data)
     with as_file(ca) as file:
-        server = Server(config.host, config.port, ca)
-        account = Account(server, config.database, admin, file)
-        sessions = Sessions(account, recorded)
+        endpoint = Endpoint(config.host, config.port, config.database, VERIFIED, ca)
+        sessions = Sessions(ConnectionSettings(endpoint, admin, file), recorded.id, recorded.accept)
         try:
             async with sessions.own("look at the server") as session:
                 about = await server_of(session)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from providers.external.observation import Change
+from providers.external.sql_roles import Membership
 from providers.onprem.names import Names
 
 PRIVILEGES = ("CONNECT", "CREATE", "TEMPORARY")
@@ -86,17 +87,6 @@ class Role(msgspec.Struct, frozen=True):
     set_in: tuple[str, ...] = ()
 
 
-class Membership(msgspec.Struct, frozen=True):
-    """`member` belongs to `role`; the grant is `grantor`'s."""
-
-    role: str
-    member: str
-    admin: bool
-    inherit: bool
-    set: bool
-    grantor: str
-
-
 class Inside(msgspec.Struct, frozen=True):
     """What only a session within the database sees; `schema_owner` is None when schema public is gone."""
 
@@ -105,7 +95,7 @@ class Inside(msgspec.Struct, frozen=True):
 
 
 class Facts(msgspec.Struct, frozen=True):
-    """All of it; `inside` is None while nobody can look, which is not the same as nothing there.
+    """All of it; `inside` is None while no session can be opened there, which is not the same as nothing there.
 
     `elsewhere` is the name of a database that has our oid and not our name. `kept` are rights of others that are no
     difference, each a text of `right_text`.
@@ -124,7 +114,7 @@ class Facts(msgspec.Struct, frozen=True):
 
     @property
     def renamed(self) -> str:
-        """Under which name somebody had the database live on, empty where it is not so; our own retiring is no news."""
+        """Return the name that somebody gave the database, empty where it has its own or was retired by us."""
         retiring = self.row is not None and self.row.state == "retiring"
         return "" if retiring or self.database is not None else self.elsewhere or ""
 
@@ -164,15 +154,15 @@ def broken_rules(wanted: Wanted, facts: Facts) -> tuple[Change, ...]:
     database = facts.database
     if database is None:
         return ()
-    found: list[Change] = []
-    found += _ownership(facts, database)
-    found += _grants(wanted, database)
-    found += _roles(wanted, facts)
-    found += _members(wanted, facts)
-    found += _settings(wanted, database)
+    changes: list[Change] = []
+    changes += _ownership(facts, database)
+    changes += _grants(wanted, database)
+    changes += _roles(wanted, facts)
+    changes += _members(wanted, facts)
+    changes += _settings(wanted, database)
     if facts.inside is not None and facts.inside.schema_owner != wanted.names.owner:
-        found.append(Change(("schemas", "public", "owner"), wanted.names.owner, facts.inside.schema_owner))
-    return tuple(change for change in found if change.want is not None or right_text(change) not in facts.kept)
+        changes.append(Change(("schemas", "public", "owner"), wanted.names.owner, facts.inside.schema_owner))
+    return tuple(change for change in changes if change.want is not None or right_text(change) not in facts.kept)
 
 
 def right_text(change: Change) -> str:
@@ -241,13 +231,13 @@ def _roles(wanted: Wanted, facts: Facts) -> Iterable[Change]:
     names = wanted.names
     yield from _role(names.owner, facts.role(names.owner), login=False, settings=())
     for login in names.logins:
-        role, works = facts.role(login), login in wanted.working
+        role, is_working = facts.role(login), login in wanted.working
         # A login that has no password yet is the password's matter, not the rules'.
         if role is None and login != wanted.active:
             continue
         if role is not None and not wanted.active:
-            works = role.login
-        yield from _role(login, role, login=works, settings=(f"role={names.owner}",))
+            is_working = role.login
+        yield from _role(login, role, login=is_working, settings=(f"role={names.owner}",))
 
 
 def _role(name: str, role: Role | None, *, login: bool, settings: tuple[str, ...]) -> Iterable[Change]:

@@ -6,14 +6,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from providers.external.config import AllowedNamespaces, CaReference, Limits, SecretReference
 from providers.external.diff import Compare, compared
 from providers.external.spec import DatabaseEnvelope
 
-BirthOnly = Annotated[str, compared(Compare.BIRTH_ONLY)]
+CreateOnly = Annotated[str, compared(Compare.CREATE_ONLY)]
 
 
 class Requirements(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What is asked of the whole server, which no database of its own can change; held against `Offers`."""
+    """What is asked of the whole server, which no database of its own can change; held against `Offerings`."""
 
     high_availability: bool = False
     backup_retention_days: int | None = None
@@ -27,15 +28,15 @@ class Requirements(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class PostgresDatabaseParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """`spec.forProvider`; what is None is not managed."""
 
-    database_name: BirthOnly
-    username: BirthOnly
-    version: BirthOnly | None = None
+    database_name: CreateOnly
+    username: CreateOnly
+    version: CreateOnly | None = None
     connection_limit: int | None = None
     extensions: Annotated[tuple[str, ...], compared(Compare.CONTAINS)] | None = None
     parameters: Annotated[dict[str, str], compared(Compare.WHOLE_MAP)] | None = None
-    encoding: BirthOnly | None = None
-    lc_collate: BirthOnly | None = None
-    lc_ctype: BirthOnly | None = None
+    encoding: CreateOnly | None = None
+    lc_collate: CreateOnly | None = None
+    lc_ctype: CreateOnly | None = None
     requirements: Annotated[Requirements, compared(Compare.NEVER)] | None = None
 
 
@@ -45,42 +46,7 @@ class PostgresDatabaseSpec(DatabaseEnvelope, frozen=True, rename="camel", kw_onl
     for_provider: PostgresDatabaseParameters
 
 
-class SecretReference(msgspec.Struct, frozen=True, rename="camel"):
-    """A Secret in the provider's own namespace."""
-
-    name: str
-
-
-class CaReference(msgspec.Struct, frozen=True, rename="camel"):
-    """A key of a Secret in the provider's own namespace."""
-
-    name: str
-    key: str = "ca.crt"
-
-
-class Selector(msgspec.Struct, frozen=True, rename="camel"):
-    """Labels that a namespace must carry."""
-
-    match_labels: dict[str, str] = {}
-
-
-class AllowedNamespaces(msgspec.Struct, frozen=True, rename="camel"):
-    """Who may use a ProviderConfig; neither means nobody."""
-
-    names: tuple[str, ...] = ()
-    selector: Selector | None = None
-
-
-class Limits(msgspec.Struct, frozen=True, rename="camel"):
-    """Bounds checked before a database is made or destroyed; None is no bound."""
-
-    instances: int | None = None
-    per_namespace: int | None = None
-    creates_per_hour: int | None = None
-    destroys_per_hour: int | None = None
-
-
-class Offers(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+class Offerings(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """What the platform team says of the server; what it does not say is not promised to anybody."""
 
     high_availability: bool = False
@@ -107,4 +73,4 @@ class ProviderConfigSpec(msgspec.Struct, frozen=True, rename="camel", kw_only=Tr
     allow_superuser: bool = False
     extensions: tuple[str, ...] = ()
     template_database: str | None = None
-    offers: Offers = Offers()
+    offerings: Offerings = msgspec.field(name="offers", default=Offerings())

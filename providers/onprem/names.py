@@ -43,7 +43,7 @@ def hash_in(spec: PostgresDatabaseParameters, database: str) -> str:
 def retired_name(database: str, date: str, number: int = 0) -> str:
     """Return the name that a retired database gets, its hash kept when it must be cut; `date` is YYYYMMDD.
 
-    `number` tells apart what is retired on the same day; a database that was retired before loses its former date.
+    `number` distinguishes what is retired on the same day; a database that was retired before loses its former date.
     """
     start = f"retired_{date}_{number}_" if number else f"retired_{date}_"
     database = _RETIRED.sub("", database)

@@ -63,17 +63,17 @@ def refuse_server(about: About, config: ProviderConfigSpec) -> None:
                        f" {config.database}: GRANT SELECT (rolname, xmin) ON pg_authid TO {about.admin}")  # fmt: skip
 
 
-def authority_of(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]]) -> str:
+def authority_of(config: ProviderConfigSpec, secret_data: Mapping[str, Mapping[str, str]]) -> str:
     """Return the PEM that the server's certificate is verified with; refused when it holds no certificate."""
-    ca, where = config.ca_bundle or "", "caBundle"
+    ca, place = config.ca_bundle or "", "caBundle"
     if config.ca_secret_ref is not None:
-        where = f"key {config.ca_secret_ref.key} of Secret {config.ca_secret_ref.name}"
-        ca = given[config.ca_secret_ref.name].get(config.ca_secret_ref.key, "")
+        place = f"key {config.ca_secret_ref.key} of Secret {config.ca_secret_ref.name}"
+        ca = secret_data[config.ca_secret_ref.name].get(config.ca_secret_ref.key, "")
         if not ca:
-            raise Blocked("CredentialsMissing", f"there is no {where}")
+            raise Blocked("CredentialsMissing", f"there is no {place}")
     try:
         ssl.create_default_context(cadata=ca)
     except (ssl.SSLError, ValueError):
-        text = f"{where} holds no PEM certificate; put the certificates of the server's authority there"
+        text = f"{place} holds no PEM certificate; put the certificates of the server's authority there"
         raise Terminal("CredentialsInvalid", text) from None
     return ca

@@ -8,6 +8,7 @@ Impure: it opens sessions.
 from __future__ import annotations
 
 import asyncio
+import functools
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -16,10 +17,13 @@ from dataclasses import dataclass, field
 
 import psycopg
 
-from providers.external.credential import Credential, Login
+from providers.external import retries
+from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
+from providers.external.endpoint import Endpoint
 from providers.external.login import try_login
+from providers.external.provider import NO_ACCOUNT
 from providers.external.sql_errors import failure_of
-from providers.external.sql_session import Account, NoAnswerError, Session, Unreached, open_session
+from providers.external.sql_session import ConnectionSettings, NoAnswerError, Session, Unreached, open_session
 from runtime.errors import Failure, Terminal, Transient
 
 _WHO = """
@@ -29,22 +33,23 @@ SELECT system_identifier::pg_catalog.text, pg_catalog.pg_is_in_recovery() FROM p
 # open after that.
 _AT_ONCE = 16
 _KEPT = 4
-# How long nobody dials again a server that gave no answer; then one does, and the others are told at once meanwhile.
+# How long nobody dials again a server that gave no answer; then one does, and the others fail at once meanwhile.
 _REMEMBERED_SECONDS = 5.0
 
 
-async def prove(session: Session, identifier: str, host: str) -> None:
+async def prove(session: Session, identifier: str, host: str, accept: Callable[[str], str]) -> None:
     """Raise Failure unless the session is at the very server that was met first, and that server is a primary.
 
-    An address may lead elsewhere tomorrow: what is absent on another server is not absent.
+    An address may lead elsewhere tomorrow: what is absent on another server is not absent. `accept` returns the command
+    by which a person accepts another server in its place.
     """
-    ((found, recovery),) = await session.rows(_WHO)
-    if found != identifier:
+    ((present, recovery),) = await session.rows(_WHO)
+    if present != identifier:
         raise Terminal(
             "AccountChanged",
-            f"{host} leads to server {found}, not to {identifier} where the databases are; nothing is absent and"
-            " nothing is changed until it leads there again. If it is that server after an upgrade, annotate the"
-            f" ProviderConfig fairlead.dev/consent=account={found}",
+            f"{host} leads to server {present}, not to {identifier} where the databases are; nothing is absent and"
+            " nothing is changed until it leads there again. To accept it, where it is that server after an upgrade:"
+            f" {accept(present)}",
         )
     if recovery:
         raise Transient(f"server {host} is in recovery and takes no change")
@@ -54,25 +59,26 @@ async def prove(session: Session, identifier: str, host: str) -> None:
 class Sessions:
     """The administrator's sessions in its own database: one for each worker at most, a few kept open.
 
-    `identifier` is the system_identifier that every new session must find, empty until the server was met. `dial` and
-    `monotonic` are replaced by tests.
+    `identifier` is the system_identifier that every new session must find, empty until the server was met; `accept` is
+    of `prove`. `dial` and `monotonic` are replaced by tests.
     """
 
-    account: Account
+    settings: ConnectionSettings
     identifier: str = ""
-    dial: Callable[[Account, str], Awaitable[Session]] = open_session
+    accept: Callable[[str], str] = NO_ACCOUNT.accept
+    dial: Callable[[ConnectionSettings, str], Awaitable[Session]] = open_session
     monotonic: Callable[[], float] = time.monotonic
     _unreached: str = ""
     _unreached_at: float = 0.0
     _probing: bool = False
     _idle: list[Session] = field(default_factory=list)
     _lent: set[Session] = field(default_factory=set)
-    _logins: set[asyncio.Timeout] = field(default_factory=set)
+    _waits: set[asyncio.Timeout] = field(default_factory=set)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     @asynccontextmanager
-    async def own(self, what: str) -> AsyncIterator[Session]:
-        """Lend a session in the administrator's own database; errors come out as Failures that say `what`."""
+    async def own(self, action: str) -> AsyncIterator[Session]:
+        """Lend a session in the administrator's own database; errors come out as Failures that say `action`."""
         async with self._room:
             session = await self._take()
             self._lent.add(session)
@@ -82,9 +88,9 @@ class Sessions:
                 # Whatever state it was left in, nobody else meets it.
                 await session.close()
                 if isinstance(error, NoAnswerError) and not self._unreached:
-                    # The statement or the server: the next dial tells, and takes one worker.
-                    self._unreached, self._unreached_at = str(failure_of(error, what)), -math.inf
-                raise failure_of(error, what) from None
+                    # The statement or the server: the next dial shows, and takes one worker.
+                    self._unreached, self._unreached_at = str(failure_of(error, action)), -math.inf
+                raise failure_of(error, action) from None
             except BaseException:
                 await session.close()
                 raise
@@ -96,41 +102,35 @@ class Sessions:
                 await session.close()
 
     @asynccontextmanager
-    async def inside(self, database: str, what: str) -> AsyncIterator[Session]:
+    async def inside(self, database: str, action: str) -> AsyncIterator[Session]:
         """Open a session in a tenant's database for a moment."""
         session = await self._open(database)
         self._lent.add(session)
         try:
             yield session
         except psycopg.Error as error:
-            raise failure_of(error, what) from None
+            raise failure_of(error, action) from None
         finally:
             self._lent.discard(session)
             await session.close()
 
-    async def login(self, database: str, credential: Credential) -> Login:
-        """Try an application's login; not known where the server is known to take none."""
+    async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        """Try an application's login; unknown where the server is known to take none."""
         if self._unreached:
-            return Login.UNKNOWN
+            return NO_ANSWER
         try:
-            async with asyncio.timeout(None) as wait:
-                self._logins.add(wait)
-                try:
-                    answer, _ = await try_login(self.account.server, database, credential)
-                finally:
-                    self._logins.discard(wait)
+            async with self._until_given_up():
+                return await try_login(endpoint, credential)
         except TimeoutError:
-            return Login.UNKNOWN
-        return answer
+            return NO_ANSWER
 
     async def probe(self) -> None:
-        """Log in anew beside all sessions. Raises Failure.
+        """Log in once more, apart from all sessions. Raises Failure.
 
-        Of a server that takes no login everybody is told at once until it takes one again, and who waits for its answer
-        waits no longer.
+        While a server takes no login, every call to it fails at once; a call that waits for its answer ends.
         """
         try:
-            session = await self.dial(self.account, self.account.database)
+            session = await self.dial(self.settings, self.settings.endpoint.database)
         except Unreached as failure:
             self._remember(str(failure))
             self._give_up()
@@ -142,8 +142,18 @@ class Sessions:
         for session in self._lent:
             session.give_up()
         now = asyncio.get_running_loop().time()
-        for wait in self._logins:
+        for wait in self._waits:
             wait.reschedule(now)
+
+    @asynccontextmanager
+    async def _until_given_up(self) -> AsyncIterator[None]:
+        """Raise TimeoutError once the server is known to take no login."""
+        async with asyncio.timeout(None) as wait:
+            self._waits.add(wait)
+            try:
+                yield
+            finally:
+                self._waits.discard(wait)
 
     async def _take(self) -> Session:
         # While the server is unreached, a session that is still open gets no answer either.
@@ -152,7 +162,7 @@ class Sessions:
             if not session.broken:
                 return session
             await session.close()
-        return await self._open(self.account.database)
+        return await self._open(self.settings.endpoint.database)
 
     def _remember(self, text: str) -> None:
         self._unreached, self._unreached_at = text, self.monotonic()
@@ -164,10 +174,15 @@ class Sessions:
             if self._probing or self.monotonic() - self._unreached_at < _REMEMBERED_SECONDS:
                 raise Unreached(was_unreached)
             self._probing = True
+        dial = functools.partial(self.dial, self.settings, database)
         try:
-            session = await self.dial(self.account, database)
+            # Of a server that was lost already one request tells as much as three.
+            async with self._until_given_up():
+                session = await dial() if was_unreached else await retries.repeated(dial, retries.CONNECTS)
+        except TimeoutError:
+            raise Unreached(self._unreached) from None
         except Unreached as failure:
-            if database == self.account.database or was_unreached:
+            if database == self.settings.endpoint.database or was_unreached:
                 self._remember(str(failure))
             raise
         finally:
@@ -180,9 +195,9 @@ class Sessions:
         session = await self._dialled(database)
         if not self.identifier:
             return session
-        host = self.account.server.host
+        host = self.settings.endpoint.host
         try:
-            await prove(session, self.identifier, host)
+            await prove(session, self.identifier, host, self.accept)
         except psycopg.Error as error:
             await session.close()
             raise failure_of(error, f"ask {host} which server it is") from None

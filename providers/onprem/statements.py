@@ -80,12 +80,12 @@ def statements(changes: Iterable[Change], wanted: Wanted) -> tuple[Statement, ..
 
 
 def is_opening(change: Change) -> bool:
-    """Tell whether a change lets connections in."""
+    """Return whether a change lets connections in."""
     return change.path == _OPENING
 
 
 def is_closing(change: Change) -> bool:
-    """Tell whether a change takes a right away: nothing is opened while one is refused."""
+    """Return whether a change takes a right away: nothing is opened while one is refused."""
     return change.path[0] in _CLOSING and (change.want is None or change.want is False)
 
 
@@ -184,8 +184,8 @@ def _new_role(name: str, wanted: Wanted) -> Iterable[Statement]:
         yield Statement(f"CREATE ROLE {role} NOLOGIN")
         # ADMIN comes with the creation; SET is what ALTER SCHEMA ... OWNER TO asks for.
         yield Statement(f"GRANT {role} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE")
-        yield from (Statement(f"GRANT {one} ON DATABASE {quoted(wanted.names.database)} TO {role}")
-                    for one in PRIVILEGES)  # fmt: skip
+        yield from (Statement(f"GRANT {privilege} ON DATABASE {quoted(wanted.names.database)} TO {role}")
+                    for privilege in PRIVILEGES)  # fmt: skip
         return
     yield Statement(f"CREATE ROLE {role} {'LOGIN' if name in wanted.working else 'NOLOGIN'}")
     yield Statement(f"ALTER ROLE {role} SET role TO {quoted(owner)}")
@@ -258,7 +258,7 @@ def disable(login: str) -> Statement:
     return Statement(f"ALTER ROLE {quoted(login)} NOLOGIN PASSWORD NULL")
 
 
-def birth(spec: PostgresDatabaseParameters, names: Names, *, template: str | None) -> Statement:
+def create_database(spec: PostgresDatabaseParameters, names: Names, *, template: str | None) -> Statement:
     """Return the CREATE DATABASE: nobody can connect before the rest is in place."""
     parts = [f"CREATE DATABASE {quoted(names.database)} TEMPLATE {quoted(template or 'template0')}"]
     for word, value in (("ENCODING", spec.encoding), ("LC_COLLATE", spec.lc_collate), ("LC_CTYPE", spec.lc_ctype)):

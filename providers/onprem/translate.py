@@ -46,7 +46,7 @@ def wanted(target: Target[PostgresDatabaseParameters]) -> Wanted:
 
 def observed(
     database: Database, facts: Facts, target: Target[PostgresDatabaseParameters]
-) -> Observed[PostgresDatabaseParameters]:
+) -> Observed[PostgresDatabaseParameters, Facts]:
     """Project what the server showed into the model of the spec."""
     row, owner = facts.row, None
     incarnation = incarnation_of(database.oid, row, target.incarnation)
@@ -77,35 +77,35 @@ def _projected(
         database_name=spec.database_name,
         username=spec.username,
         connection_limit=database.limit,
-        # Nobody could look inside: what is not seen is not missing.
+        # No session within: what is not observed is not missing.
         extensions=spec.extensions if inside is None else inside.extensions,
         parameters={name: value for name, value in settings.items() if name in SETTABLE},
     )
 
 
 def _at_provider(database: Database, facts: Facts) -> Object:
-    found: Object = {
+    shown: Object = {
         "serverVersion": facts.server_version,
         "encoding": database.encoding,
         "connectionLimit": database.limit,
     }
     for key, value in (("lcCollate", database.collate), ("lcCtype", database.ctype)):
         if value is not None:
-            found[key] = value
+            shown[key] = value
     if facts.inside is not None:
         if facts.inside.schema_owner is not None:
-            found["owner"] = facts.inside.schema_owner
-        found["extensions"] = list(facts.inside.extensions)[:200]
-    return found
+            shown["owner"] = facts.inside.schema_owner
+        shown["extensions"] = list(facts.inside.extensions)[:200]
+    return shown
 
 
-def guarded(
-    target: Target[PostgresDatabaseParameters], seen: Observed[PostgresDatabaseParameters]
+def invariants(
+    target: Target[PostgresDatabaseParameters], seen: Observed[PostgresDatabaseParameters, Facts]
 ) -> tuple[Change, ...]:
     """Return the differences from what is kept true whatever the spec says."""
     return broken_rules(wanted(target), seen.facts)
 
 
-def login_versions(seen: Observed[PostgresDatabaseParameters]) -> dict[str, str]:
+def login_versions(seen: Observed[PostgresDatabaseParameters, Facts]) -> dict[str, str]:
     """Return the row version (xmin) of each role: it moves with every change, a password's included."""
     return {role.name: role.version for role in seen.facts.roles}

@@ -46,9 +46,9 @@ def test_every_secret_name_is_valid(claim: str) -> None:
 
 def test_names_that_are_cut_alike_differ() -> None:
     long = "x" * 40
-    found = {child_name(Identity(f"uid-{n}", "shop", long + str(n)), "database") for n in range(50)}
+    child_names = {child_name(Identity(f"uid-{n}", "shop", long + str(n)), "database") for n in range(50)}
 
-    assert len(found) == 50
+    assert len(child_names) == 50
 
 
 @pytest.mark.parametrize(

@@ -18,23 +18,23 @@ _DEVELOPERS = {"CompositionNotFound", "ReferenceNotFound", "SecretNotFound"}
 
 def rows() -> list[tuple[str, str]]:
     section = _PAGE.read_text().split("## 6. Conditions")[1].split("## 7.")[0]
-    heading, found = "", []
+    heading, reasons = "", []
     for line in section.splitlines():
         if match := _HEADING.match(line):
             heading = match["heading"]
         elif match := _REASON.match(line):
-            found.append((heading, match["reason"]))
-    return found
+            reasons.append((heading, match["reason"]))
+    return reasons
 
 
 def expected(heading: str, reason: str) -> str:
-    said = heading.rpartition("move: ")[2] if "move: " in heading else ""
-    if reason in _DEVELOPERS or said.startswith("developer"):
+    mover = heading.rpartition("move: ")[2] if "move: " in heading else ""
+    if reason in _DEVELOPERS or mover.startswith("developer"):
         return "developer"
     for word in ("platform", "nobody", "composer", "a person"):
-        if said.startswith(word):
+        if mover.startswith(word):
             return word
-    return "nobody" if said.startswith("Fairlead") else ""
+    return "nobody" if mover.startswith("Fairlead") else ""
 
 
 @pytest.mark.parametrize(("heading", "reason"), rows(), ids=lambda value: value)
@@ -46,7 +46,7 @@ def test_the_page_and_the_command_name_the_same_mover(heading: str, reason: str)
 
 
 @pytest.mark.parametrize("reason", ["EnvironmentNotFound", "KindNotInstalled", "InUse"])
-def test_what_is_missing_in_the_cluster_is_not_called_the_account(reason: str) -> None:
+def test_an_object_missing_in_the_cluster_is_not_called_the_account(reason: str) -> None:
     assert next_actor(reason) == "the platform team (the settings)"
 
 

@@ -53,7 +53,7 @@ def _own_fields(crd: Mapping[str, Any]) -> list[tuple[str, Schema]]:
 each_crd = pytest.mark.parametrize("crd", CRDS.values(), ids=CRDS)
 
 
-def test_there_are_crds() -> None:
+def test_crds_are_found() -> None:
     assert "PostgreSQLInstance.database.fairlead.dev" in CRDS
 
 
@@ -69,7 +69,7 @@ def test_every_field_is_described(crd: Mapping[str, Any]) -> None:
 
 
 @each_crd
-def test_everything_is_bounded(crd: Mapping[str, Any]) -> None:
+def test_every_field_is_bounded(crd: Mapping[str, Any]) -> None:
     unbounded = [path for path, field in _own_fields(crd) if _is_unbounded(field)]
 
     assert unbounded == []
@@ -89,8 +89,8 @@ def _is_unbounded(field: Schema) -> bool:
 
 def _printed(crd: Mapping[str, Any]) -> list[tuple[str, str]]:
     (version,) = crd["spec"]["versions"]
-    columns = [(each["name"], each["jsonPath"]) for each in version["additionalPrinterColumns"]]
-    return [each for each in columns if ".conditions[" in each[1] and each[0] != "Message"]
+    columns = [(column["name"], column["jsonPath"]) for column in version["additionalPrinterColumns"]]
+    return [column for column in columns if ".conditions[" in column[1] and column[0] != "Message"]
 
 
 @each_crd
@@ -174,7 +174,7 @@ ANYTHING = frozenset({"anything"})
 def _resolve(schema: Schema, definitions: Mapping[str, Schema]) -> Schema:
     while "$ref" in schema:
         schema = definitions[schema["$ref"].rsplit("/", 1)[1]]
-    branches = [each for each in schema.get("anyOf", ()) if each.get("type") != "null"]
+    branches = [branch for branch in schema.get("anyOf", ()) if branch.get("type") != "null"]
     if len(branches) == 1:
         return _resolve(branches[0], definitions)
     return schema
@@ -188,9 +188,9 @@ def _types(schema: Schema) -> frozenset[str]:
     if "enum" in schema and "type" not in schema:
         return frozenset({"string"})
     if "anyOf" in schema:
-        return frozenset(each["type"] for each in schema["anyOf"] if "type" in each)
-    found = schema.get("type", ())
-    return frozenset({found}) if isinstance(found, str) else frozenset(found) or ANYTHING
+        return frozenset(branch["type"] for branch in schema["anyOf"] if "type" in branch)
+    type_ = schema.get("type", ())
+    return frozenset({type_}) if isinstance(type_, str) else frozenset(type_) or ANYTHING
 
 
 def _shape(schema: Schema, definitions: Mapping[str, Schema], path: str = "") -> Iterator[tuple[str, Field]]:
@@ -220,16 +220,16 @@ def _parts(kind: str) -> dict[str, type[msgspec.Struct]]:
 
 
 def _of_model(kind: str) -> dict[str, Field]:
-    found: dict[str, Field] = {}
+    fields: dict[str, Field] = {}
     for path, part in _parts(kind).items():
         (schema,), definitions = msgspec.json.schema_components((part,), ref_template="#/$defs/{name}")
-        found.update(_shape(schema, definitions, path))
-    return found
+        fields.update(_shape(schema, definitions, path))
+    return fields
 
 
 def _of_crd(kind: str) -> dict[str, Field]:
     modelled = tuple(f"{path}." if path else (".spec", ".status") for path in _parts(kind))
-    flat = tuple(each for prefix in modelled for each in (prefix if isinstance(prefix, tuple) else (prefix,)))
+    flat = tuple(part for prefix in modelled for part in (prefix if isinstance(prefix, tuple) else (prefix,)))
     return {path: field for path, field in _shape(_schema(CRDS[kind]), {}) if path.startswith(flat)}
 
 

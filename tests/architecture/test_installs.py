@@ -13,7 +13,7 @@ from tests.architecture import tree
 CLOUDS = tree.DEPLOY / "kustomize" / "clouds"
 MODEL = "onprem"
 OTHERS = sorted(path.name for path in CLOUDS.iterdir() if path.is_dir() and path.name != MODEL)
-# What a cloud's SDK has to be told.
+# What a cloud's SDK needs.
 _OWN = ("env",)
 
 
@@ -39,12 +39,12 @@ def _neutral(node: Any, kinds: list[str]) -> Any:
     if isinstance(node, dict):
         return {key: _neutral(value, kinds) for key, value in node.items() if key not in _OWN}
     if isinstance(node, list):
-        texts = {each.partition("/")[0] for each in node if isinstance(each, str)}
+        texts = {item.partition("/")[0] for item in node if isinstance(item, str)}
         if texts >= set(kinds):
-            behind = sorted({each.partition("/")[2] for each in node if each.partition("/")[0] in kinds})
-            others = sorted(each for each in node if each.partition("/")[0] not in kinds)
-            return [*(f"<kinds>/{each}" for each in behind), *others]
-        return [_neutral(each, kinds) for each in node]
+            behind = sorted({item.partition("/")[2] for item in node if item.partition("/")[0] in kinds})
+            others = sorted(item for item in node if item.partition("/")[0] not in kinds)
+            return [*(f"<kinds>/{kind}" for kind in behind), *others]
+        return [_neutral(item, kinds) for item in node]
     return node
 
 
@@ -56,20 +56,22 @@ def test_a_cloud_is_installed_like_the_others(cloud: str) -> None:
 def test_a_wider_right_would_be_seen() -> None:
     documents = [document for _, document in tree.documents(CLOUDS / MODEL) if document["kind"] == "ClusterRole"]
     kinds = _kinds(MODEL)
-    wider = [json.loads(json.dumps(each).replace(kinds[0], f'{kinds[0]}", "pods')) for each in documents]
+    wider = [json.loads(json.dumps(document).replace(kinds[0], f'{kinds[0]}", "pods')) for document in documents]
 
-    assert [_neutral(each, kinds) for each in wider] != [_neutral(each, kinds) for each in documents]
+    assert [_neutral(document, kinds) for document in wider] != [_neutral(document, kinds) for document in documents]
 
 
 def test_each_namespace_of_ours_lets_in_nobody_but_who_scrapes_metrics() -> None:
     documents = [document for _, document in tree.documents(tree.DEPLOY)]
-    ours = {each["metadata"]["name"] for each in documents if each["kind"] == "Namespace"}
-    policies = [each for each in documents if each["kind"] == "NetworkPolicy"]
-    deployments = [each["spec"]["template"]["spec"] for each in documents if each["kind"] == "Deployment"]
-    ports = {port["containerPort"] for spec in deployments for one in spec["containers"] for port in one["ports"]}
+    ours = {document["metadata"]["name"] for document in documents if document["kind"] == "Namespace"}
+    policies = [document for document in documents if document["kind"] == "NetworkPolicy"]
+    deployments = [document["spec"]["template"]["spec"] for document in documents if document["kind"] == "Deployment"]
+    ports = {
+        port["containerPort"] for spec in deployments for container in spec["containers"] for port in container["ports"]
+    }
     scrapers = [{"namespaceSelector": {"matchLabels": {"fairlead.dev/metrics": "true"}}}]
 
-    assert sorted(each["metadata"]["namespace"] for each in policies) == sorted(ours)
+    assert sorted(policy["metadata"]["namespace"] for policy in policies) == sorted(ours)
     for policy in policies:
         # Every pod, incoming connections alone.
         assert (policy["spec"]["podSelector"], policy["spec"]["policyTypes"]) == ({}, ["Ingress"])

@@ -41,19 +41,23 @@ def _defined() -> Iterator[tuple[str, list[str]]]:
 def _helps() -> Iterator[str]:
     """Yield the help of each metric that has a constant one."""
     for call, _ in _calls():
-        texts = [each.value for each in call.args[:2] if isinstance(each, ast.Constant)]
+        texts = [argument.value for argument in call.args[:2] if isinstance(argument, ast.Constant)]
         yield from (text for text in texts[1:] if isinstance(text, str))
 
 
 def _metric(call: ast.Call) -> tuple[str, list[str]]:
     """Return a metric's name and labels; an empty name for a call that only shares the function's name."""
-    texts = [each.value for each in call.args[:1] if isinstance(each, ast.Constant) and isinstance(each.value, str)]
-    lists = [*call.args, *(each.value for each in call.keywords if each.arg in ("labels", "labelnames"))]
+    texts = [
+        argument.value
+        for argument in call.args[:1]
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    ]
+    lists = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg in ("labels", "labelnames"))]
     labels = [
         str(item.value)
-        for each in lists
-        if isinstance(each, ast.List)
-        for item in each.elts
+        for list_ in lists
+        if isinstance(list_, ast.List)
+        for item in list_.elts
         if isinstance(item, ast.Constant)
     ]
     return (texts[0] if texts else ""), labels
@@ -106,12 +110,12 @@ def test_the_page_has_the_calls_that_a_provider_puts_on_record() -> None:
     named = [node.args[0] for node in nodes if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Call"]
     (actions,) = [actions for process, actions, _ in _audit_rows() if process == "provider"]
 
-    assert {each.value for each in named if isinstance(each, ast.Constant)} == actions
+    assert {constant.value for constant in named if isinstance(constant, ast.Constant)} == actions
 
 
 def test_the_page_has_the_actions_of_the_composer() -> None:
     ends = ast.walk(tree.parse(tree.ROOT / "composer" / "claim" / "outcomes.py"))
-    texts = {each for node in ends if isinstance(node, ast.Constant) for each in [node.value]}
+    texts = {text for node in ends if isinstance(node, ast.Constant) for text in [node.value]}
     named = {action for process, actions, _ in _audit_rows() if process == "composer" for action in actions}
 
     assert named - texts == {"WorkerEnded"}

@@ -133,10 +133,10 @@ def test_the_accounts_are_bound_to_what_the_table_says_and_no_more() -> None:
         if document["kind"] in {"ClusterRoleBinding", "RoleBinding"}:
             meta, role = document["metadata"], document["roleRef"]
             where = f"{meta.get('namespace', '*')}/" if document["kind"] == "RoleBinding" else ""
-            what = f"{'Role ' if role['kind'] == 'Role' else ''}{role['name']}"
+            granted = f"{'Role ' if role['kind'] == 'Role' else ''}{role['name']}"
             (subject,) = document["subjects"]
             assert subject["kind"] == "ServiceAccount"
-            bound[where + meta["name"]] = f"{what}: {subject['name']}"
+            bound[where + meta["name"]] = f"{granted}: {subject['name']}"
     wanted = dict(BOUND)
     for cloud in CLOUDS:
         wanted |= _bound_of(cloud)
@@ -144,7 +144,7 @@ def test_the_accounts_are_bound_to_what_the_table_says_and_no_more() -> None:
     assert bound == wanted
 
 
-def test_nothing_that_an_install_applies_lets_a_process_use_secrets_of_the_whole_cluster() -> None:
+def test_an_install_lets_no_process_use_secrets_of_the_whole_cluster() -> None:
     folders = list((tree.DEPLOY / "kustomize").rglob("kustomization.yaml"))
     by_choice = {path for path in folders if "all-namespaces" in path.parent.name}
 

@@ -48,7 +48,7 @@ def test_a_row_names_its_tests_or_what_it_waits_for() -> None:
 
 
 def test_every_named_test_exists() -> None:
-    named = [each for row in (*_ROWS, *_AWS_ROWS) for each in _tests_of(row[2])]
+    named = [test for row in (*_ROWS, *_AWS_ROWS) for test in _tests_of(row[2])]
 
     assert [f"{path}::{name}" for path, name in named if name not in _defined(path)] == []
 

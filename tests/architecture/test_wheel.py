@@ -23,14 +23,14 @@ spec: {version: "16", size: small}
 
 
 def _uv() -> str:
-    found = os.environ.get("UV") or shutil.which("uv", path=f"{tree.ROOT / '.bootstrap'}:{os.environ['PATH']}")
-    assert found, "uv is missing: run `make check` once, it fetches uv"
-    return found
+    uv = os.environ.get("UV") or shutil.which("uv", path=f"{tree.ROOT / '.bootstrap'}:{os.environ['PATH']}")
+    assert uv, "uv is missing: run `make check` once, it fetches uv"
+    return uv
 
 
 def _run(*arguments: str | Path, cwd: Path, environment: dict[str, str] | None = None) -> str:
     result = subprocess.run(
-        [str(each) for each in arguments],
+        [str(argument) for argument in arguments],
         cwd=cwd,
         env=environment,
         capture_output=True,
@@ -93,7 +93,7 @@ def test_the_wheel_alone_renders(wheel: Path, tmp_path: Path) -> None:
     ).startswith(str(tmp_path))
 
 
-def test_no_dependency_claims_one_of_our_names() -> None:
+def test_a_dependency_claims_none_of_our_names() -> None:
     claimed = {
         name: sorted(set(distributions) - {"fairlead"})
         for name, distributions in metadata.packages_distributions().items()
@@ -103,8 +103,8 @@ def test_no_dependency_claims_one_of_our_names() -> None:
     assert {name: others for name, others in claimed.items() if others} == {}
 
 
-def test_no_locked_package_has_one_of_our_names() -> None:
-    assert {each["name"] for each in tree.locked()} & {*tree.PACKAGES} == {"fairlead"}
+def test_a_locked_package_has_none_of_our_names() -> None:
+    assert {package["name"] for package in tree.locked()} & {*tree.PACKAGES} == {"fairlead"}
 
 
 def test_the_lock_has_a_hash_for_every_file() -> None:
@@ -119,4 +119,4 @@ def test_the_lock_has_a_hash_for_every_file() -> None:
 
 
 def test_every_locked_package_has_a_wheel() -> None:
-    assert [each["name"] for each in tree.locked() if not each.get("wheels")] == ["fairlead"]
+    assert [package["name"] for package in tree.locked() if not package.get("wheels")] == ["fairlead"]

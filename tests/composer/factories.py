@@ -72,10 +72,10 @@ def desired(resource: str = "database", facts: KindFacts = DATABASE, *, spec: Ob
 
 def live(obj: Object, *, uid: str = "child-uid", deleted: bool = False, **meta: Any) -> Object:
     """Return an object as the API server has it."""
-    found = {**obj["metadata"], "uid": uid, "resourceVersion": "9", "generation": 1, **meta}
+    metadata = {**obj["metadata"], "uid": uid, "resourceVersion": "9", "generation": 1, **meta}
     if deleted:
-        found["deletionTimestamp"] = NOW
-    return {**obj, "metadata": found}
+        metadata["deletionTimestamp"] = NOW
+    return {**obj, "metadata": metadata}
 
 
 def annotated(obj: Object, **annotations: str) -> Object:
@@ -109,7 +109,7 @@ def snapshot(
         namespace=namespace or {"metadata": {"name": "shop", "labels": {}}},
         kind_deleting=kind_deleting,
         catalog=CATALOG,
-        known=known,
+        children=known,
     )
 
 

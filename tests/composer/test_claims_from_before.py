@@ -42,8 +42,8 @@ def _without_order(obj: Object) -> Object:
 def _live(name: str) -> list[Object]:
     objects = YAML(typ="safe", pure=True).load_all(_FOLDER / f"postgres-aws-{name}.yaml")
     return [
-        {**each, "metadata": {**each["metadata"], "uid": f"uid-{number}", "resourceVersion": "1", "generation": 1}}
-        for number, each in enumerate(objects)
+        {**obj, "metadata": {**obj["metadata"], "uid": f"uid-{number}", "resourceVersion": "1", "generation": 1}}
+        for number, obj in enumerate(objects)
     ]
 
 
@@ -55,7 +55,7 @@ def _as_sent(obj: Object) -> Object:
 
 
 def _entry(obj: Object, *, is_remembered: bool) -> Entry:
-    """Return the entry as its status has it, or as the object itself tells where the status was lost."""
+    """Return the entry as its status has it, or as the object has it where the status was lost."""
     entry = entry_of(obj, stateful=obj["kind"] == "RDSInstance")
     assert entry is not None
     if not is_remembered:
@@ -86,7 +86,7 @@ def _view(name: str, *, is_remembered: bool = True, version: str = "") -> Snapsh
         for obj in _live(name)
     )
     return Snapshot(
-        claim, CLAIMS, {"metadata": {"name": "shop"}}, kind_deleting=False, catalog=golden.CATALOG, known=known
+        claim, CLAIMS, {"metadata": {"name": "shop"}}, kind_deleting=False, catalog=golden.CATALOG, children=known
     )
 
 
@@ -117,9 +117,9 @@ async def _plan(snapshot: Snapshot) -> tuple[Prepared, Plan]:
 
 @pytest.mark.parametrize("is_remembered", [True, False], ids=["by its status", "by its children alone"])
 @pytest.mark.parametrize("name", _CLAIMS)
-async def test_every_object_of_a_claim_from_before_is_kept(name: str, *, is_remembered: bool) -> None:
+async def test_objects_of_a_claim_from_before_are_all_kept(name: str, *, is_remembered: bool) -> None:
     snapshot = _view(name, is_remembered=is_remembered)
-    before = {each.entry.name: each for each in snapshot.known}
+    before = {observed.entry.name: observed for observed in snapshot.children}
 
     prepared, plan = await _plan(snapshot)
 
@@ -133,13 +133,13 @@ async def test_every_object_of_a_claim_from_before_is_kept(name: str, *, is_reme
             live = before[step.entry.name].live
             assert live is not None
             assert _without_order(step.object) == _without_order(_as_sent(live))
-    assert [each.slot for each in prepared.rendered.children if each.key] == [
+    assert [child.slot for child in prepared.rendered.children if child.key] == [
         ("parameters", golden.CLAIMS[name]["version"])
     ]
 
 
 @pytest.mark.parametrize("name", _CLAIMS)
-async def test_only_the_instance_is_written_for_the_names_of_what_goes_after_it(name: str) -> None:
+async def test_the_instance_alone_is_written_for_the_names_of_its_dependents(name: str) -> None:
     _, plan = await _plan(_view(name))
     version = golden.CLAIMS[name]["version"]
 
@@ -152,7 +152,7 @@ async def test_only_the_instance_is_written_for_the_names_of_what_goes_after_it(
 @pytest.mark.parametrize("is_remembered", [True, False], ids=["by its status", "by its children alone"])
 async def test_an_upgrade_makes_one_group_and_then_takes_the_former_one_away(*, is_remembered: bool) -> None:
     snapshot = _view("small", is_remembered=is_remembered, version="17")
-    former = next(each.entry for each in snapshot.known if each.entry.kind == "DBParameterGroup")
+    former = next(observed.entry for observed in snapshot.children if observed.entry.kind == "DBParameterGroup")
 
     prepared, plan = await _plan(snapshot)
 
@@ -160,6 +160,6 @@ async def test_an_upgrade_makes_one_group_and_then_takes_the_former_one_away(*, 
     assert (made.entry.slot, made.entry.origin) == (("parameters", "17"), "")
     (gone,) = (step for step in plan.steps if isinstance(step, Delete))
     assert (gone.entry.name, gone.entry.slot) == (former.name, ("parameters", "16"))
-    instance = next(each for each in prepared.rendered.children if each.resource == "instance")
+    instance = next(child for child in prepared.rendered.children if child.resource == "instance")
     reference = instance.object["spec"]["forProvider"]["dbParameterGroupNameRef"]
     assert reference == {"name": child_name(Identity(_UID, "shop", "orders"), "parameters", "17")}

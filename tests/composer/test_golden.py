@@ -85,13 +85,13 @@ def _text(rendered: Rendered) -> str:
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 @pytest.mark.parametrize("name", CLAIMS)
-def test_a_claim_becomes(composition: str, name: str) -> None:
+def test_a_claim_renders_to_its_golden_file(composition: str, name: str) -> None:
     path = GOLDEN / f"{composition}-{name}.yaml"
-    found = _text(render(_request(composition, CLAIMS[name])))
+    text = _text(render(_request(composition, CLAIMS[name])))
     if os.environ.get("GOLDEN") == "write":
-        path.write_text(found, encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
 
-    assert found == path.read_text(encoding="utf-8")
+    assert text == path.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)
@@ -101,7 +101,7 @@ def test_a_shipped_composition_is_accepted(composition: str) -> None:
 
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 @pytest.mark.parametrize("name", CLAIMS)
-def test_what_is_made_fits_the_childs_schema(composition: str, name: str) -> None:
+def test_a_rendered_child_fits_the_schema_of_its_kind(composition: str, name: str) -> None:
     for child in render(_request(composition, CLAIMS[name])).children:
         group = child.object["apiVersion"].partition("/")[0]
         schema = (CATALOG[f"{child.object['kind']}.{group}"].schema or {})["properties"]["spec"]
@@ -122,7 +122,7 @@ def test_a_render_depends_on_its_input_alone_and_not_on_the_order_of_fields() ->
     assert once == again
 
 
-def test_the_status_fields_come_with_the_childs() -> None:
+def test_the_status_fields_come_with_those_of_the_child() -> None:
     (child,) = render(_request("postgres-onprem", CLAIMS["small"])).children
     live = {
         **child.object,

@@ -58,7 +58,7 @@ async def _never(_: object) -> Any:
 
 
 @dataclass
-class _Scene:
+class _World:
     kube: FakeKube
     cache: Cache
     cluster: Cluster
@@ -67,8 +67,8 @@ class _Scene:
     def watched(self) -> set[str]:
         """Return the kinds with a watch, those apart that every composer watches."""
         own = {"CustomResourceDefinition", "Namespace", "Composition", "CompositionRevision", "ConfigMap"}
-        found = {each.resource.group_kind for each in self.cache}
-        return {kind for kind in found if kind.partition(".")[0] not in own}
+        kinds = {informer.resource.group_kind for informer in self.cache}
+        return {kind for kind in kinds if kind.partition(".")[0] not in own}
 
     def install(self, crd: dict[str, Any]) -> None:
         crd = deepcopy(crd)
@@ -82,12 +82,12 @@ class _Scene:
 
 
 @asynccontextmanager
-async def _scene(*crds: dict[str, Any]) -> AsyncIterator[_Scene]:
+async def _scene(*crds: dict[str, Any]) -> AsyncIterator[_World]:
     loop = asyncio.get_running_loop()
     kube = FakeKube()
     cache = Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
     cluster = Cluster(kube, cache)
-    scene = _Scene(kube, cache, cluster, _Desk(cluster))
+    scene = _World(kube, cache, cluster, _Desk(cluster))
     for crd in crds:
         scene.install(crd)
     library = Library(cluster, "fairlead-system")
@@ -108,109 +108,109 @@ async def _scene(*crds: dict[str, Any]) -> AsyncIterator[_Scene]:
             await asyncio.wait((task,))
 
 
-def test_a_shipped_kind_is_watched_before_anybody_names_it_and_another_is_not() -> None:
+def test_a_shipped_kind_is_watched_before_any_composition_names_it_and_another_is_not() -> None:
     async def scene() -> set[str]:
-        async with _scene(YAML(typ="safe").load(_CRD.read_text()), API.cache_crd()) as each:
+        async with _scene(YAML(typ="safe").load(_CRD.read_text()), API.cache_crd()) as world:
             await asyncio.sleep(2 * IDLE_S)
-            return each.watched()
+            return world.watched()
 
     assert run(scene()) == {SHIPPED}
 
 
-def test_what_a_provider_serves_is_watched_by_a_process_that_begins_and_longer_only_while_there_is_any() -> None:
+def test_a_kind_of_a_provider_is_watched_at_the_start_and_longer_only_while_it_has_objects() -> None:
     """A child whose claim went while nobody was at work waits for a word."""
     databases = Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases")
     crd = YAML(typ="safe").load((_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml").read_text())
 
     async def scene(*, any_there: bool) -> list[bool]:
-        async with _scene(crd) as each:
+        async with _scene(crd) as world:
             if any_there:
-                each.kube.put(databases, "left-behind")
-            found = [databases.group_kind in each.watched()]
+                world.kube.put(databases, "left-behind")
+            watched = [databases.group_kind in world.watched()]
             await asyncio.sleep(3 * IDLE_S)
-            return [*found, databases.group_kind in each.watched()]
+            return [*watched, databases.group_kind in world.watched()]
 
     assert run(scene(any_there=False)) == [True, False]
     assert run(scene(any_there=True)) == [True, True]
 
 
-def test_a_kind_of_claim_is_watched_while_it_is_named_or_a_claim_of_it_is_left() -> None:
+def test_a_kind_of_claim_is_watched_while_it_is_named_or_has_claims() -> None:
     async def scene() -> list[bool]:
-        async with _scene(API.cache_crd()) as each:
+        async with _scene(API.cache_crd()) as world:
             await asyncio.sleep(2 * IDLE_S)
-            found = [CACHE in each.watched()]
-            each.name_caches()
+            watched = [CACHE in world.watched()]
+            world.name_caches()
             await asyncio.sleep(5)
-            found.append(CACHE in each.watched())
-            each.claim()
-            each.kube.remove(names.COMPOSITIONS, "c", namespace="")
+            watched.append(CACHE in world.watched())
+            world.claim()
+            world.kube.remove(names.COMPOSITIONS, "c", namespace="")
             await asyncio.sleep(5 * IDLE_S)
-            found.append(CACHE in each.watched())
-            each.kube.remove(CACHES, "a")
+            watched.append(CACHE in world.watched())
+            world.kube.remove(CACHES, "a")
             await asyncio.sleep(2 * IDLE_S)
-            found.append(CACHE in each.watched())
-            return found
+            watched.append(CACHE in world.watched())
+            return watched
 
     assert run(scene()) == [False, True, True, False]
 
 
-def test_claims_that_were_left_without_a_composition_are_found_by_a_process_that_begins() -> None:
+def test_claims_without_a_composition_are_listed_by_a_process_that_starts() -> None:
     async def scene() -> bool:
-        async with _scene() as each:
-            each.claim()
-            each.install(API.cache_crd())
+        async with _scene() as world:
+            world.claim()
+            world.install(API.cache_crd())
             await asyncio.sleep(5 * IDLE_S)
-            return CACHE in each.watched()
+            return CACHE in world.watched()
 
     assert run(scene())
 
 
-def test_a_definition_that_goes_ends_the_watch_and_one_that_comes_back_begins_it() -> None:
+def test_a_crd_that_is_deleted_ends_the_watch_and_one_that_comes_back_starts_it() -> None:
     async def scene() -> list[bool]:
-        async with _scene(API.cache_crd()) as each:
-            each.name_caches()
+        async with _scene(API.cache_crd()) as world:
+            world.name_caches()
             await asyncio.sleep(5)
-            found = [CACHE in each.watched()]
-            each.kube.remove(CRDS, f"caches.{API.group}", namespace="")
+            watched = [CACHE in world.watched()]
+            world.kube.remove(CRDS, f"caches.{API.group}", namespace="")
             await asyncio.sleep(5)
-            found.append(CACHE in each.watched())
-            each.install(API.cache_crd())
+            watched.append(CACHE in world.watched())
+            world.install(API.cache_crd())
             await asyncio.sleep(5)
-            found.append(CACHE in each.watched())
-            return found
+            watched.append(CACHE in world.watched())
+            return watched
 
     assert run(scene()) == [True, False, True]
 
 
-def test_a_composed_kind_is_watched_until_no_claim_uses_it_and_none_of_its_objects_is_left() -> None:
+def test_a_composed_kind_is_watched_until_no_claim_uses_it_and_it_has_no_objects() -> None:
     async def scene() -> list[bool]:
-        async with _scene(API.cache_crd(), API.node_crd(composable="true")) as each:
-            each.name_caches()
-            await each.cluster.watches.unlisted([NODES])
-            each.claim(NODE)
+        async with _scene(API.cache_crd(), API.node_crd(composable="true")) as world:
+            world.name_caches()
+            await world.cluster.watches.unlisted([NODES])
+            world.claim(NODE)
             await asyncio.sleep(5 * IDLE_S)
-            found = [NODE in each.watched()]
-            each.kube.put(NODES, "n")
-            each.claim()
+            watched = [NODE in world.watched()]
+            world.kube.put(NODES, "n")
+            world.claim()
             await asyncio.sleep(5 * IDLE_S)
-            found.append(NODE in each.watched())
-            each.kube.remove(NODES, "n")
+            watched.append(NODE in world.watched())
+            world.kube.remove(NODES, "n")
             await asyncio.sleep(2 * IDLE_S)
-            found.append(NODE in each.watched())
-            return found
+            watched.append(NODE in world.watched())
+            return watched
 
     assert run(scene()) == [True, True, False]
 
 
-def test_a_composed_kind_that_is_served_at_another_version_is_watched_anew() -> None:
+def test_a_composed_kind_that_is_served_at_another_version_is_watched_again() -> None:
     async def scene() -> tuple[set[str], set[str]]:
-        async with _scene(API.cache_crd(), API.node_crd(composable="true")) as each:
-            await each.cluster.watches.unlisted([NODES])
-            before = {one.resource.version for one in each.cluster.watches}
+        async with _scene(API.cache_crd(), API.node_crd(composable="true")) as world:
+            await world.cluster.watches.unlisted([NODES])
+            before = {informer.resource.version for informer in world.cluster.watches}
             newer = API.node_crd(composable="true")
             newer["spec"]["versions"][0]["name"] = "v2"
-            each.install(newer)
+            world.install(newer)
             await asyncio.sleep(5)
-            return before, {one.resource.version for one in each.cluster.watches}
+            return before, {informer.resource.version for informer in world.cluster.watches}
 
     assert run(scene()) == ({"v1"}, set())

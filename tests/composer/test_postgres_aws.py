@@ -39,7 +39,7 @@ def test_storage_that_rds_never_had_is_taken_back_and_what_it_has_stays() -> Non
             "status": {"atProvider": status},
         }
         floors = floors_of([(database, instance)], schema)
-        assert tuple(each.value for each in floors) == least
+        assert tuple(floor.value for floor in floors) == least
 
 
 def _rendered(spec: dict[str, Any], *, name: str = "orders", place: dict[str, str] | None = None) -> dict[str, Object]:
@@ -51,12 +51,12 @@ def _rendered(spec: dict[str, Any], *, name: str = "orders", place: dict[str, st
         "spec": defaulted({"version": "16"} | ({} if "cpu" in spec else {"size": "small"}) | spec, schema),
     }
     environments = {"aws": PLACE if place is None else place}
-    found = render(Request("postgres-aws", COMPOSITION, claim, f"1@shop/{name}", environments=environments))
-    for child in found.children:
+    result = render(Request("postgres-aws", COMPOSITION, claim, f"1@shop/{name}", environments=environments))
+    for child in result.children:
         kind = f"{child.object['kind']}.aws.fairlead.dev"
         wanted = (CATALOG[kind].schema or {})["properties"]["spec"]
         assert list(mismatches(child.object["spec"], wanted, "spec")) == []
-    return {child.resource: child.object for child in found.children}
+    return {child.resource: child.object for child in result.children}
 
 
 def _instance(spec: dict[str, Any], *, name: str = "orders", place: dict[str, str] | None = None) -> dict[str, Any]:
@@ -93,11 +93,11 @@ WINDOWS = (
 
 
 @pytest.mark.parametrize("case", WINDOWS, ids=lambda case: case.says)
-def test_windows_do_not_meet(case: Windows) -> None:
-    found = _instance(case.spec)
+def test_windows_do_not_overlap(case: Windows) -> None:
+    instance = _instance(case.spec)
 
-    assert found["preferredBackupWindow"] == case.backup
-    assert found["preferredMaintenanceWindow"] == case.maintenance
+    assert instance["preferredBackupWindow"] == case.backup
+    assert instance["preferredMaintenanceWindow"] == case.maintenance
 
 
 class Size(msgspec.Struct, frozen=True):
@@ -122,33 +122,33 @@ class Size(msgspec.Struct, frozen=True):
     ids=lambda case: f"{case.cpu} processors and {case.memory} GiB",
 )
 def test_the_next_larger_class_is_taken(case: Size) -> None:
-    found = _instance({"cpu": case.cpu, "memoryGiB": case.memory})
+    instance = _instance({"cpu": case.cpu, "memoryGiB": case.memory})
 
-    assert found["dbInstanceClass"] == case.offered
+    assert instance["dbInstanceClass"] == case.offered
 
 
 def test_storage_has_a_floor_and_may_double() -> None:
-    found = _instance({"storageGiB": 5})
+    instance = _instance({"storageGiB": 5})
 
-    assert (found["allocatedStorage"], found["maxAllocatedStorage"]) == (20, 40)
+    assert (instance["allocatedStorage"], instance["maxAllocatedStorage"]) == (20, 40)
     assert _instance({"storageGiB": 40000})["maxAllocatedStorage"] == 65536
     assert "maxAllocatedStorage" not in _instance({"storageGiB": 65536})
 
 
-def test_networks_are_those_for_which_the_platform_made_groups() -> None:
-    asked = {"network": {"allowedCIDRs": ["2001:db8::/32", "10.0.0.0/8"]}}
+def test_networks_are_those_of_the_security_groups_of_the_platform() -> None:
+    spec = {"network": {"allowedCIDRs": ["2001:db8::/32", "10.0.0.0/8"]}}
     offered = PLACE | {"securityGroupIds-10.0.0.0-8_2001.db8..-32": "sg-0a, sg-0b"}
 
-    assert _instance(asked, place=offered)["vpcSecurityGroupIds"] == ["sg-0a", "sg-0b"]
+    assert _instance(spec, place=offered)["vpcSecurityGroupIds"] == ["sg-0a", "sg-0b"]
     with pytest.raises(CompositionError, match=r"securityGroupIds-10\.0\.0\.0-8_2001\.db8\.\.-32"):
-        _instance(asked)
+        _instance(spec)
 
 
 def test_a_subnet_group_of_the_platform_takes_the_place_of_ours() -> None:
-    found = _rendered({}, place={"dbSubnetGroupName": "databases", "securityGroupIds": "sg-0a"})
-    instance = found["instance"]["spec"]["forProvider"]
+    objects = _rendered({}, place={"dbSubnetGroupName": "databases", "securityGroupIds": "sg-0a"})
+    instance = objects["instance"]["spec"]["forProvider"]
 
-    assert sorted(found) == ["instance", "parameters"]
+    assert sorted(objects) == ["instance", "parameters"]
     assert instance["dbSubnetGroupName"] == "databases"
     assert "dbSubnetGroupNameRef" not in instance
 
@@ -159,9 +159,9 @@ def test_a_public_address_is_asked_for() -> None:
 
 
 def test_extensions_are_allowed_and_those_that_need_it_preloaded() -> None:
-    found = _rendered({"extensions": ["pgcrypto", "pg_cron", "pgaudit"], "parameters": {"rds.force_ssl": "0"}})
+    objects = _rendered({"extensions": ["pgcrypto", "pg_cron", "pgaudit"], "parameters": {"rds.force_ssl": "0"}})
 
-    assert found["parameters"]["spec"]["forProvider"]["parameters"] == {
+    assert objects["parameters"]["spec"]["forProvider"]["parameters"] == {
         "rds.allowed_extensions": "pgcrypto,pg_cron,pgaudit",
         "shared_preload_libraries": "pg_stat_statements,pgaudit,pg_cron",
         "rds.force_ssl": "1",
@@ -169,18 +169,18 @@ def test_extensions_are_allowed_and_those_that_need_it_preloaded() -> None:
 
 
 @pytest.mark.parametrize("version", ["14", "15", "16", "17", "18"])
-def test_each_version_has_parameters_of_its_own(version: str) -> None:
-    found = _rendered({"version": version})
-    group = found["parameters"]
+def test_versions_have_parameter_groups_of_their_own(version: str) -> None:
+    objects = _rendered({"version": version})
+    group = objects["parameters"]
 
-    assert sorted(found) == ["instance", "network", "parameters"]
+    assert sorted(objects) == ["instance", "network", "parameters"]
     assert group["metadata"]["annotations"]["fairlead.dev/key"] == version
     assert group["spec"]["forProvider"]["dbParameterGroupFamily"] == f"postgres{version}"
-    assert found["instance"]["spec"]["forProvider"]["dbParameterGroupNameRef"] == {"name": group["metadata"]["name"]}
+    assert objects["instance"]["spec"]["forProvider"]["dbParameterGroupNameRef"] == {"name": group["metadata"]["name"]}
 
 
 @pytest.mark.parametrize(
-    ("asked", "made"),
+    ("source", "made"),
     [
         ({"backup": "final-orders"}, {"dbSnapshotIdentifier": "final-orders"}),
         ({"claim": "old"}, {"pointInTime": {"sourceClaim": "old"}}),
@@ -190,15 +190,15 @@ def test_each_version_has_parameters_of_its_own(version: str) -> None:
         ),
     ],
 )
-def test_a_source_is_handed_on(asked: dict[str, str], made: dict[str, Any]) -> None:
-    assert _instance({"restoreFrom": asked})["restoreFrom"] == made
+def test_a_restore_source_is_copied_to_the_instance(source: dict[str, str], made: dict[str, Any]) -> None:
+    assert _instance({"restoreFrom": source})["restoreFrom"] == made
 
 
 @pytest.mark.parametrize(
     ("name", "database", "login"),
     [("9lives", "db_9lives", "db_9lives_app"), ("admin", "admin", "admin_app"), ("a.b-c", "a_b_c", "a_b_c_app")],
 )
-def test_names_are_such_that_rds_takes(name: str, database: str, login: str) -> None:
-    found = _instance({}, name=name)
+def test_names_are_made_valid_for_rds(name: str, database: str, login: str) -> None:
+    instance = _instance({}, name=name)
 
-    assert (found["dbName"], found["masterUsername"]) == (database, login)
+    assert (instance["dbName"], instance["masterUsername"]) == (database, login)

@@ -17,21 +17,21 @@ ANSWERED: Object = {"observedGeneration": 3}
 
 
 def _change(before: Object | None, after: Object | None, resource: Any = CLAIMS) -> Change:
-    old, new = (record_of(dumps(each), resource, {}) if each else None for each in (before, after))
+    old, new = (record_of(dumps(obj), resource, {}) if obj else None for obj in (before, after))
     return Change(Key("shop", "orders"), ChangeKind.MODIFIED, old, new)
 
 
 @pytest.mark.parametrize(
-    ("found", "unanswered"),
+    ("obj", "unanswered"),
     [
-        pytest.param(claim(generation=3, status=ANSWERED), False, id="at rest"),
-        pytest.param(claim(generation=3, status={"observedGeneration": -1}), True, id="born while nobody was at work"),
-        pytest.param(claim(generation=4, status=ANSWERED), True, id="edited while nobody was at work"),
-        pytest.param(claim(generation=3, status=ANSWERED, deleted=True), True, id="deleted while nobody was at work"),
+        pytest.param(claim(generation=3, status=ANSWERED), False, id="settled"),
+        pytest.param(claim(generation=3, status={"observedGeneration": -1}), True, id="created meanwhile"),
+        pytest.param(claim(generation=4, status=ANSWERED), True, id="edited meanwhile"),
+        pytest.param(claim(generation=3, status=ANSWERED, deleted=True), True, id="deleted meanwhile"),
     ],
 )
-def test_what_nobody_has_answered(found: Object, *, unanswered: bool) -> None:
-    assert is_unanswered(_change(None, found)) is unanswered
+def test_a_claim_is_unanswered_until_its_status_has_its_generation(obj: Object, *, unanswered: bool) -> None:
+    assert is_unanswered(_change(None, obj)) is unanswered
 
 
 def _crd(**changes: Any) -> Object:
@@ -41,7 +41,7 @@ def _crd(**changes: Any) -> Object:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "news"),
+    ("before", "after", "expected"),
     [
         pytest.param(_crd(), _crd(), False, id="nothing"),
         pytest.param(_crd(), _crd(composable="true"), True, id="on the list"),
@@ -62,7 +62,7 @@ def _crd(**changes: Any) -> Object:
         ),
     ],
 )
-def test_which_changes_of_a_definition_concern_claims(
-    before: Object | None, after: Object | None, *, news: bool
+def test_a_change_of_a_crd_concerns_claims_when_it_changes_the_kind(
+    before: Object | None, after: Object | None, *, expected: bool
 ) -> None:
-    assert changes_kind(_change(before, after, CRDS)) is news
+    assert changes_kind(_change(before, after, CRDS)) is expected

@@ -22,11 +22,11 @@ async def test_the_listener_is_named_by_pid_and_command(host: str | None) -> Non
     server = await asyncio.start_server(answer, host, 0, family=socket.AF_INET)
     port = server.sockets[0].getsockname()[1]
 
-    said = addresses.holder_of("127.0.0.1", port)
+    holder = addresses.holder_of("127.0.0.1", port)
     server.close()
     await server.wait_closed()
 
-    assert said.startswith(f"pid {os.getpid()} (")
+    assert holder.startswith(f"pid {os.getpid()} (")
     assert addresses.holder_of("127.0.0.1", port) == "no process that this user can see"
 
 

@@ -32,7 +32,7 @@ def test_an_unknown_cloud_is_refused_with_those_that_there_are() -> None:
 
 
 @pytest.mark.rds
-async def test_a_taken_address_is_told_with_its_holder(tmp_path: Path) -> None:
+async def test_a_taken_address_is_reported_with_its_holder(tmp_path: Path) -> None:
     cloud, lease = clouds.cloud_of("aws"), addresses.lease()
     with socket.socket() as taken:
         taken.bind((lease.address(1), 8000))

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import select
+import shutil
 import signal
 import sys
 from pathlib import Path
@@ -59,7 +60,7 @@ async def until_ended(identity: Identity) -> None:
     await eventually(ended, f"{identity} has ended")
 
 
-@pytest.mark.parametrize("lifetime", [Lifetime.WITH_PARENT, Lifetime.DETACHED], ids=lambda one: one.name)
+@pytest.mark.parametrize("lifetime", [Lifetime.WITH_PARENT, Lifetime.DETACHED], ids=lambda lifetime: lifetime.name)
 async def test_a_killed_parent_takes_along_what_was_started_with_it_and_nothing_else(
     tmp_path: Path, lifetime: Lifetime
 ) -> None:
@@ -85,6 +86,28 @@ async def test_a_killed_parent_takes_along_what_was_started_with_it_and_nothing_
         assert not daemons.is_alive(child)
 
 
+async def test_a_parent_that_dies_before_the_death_signal_is_set_takes_along_its_child(tmp_path: Path) -> None:
+    real, slow, parent_is_dead = shutil.which("setpriv"), tmp_path / "setpriv", tmp_path / "dead"
+    slow.write_text(f'#!/bin/sh\nuntil [ -e {parent_is_dead} ]; do sleep 0.01; done\nexec {real} "$@"\n')
+    slow.chmod(0o700)
+    parent = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", PARENT, str(tmp_path), Lifetime.WITH_PARENT.name),
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert parent.stdout is not None
+    assert await parent.stdout.readline() == b"saved\n"
+    child = daemons.load(tmp_path / "pid.json")
+    assert child is not None
+
+    parent.kill()
+    await parent.wait()
+    parent_is_dead.touch()
+
+    await until_ended(child)
+
+
 @pytest.mark.parametrize(
     "change",
     [pytest.param({"start_ticks": 1}, id="another start time"), pytest.param({"boot": "earlier"}, id="another boot")],
@@ -100,7 +123,7 @@ async def test_a_pid_that_another_process_got_is_left_alone(tmp_path: Path, chan
     await daemons.stop(stranger)
 
 
-async def test_what_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
+async def test_a_program_that_ignores_the_request_to_end_is_killed(tmp_path: Path) -> None:
     stubborn = launched(tmp_path, STUBBORN)
 
     async def ready() -> bool:
@@ -140,7 +163,7 @@ def test_a_program_that_is_missing_is_named(tmp_path: Path) -> None:
         daemons.launch(command, Lifetime.DETACHED)
 
 
-async def test_what_a_shell_left_open_for_us_is_not_handed_on(tmp_path: Path) -> None:
+async def test_a_file_left_open_by_a_shell_is_not_handed_on(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     os.set_inheritable(writing, True)  # noqa: FBT003 - the signature of the standard library
     try:

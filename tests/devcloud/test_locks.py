@@ -50,7 +50,7 @@ async def test_the_second_waits_with_one_line_and_goes_on_when_the_first_is_kill
     assert lines == ["somebody else is at work"]
 
 
-async def test_who_comes_alone_waits_for_nobody(tmp_path: Path) -> None:
+async def test_a_lone_process_waits_for_nobody(tmp_path: Path) -> None:
     lines: list[str] = []
 
     async with exclusive(tmp_path / "deep" / "lock", waiting="waiting", progress=lines.append):
@@ -81,12 +81,12 @@ def test_a_platform_that_stays_gets_its_own_addresses_and_no_passing_run_does(tm
     before = addresses.choose_lasting(tmp_path / "one", locks=tmp_path)
     before.release()
     after = addresses.choose_lasting(tmp_path / "one", locks=tmp_path)
-    beside = addresses.choose_lasting(tmp_path / "one", locks=tmp_path)
+    another = addresses.choose_lasting(tmp_path / "one", locks=tmp_path)
 
     assert before.octet == after.octet
-    assert len({one.octet for one in (*passing, after, beside)}) == 129
-    for one in (*passing, after, beside):
-        one.release()
+    assert len({lease.octet for lease in (*passing, after, another)}) == 129
+    for lease in (*passing, after, another):
+        lease.release()
 
 
 def test_all_leased_is_one_sentence(tmp_path: Path) -> None:
@@ -95,9 +95,9 @@ def test_all_leased_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(DevcloudError, match="every /16"):
         addresses.lease(locks=tmp_path)
 
-    assert len({one.octet for one in leases}) == 127
-    for one in leases:
-        one.release()
+    assert len({lease.octet for lease in leases}) == 127
+    for lease in leases:
+        lease.release()
 
 
 async def test_a_lease_lives_on_in_the_program_that_inherited_it(tmp_path: Path) -> None:

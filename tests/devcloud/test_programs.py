@@ -64,7 +64,7 @@ def test_a_start_of_a_clouds_server_keeps_the_log_of_the_one_that_died(
     monkeypatch.setattr(daemons, "launch", launch)
     lease = Lease(octet=1, descriptor=0)
     if cloud == "aws":
-        platform._launch(tmp_path, lease)
+        platform.SIMULATION.launch(tmp_path, lease, ())
     else:
         identity = Identity(pid=1, start_ticks=1, boot="x")
         server = Server(

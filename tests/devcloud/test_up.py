@@ -37,7 +37,7 @@ WHOLE = ["etcd", "kube-apiserver", "kube-controller-manager", "postgres", "pytho
 
 @pytest.fixture
 async def home(tmp_path: Path) -> AsyncIterator[Path]:
-    """The folder of a platform without processes of ours; whatever runs of it is ended afterwards."""
+    """Yield the folder of a platform without processes of ours; whatever runs of it is ended afterwards."""
     folder = tmp_path / "platform"
     yield folder
     await up.down(print, folder=folder)
@@ -50,8 +50,8 @@ async def begin(home: Path) -> asyncio.subprocess.Process:
 
 
 async def finish(process: asyncio.subprocess.Process) -> str:
-    said, _ = await asyncio.wait_for(process.communicate(), 180)
-    text = said.decode()
+    output, _ = await asyncio.wait_for(process.communicate(), 180)
+    text = output.decode()
     assert process.returncode == 0, text
 
     return text
@@ -63,14 +63,14 @@ async def bring_up(home: Path) -> Environment:
 
 def running_of(home: Path) -> list[str]:
     """Return the programs whose command line names the platform's folder, by name."""
-    found: list[str] = []
+    programs: list[str] = []
     data = f"-D{accounts.home_for(home / 'onprem' / 'server' / 'home', accounts.choose()) / 'data'}"
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
             if any(f"={home}/" in word or word == data for word in words):
-                found.append(Path(words[0]).name)
-    return sorted(found)
+                programs.append(Path(words[0]).name)
+    return sorted(programs)
 
 
 def mode_of(path: Path) -> int:
@@ -91,14 +91,14 @@ async def test_an_up_that_was_killed_is_continued_by_the_next_two_at_once(home: 
     killed.kill()
     await killed.communicate()
 
-    said = await asyncio.gather(*(finish(one) for one in (await begin(home), await begin(home))))
+    outputs = await asyncio.gather(*(finish(process) for process in (await begin(home), await begin(home))))
 
     assert names_of(home) == WHOLE
-    assert sum("another `fairlead up` or `down` is at work" in text for text in said) == 1
-    assert sum("the platform is up already" in text for text in said) == 1
+    assert sum("another `fairlead up` or `down` is at work" in text for text in outputs) == 1
+    assert sum("the platform is up already" in text for text in outputs) == 1
 
 
-async def test_what_died_comes_back_the_rest_stays_and_all_is_private(home: Path) -> None:
+async def test_a_program_that_died_comes_back_the_rest_stays_and_all_is_private(home: Path) -> None:
     before = await bring_up(home)
     for folder in (home, home / "plane", home / "plane" / "pki", home / "onprem"):
         assert mode_of(folder) == 0o700

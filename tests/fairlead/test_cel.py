@@ -17,7 +17,7 @@ _CRDS = Path(__file__).resolve().parents[2] / "crds"
 class Case(msgspec.Struct, frozen=True):
     rule: str
     value: dict[str, Any]
-    found: Literal["good", "broken"]
+    outcome: Literal["good", "broken"]
 
 
 CASES = {
@@ -40,12 +40,12 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_rule_is_told(case: Case) -> None:
+def test_a_breach_of_a_rule_is_named(case: Case) -> None:
     schema = {"x-kubernetes-validations": [{"rule": case.rule, "message": "so it is", "fieldPath": ".a"}]}
 
-    found = [(each.path, each.message) for each in broken(case.value, schema, "spec")]
+    breaches = [(breach.path, breach.message) for breach in broken(case.value, schema, "spec")]
 
-    assert found == ([("spec.a", "so it is")] if case.found == "broken" else [])
+    assert breaches == ([("spec.a", "so it is")] if case.outcome == "broken" else [])
 
 
 GOOD: dict[str, Any] = {"version": "16", "size": "small"}
@@ -58,12 +58,12 @@ SHIPPED: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("spec", "said"), SHIPPED.values(), ids=SHIPPED)
-def test_a_rule_of_the_shipped_kind_is_read(spec: dict[str, Any], said: str) -> None:
+@pytest.mark.parametrize(("spec", "sentence"), SHIPPED.values(), ids=SHIPPED)
+def test_a_rule_of_the_shipped_kind_is_read(spec: dict[str, Any], sentence: str) -> None:
     (crd,) = objects_in(_CRDS, "database.fairlead.dev_*.yaml")
     schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
 
     (problem,) = broken(spec, schema, "spec")
 
-    assert said in problem.message
+    assert sentence in problem.message
     assert list(broken(GOOD, schema, "spec")) == []

@@ -34,7 +34,7 @@ def test_a_reference_is_a_name_or_kind_and_name(reference: str, parts: tuple[str
 
 
 @pytest.mark.parametrize("reference", ["", "/", "pgi/", "/orders", "a/b/c"])
-def test_anything_else_is_refused(reference: str) -> None:
+def test_a_reference_of_another_form_is_refused(reference: str) -> None:
     with pytest.raises(CommandError, match="neither NAME nor KIND/NAME"):
         split_reference(reference)
 
@@ -72,7 +72,7 @@ def test_the_namespace_is_that_of_the_context_that_is_asked_for(tmp_path: Path) 
     assert current_namespace(Server(path, "home")) == "garden"
 
 
-def test_of_several_kubeconfigs_each_may_bring_the_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_of_several_kubeconfigs_may_bring_the_context(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_text("current-context: work\n")
     second.write_text(CONFIG.replace("current-context: work", "current-context: home"))
@@ -83,14 +83,14 @@ def test_of_several_kubeconfigs_each_may_bring_the_context(tmp_path: Path, monke
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The home of a person who has nothing yet."""
+    """Return the home of a person who has nothing yet."""
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
 
-def test_without_the_variable_the_usual_file_is_taken_else_the_platforms(bare: Path) -> None:
+def test_the_usual_kubeconfig_is_taken_without_the_variable_else_the_platforms(bare: Path) -> None:
     platform = bare / ".cache" / "fairlead" / "platform" / "plane" / "kubeconfigs" / "admin"
     assert default_kubeconfig() is None
 
@@ -106,7 +106,7 @@ def test_without_the_variable_the_usual_file_is_taken_else_the_platforms(bare: P
 
 
 @pytest.mark.usefixtures("bare")
-async def test_no_api_server_at_all_says_what_to_do() -> None:
+async def test_a_missing_api_server_says_what_to_do() -> None:
     with pytest.raises(CommandError, match=r"fairlead env"):
         async with connected(USUAL):
             pass

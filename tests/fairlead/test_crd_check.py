@@ -39,12 +39,12 @@ def test_kinds_of_fairlead_that_are_no_claims_are_passed_over(capsys: pytest.Cap
 
     out = capsys.readouterr()
     assert out.out == "PostgreSQLInstance.database.fairlead.dev v1alpha1 is fit to be a kind of claim\n"
-    said = out.err.splitlines()
-    assert "RDSInstance.aws.fairlead.dev is a managed resource or a setting, no kind of claim; passed over" in said
-    assert len(said) == len(list((_ROOT / "crds").glob("*.yaml"))) - 1
+    remarks = out.err.splitlines()
+    assert "RDSInstance.aws.fairlead.dev is a managed resource or a setting, no kind of claim; passed over" in remarks
+    assert len(remarks) == len(list((_ROOT / "crds").glob("*.yaml"))) - 1
 
 
-def test_what_a_kind_goes_without_is_a_remark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_field_that_a_kind_lacks_is_a_remark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["crd", "check", str(_file(tmp_path, API.cache_crd()))]) == Exit.DONE
 
     assert "goes without" in capsys.readouterr().err
@@ -68,7 +68,7 @@ def test_all_that_is_missing_is_named_with_its_place(tmp_path: Path, capsys: pyt
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         pytest.param("apiVersion: v1\nkind: ConfigMap\n", "holds no CustomResourceDefinition", id="another kind"),
         pytest.param("a: [", "not YAML", id="no YAML"),
@@ -79,14 +79,14 @@ def test_all_that_is_missing_is_named_with_its_place(tmp_path: Path, capsys: pyt
         ),
     ],
 )
-def test_bad_input_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, told: str) -> None:
+def test_bad_input_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str) -> None:
     path = tmp_path / "x.yaml"
     path.write_text(text)
 
     assert run(["crd", "check", str(path)]) == Exit.INVALID_INPUT
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
-def test_without_a_file_it_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+def test_crd_check_without_a_file_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["crd", "check"]) == Exit.USAGE
     assert "name a file" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The whole way, as a person takes it: `fairlead demo` on its own platform, interrupted, told again, taken down."""
+"""The whole way, as a person takes it: `fairlead demo` on its own platform, interrupted, run again, taken down."""
 
 from __future__ import annotations
 
@@ -19,7 +19,9 @@ from devcloud.controlplane import Programs
 pytestmark = [pytest.mark.apiserver, pytest.mark.postgres]
 
 _LIMIT_S = 420
-_COMMAND = (sys.executable, "-c", "from fairlead.cli import main; main()")
+# What a shell starts in the background ignores Ctrl-C, and so does all that it starts: here somebody presses it.
+_HEEDS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+_COMMAND = (sys.executable, "-c", f"{_HEEDS_CTRL_C}; from fairlead.cli import main; main()")
 
 
 @dataclass(frozen=True)
@@ -64,18 +66,18 @@ def shell(tmp_path: Path, control_plane_programs: Programs) -> Iterator[Shell]:
     made.fairlead("down")
 
 
-def test_the_story_is_interrupted_told_again_and_the_platform_taken_down(shell: Shell) -> None:
+def test_the_story_is_interrupted_run_again_and_the_platform_taken_down(shell: Shell) -> None:
     code, errors = shell.interrupted("demo", after="Somebody drops the database")
     assert code == 130
     assert errors.splitlines()[-1].startswith("fairlead: interrupted; what was started stays")
     assert "Traceback" not in errors
 
-    told = shell.fairlead("demo")
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert "the platform is up already" in told.stderr
-    assert "Done: every step above was seen to happen" in told.stdout
-    assert "DatabaseLost" in told.stdout
-    assert "did you mean 'postgres-onprem'" in told.stdout
+    demo = shell.fairlead("demo")
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert "the platform is up already" in demo.stderr
+    assert "Done: every step above was seen to happen" in demo.stdout
+    assert "DatabaseLost" in demo.stdout
+    assert "did you mean 'postgres-onprem'" in demo.stdout
 
     ready = shell.fairlead("env")
     assert "export KUBECONFIG=" in ready.stdout
@@ -88,10 +90,10 @@ def test_the_story_is_interrupted_told_again_and_the_platform_taken_down(shell: 
 
 
 def test_a_claim_becomes_a_simulated_rds_instance_that_outlives_its_platform(shell: Shell) -> None:
-    told = shell.fairlead("demo", "--clouds", "aws")
-    assert told.returncode == 0, told.stdout + told.stderr
-    assert "Done: every step above was seen to happen" in told.stdout
-    assert "RDSInstance/orders-instance" in told.stdout
+    demo = shell.fairlead("demo", "--clouds", "aws")
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert "Done: every step above was seen to happen" in demo.stdout
+    assert "RDSInstance/orders-instance" in demo.stdout
 
     variables = dict(re.findall(r"export (\w+)='?([^'\n]*)'?", shell.fairlead("env").stdout))
     client = boto3.client(

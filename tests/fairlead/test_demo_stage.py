@@ -36,7 +36,7 @@ class Kubectl:
 
     @property
     def deleted(self) -> list[str]:
-        return [each[2] for each in self.commands if each[:2] == ("delete", "namespace")]
+        return [command[2] for command in self.commands if command[:2] == ("delete", "namespace")]
 
 
 def _stage(kubectl: Kubectl) -> Stage:

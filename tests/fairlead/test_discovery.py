@@ -41,7 +41,7 @@ async def test_a_kind_that_a_composition_names_goes_before_another_of_its_name()
     assert await Discovery(_cluster(QUEUES, OTHER_QUEUES)).resource_named("queue") == QUEUES
 
 
-async def test_of_two_kinds_of_one_name_that_no_composition_names_the_group_is_asked_for() -> None:
+async def test_two_kinds_of_one_name_need_the_group() -> None:
     cluster = _cluster(QUEUES, OTHER_QUEUES)
     cluster.forbidden.add("list compositions")
 
@@ -61,7 +61,7 @@ async def test_an_unknown_word_lists_what_there_is_and_the_nearest(word: str) ->
     assert ("did you mean 'queue'?" in text) == (word == "quue")
 
 
-async def test_ours_go_before_those_of_others() -> None:
+async def test_kinds_of_ours_go_before_those_of_others() -> None:
     ours = Resource("other.fairlead.dev", "v1", "Queue", "queues")
 
     assert await Discovery(_cluster(QUEUES, ours)).resource_named("queue") == ours
@@ -71,7 +71,7 @@ _NO_ORDERS = "there is no PostgreSQLInstance orders in namespace"
 
 
 @pytest.mark.parametrize(
-    ("namespace", "refused", "said"),
+    ("namespace", "refused", "message"),
     [
         ("shopp", "", "namespace shopp does not exist, did you mean 'shop'?"),
         ("shopp", "list namespaces", "namespace shopp does not exist"),
@@ -83,35 +83,35 @@ _NO_ORDERS = "there is no PostgreSQLInstance orders in namespace"
         ("web", "", "there is no PostgreSQLInstance orders in namespace web, but in shop: say -n shop"),
     ],
 )
-async def test_a_namespace_that_does_not_exist_is_the_mistake(namespace: str, refused: str, said: str) -> None:
+async def test_a_namespace_that_does_not_exist_is_the_mistake(namespace: str, refused: str, message: str) -> None:
     cluster = _cluster()
     cluster.put(CLAIMS, "orders", namespace="shop")
     for name in ("shop", "web"):
         cluster.put(NAMESPACES, name, namespace="")
     cluster.forbidden |= {refused}
 
-    with pytest.raises(CommandError) as told:
+    with pytest.raises(CommandError) as refusal:
         await existing(cluster, CLAIMS, Key(namespace, "orders"))
 
-    assert str(told.value).startswith(said)
+    assert str(refusal.value).startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("ordres", "in namespace shop, did you mean 'orders'? `kubectl get postgresqlinstances -A` lists them all"),
         ("x", "in namespace shop; `kubectl get postgresqlinstances -A` lists them all"),
     ],
 )
-async def test_a_name_that_does_not_exist_has_the_nearest(name: str, said: str) -> None:
+async def test_a_name_that_does_not_exist_has_the_nearest(name: str, message: str) -> None:
     cluster = _cluster()
     cluster.put(CLAIMS, "orders", namespace="shop")
     cluster.put(NAMESPACES, "shop", namespace="")
 
-    with pytest.raises(CommandError) as told:
+    with pytest.raises(CommandError) as refusal:
         await existing(cluster, CLAIMS, Key("shop", name))
 
-    assert str(told.value) == f"there is no PostgreSQLInstance {name} {said}"
+    assert str(refusal.value) == f"there is no PostgreSQLInstance {name} {message}"
 
 
 async def test_an_object_that_is_there_is_returned() -> None:
@@ -121,7 +121,7 @@ async def test_an_object_that_is_there_is_returned() -> None:
     assert await existing(cluster, CLAIMS, Key("shop", "orders")) == made
 
 
-async def test_what_may_not_be_read_is_said_as_that() -> None:
+async def test_an_object_that_may_not_be_read_is_reported_so() -> None:
     cluster = _cluster()
     cluster.forbidden.add("get postgresqlinstances")
 

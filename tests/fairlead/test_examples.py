@@ -35,7 +35,7 @@ def test_the_page_shows_the_files() -> None:
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: page.name)
-def test_every_yaml_file_that_a_page_tells_people_to_use_is_there(page: Path) -> None:
+def test_every_yaml_file_that_a_page_has_people_use_is_there(page: Path) -> None:
     named = re.findall(r"(?:fairlead \w+|apply -f) (\S+\.yaml)", page.read_text())
 
     assert named

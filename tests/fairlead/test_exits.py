@@ -32,7 +32,7 @@ def test_the_most_severe_outcome_wins(seen: tuple[Exit, ...], answer: Exit) -> N
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "sentence"),
     [
         pytest.param(["--help"], 0, "", id="help is no error"),
         pytest.param([], 0, "", id="no command shows the help"),
@@ -51,28 +51,32 @@ def test_the_most_severe_outcome_wins(seen: tuple[Exit, ...], answer: Exit) -> N
     ],
 )
 def test_a_command_line_gets_its_exit_code(
-    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, sentence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = run(arguments)
 
     shown = capsys.readouterr()
     assert answer == code
-    assert said in shown.err
+    assert sentence in shown.err
     assert "Traceback" not in shown.err
 
 
-def test_a_kubeconfig_of_another_shape_is_told_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kubeconfig_of_another_shape_is_reported_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     broken = tmp_path / "config"
     broken.write_text("clusters: [\n")
 
     assert run(["trace", "orders", "--kubeconfig", str(broken)]) == 1
 
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1
-    assert "fairlead up" in told
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert "fairlead up" in message
 
 
-def test_an_api_server_that_is_down_is_told_in_a_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_api_server_that_is_down_is_reported_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Nobody listens on port 1.
     config = tmp_path / "config"
     config.write_text(
@@ -85,7 +89,7 @@ def test_an_api_server_that_is_down_is_told_in_a_sentence(tmp_path: Path, capsys
 
 
 @pytest.mark.parametrize("command", ["up", "down", "env"])
-def test_a_cache_that_cannot_be_made_is_told_in_a_sentence(
+def test_a_cache_that_cannot_be_made_is_reported_in_a_sentence(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").touch()
@@ -95,7 +99,7 @@ def test_a_cache_that_cannot_be_made_is_told_in_a_sentence(
     assert "cannot be made: Not a directory; set XDG_CACHE_HOME" in capsys.readouterr().err
 
 
-def test_to_look_for_a_platform_makes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_for_a_platform_makes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for name in ("XDG_CACHE_HOME", "KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
@@ -184,7 +188,7 @@ def test_help_loads_no_kubernetes_client_and_no_sdk() -> None:
     assert not [name for name in heavy if f"'{name}'" in loaded]
 
 
-def test_without_the_libraries_of_the_command_line_one_sentence_says_what_to_install() -> None:
+def test_the_command_without_its_libraries_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['cyclopts'] = None; sys.argv = ['fairlead', '--help']; "
         "from fairlead.__main__ import main; main()"

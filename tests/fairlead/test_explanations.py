@@ -28,27 +28,27 @@ def test_an_event_is_explained_as_its_reason_is(capsys: pytest.CaptureFixture[st
 
 
 def test_every_reason_of_the_contract_is_explained_once_and_no_other() -> None:
-    told = [line.split("`")[1] for line in _PAGE.splitlines() if line.startswith("| `")]
+    reasons = [line.split("`")[1] for line in _PAGE.splitlines() if line.startswith("| `")]
 
-    assert sorted(told) == sorted((*(reason for _, reason in rows()), *_events()))
-    assert sorted(explanations(_PAGE)) == sorted(told), "a row of the page is not of three columns"
+    assert sorted(reasons) == sorted((*(reason for _, reason in rows()), *_events()))
+    assert sorted(explanations(_PAGE)) == sorted(reasons), "a row of the page is not of three columns"
 
 
 @pytest.mark.parametrize("reason", [reason for _, reason in rows() if "developer" in next_actor(reason)])
-def test_what_a_developer_must_do_is_said(reason: str) -> None:
+def test_the_output_says_what_a_developer_must_do(reason: str) -> None:
     assert explanations(_PAGE)[reason].cure not in {"Nothing.", "Wait."}
 
 
 def test_a_reason_is_explained_in_any_letter_case(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "databaselost"]) == 0
 
-    told = capsys.readouterr().out
-    assert told.startswith("DatabaseLost\n  means: ")
-    assert "next move: the platform team" in told
-    assert max(map(len, told.splitlines())) <= 100
+    text = capsys.readouterr().out
+    assert text.startswith("DatabaseLost\n  means: ")
+    assert "next move: the platform team" in text
+    assert max(map(len, text.splitlines())) <= 100
 
 
-def test_without_a_reason_all_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_reason_is_printed_without_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain"]) == 0
     assert capsys.readouterr().out.count("  means: ") == len(rows()) + len(_events())
 

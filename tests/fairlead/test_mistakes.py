@@ -67,9 +67,13 @@ FILES: dict[str, tuple[bytes | str, str]] = {
 }
 
 
-@pytest.mark.parametrize(("content", "said"), FILES.values(), ids=FILES)
+@pytest.mark.parametrize(("content", "message"), FILES.values(), ids=FILES)
 def test_a_file_that_is_wrong_is_refused_with_its_place(
-    content: bytes | str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    content: bytes | str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file.yaml").write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -77,13 +81,15 @@ def test_a_file_that_is_wrong_is_refused_with_its_place(
     code = run(["validate", "file.yaml"])
     shown = capsys.readouterr()
 
-    assert (code, said in shown.err) == (Exit.INVALID_INPUT, True), shown.err
+    assert (code, message in shown.err) == (Exit.INVALID_INPUT, True), shown.err
     for command in ("render", "plan"):
         assert run([command, "file.yaml"]) in {Exit.INVALID_INPUT, Exit.TOOL_FAILED}
 
 
 @pytest.mark.parametrize("content", [GOOD.replace("\n", "\r\n"), f"\ufeff{GOOD}", f"{GOOD}---\n", f"---\n{GOOD}...\n"])
-def test_what_editors_add_harms_nothing(content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_as_an_editor_writes_it_is_read(
+    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = tmp_path / "file.yaml"
     file.write_bytes(content.encode())
 
@@ -109,7 +115,7 @@ def test_a_folder_without_files_for_us_is_no_success(
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
+    ("kind", "message"),
     [
         (
             "onprem.fairlead.dev/v1alpha1 PostgresDatabase",
@@ -120,19 +126,19 @@ def test_a_folder_without_files_for_us_is_no_success(
         ("v1 Pod", "is no kind of claim; there is PostgreSQLInstance"),
     ],
 )
-def test_what_is_no_claim_is_called_what_it_is(
-    kind: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_an_object_that_is_no_claim_is_called_by_its_kind(
+    kind: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     api_version, _, name = kind.partition(" ")
     file = tmp_path / "file.yaml"
     file.write_text(f"apiVersion: {api_version}\nkind: {name}\nmetadata: {{name: orders}}\n{SPEC}")
 
     assert run(["render", str(file)]) == Exit.INVALID_INPUT
-    assert f"{kind} {said}" in capsys.readouterr().err
+    assert f"{kind} {message}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"hello\n", "is no kubeconfig: wants an object, found a text"),
         (b"", "is no kubeconfig: it is empty"),
@@ -143,7 +149,7 @@ def test_what_is_no_claim_is_called_what_it_is(
     ],
 )
 def test_a_kubeconfig_that_is_none_is_named(
-    content: bytes | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    content: bytes | None, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "config"
     if content is None:
@@ -152,7 +158,7 @@ def test_a_kubeconfig_that_is_none_is_named(
         path.write_bytes(content)
 
     assert run(["trace", "orders", "--kubeconfig", str(path)]) == Exit.TOOL_FAILED
-    assert f"{path} {said}" in capsys.readouterr().err
+    assert f"{path} {message}" in capsys.readouterr().err
 
 
 def test_a_reason_that_nobody_knows_leads_to_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ API = SecondApi("cache.example.org")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with both CRDs, a Composition and a claim."""
+    """Return a folder with both CRDs, a Composition and a claim."""
     stateful = API.node_crd(composable="true")
     stateful["metadata"]["labels"]["fairlead.dev/stateful"] = "true"
     claim = API.cache.new("shop", "sessions", spec={"memoryMB": 64})
@@ -51,7 +51,7 @@ def test_a_claim_of_another_api_is_rendered_by_its_own_crd(folder: Path, capsys:
     assert "ownerReferences" in settings["metadata"]
 
 
-def test_without_its_crd_it_is_no_kind_of_claim(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_kind_without_its_crd_is_no_kind_of_claim(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _render(folder) == Exit.INVALID_INPUT
     assert "Cache is no kind of claim" in capsys.readouterr().err
 

@@ -49,7 +49,7 @@ def _environment(limit: str, namespace: str = "fairlead-system") -> Object:
 
 @pytest.fixture
 def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeKube:
-    """A cluster with one Composition that reads an environment, and a claim `shop/orders` that nobody composed yet."""
+    """Yield a cluster: a Composition that reads an environment, and a claim `shop/orders` that nobody composed yet."""
     made = FakeKube()
     for _, crd in tree.documents(tree.CRDS):
         body = {name: item for name, item in crd.items() if name not in {"apiVersion", "kind", "metadata"}}
@@ -82,8 +82,8 @@ def _claim(cluster: FakeKube, name: str, **spec: Any) -> None:
 
 
 def _write(folder: Path, *objects: Object) -> str:
-    for number, each in enumerate(objects):
-        (folder / f"{number}.json").write_bytes(msgspec.json.encode(each))
+    for number, obj in enumerate(objects):
+        (folder / f"{number}.json").write_bytes(msgspec.json.encode(obj))
     return str(folder)
 
 
@@ -192,7 +192,7 @@ def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(
 def test_a_connection_secret_that_goes_for_its_new_name_is_said_beforehand(
     cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str], bound: str, chosen: str
 ) -> None:
-    moves = bound not in {"", chosen or "orders-connection"}
+    is_renamed = bound not in {"", chosen or "orders-connection"}
     _compose(cluster, limit="10")
     live = cluster.objects[CLAIMS, Key("shop", "orders")]
     live["status"] |= {"binding": {"name": bound}} if bound else {}
@@ -200,8 +200,8 @@ def test_a_connection_secret_that_goes_for_its_new_name_is_said_beforehand(
     edited = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": {"name": "orders"}, "spec": spec}
     code, out, _ = _plan(capsys, _write(tmp_path, edited))
 
-    said = f"Secret {bound} is deleted as soon as Secret {chosen or 'orders-connection'} is there"
-    assert (code == Exit.DESTROYS, said in out) == (moves, moves), out
+    message = f"Secret {bound} is deleted as soon as Secret {chosen or 'orders-connection'} is there"
+    assert (code == Exit.DESTROYS, message in out) == (is_renamed, is_renamed), out
 
 
 def _claim_in(namespace: str) -> Object:
@@ -240,7 +240,7 @@ def test_a_file_that_names_another_namespace_than_the_option_is_said(
 
 
 @pytest.mark.parametrize("refused", ["list compositions", "list customresourcedefinitions", "get configmaps"])
-def test_who_may_not_read_what_a_plan_needs_is_told_the_role(
+def test_a_plan_without_rights_names_the_role(
     cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: str
 ) -> None:
     cluster.forbidden.add(refused)

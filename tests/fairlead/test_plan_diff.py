@@ -1,4 +1,4 @@
-"""What a plan of the composer is told as: changes of children, fields, and an exit code."""
+"""What a plan of the composer reads as: changes of children, fields, and an exit code."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ CASES = {
         ("  - delete settings (ConfigMap orders-settings)", "      it left the composition"),
         Exit.DESTROYS,
     ),
-    "a child whose provider is told to delete": Case(
+    "a child whose provider is to delete": Case(
         (Annotate(_ENTRY, DATABASE, _LIVE, {"fairlead.dev/teardown": "delete"}),),
         ("  - delete settings (ConfigMap orders-settings)", "      its provider is told to delete"),
         Exit.DESTROYS,
     ),
-    "a child that is let go": Case(
+    "a child that is released": Case(
         (Orphan(_ENTRY, SETTINGS, _LIVE),),
         ("  - release settings (ConfigMap orders-settings)", "      it lives on without its claim"),
         Exit.DIFFERENCES,
@@ -87,16 +87,16 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_plan_is_told_as(case: Case) -> None:
+def test_a_plan_reads_as(case: Case) -> None:
     after = next((step.object for step in case.steps if isinstance(step, Apply)), _object())
     renders = Renders(_rendered(after), _rendered(case.before) if case.before else None)
     plan = ClaimPlan("shop/orders", "c", changes_of(Plan(case.steps, case.causes), renders))
 
-    assert tuple(line for each in plan.changes for line in each.lines()) == case.says
+    assert tuple(line for change in plan.changes for line in change.lines()) == case.says
     assert plan.exit_code == case.exit_code
 
 
-def test_what_follows_from_the_claim_is_no_change() -> None:
+def test_a_value_that_follows_from_the_claim_is_no_change() -> None:
     live = {**_object(a="1"), "metadata": {"name": "orders-settings", "uid": "u", "labels": {"a": "b", "c": "d"}}}
     desired = {**_object(a="1"), "metadata": {"name": "orders-settings", "ownerReferences": [{}], "labels": {"a": "x"}}}
     plan = Plan((Apply(_ENTRY, SETTINGS, desired, live),), ())

@@ -1,4 +1,4 @@
-"""What `fairlead env` tells a shell: above all where `fairlead` itself is."""
+"""What `fairlead env` sets in a shell: above all where `fairlead` itself is."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_program_that_is_found_anyway_needs_nothing(tmp_path: Path, monkeypatc
     assert platform.path_line(Path("/programs")) == 'export PATH=/programs:"$PATH"'
 
 
-def test_without_a_program_of_its_own_env_names_kubectl_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_env_names_kubectl_alone_without_a_program_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.argv", ["-c", "env"])
 
     assert platform.path_line(Path("/pro grams")) == "export PATH='/pro grams':\"$PATH\""

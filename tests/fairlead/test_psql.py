@@ -13,6 +13,7 @@ import pytest
 
 from fairlead.exits import CommandError
 from fairlead.psql import Login, capture, environment_of, find_psql, is_script, login_in, run
+from tests.support.terminals import read_terminal
 
 PASSWORD = "pa:ss\\word"
 LOGIN = Login("127.9.0.1", "5432", "orders_x", "orders_x_a", PASSWORD, "verify-full", "-----CA-----\n")
@@ -78,7 +79,7 @@ def test_the_shells_own_settings_do_not_win(tmp_path: Path, monkeypatch: pytest.
     assert environment["PATH"] == os.environ["PATH"]
 
 
-def test_without_certificates_the_systems_roots_are_used(tmp_path: Path) -> None:
+def test_the_systems_roots_are_used_without_certificates(tmp_path: Path) -> None:
     login = Login("h", "5432", "d", "u", PASSWORD, "verify-full", "")
 
     assert environment_of(login, tmp_path)["PGSSLROOTCERT"] == "system"
@@ -128,7 +129,7 @@ def test_psql_on_the_terminal_answers_with_its_own_code(
         (["--nothing-like-it"], True, True),
     ],
 )
-def test_what_psql_does_without_a_person(arguments: list[str], is_typed: bool, is_a_script: bool) -> None:  # noqa: FBT001 - columns of the table
+def test_a_script_is_known_from_a_person(arguments: list[str], is_typed: bool, is_a_script: bool) -> None:  # noqa: FBT001 - columns of the table
     assert is_script(arguments, is_typed=is_typed) == is_a_script
 
 
@@ -163,7 +164,7 @@ def test_a_terminal_gets_the_text_of_a_scripts_rows_and_notices(
         env={**os.environ, "FAIRLEAD_POSTGRES": str(tmp_path), "PYTHONUTF8": "1"},
     ) as process:
         os.close(theirs)
-        shown = _until_the_end(ours)
+        shown = read_terminal(ours)
 
     assert process.returncode == 0
     # Two streams, in any order.
@@ -172,20 +173,7 @@ def test_a_terminal_gets_the_text_of_a_scripts_rows_and_notices(
     )
 
 
-def _until_the_end(terminal: int) -> bytes:
-    content = b""
-    try:
-        while part := os.read(terminal, 65_536):
-            content += part
-    except OSError:
-        # The last writer is gone (tty_ioctl(4): reads fail with EIO).
-        pass
-    finally:
-        os.close(terminal)
-    return content
-
-
-def test_what_goes_into_a_file_is_unchanged(
+def test_output_into_a_file_is_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "psql").write_text(_PRINTS)

@@ -118,7 +118,7 @@ def _indented(document: str) -> str:
     return document.replace("\n", "\n  ").rstrip(" ")
 
 
-def test_faults_of_all_claims_are_told_at_once(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_faults_of_all_claims_are_reported_at_once(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = CLAIM.replace("small", "tiny")
     (files / "claim.yaml").write_text(
         f"{bad}---\n{CLAIM.replace('orders', 'good')}---\n{bad.replace('orders', 'worse')}"
@@ -170,7 +170,7 @@ def test_an_identity_that_is_no_uid_is_refused(files: Path, capsys: pytest.Captu
     assert "'a b' is no uid" in capsys.readouterr().err
 
 
-def test_what_waits_is_said_beside_the_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pending_resources_are_reported_beside_the_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml")]) == 0
 
     shown = capsys.readouterr()
@@ -179,7 +179,7 @@ def test_what_waits_is_said_beside_the_output(files: Path, capsys: pytest.Captur
     assert shown.err == "resource 'database' waits for resource 'settings' to be ready\n"
 
 
-def test_with_all_ready_nothing_waits(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_claim_with_all_ready_waits_for_nothing(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml"), "--ready", "all"]) == 0
 
     shown = capsys.readouterr()
@@ -208,7 +208,7 @@ class Case:
     old: str
     new: str
     place: str
-    said: str
+    message: str
 
 
 CASES = (
@@ -322,7 +322,7 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_a_mistake_is_told_with_its_place(files: Path, capsys: pytest.CaptureFixture[str], case: Case) -> None:
+def test_a_mistake_is_reported_with_its_place(files: Path, capsys: pytest.CaptureFixture[str], case: Case) -> None:
     path = files / f"{case.file}.yaml"
     path.write_text(path.read_text().replace(case.old, case.new))
 
@@ -333,11 +333,11 @@ def test_a_mistake_is_told_with_its_place(files: Path, capsys: pytest.CaptureFix
     assert shown.out == ""
     assert shown.err.startswith("fairlead: ")
     assert case.place in shown.err
-    assert case.said in shown.err
+    assert case.message in shown.err
     assert "Traceback" not in shown.err
 
 
-def test_an_unknown_composition_is_told_with_the_nearest(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_composition_is_reported_with_the_nearest(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = files / "claim.yaml"
     path.write_text(f"{CLAIM}  compositionRef: {{name: postgres-onprm}}\n")
 

@@ -14,7 +14,7 @@ NETWORK = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: aws}\ndata: {subnet
 
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
-    """A claim in a file of its own."""
+    """Return a claim in a file of its own."""
     path = tmp_path / "claim.yaml"
     path.write_text(CLAIM)
     return path
@@ -41,7 +41,7 @@ def test_labels_of_a_namespace_are_given_by_an_option(
     assert "labels of namespace" not in shown.err
 
 
-def test_what_was_assumed_of_a_namespace_is_said(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_assumption_about_a_namespace_is_reported(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["render", str(file)]) == 0
 
     shown = capsys.readouterr()

@@ -90,11 +90,13 @@ CASES = {
 
 
 def _folder(tmp_path: Path, spec: str) -> Path:
-    given = {line.partition(":")[0] for line in spec.splitlines()}
+    replaced = {line.partition(":")[0] for line in spec.splitlines()}
     kept = (
-        _TEST.replace("  environments:\n    defaults:\n      team: shop\n", "") if "  environments" in given else _TEST
+        _TEST.replace("  environments:\n    defaults:\n      team: shop\n", "")
+        if "  environments" in replaced
+        else _TEST
     )
-    kept = kept.replace("  composition: two-steps\n", "") if "  composition" in given else kept
+    kept = kept.replace("  composition: two-steps\n", "") if "  composition" in replaced else kept
     (tmp_path / "tests").mkdir(exist_ok=True)
     (tmp_path / "two-steps.yaml").write_text(COMPOSITION)
     (tmp_path / "tests" / "first.yaml").write_text(kept + spec + "\n")
@@ -149,4 +151,4 @@ def test_the_shipped_compositions_pass_their_tests(capsys: pytest.CaptureFixture
 
     assert code == 0, capsys.readouterr().out
     tested = (_ROOT / "compositions" / "tests").glob("*.yaml")
-    assert {each.stem for each in tested} == {each.stem for each in (_ROOT / "compositions").glob("*.yaml")}
+    assert {path.stem for path in tested} == {path.stem for path in (_ROOT / "compositions").glob("*.yaml")}

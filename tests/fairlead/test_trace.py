@@ -107,7 +107,7 @@ async def test_a_managed_resource_is_traced_too(plane: Plane, api: Api, namespac
     assert (tree.kind, tree.children) == ("PostgresDatabase", ())
 
 
-async def test_what_is_gone_is_said(plane: Plane, api: Api, namespace: str) -> None:
+async def test_an_object_that_is_gone_is_reported(plane: Plane, api: Api, namespace: str) -> None:
     await make(api, namespace, reason="Available", ready="True")
     await api.delete(Api.path(CHILDREN, "postgresdatabases", namespace, "orders-database-x"))
     await api.delete(Api.path("v1", "secrets", namespace, "orders-connection"))
@@ -182,7 +182,7 @@ async def test_an_unknown_kind_lists_what_there_is(plane: Plane, namespace: str)
         await trace("pgj/orders", namespace=namespace, server=Server(plane.kubeconfig))
 
 
-async def test_no_secret_yet_is_not_ready(plane: Plane, api: Api, namespace: str) -> None:
+async def test_a_missing_secret_is_not_ready(plane: Plane, api: Api, namespace: str) -> None:
     claim = {
         "apiVersion": CLAIMS,
         "kind": "PostgreSQLInstance",

@@ -118,7 +118,7 @@ PostgreSQLInstance/orders               True    Available   6m    composition po
         SECRET,
     ),
     Case(
-        "a lost database is told at the child, whole, with whose move it is",
+        "a lost database is shown at the child, whole, with whose move it is",
         claim(*LOST, bound="orders-connection"),
         Exit.STALLED,
         """
@@ -134,7 +134,7 @@ PostgreSQLInstance/orders               False   DatabaseLost   6m    composition
         SECRET,
     ),
     Case(
-        "a cause of the claim's own is told there",
+        "a cause of the claim's own is shown there",
         claim(
             condition("Ready", "False", "CompositionNotFound", 'there is no Composition "postgres-onprm"'),
             condition("Reconciling", "True", "CompositionNotFound", 'there is no Composition "postgres-onprm"'),
@@ -230,7 +230,7 @@ PostgreSQLInstance/orders               True    Available   6m    composition po
         SECRET,
     ),
     Case(
-        "kinds without our conditions are told by kstatus",
+        "kinds without our conditions are read by kstatus",
         claim(*READY, bound="orders-connection"),
         Exit.DONE,
         """
@@ -296,7 +296,7 @@ Queue/orders                  Unknown   not seen yet        2s  <- first cause
 """,
     ),
     Case(
-        "another operator's object is told by kstatus, and has no Secret",
+        "another operator's object is read by kstatus, and has no Secret",
         {**QUEUE, "kind": "StatefulSet", "apiVersion": "apps/v1", "status": {"observedGeneration": 1, "replicas": 0}},
         Exit.NOT_READY,
         """
@@ -308,7 +308,7 @@ StatefulSet/orders   False   InProgress   2s  <- first cause
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_a_tree_tells_what_is_wrong_first(case: Case) -> None:
+def test_a_tree_begins_with_what_is_wrong(case: Case) -> None:
     tree = tree_of(case.claim, case.children, case.secret, NOW)
 
     assert [line for line, _ in lines_of(tree)] == case.lines.strip("\n").split("\n")
@@ -321,7 +321,7 @@ def test_an_object_of_the_cluster_has_no_secret() -> None:
     assert tree_of(config, (), None, NOW).children == ()
 
 
-def test_only_the_cause_and_its_text_stand_out() -> None:
+def test_the_cause_and_its_text_alone_stand_out() -> None:
     tree = tree_of(claim(*LOST, bound="orders-connection"), (child(*LOST),), SECRET, NOW)
 
     assert [is_cause for _, is_cause in lines_of(tree)] == [False, False, True, True, True, True, False]
@@ -337,11 +337,11 @@ def test_a_long_message_is_wrapped_within_the_screen() -> None:
 
 
 def test_json_carries_the_same_tree() -> None:
-    told = json_of(tree_of(claim(*LOST, bound="orders-connection"), (child(*LOST),), SECRET, NOW))
+    document = json_of(tree_of(claim(*LOST, bound="orders-connection"), (child(*LOST),), SECRET, NOW))
 
-    cause = told["tree"]["children"][0]
-    assert told["schemaVersion"] == 1
-    assert (told["tree"]["firstCause"], cause["firstCause"]) == (False, True)
+    cause = document["tree"]["children"][0]
+    assert document["schemaVersion"] == 1
+    assert (document["tree"]["firstCause"], cause["firstCause"]) == (False, True)
     assert (cause["message"], cause["ageSeconds"], cause["external"]) == (LOST_TEXT, 300, "orders_x")
 
 

@@ -139,15 +139,15 @@ def test_a_foreign_kind_is_judged_by_its_crd(tmp_path: Path, capsys: pytest.Capt
     assert "did you mean 'instances'?" in capsys.readouterr().err
 
 
-def test_all_faults_of_a_folder_are_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_faults_of_a_folder_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.yaml").write_text(CLAIM.replace("size:", "sise:").replace("version:", "vrsion:"))
 
     assert run(["validate", str(tmp_path)]) == 2
 
-    told = capsys.readouterr().err
+    messages = capsys.readouterr().err
     assert all(
-        f"{file}.yaml:{line}:3: spec.{name}" in told for file in "ab" for line, name in ((7, "vrsion"), (8, "sise"))
+        f"{file}.yaml:{line}:3: spec.{name}" in messages for file in "ab" for line, name in ((7, "vrsion"), (8, "sise"))
     )
 
 
@@ -169,7 +169,7 @@ def test_the_shipped_compositions_are_valid_for_every_claim(capsys: pytest.Captu
     assert "postgres-onprem is valid" in capsys.readouterr().out
 
 
-def test_nothing_to_check_is_a_mistake() -> None:
+def test_a_run_with_nothing_to_check_is_a_mistake() -> None:
     assert run(["validate"]) == 64
 
 

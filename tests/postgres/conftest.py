@@ -11,7 +11,7 @@ import pytest
 
 from devcloud.onprem import OnPremServer
 from providers.external.client import Fence, Target
-from providers.external.credential import Credential
+from providers.external.credential import Credential, Login
 from providers.external.ownership import Owner
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
@@ -47,8 +47,8 @@ async def cloud(onprem_server: OnPremServer) -> AsyncIterator[OnPremCloud]:
 def new_target(**spec: object) -> Where:
     """Make a target with names that no other test has."""
     tail = secrets.token_hex(5)
-    given = {"databaseName": "orders", "username": "app", **spec}
-    parameters = msgspec.convert(given, PostgresDatabaseParameters)
+    fields = {"databaseName": "orders", "username": "app", **spec}
+    parameters = msgspec.convert(fields, PostgresDatabaseParameters)
     owner = Owner("installation-1", f"uid-{tail}", f"claim-{tail}", "team-a", "orders", "database")
     login = f"{parameters.username}_{tail}_a"
     return Target(f"{parameters.database_name}_{tail}", parameters, owner, tail, active=login)
@@ -64,3 +64,8 @@ PASSWORD = "Correct1horse2battery3"
 
 def credential(where: Where, password: str = PASSWORD) -> Credential:
     return Credential(where.active, password)
+
+
+async def log_in(cloud: OnPremCloud, where: Where, credential: Credential) -> Login:
+    """Log in to a database as an application does."""
+    return (await cloud.try_login(cloud.endpoint(where.name), credential)).login

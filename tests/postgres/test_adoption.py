@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -17,14 +18,14 @@ from providers.external.ownership import Owner
 from providers.onprem import DATABASES
 from providers.onprem.client import OnPremCloud
 from providers.onprem.models import PostgresDatabaseParameters
-from providers.onprem.translate import guarded, target_names
+from providers.onprem.translate import invariants, target_names
 from runtime.errors import Terminal
-from tests.postgres.conftest import FENCE, PASSWORD, Where, credential
+from tests.postgres.conftest import FENCE, PASSWORD, Where, credential, log_in
 
 Make = Callable[..., Where]
 
 
-async def look(cloud: OnPremCloud, where: Where) -> Observed[PostgresDatabaseParameters]:
+async def look(cloud: OnPremCloud, where: Where) -> Observed[PostgresDatabaseParameters, Any]:
     seen = await cloud.observe(where)
     assert isinstance(seen, Present)
     return seen.observed
@@ -32,7 +33,7 @@ async def look(cloud: OnPremCloud, where: Where) -> Observed[PostgresDatabasePar
 
 async def all_changes(cloud: OnPremCloud, where: Where) -> tuple[Change, ...]:
     seen = await look(cloud, where)
-    return (*diff(where.spec, seen.spec), *guarded(where, seen))
+    return (*diff(where.spec, seen.spec), *invariants(where, seen))
 
 
 async def taken_over(cloud: OnPremCloud, where: Where) -> Where:
@@ -42,7 +43,7 @@ async def taken_over(cloud: OnPremCloud, where: Where) -> Where:
         if changes := await all_changes(cloud, where):
             await cloud.update(where, await look(cloud, where), changes, FENCE)
     login = credential(replace(where, active=target_names(where).logins[0]))
-    await cloud.set_password(where, await look(cloud, where), login, FENCE)
+    await cloud.set(where, await look(cloud, where), login, FENCE)
     where = replace(where, active=login.username)
     assert await all_changes(cloud, where) == ()
     return where
@@ -78,20 +79,20 @@ async def test_a_foreign_database_is_taken_over_and_takes_nothing_from_its_users
     announced = {change.path[:2] for change in await all_changes(cloud, where)}
     assert ("grants", "PUBLIC") not in announced
     assert ("grants", app.username) not in announced
-    assert await cloud.login(where, app) is Login.OK
+    assert await log_in(cloud, where, app) is Login.OK
 
     where = await taken_over(cloud, where)
 
     assert before <= await grants(onprem_server, where)
-    assert await cloud.login(where, app) is Login.OK
-    assert await cloud.login(where, credential(where)) is Login.OK
+    assert await log_in(cloud, where, app) is Login.OK
+    assert await log_in(cloud, where, credential(where)) is Login.OK
     seen = await look(cloud, where)
     assert where.owner.owns(seen.owner)
     kept = {change.path for change in seen.tolerated}
     assert {("grants", app.username, "CONNECT"), ("grants", "PUBLIC", "CONNECT")} <= kept
 
 
-async def test_what_is_granted_after_an_adoption_is_taken_back(
+async def test_a_grant_after_an_adoption_is_revoked(
     cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
 ) -> None:
     where = await taken_over(cloud, await legacy_database(onprem_server, target(), owner=onprem_server.username))
@@ -142,7 +143,7 @@ async def test_a_retired_database_is_brought_back_with_its_data(
         database=former.name,
     )
     await cloud.delete(former, await look(cloud, former), Policy.SNAPSHOT, FENCE)
-    kept = await cloud.backup_of(former)
+    kept = await cloud.latest(former)
     tail = secrets.token_hex(5)
     hash_ = DATABASES.naming.hash_in(former.spec, kept)
     assert hash_ == former.hash
@@ -151,11 +152,11 @@ async def test_a_retired_database_is_brought_back_with_its_data(
 
     again = await taken_over(cloud, again)
 
-    assert await cloud.login(again, credential(again)) is Login.OK
+    assert await log_in(cloud, again, credential(again)) is Login.OK
     assert owner.owns((await look(cloud, again)).owner)
     rows = await onprem_server.server.execute(f'SET ROLE "{again.active}"', "SELECT line FROM kept", database=kept)
     assert rows == [("canary",)]
-    assert await cloud.backup_of(former) == ""
+    assert await cloud.latest(former) == ""
 
     await cloud.delete(again, await look(cloud, again), Policy.SNAPSHOT, FENCE)
-    assert (await cloud.backup_of(again)).count("retired_") == 1
+    assert (await cloud.latest(again)).count("retired_") == 1

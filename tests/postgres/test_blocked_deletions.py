@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import psycopg
 import pytest
@@ -44,7 +45,7 @@ async def cloud(server: OnPremServer) -> AsyncIterator[OnPremCloud]:
         yield connected
 
 
-async def look(cloud: OnPremCloud, where: Where) -> Observed[PostgresDatabaseParameters]:
+async def look(cloud: OnPremCloud, where: Where) -> Observed[PostgresDatabaseParameters, Any]:
     seen = await cloud.observe(where)
     assert isinstance(seen, Present)
     return seen.observed
@@ -76,7 +77,7 @@ async def test_a_tenants_prepared_transaction_is_rolled_back(
     assert await server.server.execute("SELECT gid FROM pg_catalog.pg_prepared_xacts") == []
 
 
-async def test_a_prepared_transaction_behind_a_closed_door_is_rolled_back(
+async def test_a_prepared_transaction_in_a_closed_database_is_rolled_back(
     cloud: OnPremCloud, server: OnPremServer
 ) -> None:
     where = new_target()

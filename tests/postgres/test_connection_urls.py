@@ -28,7 +28,7 @@ async def mounted(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Path:
-    """The files of the Secret of a new database, in a home that has no certificates of its own."""
+    """Return the files of the Secret of a new database, in a home that has no certificates of its own."""
     folder = await mount(cloud, onprem_server, target(), tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("PGSSLROOTCERT", raising=False)
@@ -39,7 +39,7 @@ def _root_certificate(mounted: Path) -> str:
     """Return the example's PGSSLROOTCERT with the folder of this test for its mount."""
     pod: dict[str, Any] = YAML(typ="safe").load(_EXAMPLE.read_text())["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    variables = {each["name"]: each["value"] for each in container["env"]}
+    variables = {variable["name"]: variable["value"] for variable in container["env"]}
     (mount,) = container["volumeMounts"]
     (volume,) = pod["volumes"]
     assert (volume["name"], volume["secret"]) == (mount["name"], {"secretName": "orders-connection"})

@@ -19,7 +19,8 @@ import pytest
 
 from devcloud.onprem import OnPremServer
 from providers.external.credential import Credential, Login
-from providers.external.login import Server, try_login
+from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.login import try_login
 from providers.onprem.client import connect
 from providers.onprem.models import ProviderConfigSpec
 from runtime.errors import Failure, Terminal
@@ -33,8 +34,8 @@ _READY = b"Z" + struct.pack("!i", 5) + b"I"
 
 
 @dataclass
-class Heard:
-    """What a hostile server was told after the start-up message, message by message."""
+class Received:
+    """What a hostile server received after the start-up message, message by message."""
 
     connections: int = 0
     messages: list[bytes] = field(default_factory=list)
@@ -46,7 +47,7 @@ class Line:
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
-    heard: Heard
+    received: Received
 
     async def ask(self, body: bytes) -> bytes:
         """Send an authentication request and return the answer; it is empty when the client hangs up."""
@@ -59,7 +60,7 @@ class Line:
             body = await self.reader.readexactly(length - 4)
         except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
             return b""
-        self.heard.messages.append(kind + body)
+        self.received.messages.append(kind + body)
         return bytes(body)
 
 
@@ -111,26 +112,26 @@ _SCRAM = frozenset({"SCRAM with a wrong signature", "SCRAM that ends before its 
 
 
 @asynccontextmanager
-async def _hostile(server: OnPremServer, talk: Talk, *, tls: bool = True) -> AsyncIterator[tuple[int, Heard]]:
-    """Listen at the good server's address, with its certificate; yield the port and what is heard."""
-    heard, context = Heard(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+async def _hostile(server: OnPremServer, talk: Talk, *, tls: bool = True) -> AsyncIterator[tuple[int, Received]]:
+    """Listen at the good server's address, with its certificate; yield the port and what is received."""
+    received, context = Received(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.load_cert_chain(server.certificate, server.key)
     context.set_alpn_protocols(["postgresql"])
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.connections += 1
+        received.connections += 1
         try:
             request = await reader.readexactly(8)
             assert request == struct.pack("!ii", 8, 80877103)
             if not tls:
                 writer.write(b"N")
-                heard.messages += [left] if (left := await reader.read()) else []
+                received.messages += [left] if (left := await reader.read()) else []
                 return
             writer.write(b"S")
             await writer.start_tls(context)
             (length,) = struct.unpack("!i", await reader.readexactly(4))
             await reader.readexactly(length - 4)
-            await talk(Line(reader, writer, heard))
+            await talk(Line(reader, writer, received))
         except (asyncio.IncompleteReadError, ConnectionError, ssl.SSLError):
             return
         finally:
@@ -138,7 +139,7 @@ async def _hostile(server: OnPremServer, talk: Talk, *, tls: bool = True) -> Asy
 
     listener = await asyncio.start_server(serve, server.host, 0)
     try:
-        yield listener.sockets[0].getsockname()[1], heard
+        yield listener.sockets[0].getsockname()[1], received
     finally:
         listener.close()
         await listener.wait_closed()
@@ -157,27 +158,27 @@ def _forms(username: str, password: str) -> tuple[bytes, ...]:
 
 @pytest.mark.parametrize("name", _TALKS, ids=lambda name: name.replace(" ", "-"))
 async def test_a_hostile_server_gets_no_password_of_the_administrators(onprem_server: OnPremServer, name: str) -> None:
-    async with _hostile(onprem_server, _TALKS[name]) as (port, heard):
+    async with _hostile(onprem_server, _TALKS[name]) as (port, received):
         with pytest.raises(Failure) as refusal:
             async with connect(_at(onprem_server, port), secrets_of(onprem_server)):
                 pass
 
-    told = b"".join(heard.messages)
-    assert heard.connections >= 1
-    assert not any(form in told for form in _forms(onprem_server.username, onprem_server.password))
-    assert not any(message[:1] == b"Q" for message in heard.messages)
+    content = b"".join(received.messages)
+    assert received.connections >= 1
+    assert not any(form in content for form in _forms(onprem_server.username, onprem_server.password))
+    assert not any(message[:1] == b"Q" for message in received.messages)
     if name not in _SCRAM:
-        assert heard.messages in ([], [b"X"])
+        assert received.messages in ([], [b"X"])
     assert onprem_server.password not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
     "name", ["clear text", "MD5", "no password at all", "GSS"], ids=lambda name: name.replace(" ", "-")
 )
-async def test_a_server_that_asks_for_another_form_is_told_with_what_to_do(
+async def test_a_server_that_asks_for_another_form_is_reported_with_what_to_do(
     onprem_server: OnPremServer, name: str
 ) -> None:
-    async with _hostile(onprem_server, _TALKS[name]) as (port, _heard):
+    async with _hostile(onprem_server, _TALKS[name]) as (port, _received):
         with pytest.raises(Terminal, match=r"SCRAM-SHA-256.*pg_hba\.conf") as refusal:
             async with connect(_at(onprem_server, port), secrets_of(onprem_server)):
                 pass
@@ -190,60 +191,60 @@ async def test_a_hostile_server_proves_no_login_and_gets_no_tenants_password(
     onprem_server: OnPremServer, name: str
 ) -> None:
     credential = Credential("app_a", "A1tenants2password3of4its5own")
-    async with _hostile(onprem_server, _TALKS[name]) as (port, heard):
-        server = Server(onprem_server.host, port, onprem_server.authority_pem.decode())
-        answer, _ = await try_login(server, "orders", credential)
+    async with _hostile(onprem_server, _TALKS[name]) as (port, received):
+        endpoint = Endpoint(onprem_server.host, port, "orders", VERIFIED, onprem_server.authority_pem.decode())
+        answer, _ = await try_login(endpoint, credential)
 
-    told = b"".join(heard.messages)
+    content = b"".join(received.messages)
     assert answer is Login.UNKNOWN
-    assert not any(form in told for form in _forms(credential.username, credential.password))
+    assert not any(form in content for form in _forms(credential.username, credential.password))
     if name not in _SCRAM:
-        assert heard.messages == []
+        assert received.messages == []
 
 
-async def test_a_server_without_tls_is_told_nothing(onprem_server: OnPremServer) -> None:
-    async with _hostile(onprem_server, _TALKS["clear text"], tls=False) as (port, heard):
+async def test_a_server_without_tls_gets_nothing(onprem_server: OnPremServer) -> None:
+    async with _hostile(onprem_server, _TALKS["clear text"], tls=False) as (port, received):
         with pytest.raises(Failure):
             async with connect(_at(onprem_server, port), secrets_of(onprem_server)):
                 pass
 
-    assert heard.messages == []
+    assert received.messages == []
 
 
 @pytest.mark.parametrize(
     "named", ["pg1.example.org", "127.0.0.1", "{host}:1", "{host}.evil.example", "x{host}", "{host},evil.example"]
 )
 async def test_a_password_for_another_host_leaves_for_none(onprem_server: OnPremServer, named: str) -> None:
-    async with _hostile(onprem_server, _TALKS["clear text"]) as (port, heard):
-        given = secrets_of(onprem_server)
-        given["admin"]["host"] = named.format(host=onprem_server.host)
+    async with _hostile(onprem_server, _TALKS["clear text"]) as (port, received):
+        secrets = secrets_of(onprem_server)
+        secrets["admin"]["host"] = named.format(host=onprem_server.host)
         with pytest.raises(Terminal) as refusal:
-            async with connect(_at(onprem_server, port), given):
+            async with connect(_at(onprem_server, port), secrets):
                 pass
 
     assert refusal.value.reason == "EndpointNotAllowed"
     assert "nothing was sent" in refusal.value.message
-    assert heard == Heard()
+    assert received == Received()
 
 
 async def test_a_password_that_says_no_host_leaves_for_none(onprem_server: OnPremServer) -> None:
-    async with _hostile(onprem_server, _TALKS["clear text"]) as (port, heard):
-        given = secrets_of(onprem_server)
-        del given["admin"]["host"]
+    async with _hostile(onprem_server, _TALKS["clear text"]) as (port, received):
+        secrets = secrets_of(onprem_server)
+        del secrets["admin"]["host"]
         with pytest.raises(Failure) as refusal:
-            async with connect(_at(onprem_server, port), given):
+            async with connect(_at(onprem_server, port), secrets):
                 pass
 
     patch = f'{{"stringData":{{"host":"{onprem_server.host}"}}}}'
     command = f"kubectl --namespace fairlead-onprem patch secret admin --patch '{patch}'"
     assert command in str(refusal.value)
-    assert heard == Heard()
+    assert received == Received()
 
 
 @pytest.mark.parametrize("named", ["{host}", "{host}:{port}", " {host}\n"])
 async def test_a_password_for_this_host_logs_in(onprem_server: OnPremServer, named: str) -> None:
-    given = secrets_of(onprem_server)
-    given["admin"]["host"] = named.format(host=onprem_server.host, port=onprem_server.port)
+    secrets = secrets_of(onprem_server)
+    secrets["admin"]["host"] = named.format(host=onprem_server.host, port=onprem_server.port)
 
-    async with connect(config_of(onprem_server), given) as cloud:
+    async with connect(config_of(onprem_server), secrets) as cloud:
         assert await cloud.whoami()

@@ -26,7 +26,7 @@ from providers.onprem.incarnations import oid_of
 from providers.onprem.translate import wanted
 from runtime.errors import Blocked, Transient
 from tests.postgres.attacks import ALLOWED, ATTACKS
-from tests.postgres.conftest import FENCE, Where, config_of, credential, new_target, secrets_of
+from tests.postgres.conftest import FENCE, Where, config_of, credential, log_in, new_target, secrets_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
 
@@ -49,7 +49,7 @@ class Street:
         )  # fmt: skip
 
     async def world(self) -> object:
-        """All that a tenant must not be able to change, as the superuser sees it."""
+        """Return all that a tenant must not be able to change, as the superuser sees it."""
         questions = (
             (
                 "SELECT rolname, rolsuper, rolcreatedb, rolcreaterole, rolcanlogin, rolreplication, rolbypassrls,"
@@ -79,35 +79,37 @@ class Street:
             "SELECT description FROM pg_catalog.pg_shdescription ORDER BY 1",
             "SELECT pg_catalog.current_setting('log_statement')",
         )
-        filled = (one.replace("{hash}", self.tenant.hash).replace("{admin}", self.server.username) for one in questions)
-        rows = ", ".join(f"(SELECT pg_catalog.json_agg(q) FROM ({one}) AS q)" for one in filled)  # noqa: S608 - our own
+        filled = (
+            text.replace("{hash}", self.tenant.hash).replace("{admin}", self.server.username) for text in questions
+        )
+        rows = ", ".join(f"(SELECT pg_catalog.json_agg(q) FROM ({query}) AS q)" for query in filled)  # noqa: S608 - our own
         return await self.server.server.execute(f"SELECT pg_catalog.json_build_array({rows})::text")
 
     async def observed(self) -> tuple[Change, ...]:
         seen = await self.cloud.observe(self.tenant)
         assert isinstance(seen, Present)
-        found = (*diff(self.tenant.spec, seen.observed.spec), *broken_rules(wanted(self.tenant), seen.observed.facts))
-        if found:
-            await self.cloud.update(self.tenant, seen.observed, found, FENCE)
-        return found
+        drift = (*diff(self.tenant.spec, seen.observed.spec), *broken_rules(wanted(self.tenant), seen.observed.facts))
+        if drift:
+            await self.cloud.update(self.tenant, seen.observed, drift, FENCE)
+        return drift
 
 
-async def born(cloud: OnPremCloud, where: Where) -> Where:
+async def created(cloud: OnPremCloud, where: Where) -> Where:
     await cloud.create(where, credential(where), FENCE)
     return where
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def town(onprem_server: OnPremServer) -> AsyncIterator[tuple[OnPremCloud, Where, list[Where]]]:
-    """One provider and one neighbour for all attacks."""
+    """Yield one provider and one neighbour for all attacks."""
     async with connect(config_of(onprem_server), secrets_of(onprem_server)) as cloud:
-        yield cloud, await born(cloud, new_target()), []
+        yield cloud, await created(cloud, new_target()), []
 
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def street(town: tuple[OnPremCloud, Where, list[Where]], onprem_server: OnPremServer) -> AsyncIterator[Street]:
     cloud, neighbour, spare = town
-    tenant = spare.pop() if spare else await born(cloud, new_target(connectionLimit=9))
+    tenant = spare.pop() if spare else await created(cloud, new_target(connectionLimit=9))
     yield Street(cloud, onprem_server, tenant, neighbour, spare)
     if tenant in spare:
         return
@@ -117,7 +119,7 @@ async def street(town: tuple[OnPremCloud, Where, list[Where]], onprem_server: On
 
 
 async def attacked(street: Street, statements: tuple[str, ...]) -> bool:
-    """Run an attack as the tenant; tell whether the server took every statement."""
+    """Run an attack as the tenant; return whether the server took every statement."""
     names = {
         "db": street.tenant.name, "owner": street.tenant.name, "login": street.tenant.active,
         "admin": street.server.username, "neighbour": street.neighbour.name,
@@ -132,7 +134,7 @@ async def attacked(street: Street, statements: tuple[str, ...]) -> bool:
     return True
 
 
-async def test_there_are_enough_attacks() -> None:
+async def test_attacks_are_many() -> None:
     assert len(ATTACKS) >= 90
     assert set(ATTACKS) >= ALLOWED
 
@@ -154,13 +156,13 @@ async def test_an_attack_gains_nothing_and_harms_nobody(street: Street, attack: 
     await street.observed()
     assert await street.observed() == ()
     assert await street.world() == before
-    assert await street.cloud.login(street.tenant, credential(street.tenant)) is Login.OK
+    assert await log_in(street.cloud, street.tenant, credential(street.tenant)) is Login.OK
     if not went_through and len(ATTACKS[attack]) == 1:
         street.spare.append(street.tenant)
 
 
 @pytest.mark.parametrize("other", ["neighbour", "fairlead", "postgres", "template1"])
-async def test_no_other_database_lets_a_tenant_in(street: Street, other: str) -> None:
+async def test_a_tenant_enters_no_other_database(street: Street, other: str) -> None:
     database = street.neighbour.name if other == "neighbour" else other
 
     with pytest.raises(psycopg.OperationalError, match="permission denied for database"):
@@ -175,21 +177,21 @@ async def test_all_connections_taken_neither_blind_the_provider_nor_count_as_a_r
         assert isinstance(seen, Present)
         assert seen.observed.facts.inside is None
         assert broken_rules(wanted(street.tenant), seen.observed.facts) == ()
-        assert await street.cloud.login(street.tenant, credential(street.tenant)) is Login.UNKNOWN
-        assert await street.cloud.login(street.neighbour, credential(street.neighbour)) is Login.OK
+        assert await log_in(street.cloud, street.tenant, credential(street.tenant)) is Login.UNKNOWN
+        assert await log_in(street.cloud, street.neighbour, credential(street.neighbour)) is Login.OK
         await street.cloud.delete(street.tenant, seen.observed, Policy.DELETE, FENCE)
         assert not isinstance(await street.cloud.observe(street.tenant), Present)
     finally:
         for connection in taken:
             await connection.close()
-    await born(street.cloud, street.tenant)
+    await created(street.cloud, street.tenant)
 
 
 async def test_a_grant_to_a_neighbours_role_does_not_hold_its_deletion_up(
     street: Street,
 ) -> None:
     cloud = street.cloud
-    leaving = await born(cloud, new_target())
+    leaving = await created(cloud, new_target())
     async with await street.connect(street.tenant) as connection:
         await connection.execute("CREATE TABLE bait (line text)")
         await connection.execute(f'GRANT SELECT ON bait TO "{leaving.name}", "{leaving.active}"'.encode())
@@ -217,7 +219,7 @@ async def test_a_locked_database_does_not_hold_a_deletion_up(street: Street) -> 
 
     assert not isinstance(await street.cloud.observe(street.tenant), Present)
     await holder.close()
-    await born(street.cloud, street.tenant)
+    await created(street.cloud, street.tenant)
 
 
 # What a tenant may leave open, each holding a row or a lock that we need.
@@ -238,19 +240,19 @@ async def held(street: Street, statements: tuple[str, ...]) -> psycopg.AsyncConn
     return connection
 
 
-@pytest.mark.parametrize("what", HELD)
-async def test_what_a_tenant_holds_does_not_keep_its_login_or_its_database_from_ending(
-    street: Street, what: str
+@pytest.mark.parametrize("holding", HELD)
+async def test_a_tenants_open_work_does_not_keep_its_login_or_its_database_from_ending(
+    street: Street, holding: str
 ) -> None:
     tenant, other = street.tenant, Credential(f"{street.tenant.active.removesuffix('_a')}_b", "Another1password2here3")
     seen = await street.cloud.observe(tenant)
     assert isinstance(seen, Present)
-    holder = await held(street, HELD[what])
+    holder = await held(street, HELD[holding])
 
-    await street.cloud.set_password(tenant, seen.observed, other, FENCE)
-    assert await street.cloud.login(tenant, other) is Login.OK
-    await street.cloud.disable(tenant, tenant.active, FENCE)
-    assert await street.cloud.login(tenant, credential(tenant)) is Login.REFUSED
+    await street.cloud.set(tenant, seen.observed, other, FENCE)
+    assert await log_in(street.cloud, tenant, other) is Login.OK
+    await street.cloud.disable(tenant, seen.observed, tenant.active, FENCE)
+    assert await log_in(street.cloud, tenant, credential(tenant)) is Login.REFUSED
     await holder.close()
 
     successor = replace(tenant, active=other.username)
@@ -260,7 +262,7 @@ async def test_what_a_tenant_holds_does_not_keep_its_login_or_its_database_from_
     await street.cloud.delete(successor, seen.observed, Policy.DELETE, FENCE)
     await again.close()
     assert not isinstance(await street.cloud.observe(tenant), Present)
-    await born(street.cloud, tenant)
+    await created(street.cloud, tenant)
 
 
 async def test_an_open_transaction_blinds_nobody_and_stops_one_repair_with_words_alone(street: Street) -> None:
@@ -271,8 +273,8 @@ async def test_an_open_transaction_blinds_nobody_and_stops_one_repair_with_words
     try:
         with pytest.raises(Transient, match="lock timeout"):
             await street.observed()
-        assert await street.cloud.login(tenant, credential(tenant)) is Login.OK
-        assert await street.cloud.login(street.neighbour, credential(street.neighbour)) is Login.OK
+        assert await log_in(street.cloud, tenant, credential(tenant)) is Login.OK
+        assert await log_in(street.cloud, street.neighbour, credential(street.neighbour)) is Login.OK
     finally:
         await holder.close()
     assert [change.shown for change in await street.observed()] == ["schemas.public.owner"]
@@ -280,7 +282,7 @@ async def test_an_open_transaction_blinds_nobody_and_stops_one_repair_with_words
 
 
 @pytest.mark.parametrize("policy", [Policy.DELETE, Policy.SNAPSHOT])
-async def test_a_database_whose_drop_was_cut_off_is_told_and_its_deletion_finished(
+async def test_a_database_whose_drop_was_cut_off_is_reported_and_its_deletion_finished(
     street: Street, policy: Policy
 ) -> None:
     tenant, server = street.tenant, street.server.server
@@ -302,4 +304,4 @@ async def test_a_database_whose_drop_was_cut_off_is_told_and_its_deletion_finish
     gone = await street.cloud.observe(tenant)
     assert not isinstance(gone, Present)
     assert gone.remains is False
-    await born(street.cloud, tenant)
+    await created(street.cloud, tenant)

@@ -20,7 +20,7 @@ from providers.external.observation import Absent, Change, Present
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.translate import wanted
-from tests.postgres.conftest import FENCE, Where, config_of, credential, new_target, secrets_of
+from tests.postgres.conftest import FENCE, Where, config_of, credential, log_in, new_target, secrets_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
 
@@ -49,7 +49,7 @@ async def cloud(onprem_server: OnPremServer) -> AsyncIterator[OnPremCloud]:
 
 
 async def interrupted(act: Callable[[Fence], Awaitable[object]], after: int) -> bool:
-    """Tell whether the act was cut off before its end."""
+    """Return whether the act was cut off before its end."""
     try:
         await act(Countdown(after).fence())
     except FenceClosed:
@@ -66,10 +66,10 @@ async def converged(cloud: OnPremCloud, where: Where) -> int:
             await cloud.create(where, credential(where), FENCE)
             continue
         changes = (*diff(where.spec, seen.observed.spec), *broken_rules(wanted(where), seen.observed.facts))
-        if not changes and await cloud.login(where, credential(where)) is Login.OK:
+        if not changes and await log_in(cloud, where, credential(where)) is Login.OK:
             return number
         await cloud.update(where, seen.observed, changes, FENCE)
-        await cloud.set_password(where, seen.observed, credential(where), FENCE)
+        await cloud.set(where, seen.observed, credential(where), FENCE)
     raise AssertionError(f"not converged after {_ROUNDS} rounds: {changes}")
 
 
@@ -127,7 +127,7 @@ async def test_a_retirement_cut_off_anywhere_keeps_the_data_and_its_row(
             await cloud.delete(where, observed, Policy.SNAPSHOT, FENCE)
 
         assert await cloud.observe(where) == Absent(), after
-        kept = await cloud.backup_of(where)
+        kept = await cloud.latest(where)
         assert await databases(onprem_server, where) == [kept]
         if not cut:
             break
@@ -141,9 +141,9 @@ async def test_a_rotation_cut_off_anywhere_takes_no_login_away(cloud: OnPremClou
         seen = await cloud.observe(where)
         assert isinstance(seen, Present)
         other = Credential(where.active.removesuffix("_a") + "_b", f"Another1password{after:02}")
-        cut = await interrupted(partial(cloud.set_password, where, seen.observed, other), after)
+        cut = await interrupted(partial(cloud.set, where, seen.observed, other), after)
 
-        assert await cloud.login(where, credential(where)) is Login.OK, after
+        assert await log_in(cloud, where, credential(where)) is Login.OK, after
         if not cut:
-            assert await cloud.login(where, other) is Login.OK
+            assert await log_in(cloud, where, other) is Login.OK
             break

@@ -1,9 +1,10 @@
-"""A database on a real server from birth to the end, as its provider makes it."""
+"""A database on a real server from its creation to its end, as its provider makes it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import psycopg
 import pytest
@@ -19,12 +20,12 @@ from providers.onprem.incarnations import oid_of
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.translate import wanted
 from runtime.errors import Blocked, Conflict
-from tests.postgres.conftest import FENCE, Where, config_of, credential, secrets_of
+from tests.postgres.conftest import FENCE, Where, config_of, credential, log_in, secrets_of
 
 Make = Callable[..., Where]
 
 
-async def present(cloud: OnPremCloud, where: Where) -> Present[PostgresDatabaseParameters]:
+async def present(cloud: OnPremCloud, where: Where) -> Present[PostgresDatabaseParameters, Any]:
     seen = await cloud.observe(where)
     assert isinstance(seen, Present)
     return seen
@@ -49,8 +50,8 @@ async def test_a_new_database_has_no_difference_and_works(
     assert diff(where.spec, seen.spec) == ()
     assert broken_rules(wanted(where), seen.facts) == ()
     assert where.owner.owns(seen.owner)
-    assert await cloud.login(where, credential(where)) is Login.OK
-    assert await cloud.login(where, credential(where, "wrong-password-1")) is Login.REFUSED
+    assert await log_in(cloud, where, credential(where)) is Login.OK
+    assert await log_in(cloud, where, credential(where, "wrong-password-1")) is Login.REFUSED
     async with await as_tenant(onprem_server, where, credential(where).password) as connection:
         cursor = await connection.execute("SHOW work_mem")
         assert await cursor.fetchone() == ("8MB",)
@@ -78,18 +79,18 @@ async def test_two_logins_alternate_and_both_work(
         await connection.execute("CREATE TABLE kept (line text)")
     other = Credential(where.active.removesuffix("_a") + "_b", "Another1password2here3")
 
-    await cloud.set_password(where, (await present(cloud, where)).observed, other, FENCE)
+    await cloud.set(where, (await present(cloud, where)).observed, other, FENCE)
 
-    assert await cloud.login(where, credential(where)) is Login.OK
-    assert await cloud.login(where, other) is Login.OK
+    assert await log_in(cloud, where, credential(where)) is Login.OK
+    assert await log_in(cloud, where, other) is Login.OK
     rotated = replace(where, active=other.username, retiring=where.active)
     async with await as_tenant(onprem_server, rotated, other.password) as connection:
         await connection.execute("DROP TABLE kept")
     assert broken_rules(wanted(rotated), (await present(cloud, rotated)).observed.facts) == ()
 
-    await cloud.disable(rotated, where.active, FENCE)
+    await cloud.disable(rotated, (await present(cloud, rotated)).observed, where.active, FENCE)
 
-    assert await cloud.login(where, credential(where)) is Login.REFUSED
+    assert await log_in(cloud, where, credential(where)) is Login.REFUSED
     done = replace(where, active=other.username)
     assert broken_rules(wanted(done), (await present(cloud, done)).observed.facts) == ()
 
@@ -123,9 +124,9 @@ async def test_snapshot_retires_and_keeps_the_data(
     await cloud.delete(where, (await present(cloud, where)).observed, Policy.SNAPSHOT, FENCE)
 
     assert await cloud.observe(where) == Absent()
-    kept = await cloud.backup_of(where)
+    kept = await cloud.latest(where)
     assert kept.startswith("retired_")
-    assert await cloud.login(where, credential(where)) is not Login.OK
+    assert await log_in(cloud, where, credential(where)) is not Login.OK
     await onprem_server.server.execute(f'ALTER DATABASE "{kept}" ALLOW_CONNECTIONS true')
     assert await onprem_server.server.execute("SELECT line FROM public.kept", database=kept) == [("canary",)]
 
@@ -141,18 +142,18 @@ async def test_a_database_that_somebody_renamed_is_absent_and_found_again(
     known = replace(where, incarnation=before)
     assert await cloud.observe(known) == Absent(remains=True, renamed=f"{where.hash}_old")
     assert await cloud.observe(where) == Absent(remains=True, renamed=f"{where.hash}_old", recorded=before)
-    assert await cloud.backup_of(where) == f"{where.hash}_old"
+    assert await cloud.latest(where) == f"{where.hash}_old"
     for policy in (Policy.DELETE, Policy.SNAPSHOT):
         with pytest.raises(Blocked, match=f"it is called {where.hash}_old now; rename it back, or drop it") as refusal:
             await cloud.delete(where, None, policy, FENCE)
         assert refusal.value.reason == "DatabaseRenamed"
-    assert await cloud.backup_of(where) == f"{where.hash}_old"
+    assert await cloud.latest(where) == f"{where.hash}_old"
 
     await onprem_server.server.execute(f'ALTER DATABASE "{where.hash}_old" RENAME TO "{where.name}"')
     seen = (await present(cloud, where)).observed
     assert seen.incarnation == before
     assert broken_rules(wanted(where), seen.facts) == ()
-    assert await cloud.backup_of(where) == ""
+    assert await cloud.latest(where) == ""
 
 
 async def test_a_renamed_database_whose_row_was_lost_is_no_lost_database(
@@ -235,7 +236,7 @@ async def test_rows_of_before_the_random_was_kept_each_get_one(onprem_server: On
     async with connect(config_of(onprem_server), secrets_of(onprem_server)) as cloud:
         seen = [(await present(cloud, where)).observed for where in places]
 
-    randoms = {each.incarnation.partition("-")[2] for each in seen}
+    randoms = {database.incarnation.partition("-")[2] for database in seen}
     assert len(randoms - {""}) == 2
-    for each in seen:
-        assert each.is_recorded_as(oid_of(each.incarnation))
+    for database in seen:
+        assert database.is_recorded_as(oid_of(database.incarnation))

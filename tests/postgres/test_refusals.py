@@ -1,10 +1,11 @@
-"""What a server refuses stops nothing else, is told for what it is, and lets a deletion go on where it can."""
+"""What a server refuses stops nothing else, is reported for what it is, and lets a deletion go on where it can."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from typing import Any
 
 import msgspec
 import psycopg
@@ -21,12 +22,12 @@ from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import retired_name
 from providers.onprem.translate import wanted
 from runtime.errors import Blocked, Terminal
-from tests.postgres.conftest import FENCE, Where, config_of, credential, secrets_of
+from tests.postgres.conftest import FENCE, Where, config_of, credential, log_in, secrets_of
 
 Make = Callable[..., Where]
 
 
-async def look(cloud: OnPremCloud, where: Where) -> Observed[PostgresDatabaseParameters]:
+async def look(cloud: OnPremCloud, where: Where) -> Observed[PostgresDatabaseParameters, Any]:
     seen = await cloud.observe(where)
     assert isinstance(seen, Present)
     return seen.observed
@@ -62,7 +63,7 @@ async def test_one_refused_statement_leaves_the_others_to_be_made(
     assert f"members.{where.name}.{stranger}" in str(refusal.value)
     assert "settings.log_min_duration_statement" in str(refusal.value)
     assert (await look(cloud, edited)).spec.connection_limit == 33
-    assert await cloud.login(where, credential(where)) is Login.OK
+    assert await log_in(cloud, where, credential(where)) is Login.OK
     left = {change.path[0] for change in await all_changes(cloud, edited)}
     assert left == {"members", "settings"}
 
@@ -73,7 +74,7 @@ async def test_one_refused_statement_leaves_the_others_to_be_made(
     assert await all_changes(cloud, edited) == ()
 
 
-async def test_nothing_is_opened_while_what_closes_is_refused(
+async def test_a_database_is_not_opened_while_its_closing_is_refused(
     cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
 ) -> None:
     where = target()
@@ -114,7 +115,7 @@ async def test_a_missing_owner_role_comes_back_with_its_grants(
     assert {change.path[0] for change in await all_changes(cloud, where)} == {"schemas"}
     await onprem_server.server.execute(f'ALTER SCHEMA public OWNER TO "{where.name}"', database=where.name)
     assert await all_changes(cloud, where) == ()
-    assert await cloud.login(where, credential(where)) is Login.OK
+    assert await log_in(cloud, where, credential(where)) is Login.OK
 
 
 async def test_a_taken_name_does_not_stop_a_retirement(
@@ -127,7 +128,7 @@ async def test_a_taken_name_does_not_stop_a_retirement(
 
     await cloud.delete(where, await look(cloud, where), Policy.SNAPSHOT, FENCE)
 
-    kept = await cloud.backup_of(where)
+    kept = await cloud.latest(where)
     assert kept.startswith("retired_")
     assert kept not in {"", taken}
     assert where.hash in kept
@@ -165,7 +166,7 @@ async def test_a_deletion_repairs_a_lost_ownership_row(
     await cloud.delete(known, await look(cloud, known), policy, FENCE)
 
     assert await cloud.observe(known) == Absent()
-    assert (await cloud.backup_of(known) != "") is (policy is Policy.SNAPSHOT)
+    assert (await cloud.latest(known) != "") is (policy is Policy.SNAPSHOT)
 
 
 async def test_a_lost_row_of_an_unrecorded_database_is_not_made_up_for_a_deletion(
@@ -183,7 +184,7 @@ async def test_a_lost_row_of_an_unrecorded_database_is_not_made_up_for_a_deletio
     assert isinstance(await cloud.observe(where), Present)
 
 
-async def test_what_is_open_in_a_database_is_named(
+async def test_open_sessions_of_a_database_are_named(
     cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
 ) -> None:
     where = target()

@@ -16,15 +16,16 @@ from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
 from providers.external.credential import Credential, Login
 from providers.external.diff import diff
-from providers.external.login import Server
+from providers.external.endpoint import VERIFIED, Endpoint
 from providers.external.observation import Absent, Present
-from providers.external.sql_session import Account
+from providers.external.provider import NO_ACCOUNT, RecordedAccount
+from providers.external.sql_session import ConnectionSettings
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.session import Sessions
 from providers.onprem.translate import wanted
 from runtime.errors import Blocked, Failure, Terminal, Transient
-from tests.postgres.conftest import FENCE, config_of, credential, new_target, secrets_of
+from tests.postgres.conftest import FENCE, config_of, credential, log_in, new_target, secrets_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
 
@@ -46,9 +47,9 @@ def superuser(onprem_server: OnPremServer) -> dict[str, dict[str, str]]:
     return {"admin": {**secrets_of(onprem_server)["admin"], **login}}
 
 
-async def refused(config: Any, given: dict[str, dict[str, str]], recorded: str = "") -> Failure:
+async def refused(config: Any, secrets: dict[str, dict[str, str]], recorded: RecordedAccount = NO_ACCOUNT) -> Failure:
     with pytest.raises(Failure) as refusal:
-        async with connect(config, given, recorded):
+        async with connect(config, secrets, recorded):
             pass
     return refusal.value
 
@@ -62,8 +63,8 @@ async def test_the_life_of_a_database_on_a_newer_server(newer: OnPremServer) -> 
         assert diff(where.spec, seen.observed.spec) == ()
         assert broken_rules(wanted(where), seen.observed.facts) == ()
         other = Credential(where.active.removesuffix("_a") + "_b", "Another1password2here3")
-        await cloud.set_password(where, seen.observed, other, FENCE)
-        assert await cloud.login(where, other) is Login.OK
+        await cloud.set(where, seen.observed, other, FENCE)
+        assert await log_in(cloud, where, other) is Login.OK
         await cloud.delete(where, seen.observed, Policy.DELETE, FENCE)
         assert await cloud.observe(where) == Absent()
 
@@ -87,7 +88,7 @@ async def test_a_superuser_is_refused_unless_allowed(
 async def test_another_server_than_the_recorded_one_is_refused_before_a_statement_changes_it(
     onprem_server: OnPremServer,
 ) -> None:
-    refusal = await refused(config_of(onprem_server), secrets_of(onprem_server), "1234567890")
+    refusal = await refused(config_of(onprem_server), secrets_of(onprem_server), RecordedAccount("1234567890"))
 
     assert isinstance(refusal, Terminal)
     assert refusal.reason == "AccountChanged"
@@ -117,11 +118,11 @@ async def test_databases_that_everybody_may_enter_are_named(newer: OnPremServer)
     await newer.server.execute("GRANT CONNECT ON DATABASE postgres TO PUBLIC")
     try:
         async with connect(config_of(newer), secrets_of(newer)) as cloud:
-            assert "postgres" in cloud.advice()
+            assert "postgres" in "; ".join(cloud.warnings())
     finally:
         await newer.server.execute("REVOKE CONNECT ON DATABASE postgres FROM PUBLIC")
     async with connect(config_of(newer), secrets_of(newer)) as cloud:
-        assert cloud.advice() == ""
+        assert cloud.warnings() == ()
 
 
 async def test_a_database_dropped_and_made_anew_is_another_incarnation(newer: OnPremServer) -> None:
@@ -159,10 +160,10 @@ async def test_a_server_that_went_away_comes_back_to_the_same_sessions(newer: On
 
 
 async def test_an_answer_that_does_not_come_is_given_up_and_its_session_never_used_again(newer: OnPremServer) -> None:
-    server = Server(newer.host, newer.port, newer.authority_pem.decode())
+    endpoint = Endpoint(newer.host, newer.port, newer.database, VERIFIED, newer.authority_pem.decode())
     authority = newer.certificate.with_name("authority.crt")
     admin = Credential(newer.username, newer.password)
-    sessions = Sessions(Account(server, newer.database, admin, authority, answer_s=0.5))
+    sessions = Sessions(ConnectionSettings(endpoint, admin, authority, answer_s=0.5))
     try:
         with pytest.raises(Transient, match="cannot wait"):
             async with sessions.own("wait") as session:

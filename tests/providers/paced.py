@@ -40,7 +40,7 @@ class Paced:
         return await self.world.reconcile(key)
 
     async def step(self) -> bool:
-        """Make the next pass, the clock moved on to when it is due; tell whether there was one."""
+        """Make the next pass, the clock moved on to when it is due; return whether there was one."""
         queue = self.controller._queue._state
         due = queue.next_due()
         if not len(queue) and due is None:
@@ -57,8 +57,10 @@ class Paced:
         self.passes += 1
         obj = self.world.get(self.key.name)
         if obj is not None:
-            told = (obj.get("status") or {}).get("conditions") or ()
-            self.conditions.append(tuple(f"{one['type']}={one['status']} {one['reason']}" for one in told))
+            conditions = (obj.get("status") or {}).get("conditions") or ()
+            self.conditions.append(
+                tuple(f"{condition['type']}={condition['status']} {condition['reason']}" for condition in conditions)
+            )
         return obj is not None
 
     def move_on(self, by: timedelta) -> None:
@@ -79,7 +81,7 @@ class Paced:
         return None if due is None else self.began + timedelta(seconds=due)
 
     def wake(self) -> None:
-        """Ask for a pass, as an edit or a list that shows news does."""
+        """Enqueue the resource, as an edit or a list that shows a change does."""
         self.controller.enqueue(self.key)
 
     async def settle(self, *, most: int = 200) -> None:
@@ -98,11 +100,12 @@ class Paced:
         """How many passes ended in a defect of ours."""
         return float(self._panics._value.get()) - self._panics_before
 
-    def told(self, since: int = 0) -> set[str]:
+    def reported(self, since: int = 0) -> set[str]:
         """Return every condition that was seen after the pass of that number."""
-        return {one for each in self.conditions[since:] for one in each}
+        return {condition for conditions in self.conditions[since:] for condition in conditions}
 
 
 def texts(obj: Object | None) -> tuple[str, ...]:
     """Return the messages of an object's conditions."""
-    return tuple(str(one["message"]) for one in ((obj or {}).get("status") or {}).get("conditions") or ())
+    conditions = ((obj or {}).get("status") or {}).get("conditions") or ()
+    return tuple(str(condition["message"]) for condition in conditions)

@@ -8,17 +8,18 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
 from apis.teardown import Policy
-from providers.external.client import Clients, Endpoint, Fence, Operation, Sweep, Target
-from providers.external.credential import Credential, Login
+from providers.external.client import Clients, ExternalList, Fence, Operation, Target
+from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 from providers.external.diff import Compare, compared
-from providers.external.observation import Absent, Change, Class, Found, Observed, Phase, Present
+from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.observation import Absent, Change, Class, Observed, Phase, Predecessor, Present
 from providers.external.ownership import Owner
-from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate
+from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate, RecordedAccount
 from providers.external.spec import DatabaseEnvelope
 from runtime.objects import Resource
 
@@ -38,6 +39,9 @@ class ToySpec(DatabaseEnvelope, frozen=True, rename="camel", kw_only=True):
 
 class ToyConfig(msgspec.Struct, frozen=True):
     pass
+
+
+Seen: TypeAlias = Observed[ToyParameters, None]
 
 
 @dataclass
@@ -84,7 +88,7 @@ class ToyCloud:
     async def whoami(self) -> str:
         return self.account
 
-    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters] | Absent:
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
         self._fails("observe", done=False)
         toy = self.toys.get(target.name)
         if toy is None:
@@ -94,16 +98,20 @@ class ToyCloud:
         seen = Observed(
             target.name, toy.incarnation, toy.owner, phase, ToyParameters(toy.size, dict(toy.tags)), None, {}
         )
-        seen = replace(seen, usable=not self.rebooting)
+        seen = replace(seen, usable=not self.rebooting, endpoint=self.endpoint(target.name))
         return Present(seen)
 
-    async def observe_all(self) -> Sweep:
+    async def list(self) -> ExternalList:
         self.lists += 1
-        return Sweep({name: repr(toy) for name, toy in self.toys.items()}, complete=True)
+        return ExternalList({name: repr(toy) for name, toy in self.toys.items()}, complete=True)
 
-    async def find(self, owner: Owner) -> tuple[Found, ...]:
-        found = [(name, toy) for name, toy in self.toys.items() if toy.owner is not None and toy.owner.precedes(owner)]
-        return tuple(Found(name, toy.incarnation, toy.owner) for name, toy in found if toy.owner is not None)
+    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
+        predecessors = [
+            (name, toy) for name, toy in self.toys.items() if toy.owner is not None and toy.owner.precedes(owner)
+        ]
+        return tuple(
+            Predecessor(name, toy.incarnation, toy.owner) for name, toy in predecessors if toy.owner is not None
+        )
 
     async def create(self, target: Target[ToyParameters], credential: Credential, fence: Fence) -> Operation | None:
         fence.check()
@@ -120,7 +128,7 @@ class ToyCloud:
     async def update(
         self,
         target: Target[ToyParameters],
-        observed: Observed[ToyParameters],
+        observed: Seen,
         changes: tuple[Change, ...],
         fence: Fence,
     ) -> Operation | None:
@@ -138,10 +146,10 @@ class ToyCloud:
         self._fails("update", done=True)
         return self._changed("Update", target.name)
 
-    async def set_password(
+    async def set(
         self,
         target: Target[ToyParameters],
-        observed: Observed[ToyParameters],
+        observed: Seen,
         credential: Credential,
         fence: Fence,
     ) -> Operation | None:
@@ -152,30 +160,36 @@ class ToyCloud:
         self.toys[target.name].passwords[credential.username] = credential.password
         return None
 
-    async def login(self, target: Target[ToyParameters], credential: Credential) -> Login:
-        toy = self.toys.get(target.name)
+    async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        toy = self.toys.get(endpoint.database)
         if toy is None:
-            return Login.UNKNOWN
-        return Login.OK if toy.passwords.get(credential.username) == credential.password else Login.REFUSED
+            return NO_ANSWER
+        is_right = toy.passwords.get(credential.username) == credential.password
+        return LoginAnswer(Login.OK if is_right else Login.REFUSED)
 
-    async def disable(self, target: Target[ToyParameters], username: str, fence: Fence) -> None:
+    async def disable(
+        self, target: Target[ToyParameters], observed: Seen, username: str, fence: Fence
+    ) -> Operation | None:
+        del observed
         fence.check()
         self.calls.append(f"disable {username}")
         self.toys[target.name].passwords.pop(username, None)
+        return None
 
-    async def adopt(self, target: Target[ToyParameters], observed: Observed[ToyParameters], fence: Fence) -> None:
+    async def adopt(self, target: Target[ToyParameters], observed: Seen, fence: Fence) -> Operation | None:
         fence.check()
         self.calls.append("adopt")
         assert self.toys[target.name].incarnation == observed.incarnation
         self.toys[target.name].owner = target.owner
+        return None
 
-    async def release(self, target: Target[ToyParameters], observed: Observed[ToyParameters], fence: Fence) -> None:
+    async def release(self, target: Target[ToyParameters], observed: Seen, fence: Fence) -> None:
         fence.check()
         self.calls.append("release")
         assert self.toys[target.name].incarnation == observed.incarnation
         self.toys[target.name].released = True
 
-    async def backup_of(self, target: Target[ToyParameters]) -> str:
+    async def latest(self, target: Target[ToyParameters]) -> str:
         self._fails("backup_of", done=False)
         return f"backup-of-{target.name}" if f"backup {target.name}" in self.calls else ""
 
@@ -186,7 +200,7 @@ class ToyCloud:
     async def delete(
         self,
         target: Target[ToyParameters],
-        observed: Observed[ToyParameters] | None,
+        observed: Seen | None,
         policy: Policy,
         fence: Fence,
     ) -> Operation | None:
@@ -219,33 +233,33 @@ class ToyCloud:
         if not toy.busy and name in self.leaving:
             del self.toys[name]
 
-    def endpoint(self, target: Target[ToyParameters]) -> Endpoint:
-        return Endpoint("toy.example.org", 5432, target.name, "require")
+    def endpoint(self, name: str) -> Endpoint:
+        return Endpoint("toy.example.org", 5432, name, VERIFIED)
 
-    def objection(self, spec: ToyParameters) -> tuple[str, str] | None:
+    def refusal(self, spec: ToyParameters) -> tuple[str, str] | None:
         return ("InvalidValue", "no toy is larger than 100") if (spec.size or 0) > 100 else None
 
-    def advice(self) -> str:
-        return ""
+    def warnings(self) -> tuple[str, ...]:
+        return ()
 
 
-def logins_of(cloud: ToyCloud) -> LoginRules[ToyParameters]:
+def logins_of(cloud: ToyCloud) -> LoginRules[ToyParameters, Any]:
     return LoginRules(
         names=lambda target: (f"app_{target.hash}_a", f"app_{target.hash}_b"),
         versions=lambda observed: dict(cloud.toys[observed.name].passwords),
     )
 
 
-def kind_of(cloud: ToyCloud) -> Kind[ToyParameters]:
+def kind_of(cloud: ToyCloud) -> Kind[ToyParameters, Any]:
     return Kind(
         resource=TOYS,
         spec_type=ToySpec,
         projection=1,
         naming=Naming(name=lambda _spec, identity, _prefix: f"toy-{identity.hash}", hash_in=lambda _spec, _name: ""),
-        guarded=lambda target, observed: (
+        invariants=lambda target, observed: (
             () if target.owner.owns(observed.owner) else (Change(("owner",), "ours", "nobody's"),)
         ),
-        clients=lambda toys: Clients(toys, toys, toys, toys, toys),
+        clients=lambda toys: Clients(toys, toys, toys, toys, toys, toys.try_login),
         classify=lambda change, _observed: replace(change, kind=Class.ONLINE),
         logins=logins_of(cloud),
     )
@@ -256,7 +270,7 @@ def provider_of(cloud: ToyCloud, **kind: Any) -> Provider[ToyConfig]:
 
     @asynccontextmanager
     async def connect(
-        _config: ToyConfig, _given: Mapping[str, Mapping[str, str]], _recorded: str
+        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount
     ) -> AsyncIterator[ToyCloud]:
         await asyncio.sleep(0)
         yield cloud

@@ -8,10 +8,10 @@ from typing import Any
 
 from providers.accounts.connections import Accounts
 from providers.external.provider import Provider
-from providers.managed.act import Effects
+from providers.managed.act import Executor
 from providers.managed.gather import Gatherer
-from providers.managed.reconciler import Around, Reconciler
-from providers.managed.writes import Writing
+from providers.managed.reconciler import Dependencies, Reconciler
+from providers.managed.writes import Writer
 from providers.settings import Settings
 from runtime.cache import Cache
 from runtime.errors import Failure
@@ -27,7 +27,7 @@ OWN = frozenset(f"fairlead.dev/{name}" for name in ("external-name", "incarnatio
 
 
 class World:
-    """A reconciler between the two; `step` is one pass, `settle` as many as are asked for."""
+    """A reconciler between the two; `step` is one pass, `settle` as many as are due."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class World:
         self.accounts = accounts
         gatherer: Gatherer[Any, Any] = Gatherer(kind, port, accounts, settings, self.cache)
         self.store = self.cache.informer(kind.resource).store
-        writing: Writing[Any, Any] = Writing(kind, port, settings, self.store, lambda: lambda _budget: True)
-        effects: Effects[Any, Any] = Effects(kind, port, writing)
+        writer: Writer[Any, Any] = Writer(kind, port, settings, self.store, lambda: lambda _budget: True)
+        executor: Executor[Any, Any] = Executor(kind, port, writer)
         self.events = EventRecorder(port, controller="toy", instance=process)
-        around: Around[Any, Any] = Around(self.store, self.events, gatherer, effects)
-        self.reconcile = Reconciler(kind, port, accounts, settings, around)
+        dependencies: Dependencies[Any, Any] = Dependencies(self.store, self.events, gatherer, executor)
+        self.reconcile = Reconciler(kind, port, accounts, settings, dependencies)
         if not self.kube.objects:
             self.kube.store(provider.config_resource, {
                 "metadata": {"name": "default", "generation": 1},
@@ -118,11 +118,11 @@ class World:
     def reason(self, kind: str = "Synced", name: str = "db") -> str:
         obj = self.get(name) or {}
         conditions = obj.get("status", {}).get("conditions", [])
-        return next((str(one["reason"]) for one in conditions if one["type"] == kind), "")
+        return next((str(condition["reason"]) for condition in conditions if condition["type"] == kind), "")
 
     def condition(self, kind: str = "Synced", name: str = "db") -> Object:
         conditions = (self.get(name) or {})["status"]["conditions"]
-        return next(one for one in conditions if one["type"] == kind)
+        return next(condition for condition in conditions if condition["type"] == kind)
 
     async def step(self, name: str = "db") -> Result | Failure:
         self.feed()

@@ -21,13 +21,13 @@ def thing(namespace: str, name: str, **data: str) -> Object:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": data}
 
 
-async def a_birth_gives_uid_and_version(kube: Kube, namespace: str) -> None:
-    born = await kube.create(CONFIG_MAPS, thing(namespace, "a", x="1"), manager="m")
+async def a_create_gives_uid_and_version(kube: Kube, namespace: str) -> None:
+    created = await kube.create(CONFIG_MAPS, thing(namespace, "a", x="1"), manager="m")
     read = await kube.get(CONFIG_MAPS, Key(namespace, "a"))
 
-    assert uid_of(born)
-    assert version_of(born)
-    assert (uid_of(read), version_of(read), read["data"]) == (uid_of(born), version_of(born), {"x": "1"})
+    assert uid_of(created)
+    assert version_of(created)
+    assert (uid_of(read), version_of(read), read["data"]) == (uid_of(created), version_of(created), {"x": "1"})
 
 
 async def a_name_is_taken_once(kube: Kube, namespace: str) -> None:
@@ -94,7 +94,7 @@ async def pages_together_are_the_whole_at_one_version(kube: Kube, namespace: str
     assert len(versions) == 1
 
 
-async def a_watch_tells_all_that_came_after_a_list_in_order(kube: Kube, namespace: str) -> None:
+async def a_watch_yields_all_that_came_after_a_list_in_order(kube: Kube, namespace: str) -> None:
     selection = Selection(namespace=namespace, labels="contract=yes")
     listed = await kube.list_page(CONFIG_MAPS, selection)
     first = await kube.create(CONFIG_MAPS, thing(namespace, "a"), manager="m")
@@ -108,21 +108,21 @@ async def a_watch_tells_all_that_came_after_a_list_in_order(kube: Kube, namespac
         while len(events) < 3:
             event = await anext(stream)
             events += [event] if event.kind != "BOOKMARK" else []
-    told = [(event.kind, version_of(loads(event.raw))) for event in events]
+    changes = [(event.kind, version_of(loads(event.raw))) for event in events]
 
-    assert told[:2] == [("ADDED", version_of(first)), ("MODIFIED", version_of(second))]
-    assert told[2][0] == "DELETED"
+    assert changes[:2] == [("ADDED", version_of(first)), ("MODIFIED", version_of(second))]
+    assert changes[2][0] == "DELETED"
     # A deletion has a version of its own, newer than the object's last.
-    assert int(told[2][1]) > int(version_of(second))
+    assert int(changes[2][1]) > int(version_of(second))
 
 
 CONTRACT: Final[tuple[Clause, ...]] = (
-    a_birth_gives_uid_and_version,
+    a_create_gives_uid_and_version,
     a_name_is_taken_once,
     what_is_absent_is_not_found,
     a_replacement_wants_the_version_that_is_stored,
     a_deletion_means_one_object,
     a_deletion_wants_the_version_that_is_stored,
     pages_together_are_the_whole_at_one_version,
-    a_watch_tells_all_that_came_after_a_list_in_order,
+    a_watch_yields_all_that_came_after_a_list_in_order,
 )

@@ -207,7 +207,7 @@ def overlaps(calls: list[Call]) -> list[tuple[Call, Call]]:
     """Return each pair of calls of two identities that ran at one time."""
     ordered = sorted(calls, key=lambda call: call.begun)
     return [
-        (one, other)
-        for one, other in itertools.pairwise(ordered)
-        if one.identity != other.identity and other.begun < one.ended
+        (call, other)
+        for call, other in itertools.pairwise(ordered)
+        if call.identity != other.identity and other.begun < call.ended
     ]

@@ -82,9 +82,9 @@ class TcpProxy:
             finally:
                 self._clients.discard(writer)
                 self._tearing.discard(writer)
-                for each in (writer, up_writer):
-                    self._writers.discard(each)
-                    each.transport.abort()
+                for stream in (writer, up_writer):
+                    self._writers.discard(stream)
+                    stream.transport.abort()
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):

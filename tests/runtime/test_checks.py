@@ -20,16 +20,16 @@ OTHERS = Selection(namespace="others")
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Probes:
     live: bool
     ready: bool
 
 
-def verdict(health: Health) -> Verdict:
+def probes(health: Health) -> Probes:
     def passed(checks: Callable[[], list[str | None]]) -> bool:
         return not any(checks())
 
-    return Verdict(
+    return Probes(
         live=passed(lambda: [check() for check in health.live.values()]),
         ready=passed(lambda: [check() for check in health.ready.values()]),
     )
@@ -45,109 +45,109 @@ async def settle(_: Key) -> Result:
 
 
 def test_a_process_without_controllers_yet_is_alive_and_not_ready() -> None:
-    async def scene() -> Verdict:
-        return verdict(checks_of(cache_of(FakeKube()), []))
+    async def scene() -> Probes:
+        return probes(checks_of(cache_of(FakeKube()), []))
 
-    assert run(scene()) == Verdict(live=True, ready=False)
+    assert run(scene()) == Probes(live=True, ready=False)
 
 
 def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
-    async def scene() -> list[Verdict]:
+    async def scene() -> list[Probes]:
         kube = FakeKube()
         cache = cache_of(kube)
         cache.informer(WIDGETS)
         cache.informer(WIDGETS, selection=OTHERS)
         health = checks_of(cache, [Controller("widget", settle)])
-        verdicts = [verdict(health)]
+        answers = [probes(health)]
         running = asyncio.create_task(cache.run())
         await asyncio.sleep(1)
-        verdicts.append(verdict(health))
+        answers.append(probes(health))
         kube.always = Fault.NO_ANSWER
         kube.list_faults.extend([Fault.NO_ANSWER] * 1_000)
         kube.compact()
         kube.put(WIDGETS, "w")
         await asyncio.sleep(3_600)
-        verdicts.append(verdict(health))
+        answers.append(probes(health))
         kube.always = None
         kube.list_faults.clear()
         await asyncio.sleep(120)
-        verdicts.append(verdict(health))
+        answers.append(probes(health))
         running.cancel()
         await asyncio.wait((running,))
-        return verdicts
+        return answers
 
     assert run(scene()) == [
-        Verdict(live=True, ready=False),
-        Verdict(live=True, ready=True),
-        Verdict(live=True, ready=False),
-        Verdict(live=True, ready=True),
+        Probes(live=True, ready=False),
+        Probes(live=True, ready=True),
+        Probes(live=True, ready=False),
+        Probes(live=True, ready=True),
     ]
 
 
 def test_an_api_server_restored_from_a_backup_makes_it_dead_and_a_restart_helps() -> None:
-    async def scene() -> list[Verdict]:
+    async def scene() -> list[Probes]:
         kube = FakeKube(version=5_000)
-        verdicts = []
+        answers = []
         for _ in range(2):
             cache = cache_of(kube)
             cache.informer(WIDGETS)
             health = checks_of(cache, [Controller("widget", settle)])
             running = asyncio.create_task(cache.run())
             await asyncio.sleep(1)
-            verdicts.append(verdict(health))
+            answers.append(probes(health))
             kube.version = 1_000
             kube.compact()
             kube.put(WIDGETS, "new")
             await asyncio.sleep(600)
-            verdicts.append(verdict(health))
+            answers.append(probes(health))
             running.cancel()
             await asyncio.wait((running,))
-        return verdicts
+        return answers
 
-    well, dead = Verdict(live=True, ready=True), Verdict(live=False, ready=False)
+    well, dead = Probes(live=True, ready=True), Probes(live=False, ready=False)
 
     assert run(scene()) == [well, dead, well, well]
 
 
 def test_requests_that_nothing_answers_make_it_not_ready_within_seconds_and_never_dead() -> None:
-    async def scene(away: timedelta) -> Verdict:
+    async def scene(away: timedelta) -> Probes:
         cache = cache_of(FakeKube())
         running = asyncio.create_task(cache.run())
         await asyncio.sleep(1)
-        found = verdict(checks_of(cache, [Controller("widget", settle)], unreachable_for=lambda: away))
+        answered = probes(checks_of(cache, [Controller("widget", settle)], unreachable_for=lambda: away))
         running.cancel()
         await asyncio.wait((running,))
-        return found
+        return answered
 
-    assert run(scene(timedelta(seconds=10))) == Verdict(live=True, ready=True)
-    assert run(scene(timedelta(seconds=16))) == Verdict(live=True, ready=False)
+    assert run(scene(timedelta(seconds=10))) == Probes(live=True, ready=True)
+    assert run(scene(timedelta(seconds=16))) == Probes(live=True, ready=False)
 
 
 def test_one_watch_that_stays_silent_beside_another_that_speaks_is_death() -> None:
-    async def scene() -> Verdict:
+    async def scene() -> Probes:
         silent, speaking = FakeKube(), FakeKube()
         # Two servers stand for one that has forgotten one of two watches; without the idle limit it would stay so.
         cache = cache_of(silent, idle=timedelta(days=1))
         other = cache_of(speaking, idle=timedelta(days=1))
         cache.informer(WIDGETS)
         cache._informers[WIDGETS, OTHERS] = other.informer(WIDGETS, selection=OTHERS)
-        tasks = [asyncio.create_task(each.run()) for each in (other, cache)]
+        tasks = [asyncio.create_task(informer.run()) for informer in (other, cache)]
         for _ in range(10):
             await asyncio.sleep(60)
             speaking.version += 1
             speaking.bookmark(WIDGETS)
         await asyncio.sleep(1)
-        found = verdict(checks_of(cache, [Controller("widget", settle)]))
+        answered = probes(checks_of(cache, [Controller("widget", settle)]))
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
-        return found
+        return answered
 
-    assert run(scene()) == Verdict(live=False, ready=False)
+    assert run(scene()) == Probes(live=False, ready=False)
 
 
 def test_work_that_no_worker_takes_is_death() -> None:
-    async def scene() -> list[Verdict]:
+    async def scene() -> list[Probes]:
         loop = asyncio.get_running_loop()
 
         async def stuck(_: Key) -> Result:
@@ -161,12 +161,12 @@ def test_work_that_no_worker_takes_is_death() -> None:
             controller.enqueue(Key("ns", name))
         await asyncio.sleep(700)
         # A standby's queue has no workers and is no trouble.
-        verdicts = [verdict(health)]
+        answers = [probes(health)]
         running = asyncio.create_task(controller.run())
         await asyncio.sleep(700)
-        verdicts.append(verdict(health))
+        answers.append(probes(health))
         running.cancel()
         await asyncio.wait((running,))
-        return verdicts
+        return answers
 
-    assert run(scene()) == [Verdict(live=True, ready=True), Verdict(live=False, ready=False)]
+    assert run(scene()) == [Probes(live=True, ready=True), Probes(live=False, ready=False)]

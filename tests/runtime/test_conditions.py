@@ -245,7 +245,7 @@ def test_a_condition_without_reason_and_message_has_both() -> None:
     assert find({"status": {"conditions": [bare]}}, "Ready") == {**bare, "reason": "Unknown", "message": ""}
 
 
-def test_a_condition_in_odd_words_is_told_in_words_that_the_api_takes() -> None:
+def test_a_condition_in_odd_words_is_read_in_words_that_the_api_takes() -> None:
     odd = {
         "type": "Ready",
         "status": "False",
@@ -254,17 +254,17 @@ def test_a_condition_in_odd_words_is_told_in_words_that_the_api_takes() -> None:
         "observedGeneration": "7",
     }
 
-    found = find({"status": {"conditions": [odd, odd]}}, "Ready")
+    entry = find({"status": {"conditions": [odd, odd]}}, "Ready")
 
-    assert found is not None
-    assert (found["reason"], len(found["message"])) == ("Unknown", 2_000)
-    assert "observedGeneration" not in found
+    assert entry is not None
+    assert (entry["reason"], len(entry["message"])) == ("Unknown", 2_000)
+    assert "observedGeneration" not in entry
 
 
 def test_old_conditions_of_any_shape_are_written_anew() -> None:
     merged = merge(["x", {"status": "True"}], [Condition("Ready", "True", "R", "m", 1)], NOW)  # type: ignore[list-item]  # odd on purpose
 
-    assert [each["type"] for each in merged] == ["Ready"]
+    assert [condition["type"] for condition in merged] == ["Ready"]
 
 
 def test_a_message_is_cut_and_holds_nothing_that_a_terminal_obeys() -> None:

@@ -82,7 +82,7 @@ def test_each_class_of_trouble_has_its_pace(case: PolicyCase) -> None:
     assert low <= times[1] - times[0] <= high
 
 
-def test_a_poisoned_key_is_backed_off_alone_and_told_once() -> None:
+def test_a_poisoned_key_is_backed_off_alone_and_logged_once() -> None:
     async def poison(key: Key) -> Result:
         if key.name == "poison":
             raise KeyError("spec")
@@ -108,7 +108,7 @@ def test_a_poisoned_key_is_backed_off_alone_and_told_once() -> None:
     assert "InternalError" in str(errors[0]["event"])
 
 
-def test_at_rest_a_key_is_looked_at_once_a_resync_and_one_that_is_gone_never() -> None:
+def test_a_key_at_rest_is_reconciled_once_a_resync_and_a_gone_one_never() -> None:
     async def scene() -> Counter[str]:
         kube = FakeKube()
         kube.put(WIDGETS, "stays")
@@ -125,7 +125,7 @@ def test_at_rest_a_key_is_looked_at_once_a_resync_and_one_that_is_gone_never() -
     assert counts["goes"] == 2
 
 
-def test_what_a_pass_asks_for_comes_at_its_time() -> None:
+def test_a_requested_pass_comes_at_its_time() -> None:
     async def later(_: Key) -> Result:
         return Result(requeue_after=timedelta(seconds=60))
 

@@ -57,7 +57,7 @@ def test_a_pass_that_outlives_the_drain_is_cut_off() -> None:
     assert run(scene()) == pytest.approx(25, abs=1)
 
 
-def test_it_runs_again_after_a_stop_with_all_that_is_there() -> None:
+def test_a_controller_runs_again_after_a_stop_with_all_objects() -> None:
     async def scene() -> list[int]:
         loop = asyncio.get_running_loop()
         kube = FakeKube()
@@ -89,7 +89,7 @@ def test_it_runs_again_after_a_stop_with_all_that_is_there() -> None:
     assert run(scene()) == [1, 1, 3, 3]
 
 
-def test_nothing_is_reconciled_before_every_source_is_complete() -> None:
+def test_a_controller_reconciles_nothing_before_every_source_is_complete() -> None:
     async def scene() -> tuple[int, int]:
         loop = asyncio.get_running_loop()
         kube = FakeKube()
@@ -139,7 +139,7 @@ def test_a_source_added_while_running_brings_what_it_holds() -> None:
     assert run(scene()) == Counter(child=2, owner=2)
 
 
-def test_something_cancelled_inside_a_pass_is_a_defect_and_not_the_end_of_a_worker() -> None:
+def test_a_cancellation_inside_a_pass_is_a_defect_and_not_the_end_of_a_worker() -> None:
     async def waits_for_the_cancelled(_: Key) -> Result:
         task = asyncio.create_task(asyncio.sleep(1))
         task.cancel()
@@ -174,7 +174,7 @@ def test_a_mapping_that_fails_on_one_object_stops_nothing() -> None:
     assert run(scene()) == Counter(poison=1, good=1, someone=1)
 
 
-def test_work_that_stands_still_is_told() -> None:
+def test_work_that_stands_still_is_reported() -> None:
     async def scene() -> list[timedelta]:
         loop = asyncio.get_running_loop()
 

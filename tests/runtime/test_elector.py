@@ -38,7 +38,7 @@ async def _storm(seed: int) -> World:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_in_any_weather_no_two_lead_and_one_leads_afterwards(seed: int) -> None:
+def test_two_never_lead_in_any_weather_and_one_leads_afterwards(seed: int) -> None:
     world = run(_storm(seed))
 
     assert overlaps(world.calls) == []
@@ -139,7 +139,7 @@ def test_a_stop_in_the_middle_of_a_renewal_frees_the_lease_all_the_same() -> Non
         await asyncio.wait(world.tasks.values())
         return str(world.server.objects[LEASES, LEASE]["spec"]["holderIdentity"])
 
-    assert {run(scene(each / 10)) for each in range(15)} == {""}
+    assert {run(scene(tenths / 10)) for tenths in range(15)} == {""}
 
 
 def test_work_that_outlives_the_lease_ends_the_process() -> None:
@@ -198,7 +198,7 @@ def test_a_lease_given_to_another_by_hand_ends_the_leader_without_an_overlap() -
     run(scene())
 
 
-def test_that_the_server_answers_again_is_told_once_and_not_at_every_renewal() -> None:
+def test_an_answer_after_silence_is_reported_once_and_not_at_every_renewal() -> None:
     async def scene() -> int:
         loop = asyncio.get_running_loop()
         reached = 0
@@ -308,7 +308,7 @@ class CarelessElector(Elector):
         return True
 
 
-def test_this_world_would_show_two_careless_leaders() -> None:
+def test_the_world_of_the_test_would_show_two_careless_leaders() -> None:
     async def scene() -> World:
         world = World(1)
         world.start("a", kind=CarelessElector)

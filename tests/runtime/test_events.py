@@ -17,7 +17,7 @@ def about(name: str = "w", **meta: Any) -> Object:
     }
 
 
-def told(kube: FakeKube) -> list[Object]:
+def created_events(kube: FakeKube) -> list[Object]:
     return [obj for (resource, _), obj in kube.objects.items() if resource == EVENTS]
 
 
@@ -36,7 +36,7 @@ def test_a_thousand_failing_passes_say_little() -> None:
             reason = ("CloudUnreachable", "Throttled", "InternalError")[number % 3]
             recorder.emit(about(), type_="Warning", reason=reason, message=f"attempt {number}")
         await while_running(recorder, 600)
-        return len(told(kube))
+        return len(created_events(kube))
 
     assert run(scene()) in range(1, 13)
 
@@ -48,7 +48,7 @@ def test_the_same_words_are_said_once() -> None:
         for _ in range(1_000):
             recorder.emit(about(), type_="Warning", reason="SecretNotFound", message="Secret x is missing")
         await while_running(recorder, 60)
-        return len(told(kube))
+        return len(created_events(kube))
 
     assert run(scene()) == 1
 
@@ -61,7 +61,7 @@ def test_an_event_is_what_the_api_wants() -> None:
             about(resourceVersion="9"), type_="Normal", reason="Created", message="é" * 2_000, action="Create"
         )
         await while_running(recorder, 1)
-        return told(kube)[0]
+        return created_events(kube)[0]
 
     event = run(scene())
 
@@ -90,7 +90,7 @@ def test_one_bucket_holds_back_all_objects_together() -> None:
         counts = []
         for _ in range(2):
             await asyncio.sleep(10)
-            counts.append(len(told(kube)))
+            counts.append(len(created_events(kube)))
         running.cancel()
         await asyncio.wait((running,))
         return counts
@@ -114,12 +114,12 @@ def test_an_api_server_that_takes_no_events_harms_nothing() -> None:
         alive = not running.done()
         running.cancel()
         await asyncio.wait((running,))
-        return len(told(kube)), alive
+        return len(created_events(kube)), alive
 
     assert run(scene()) == (1, True)
 
 
-def test_about_a_cluster_scoped_object_it_is_said_in_default() -> None:
+def test_an_event_about_a_cluster_scoped_object_is_in_default() -> None:
     async def scene() -> Counter[str]:
         kube = FakeKube()
         recorder = EventRecorder(kube, controller="c", instance="i")
@@ -127,6 +127,6 @@ def test_about_a_cluster_scoped_object_it_is_said_in_default() -> None:
         del obj["metadata"]["namespace"]
         recorder.emit(obj, type_="Normal", reason="Accepted", message="m")
         await while_running(recorder, 1)
-        return Counter(event["metadata"]["namespace"] for event in told(kube))
+        return Counter(event["metadata"]["namespace"] for event in created_events(kube))
 
     assert run(scene()) == Counter(default=1)

@@ -26,6 +26,6 @@ def test_the_patch_names_object_version_place_and_value(position: int) -> None:
     assert patch == expected
 
 
-def test_what_is_not_held_needs_no_patch() -> None:
+def test_a_field_that_nobody_holds_needs_no_patch() -> None:
     assert removal(holding("other.dev/a"), "ours.dev/x") == []
     assert removal({"metadata": {"name": "x"}}, "ours.dev/x") == []

@@ -8,7 +8,7 @@ from runtime import metrics
 from runtime.health import Health, serve_health
 
 
-async def asked(port: int, request: bytes) -> tuple[int, str]:
+async def answer_to(port: int, request: bytes) -> tuple[int, str]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(request)
     answer = (await reader.read()).decode()
@@ -18,7 +18,7 @@ async def asked(port: int, request: bytes) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    ("path", "status", "said"),
+    ("path", "status", "message"),
     [
         ("/healthz", 200, "[+] queues: ok"),
         ("/readyz", 503, "[-] lists: no complete list yet of Widget"),
@@ -26,30 +26,30 @@ async def asked(port: int, request: bytes) -> tuple[int, str]:
         ("/elsewhere", 404, "/healthz"),
     ],
 )
-async def test_each_path_has_its_answer(path: str, status: int, said: str) -> None:
+async def test_each_path_has_its_answer(path: str, status: int, message: str) -> None:
     health = Health(live={"queues": lambda: None}, ready={"lists": lambda: "no complete list yet of Widget"})
     server = await serve_health(health, host="127.0.0.1", port=0)
     port = server.sockets[0].getsockname()[1]
-    code, body = await asked(port, f"GET {path}?verbose HTTP/1.1\r\nHost: x\r\n\r\n".encode())
-    strange, _ = await asked(port, b"\x00\xff nonsense\r\n\r\n")
+    code, body = await answer_to(port, f"GET {path}?verbose HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    strange, _ = await answer_to(port, b"\x00\xff nonsense\r\n\r\n")
     server.close()
     await server.wait_closed()
 
     assert code == status
-    assert said in body
+    assert message in body
     assert strange == 404
 
 
 @dataclass
 class Served:
-    """A server on a free port, a clock of its own, and how often its checks were asked."""
+    """A server on a free port, a clock of its own, and how often its checks ran."""
 
     now: float = 0.0
-    asked: int = 0
+    checks_run: int = 0
     port: int = 0
 
     def check(self) -> None:
-        self.asked += 1
+        self.checks_run += 1
 
 
 @pytest.fixture
@@ -65,19 +65,19 @@ async def served() -> AsyncIterator[Served]:
 
 async def test_metrics_are_computed_once_a_second_however_often_they_are_asked_for(served: Served) -> None:
     request = b"GET /metrics HTTP/1.1\r\n\r\n"
-    answers = {(await asked(served.port, request))[1] for _ in range(20)}
-    assert served.asked == 1
+    answers = {(await answer_to(served.port, request))[1] for _ in range(20)}
+    assert served.checks_run == 1
     assert len(answers) == 1
 
     served.now += 1.0
-    await asked(served.port, request)
-    assert served.asked == 2
+    await answer_to(served.port, request)
+    assert served.checks_run == 2
 
 
 async def test_a_probe_is_answered_however_many_idle_connections_there_are(served: Served) -> None:
     idle = [await asyncio.open_connection("127.0.0.1", served.port) for _ in range(100)]
 
-    code, _ = await asked(served.port, b"GET /healthz HTTP/1.1\r\n\r\n")
+    code, _ = await answer_to(served.port, b"GET /healthz HTTP/1.1\r\n\r\n")
 
     # The oldest gave way: 32 places, one of which the probe had.
     ends = await asyncio.gather(*(_end(reader) for reader, _ in idle[:69]))

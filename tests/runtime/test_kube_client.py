@@ -113,7 +113,7 @@ async def test_every_bad_answer_is_no_answer_within_the_time_out(tmp_path: Path,
                 await kube.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "ns"}}, manager="m")
 
 
-async def test_nobody_listening_is_no_answer(tmp_path: Path) -> None:
+async def test_a_port_without_a_listener_is_no_answer(tmp_path: Path) -> None:
     async with server(nothing) as port:
         pass
     async with client(tmp_path, port) as kube:
@@ -142,10 +142,10 @@ async def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
 async def test_the_proxy_of_the_environment_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, excepted: str, target: str
 ) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     def answer(request: str, writer: asyncio.StreamWriter) -> None:
-        asked.append(request.split()[1])
+        requested.append(request.split()[1])
         writer.write(head("200 OK", 2) + b"{}")
 
     async with server(answer) as proxy, server(answer) as direct:
@@ -154,10 +154,10 @@ async def test_the_proxy_of_the_environment_is_asked(
         async with client(tmp_path, direct) as kube:
             await kube.raw("GET", "/api/v1/")
 
-    assert asked == [target.format(server=direct)]
+    assert requested == [target.format(server=direct)]
 
 
-async def test_what_the_server_quotes_of_a_secret_is_left_out(tmp_path: Path) -> None:
+async def test_a_quoted_secret_of_the_server_is_left_out(tmp_path: Path) -> None:
     status = b'{"reason":"Invalid","message":"is invalid: \\"hunter2\\"","details":{"causes":[{"field":"data"}]}}'
 
     def refuse(_: str, writer: asyncio.StreamWriter) -> None:
@@ -235,7 +235,7 @@ async def test_a_rotated_token_is_taken_up_after_a_minute_and_sooner_after_a_ref
     accepted = "first"
     seen: list[str] = []
 
-    def guarded(request: str, writer: asyncio.StreamWriter) -> None:
+    def behind_a_token(request: str, writer: asyncio.StreamWriter) -> None:
         token = next(line for line in request.splitlines() if line.lower().startswith("authorization:")).split()[-1]
         seen.append(token)
         status = "200 OK" if token == accepted else "401 Unauthorized"
@@ -243,7 +243,7 @@ async def test_a_rotated_token_is_taken_up_after_a_minute_and_sooner_after_a_ref
         writer.close()
 
     clock = VirtualClock()
-    async with server(guarded) as port, client(tmp_path, port, clock) as kube:
+    async with server(behind_a_token) as port, client(tmp_path, port, clock) as kube:
         (tmp_path / "token").write_text("first\n")
         await kube.get(CONFIG_MAPS, KEY)
         (tmp_path / "token").write_text("second\n")
@@ -277,7 +277,7 @@ async def test_a_kubeconfig_that_is_half_written_leaves_the_old_one_in_force(tmp
 
 
 @pytest.mark.parametrize("content", [None, "", "[]", "clusters: [{", "current-context: nobody"])
-async def test_a_kubeconfig_that_cannot_be_read_is_told_as_no_answer(tmp_path: Path, content: str | None) -> None:
+async def test_a_kubeconfig_that_cannot_be_read_counts_as_no_answer(tmp_path: Path, content: str | None) -> None:
     path = tmp_path / "kubeconfig"
     if content is not None:
         path.write_text(content)
@@ -288,11 +288,11 @@ async def test_a_kubeconfig_that_cannot_be_read_is_told_as_no_answer(tmp_path: P
 async def test_a_list_of_kubeconfigs_is_merged_and_a_context_is_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    requested: list[str] = []
 
     def answer(name: str) -> Callable[[str, asyncio.StreamWriter], None]:
         def fine(_: str, writer: asyncio.StreamWriter) -> None:
-            asked.append(name)
+            requested.append(name)
             writer.write(head("200 OK", 2, "Connection: close\r\n") + b"{}")
             writer.close()
 
@@ -316,7 +316,7 @@ async def test_a_list_of_kubeconfigs_is_merged_and_a_context_is_chosen(
         with pytest.raises(NoAnswer, match="has no context 'z'; contexts: x, y"):
             await KubeClient.connect(user_agent="me/1", context="z")
 
-    assert asked == ["here", "there"]
+    assert requested == ["here", "there"]
 
 
 async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_an_error_event_is_read_by_its_code() -> None:
     assert type(from_event(b"nonsense")) is ApiError
 
 
-def test_a_refused_secret_is_told_without_its_content() -> None:
+def test_a_refused_secret_is_reported_without_its_content() -> None:
     cause = {"reason": "FieldValueInvalid", "message": 'Invalid value: "hunter2"', "field": "data[password]"}
     error = without_values(from_answer(422, status("Invalid", cause, message='Secret is invalid: "hunter2"')))
 

@@ -108,7 +108,7 @@ def test_a_clean_stop_waits_for_what_is_on_its_way() -> None:
     assert (passes.begun, len(passes.ended), passes.cut, exits) == (1, 1, 0, [])
 
 
-def test_after_a_loss_nothing_is_awaited_for_longer_than_the_lease() -> None:
+def test_a_lost_lease_ends_every_wait_within_its_duration() -> None:
     async def scene() -> float:
         loop = asyncio.get_running_loop()
         leadership = Leadership(SETTINGS, 1, loop.time(), loop.time)

@@ -44,7 +44,7 @@ async def _stop(*tasks: "asyncio.Task[None]") -> None:
         await asyncio.wait((task,))
 
 
-def test_one_that_joins_works_at_once_and_one_that_leaves_ends_its_pass_and_begins_no_other() -> None:
+def test_a_controller_that_joins_works_at_once_and_one_that_leaves_begins_no_other_pass() -> None:
     async def scene() -> tuple[list[str], list[str], int]:
         kube = FakeKube()
         kube.put(WIDGETS, "w")
@@ -68,7 +68,7 @@ def test_one_that_joins_works_at_once_and_one_that_leaves_ends_its_pass_and_begi
     assert run(scene()) == (["w", "x"], ["w", "x", "y"], 1)
 
 
-def test_it_leads_again_with_all_who_are_members_by_then() -> None:
+def test_a_manager_leads_again_with_all_controllers_of_then() -> None:
     async def scene() -> tuple[list[str], list[str]]:
         kube = FakeKube()
         kube.put(WIDGETS, "w")
@@ -89,14 +89,14 @@ def test_it_leads_again_with_all_who_are_members_by_then() -> None:
     assert run(scene()) == (["w", "w"], ["w"])
 
 
-def test_what_is_new_after_a_start_does_not_wait_behind_what_was_there() -> None:
+def test_an_object_new_after_a_start_does_not_wait_behind_those_of_before() -> None:
     async def scene() -> list[str]:
         kube = FakeKube()
         for number in range(20):
             kube.put(WIDGETS, f"old{number}", spec={})
         cache, manager = cache_of(kube), Manager()
-        one = Noted(cache, "one")
-        manager.add(one.controller)
+        noted = Noted(cache, "one")
+        manager.add(noted.controller)
         caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
         await asyncio.sleep(3.5)
         kube.put(WIDGETS, "new", spec={})
@@ -105,7 +105,7 @@ def test_what_is_new_after_a_start_does_not_wait_behind_what_was_there() -> None
         kube.put(WIDGETS, "new", spec={}, status={"ready": True})
         await asyncio.sleep(30)
         await _stop(leading, caching)
-        return one.passes
+        return noted.passes
 
     passes = run(scene())
 
@@ -120,19 +120,19 @@ def test_an_informer_on_demand_holds_up_nobody_and_a_source_taken_away_wakes_nob
         kube.put(WIDGETS, "w")
         kube.put(WIDGETS, "other", namespace="elsewhere")
         cache, manager = cache_of(kube), Manager()
-        one = Noted(cache, "one")
+        noted = Noted(cache, "one")
         extra = cache.informer(WIDGETS, selection=ELSEWHERE, required=False)
         without_lists = cache.synced()
-        one.controller.source(Source(extra, keys=lambda change: (Key("ns", f"by-{change.key.name}"),)))
-        manager.add(one.controller)
+        noted.controller.source(Source(extra, keys=lambda change: (Key("ns", f"by-{change.key.name}"),)))
+        manager.add(noted.controller)
         caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
         await asyncio.sleep(5)
-        one.controller.unsource(extra)
+        noted.controller.unsource(extra)
         cache.drop(WIDGETS, ELSEWHERE)
         kube.put(WIDGETS, "other", namespace="elsewhere", spec={"n": 2})
         await asyncio.sleep(5)
         await _stop(leading, caching)
-        return without_lists, cache.synced(), one.passes
+        return without_lists, cache.synced(), noted.passes
 
     with_required, after, passes = run(scene())
 

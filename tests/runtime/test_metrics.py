@@ -20,10 +20,10 @@ BOUNDED = frozenset(
 """Labels of which a process knows few values, however many objects there are; `name` is a queue's or a Lease's."""
 
 
-def test_no_metric_has_a_label_that_grows_with_the_objects() -> None:
+def test_a_metric_has_no_label_that_grows_with_the_objects() -> None:
     labels = {
         label for family in metrics.REGISTRY.collect() for sample in family.samples for label in sample.labels
-    } | {label for each in vars(metrics).values() for label in getattr(each, "_labelnames", ())}
+    } | {label for metric in vars(metrics).values() for label in getattr(metric, "_labelnames", ())}
 
     assert labels <= BOUNDED
 
@@ -42,7 +42,7 @@ def test_the_age_of_the_queue_is_that_of_the_key_that_waits_longest() -> None:
     assert ages == [0.0, 0.0, 30.0, 30.0]
 
 
-BORN = "2026-11-21T12:00:00Z"
+CREATED = "2026-11-21T12:00:00Z"
 LATER = "2026-11-21T12:00:42Z"
 
 
@@ -53,16 +53,16 @@ def _ready(status: str, at: str) -> Object:
 @pytest.mark.parametrize(
     ("before", "after", "seconds"),
     [
-        pytest.param({}, _ready("True", LATER), 42.0, id="from its birth"),
+        pytest.param({}, _ready("True", LATER), 42.0, id="from its creation"),
         pytest.param(_ready("False", "2026-11-21T12:00:40Z"), _ready("True", LATER), 2.0, id="from when it was not"),
-        pytest.param(_ready("True", BORN), _ready("True", BORN), None, id="not while it stays ready"),
+        pytest.param(_ready("True", CREATED), _ready("True", CREATED), None, id="not while it stays ready"),
         pytest.param({}, _ready("False", LATER), None, id="not while it is not ready"),
         pytest.param(_ready("False", "soon"), _ready("True", LATER), None, id="not from a time that is none"),
         pytest.param({}, {"phase": "x"}, None, id="not without conditions"),
     ],
 )
 def test_the_time_to_ready_counts(before: Object, after: Object, seconds: float | None) -> None:
-    obj = {"metadata": {"name": "w", "creationTimestamp": BORN}, "status": before}
+    obj = {"metadata": {"name": "w", "creationTimestamp": CREATED}, "status": before}
 
     assert seconds_to_ready(obj, after) == seconds
 
@@ -81,10 +81,10 @@ def test_an_object_that_is_written_again_and_again_is_a_loop_until_it_rests() ->
         now = later
         return writes.loops()
 
-    found = [at(later) for later in (1.0, PERIOD_SECONDS + 1, 2 * PERIOD_SECONDS + 1, 10 * PERIOD_SECONDS)]
+    counts = [at(later) for later in (1.0, PERIOD_SECONDS + 1, 2 * PERIOD_SECONDS + 1, 10 * PERIOD_SECONDS)]
 
     kind = WIDGETS.group_kind
-    assert found == [{kind: 1}, {kind: 1}, {kind: 0}, {kind: 0}]
+    assert counts == [{kind: 1}, {kind: 1}, {kind: 0}, {kind: 0}]
     (family,) = writes.collect()
     assert [(sample.labels, sample.value) for sample in family.samples] == [({"resource": kind}, 0)]
 

@@ -26,7 +26,7 @@ _NO_NAMES = (
 
 
 @pytest.mark.parametrize("name", _NO_NAMES)
-def test_what_is_no_name_is_refused_before_it_is_asked_for(name: str) -> None:
+def test_a_text_that_is_no_name_is_refused_before_any_request(name: str) -> None:
     with pytest.raises(InvalidName, match="is no name of a Secret"):
         SECRETS.path(Key("shop", name))
     if name:

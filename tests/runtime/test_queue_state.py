@@ -51,7 +51,7 @@ class Oracle:
         if grouping is None:
             return self.due()
         sizes = Counter(grouping.group_of(key) for key in self.running)
-        return {key: each for key, each in self.due().items() if sizes[grouping.group_of(key)] < grouping.limit}
+        return {key: reason for key, reason in self.due().items() if sizes[grouping.group_of(key)] < grouping.limit}
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -70,10 +70,10 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue.add(key, Wait(wish.due, priority), self.oracle.now)
 
     @invariant()
-    def the_oldest_is_told(self) -> None:
+    def the_oldest_is_reported(self) -> None:
         wishes = self.oracle.wishes
         waits = [self.oracle.now - min(wish.due for wish in wishes[key]) for key in self.oracle.due()]
-        # What was asked for again while it ran counts from then on or from its time, whichever is told.
+        # What was asked for again while it ran counts from then on or from its time, whichever is reported.
         assert self.queue.oldest(self.oracle.now) <= max(waits, default=0.0)
 
     @rule(seconds=st.sampled_from([0.5, 1, 7, 100]))
@@ -123,12 +123,12 @@ class QueueMachine(RuleBasedStateMachine):
         self.oracle.running.clear()
         self.oracle.now += 1_000
         expected = set(self.oracle.wishes)
-        given = set()
+        handed_out = set()
         while taken := self.queue.take(self.oracle.now):
-            given.add(taken.key)
+            handed_out.add(taken.key)
             self.queue.done(taken.key, self.oracle.now)
 
-        assert given == expected
+        assert handed_out == expected
 
 
 class GroupedMachine(QueueMachine):
@@ -162,7 +162,7 @@ def test_namespaces_take_turns() -> None:
     queue.add(Key("quiet", "only"), Wait(0, Priority.NORMAL), 0)
     taken = [queue.take(0), queue.take(0)]
 
-    assert [each.key.namespace for each in taken if each] == ["loud", "quiet"]
+    assert [item.key.namespace for item in taken if item] == ["loud", "quiet"]
 
 
 def test_a_group_that_may_run_no_more_is_overtaken() -> None:
@@ -171,7 +171,7 @@ def test_a_group_that_may_run_no_more_is_overtaken() -> None:
     for number in range(50):
         queue.add(Key("a", f"hung-{number}"), Wait(0, Priority.URGENT), 0)
     queue.add(Key("a", "works-0"), Wait(0, Priority.RESYNC), 0)
-    taken = [each.key.name for _ in range(9) if (each := queue.take(0))]
+    taken = [item.key.name for _ in range(9) if (item := queue.take(0))]
 
     assert taken == ["hung-0", "hung-1", "works-0"]
     assert len(queue) == 48
@@ -179,7 +179,7 @@ def test_a_group_that_may_run_no_more_is_overtaken() -> None:
     # What is due when several may run: the group that runs the fewest.
     queue.done(Key("a", "works-0"), 1)
     queue.add(Key("a", "works-1"), Wait(1, Priority.URGENT), 1)
-    taken = [each.key.name for _ in range(9) if (each := queue.take(1))]
+    taken = [item.key.name for _ in range(9) if (item := queue.take(1))]
     assert taken == ["works-1", "hung-2"]
 
 
@@ -189,7 +189,7 @@ def test_groups_that_all_have_more_than_they_may_run_take_turns() -> None:
     for namespace in "abc":
         for number in range(10):
             queue.add(Key(namespace, f"n{number}"), Wait(0, Priority.NORMAL), 0)
-    running = [each.key for _ in range(4) if (each := queue.take(0))]
+    running = [item.key for _ in range(4) if (item := queue.take(0))]
     served = Counter(key.namespace for key in running)
     while running:
         queue.done(running.pop(0), 0)
@@ -210,7 +210,7 @@ def test_keys_of_one_namespace_keep_their_order() -> None:
         queue.add(key, Wait(0, Priority.NORMAL), 0)
     taken = [queue.take(0) for _ in keys]
 
-    assert [each.key for each in taken if each] == keys
+    assert [item.key for item in taken if item] == keys
 
 
 def test_an_edit_overtakes_resyncs_and_resyncs_are_not_starved() -> None:
@@ -219,7 +219,7 @@ def test_an_edit_overtakes_resyncs_and_resyncs_are_not_starved() -> None:
         queue.add(Key("a", f"resync{number}"), Wait(0, Priority.RESYNC), 0)
     for number in range(40):
         queue.add(Key("a", f"edit{number}"), Wait(0, Priority.URGENT), 0)
-    taken = [each.key.name for _ in range(40) if (each := queue.take(0))]
+    taken = [item.key.name for _ in range(40) if (item := queue.take(0))]
 
     assert taken[0] == "edit0"
     assert sum(name.startswith("resync") for name in taken) == 5

@@ -64,14 +64,14 @@ def converged(kube: FakeKube, informer: Informer) -> bool:
         pytest.param(Fault.UNAVAILABLE, id="503"),
     ],
 )
-async def test_it_converges_after_a_faulty_watch(fault: Fault) -> None:
+async def test_a_reflector_converges_after_a_faulty_watch(fault: Fault) -> None:
     kube = FakeKube(watch_faults=deque([fault] * 5))
     kube.put(WIDGETS, "stays")
     kube.put(WIDGETS, "goes")
     clock = VirtualClock()
     async with informed(kube, clock) as informer:
         await informer.synced.wait()
-        # Told by no event: the watches so far are faulty.
+        # Shown by no event: the watches so far are faulty.
         kube.remove(WIDGETS, "goes")
         kube.put(WIDGETS, "comes")
         await until(lambda: converged(kube, informer))
@@ -80,7 +80,7 @@ async def test_it_converges_after_a_faulty_watch(fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.GONE, Fault.TOKEN_EXPIRED])
-async def test_it_converges_after_a_faulty_list(fault: Fault) -> None:
+async def test_a_reflector_converges_after_a_faulty_list(fault: Fault) -> None:
     kube = FakeKube(list_faults=deque([fault]))
     for number in range(1_200):
         kube.put(WIDGETS, f"w{number}")
@@ -115,7 +115,7 @@ async def test_a_relist_reads_pages_of_500() -> None:
 @pytest.mark.parametrize(
     "fault", [Fault.CLOSED, Fault.GONE, Fault.GONE_EVENT, Fault.GARBAGE, Fault.NO_ANSWER, Fault.UNAVAILABLE]
 )
-async def test_once_backed_off_it_dials_at_most_twice_a_minute(fault: Fault) -> None:
+async def test_a_reflector_backed_off_dials_at_most_twice_a_minute(fault: Fault) -> None:
     clock = VirtualClock()
     kube = FakeKube(clock=clock.monotonic, always=fault)
     async with informed(kube, clock):
@@ -148,7 +148,7 @@ async def test_a_broken_watch_goes_on_where_it_was_without_a_list() -> None:
     assert [dial.verb for dial in kube.dials].count("list") == 1
 
 
-async def test_after_a_silent_watch_it_lists_anew() -> None:
+async def test_a_reflector_lists_again_after_a_silent_watch() -> None:
     kube = FakeKube(watch_faults=deque([Fault.SILENT]))
     async with informed(kube, VirtualClock()) as informer:
         await informer.synced.wait()
@@ -226,7 +226,7 @@ async def test_a_few_older_lists_are_no_restored_server() -> None:
         assert not informer.went_back
 
 
-async def test_a_deletion_that_no_event_told_is_noticed_with_its_last_state() -> None:
+async def test_a_deletion_without_an_event_is_noticed_with_its_last_state() -> None:
     kube = FakeKube(watch_faults=deque([Fault.GONE] * 3))
     kube.put(WIDGETS, "goes", spec={"owner": "me"})
     changes: list[Change] = []
@@ -252,14 +252,14 @@ async def test_a_name_that_passes_to_another_object_is_deleted_and_added() -> No
         new = kube.put(WIDGETS, "same")["metadata"]["uid"]
         await until(lambda: converged(kube, informer))
 
-    assert [(each.kind, each.old_uid, each.new_uid) for each in changes] == [
+    assert [(change.kind, change.old_uid, change.new_uid) for change in changes] == [
         (ChangeKind.ADDED, None, old),
         (ChangeKind.DELETED, old, None),
         (ChangeKind.ADDED, None, new),
     ]
 
 
-async def test_managed_fields_stay_at_the_door() -> None:
+async def test_managed_fields_are_not_stored() -> None:
     kube = FakeKube()
     stored = kube.put(WIDGETS, "w", spec={"a": 1})
     async with informed(kube, VirtualClock()) as informer:
@@ -295,7 +295,7 @@ async def test_the_way_to_the_server_being_free_again_ends_a_pause_for_want_of_a
         assert len(kube.dials) == dials
 
 
-async def test_it_waits_as_long_as_the_server_asks() -> None:
+async def test_a_reflector_waits_as_long_as_the_server_asks() -> None:
     clock = VirtualClock()
     kube = FakeKube(clock=clock.monotonic, watch_faults=deque([Fault.BUSY]))
     async with informed(kube, clock, idle_s=60):
@@ -304,7 +304,7 @@ async def test_it_waits_as_long_as_the_server_asks() -> None:
     assert kube.dials[2].at - kube.dials[1].at >= 100
 
 
-async def test_silence_is_told_and_an_answer_ends_it() -> None:
+async def test_silence_is_reported_and_an_answer_ends_it() -> None:
     kube = FakeKube()
     clock = VirtualClock()
     async with informed(kube, clock, idle_s=60) as informer:

@@ -1,4 +1,4 @@
-"""The store against an oracle: the cluster's own log, replayed up to what the watch has told, and our writes on top."""
+"""The store against an oracle: the cluster's log, replayed up to what the watch delivered, and our writes on top."""
 
 from dataclasses import dataclass
 
@@ -38,10 +38,10 @@ class StoreMachine(RuleBasedStateMachine):
         super().__init__()
         self.kube = FakeKube()
         self.store = new_store()
-        self.told = 0  # how many entries of the cluster's log the watch has delivered
+        self.delivered = 0  # how many entries of the cluster's log the watch has delivered
         self.seen = 0
         self.ours: list[tuple[int, Key, str | None]] = []  # version, key, uid written or None for deleted
-        self.shadow: dict[Key, str] = {}  # what the changes alone would tell a subscriber
+        self.shadow: dict[Key, str] = {}  # what the changes alone would show a subscriber
 
     def follow(self, changes: list[Change]) -> None:
         for change in changes:
@@ -73,18 +73,18 @@ class StoreMachine(RuleBasedStateMachine):
             if known and known[0] == uid:
                 self.ours.append((self.kube.version, key, None))
 
-    @precondition(lambda self: self.told < len(self.kube.history))
+    @precondition(lambda self: self.delivered < len(self.kube.history))
     @rule(count=st.integers(1, 5))
     def deliver(self, count: int) -> None:
-        for version, _, kind, obj in self.kube.history[self.told : self.told + count]:
-            self.told += 1
+        for version, _, kind, obj in self.kube.history[self.delivered : self.delivered + count]:
+            self.delivered += 1
             self.seen = version
             self.follow(list(self.store.apply_event(kind, dumps(obj))))
 
-    @precondition(lambda self: self.told)
+    @precondition(lambda self: self.delivered)
     @rule(data=st.data())
     def deliver_again(self, data: st.DataObject) -> None:
-        _, _, kind, obj = data.draw(st.sampled_from(self.kube.history[: self.told]))
+        _, _, kind, obj = data.draw(st.sampled_from(self.kube.history[: self.delivered]))
 
         assert self.store.apply_event(kind, dumps(obj)) == ()
 
@@ -97,7 +97,7 @@ class StoreMachine(RuleBasedStateMachine):
             with pytest.raises(StaleList):
                 relist(self.store, objects, str(version))
             return
-        self.told, self.seen = position, version
+        self.delivered, self.seen = position, version
         self.follow(relist(self.store, objects, str(version)))
 
     def replayed(self, position: int) -> dict[Key, Object]:
@@ -112,7 +112,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def view(self) -> dict[Key, tuple[str, str]]:
         """Return uid and resourceVersion of what a reader must see."""
-        state = {key: _identity(obj) for key, obj in self.replayed(self.told).items()}
+        state = {key: _identity(obj) for key, obj in self.replayed(self.delivered).items()}
         for version, key, uid in self.ours:
             if version <= self.seen:
                 continue
@@ -140,8 +140,8 @@ class StoreMachine(RuleBasedStateMachine):
             assert all(self.store.indexed("colour", key) == (colour,) for key in expected)
 
     @invariant()
-    def the_changes_alone_tell_the_watched_state(self) -> None:
-        assert self.shadow == {key: _identity(obj)[0] for key, obj in self.replayed(self.told).items()}
+    def the_changes_alone_give_the_watched_state(self) -> None:
+        assert self.shadow == {key: _identity(obj)[0] for key, obj in self.replayed(self.delivered).items()}
 
 
 TestStoreAgainstTheLog = StoreMachine.TestCase
@@ -171,7 +171,7 @@ def test_our_status_write_is_an_echo_also_when_its_event_comes_before_its_answer
     store.remember(answer, is_status=True)
     (edited,) = store.apply_event("MODIFIED", dumps(kube.put(WIDGETS, "a", spec={"n": 2}, status={"ok": True})))
 
-    assert [store.is_echo(each) for each in (early, edited)] == [True, False]
+    assert [store.is_echo(event) for event in (early, edited)] == [True, False]
 
 
 def test_a_strangers_edit_that_answers_our_status_write_is_no_echo() -> None:
@@ -196,7 +196,7 @@ def test_a_strangers_edit_that_our_answer_contains_is_no_echo() -> None:
     assert [(change.own, change.intent) for change in changes] == [(False, True)]
 
 
-def test_a_modification_under_another_uid_is_a_deletion_and_a_birth() -> None:
+def test_a_modification_under_another_uid_is_a_deletion_and_a_creation() -> None:
     kube, store = FakeKube(), new_store()
     old = kube.put(WIDGETS, "a")
     relist(store, [old], "101")
@@ -229,7 +229,7 @@ class IntentCase:
         pytest.param(IntentCase({"metadata": {"finalizers": ["a/b"]}}, intent=False), id="a finalizer is none"),
     ],
 )
-def test_what_is_wanted_is_told_from_what_is_reported(case: IntentCase) -> None:
+def test_a_changed_spec_is_distinguished_from_a_changed_status(case: IntentCase) -> None:
     kube, store = FakeKube(), new_store()
     relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
     changed = kube.put(WIDGETS, "a", **{"spec": {"n": 1}, **case.change})
@@ -250,7 +250,7 @@ def test_a_late_echo_does_not_bring_back_what_we_deleted() -> None:
     assert Key("ns", "a") not in store
 
 
-def test_what_is_read_is_nobody_elses() -> None:
+def test_an_object_read_is_nobody_elses() -> None:
     kube, store = FakeKube(), new_store()
     relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
     first = store.get(Key("ns", "a")) or {}

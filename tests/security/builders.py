@@ -27,8 +27,10 @@ def says(type_: str, *reasons: str) -> Any:
 
 async def composed_settings(system: System, namespace: str) -> list[JsonObject]:
     """Return the ConfigMaps of a namespace that claims composed."""
-    found = await system.api.items(CONFIG_MAP.path(namespace))
-    return [one for one in found if "fairlead.dev/claim" in one["metadata"].get("labels", {})]
+    config_maps = await system.api.items(CONFIG_MAP.path(namespace))
+    return [
+        config_map for config_map in config_maps if "fairlead.dev/claim" in config_map["metadata"].get("labels", {})
+    ]
 
 
 async def owned_databases(system: System, namespace: str) -> list[str]:

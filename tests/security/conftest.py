@@ -15,20 +15,20 @@ __all__ = ["_employed", "aws", "aws_at_work", "namespace", "running", "staff", "
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def alice(running: System) -> AsyncIterator[Person]:
-    """A tenant with `edit` in the namespace `alice`: the victim."""
+    """Yield a tenant with `edit` in the namespace `alice`: the victim."""
     async with tenant(running, "alice") as person:
         yield person
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def mallory(running: System) -> AsyncIterator[Person]:
-    """A tenant with `edit` in the namespace `mallory`: the attacker."""
+    """Yield a tenant with `edit` in the namespace `mallory`: the attacker."""
     async with tenant(running, "mallory") as person:
         yield person
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def platform(running: System) -> AsyncIterator[Person]:
-    """A person of the platform team, who may write Compositions and ProviderConfigs and read no Secret."""
+    """Yield a person of the platform team, who may write Compositions and ProviderConfigs and read no Secret."""
     async with platform_team(running) as person:
         yield person

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, p
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def outcomes(system: System) -> list[Outcome]:
-    """What became of every claim."""
+    """Return what became of every claim."""
     staff: Staff = await employ(system, "--no-elect")
     return await run(staff)
 
@@ -23,7 +23,7 @@ async def outcomes(system: System) -> list[Outcome]:
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("way", [way.name for way in WAYS])
-async def test_no_database_is_lost_replaced_or_left_over(
+async def test_a_database_is_never_lost_replaced_or_left_over(
     outcomes: list[Outcome], way: str, side: str, policy: str
 ) -> None:
     assert wrongs(outcomes, way, side, policy) == []

@@ -1,4 +1,4 @@
-"""What a Composition's author cannot compose: rights, processes, secrets, marks, other namespaces."""
+"""What a Composition's author cannot compose: rights, processes, secrets, external references, other namespaces."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _template(api_version: str, kind: str, **more: object) -> JsonObject:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def judged(running: System, platform: Person) -> dict[str, str]:
-    """The reason that each Composition got; `refused` where the API server took it not."""
+    """Return the reason that each Composition got; `refused` where the API server took it not."""
     spec = {"forProvider": {"databaseName": "app", "username": "app"}}
     bodies = {f"kind-{n}": composition(f"kind-{n}", _template(*kind.split(" ", 1))) for n, kind in enumerate(_KINDS)}
     for name, metadata in _METADATA.items():
@@ -92,9 +92,9 @@ async def _judged(system: System, platform: Person, body: JsonObject) -> str:
         await platform.create(COMPOSITION, body)
     except ApiError as error:
         return "refused" if error.status == 422 else str(error)
-    found = await system.until(COMPOSITION, "", name, lambda obj: bool(condition(obj, "Ready")))
-    told = condition(found, "Ready")
-    return "accepted" if told["status"] == "True" else str(told["reason"])
+    obj = await system.until(COMPOSITION, "", name, lambda obj: bool(condition(obj, "Ready")))
+    ready = condition(obj, "Ready")
+    return "accepted" if ready["status"] == "True" else str(ready["reason"])
 
 
 @pytest.mark.parametrize("number", range(len(_KINDS)), ids=_KINDS)

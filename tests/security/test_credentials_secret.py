@@ -95,18 +95,18 @@ async def duel(running: System, alice: Person, mallory: Person) -> Duel:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def attacker(running: System, mallory: Person) -> Duel:
-    """A database that its own tenant tampers with; each test has its own, for a second rotation waits for an hour."""
+    """Return a database that its own tenant tampers with: one a test, for a second rotation waits for an hour."""
     home = await move_in(running, claim(mallory.namespace, f"tampered-{secrets.token_hex(2)}"))
     return Duel(running, home, home)
 
 
 async def _is_usable(duel: Duel) -> None:
-    """The attacker's own claim has recovered: Ready, with a login that works and is one of its own two."""
+    """Wait until the attacker's own claim has recovered: Ready, with a login that works and is one of its own two."""
 
     async def usable() -> bool:
         await duel.look(duel.attacker)
-        found = await duel.system.api.get(duel.attacker.path)
-        return is_ready(found) and await duel.system.logs_in(duel.attacker.namespace, duel.attacker.name)
+        obj = await duel.system.api.get(duel.attacker.path)
+        return is_ready(obj) and await duel.system.logs_in(duel.attacker.namespace, duel.attacker.name)
 
     await eventually(usable, "the attacker's claim works again")
     _, kept = await duel.credentials(duel.attacker)

@@ -1,4 +1,4 @@
-"""One tenant's acts stay in the tenant's own namespace: rollouts, brakes, limits and fences hold for all others."""
+"""One tenant's acts stay in the tenant's own namespace: rollouts, rate limits, quotas, fences hold for all others."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ async def test_a_tenants_own_mistake_neither_halts_nor_reverts_a_rollout(
     path = f"{COMPOSITION.path().rpartition('/')[0]}/compositionrevisions/{revision}"
 
     async def over() -> JsonObject | None:
-        found = await running.api.get(path)
-        return found if ended(found) else None
+        obj = await running.api.get(path)
+        return obj if ended(obj) else None
 
     state = (await eventually(over, "the rollout has ended"))["status"]["rollout"]
     assert state["phase"] == "Finished", state
@@ -87,7 +87,7 @@ async def test_a_tenants_deletions_stop_nobody_elses(running: System, alice: Per
         await mallory.api.delete(CLAIM.path("mallory", name))
 
     async def first_three_went() -> bool:
-        left = {one["metadata"]["name"] for one in await running.api.items(CLAIM.path("mallory"))}
+        left = {claim["metadata"]["name"] for claim in await running.api.items(CLAIM.path("mallory"))}
         return len(left & set(names)) <= len(names) - 3
 
     await eventually(first_three_went, "the attacker's share of deletions is used up")
@@ -131,7 +131,7 @@ async def test_a_composition_for_other_namespaces_serves_no_claim_that_names_it(
 
     await running.until(CLAIM, "mallory", name, says("Synced", "NotAllowed", "CompositionNotFound"))
     children = await running.api.items(DATABASE.path("mallory"))
-    assert [one for one in children if one["metadata"]["annotations"]["fairlead.dev/claim-name"] == name] == []
+    assert [child for child in children if child["metadata"]["annotations"]["fairlead.dev/claim-name"] == name] == []
 
 
 async def test_a_provider_config_for_others_is_neither_dialled_nor_described(running: System, mallory: Person) -> None:
@@ -152,15 +152,15 @@ async def test_a_provider_config_for_others_is_neither_dialled_nor_described(run
         await running.create(COMPOSITION, composition("hidden", database("hidden"), connection={"from": "database"}))
 
         await mallory.claim("curious", compositionRef={"name": "hidden"})
-        told = await running.until(CLAIM, "mallory", "curious", says("Synced", "ProviderConfigNotFound"))
+        obj = await running.until(CLAIM, "mallory", "curious", says("Synced", "ProviderConfigNotFound"))
         await running.at_rest(for_s=1.0)
 
         assert dialled == []
     children = await running.api.items(DATABASE.path("mallory"))
     events = await running.api.items(EVENT.path("mallory"))
-    seen = str([told["status"], [one.get("status") for one in children], [one.get("note") for one in events]])
+    seen = str([obj["status"], [entry.get("status") for entry in children], [entry.get("note") for entry in events]])
     for secret in (str(port), "hidden_admin_name", "hidden-password"):
-        assert secret not in seen, condition(told, "Synced")
+        assert secret not in seen, condition(obj, "Synced")
 
 
 async def test_a_claim_of_a_kind_that_the_composer_may_not_write_can_be_deleted(

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from tests.support.api import JsonObject
-from tests.support.kinds import CLAIM, COMPOSITION, CRD, Kind, composition, condition, is_ready
+from tests.support.kinds import CLAIM, COMPOSITION, CRD, Kind, composition, condition, crd_of, is_ready
 from tests.support.system import System, allow_composer
 from tests.support.tenants import Person, tenant
 from tests.support.waiting import eventually
@@ -35,27 +35,12 @@ _NOT_READY = ("no-reason", "long-message", "long-reason")
 
 def _crd() -> JsonObject:
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    schema = {"type": "object", "properties": {"spec": free, "status": free}}
-    version = {
-        "name": "v1",
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "subresources": {"status": {}},
-    }
-    names = {"kind": "Node", "plural": "nodes", "singular": "node", "listKind": "NodeList"}
-    made = CRD.new(
-        "",
-        f"nodes.{_KIND.group}",
-        spec={"group": _KIND.group, "scope": "Namespaced", "names": names, "versions": [version]},
-    )
-    made["metadata"]["labels"] = {"fairlead.dev/composable": "true"}
-    return made
+    return crd_of(_KIND, {"type": "object", "properties": {"spec": free, "status": free}}, composable="true")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def nodes(running: System) -> str:
-    """A Composition of a foreign kind whose statuses the test writes; returns its name."""
+    """Return the name of a Composition of a foreign kind whose statuses the test writes."""
     await running.apply(CRD, _crd())
     await running.api.until_served(_KIND.path())
     await allow_composer(running, _KIND.group, "nodes")
@@ -67,7 +52,7 @@ async def nodes(running: System) -> str:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def odd(running: System, nodes: str, mallory: Person) -> AsyncIterator[dict[str, JsonObject]]:
-    """Claims of one tenant whose children have odd statuses, as they are at rest."""
+    """Yield claims of one tenant whose children have odd statuses, as they are at rest."""
     for name in _ODD:
         await mallory.claim(name, compositionRef={"name": nodes})
     for name, status in _ODD.items():
@@ -81,24 +66,24 @@ async def _report(system: System, namespace: str, claim: str, status: JsonObject
 
     async def child() -> JsonObject | None:
         items = await system.api.items(_KIND.path(namespace))
-        mine = [one for one in items if one["metadata"]["annotations"]["fairlead.dev/claim-name"] == claim]
+        mine = [item for item in items if item["metadata"]["annotations"]["fairlead.dev/claim-name"] == claim]
         return mine[0] if mine else None
 
-    found = await eventually(child, f"the child of {claim}")
-    await system.api.merge(_KIND.path(namespace, found["metadata"]["name"], "status"), {"status": status})
+    target = await eventually(child, f"the child of {claim}")
+    await system.api.merge(_KIND.path(namespace, target["metadata"]["name"], "status"), {"status": status})
 
 
 @pytest.mark.parametrize("name", _ODD)
-async def test_an_odd_status_is_told_in_the_words_of_the_child(odd: dict[str, JsonObject], name: str) -> None:
-    told = odd[name]
+async def test_an_odd_status_is_reported_in_the_words_of_the_child(odd: dict[str, JsonObject], name: str) -> None:
+    claim = odd[name]
 
     # What says that it is not ready is not ready; a condition that is none says nothing.
-    assert condition(told, "Ready").get("status") == "False" or name not in _NOT_READY, told["status"]
-    conditions = told["status"]["conditions"]
-    assert all(one["message"] and one["observedGeneration"] == 1 for one in conditions)
-    reasons = {one["reason"] for one in conditions}
+    assert condition(claim, "Ready").get("status") == "False" or name not in _NOT_READY, claim["status"]
+    conditions = claim["status"]["conditions"]
+    assert all(entry["message"] and entry["observedGeneration"] == 1 for entry in conditions)
+    reasons = {entry["reason"] for entry in conditions}
     assert not reasons & {"RenderLimit", "SchemaMismatch", "InternalError"}, conditions
-    assert all(len(one["message"]) <= 32_768 and len(one["reason"]) <= 1_024 for one in conditions)
+    assert all(len(entry["message"]) <= 32_768 and len(entry["reason"]) <= 1_024 for entry in conditions)
 
 
 async def test_odd_statuses_of_one_tenant_starve_no_neighbour(

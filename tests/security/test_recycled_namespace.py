@@ -44,14 +44,14 @@ async def test_a_namespaces_new_owner_restores_no_backup_of_the_former_one(servi
     await _new_namespace(serving, namespace)
     since = await serving.mark()
     snapshots = (await serving.person("describe_db_snapshots", SnapshotType="manual"))["DBSnapshots"]
-    [final] = [one["DBSnapshotIdentifier"] for one in snapshots]
+    [final] = [snapshot["DBSnapshotIdentifier"] for snapshot in snapshots]
     async with tenant(system, namespace) as newcomer:
         await newcomer.claim("heir", restoreFrom={"claim": "db"}, **_LOGIN)
         await newcomer.claim("by-name", restoreFrom={"backup": final}, **_LOGIN)
         for name in ("heir", "by-name"):
             await system.until(CLAIM, namespace, name, _is_refused, limit_s=_LIMIT_S)
 
-    restored = [one for one in await serving.changes(since) if one["action"].startswith("Restore")]
+    restored = [call for call in await serving.changes(since) if call["action"].startswith("Restore")]
     assert restored == []
 
 
@@ -62,7 +62,11 @@ async def test_a_neighbour_restores_no_backup_of_another_namespace(serving: Aws)
         await system.until(CLAIM, victim, "db", is_ready, limit_s=_LIMIT_S)
         await system.delete(CLAIM, victim, "db")
         snapshots = (await serving.person("describe_db_snapshots", SnapshotType="manual"))["DBSnapshots"]
-        [final] = [one["DBSnapshotArn"] for one in snapshots if victim in one["DBSnapshotIdentifier"] + str(one)]
+        [final] = [
+            snapshot["DBSnapshotArn"]
+            for snapshot in snapshots
+            if victim in snapshot["DBSnapshotIdentifier"] + str(snapshot)
+        ]
         since = await serving.mark()
         sources: dict[str, JsonObject] = {
             "by-claim": {"claim": "db"},
@@ -76,10 +80,10 @@ async def test_a_neighbour_restores_no_backup_of_another_namespace(serving: Aws)
             for name in sources:
                 await system.until(CLAIM, other, name, _is_refused, limit_s=_LIMIT_S)
 
-        assert [one for one in await serving.changes(since) if one["action"].startswith("Restore")] == []
+        assert [call for call in await serving.changes(since) if call["action"].startswith("Restore")] == []
 
 
 def _is_refused(obj: JsonObject) -> bool:
-    """Tell whether a claim has no database because its source is not there for it, or is not its own."""
+    """Return whether a claim has no database because its source is not there for it, or is not its own."""
     ready = condition(obj, "Ready")
     return ready.get("status") == "False" and ready["reason"] in {"AdoptionRefused", "ReferenceNotFound"}

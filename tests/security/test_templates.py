@@ -44,7 +44,7 @@ async def test_a_status_as_text_is_written_once_and_shows_no_address_of_memory(
     await running.until(CLAIM, "mallory", f"text-{form}", answered)
     # Writes without end would never let it rest.
     await running.at_rest(for_s=2.0, limit_s=40.0)
-    texts = [one["data"].get("text", "") for one in await composed_settings(running, "mallory")]
+    texts = [config_map["data"].get("text", "") for config_map in await composed_settings(running, "mallory")]
     assert [text for text in texts if " at 0x" in text] == []
 
 
@@ -61,10 +61,10 @@ async def test_bytes_that_are_no_text_are_a_missing_key_and_no_panic(
 
     await mallory.claim("bytes", compositionRef={"name": "bytes"})
 
-    told = await running.until(
+    obj = await running.until(
         CLAIM, "mallory", "bytes", says("Synced", "SecretNotFound", "ConnectionIncomplete", "CredentialsMissing")
     )
-    assert "password" in condition(told, "Synced")["message"]
+    assert "password" in condition(obj, "Synced")["message"]
     await mallory.api.merge(SECRET.path("mallory", "bytes-source"), {"stringData": {"password": "first"}})
     await running.ask_for_a_pass(CLAIM, "mallory", "bytes")
     await running.until(CLAIM, "mallory", "bytes", is_ready)
@@ -75,7 +75,7 @@ async def test_bytes_in_the_secrets_of_a_claim_are_no_panic(running: System, mal
     await mallory.claim("garbled")
     await running.until(CLAIM, "mallory", "garbled", is_ready)
     children = await running.api.items(DATABASE.path("mallory"))
-    [child] = [one for one in children if one["metadata"]["annotations"]["fairlead.dev/claim-name"] == "garbled"]
+    [child] = [child for child in children if child["metadata"]["annotations"]["fairlead.dev/claim-name"] == "garbled"]
     for name in ("garbled-connection", f"{child['metadata']['name']}-credentials"):
         for key in ("password", "username", "current", "pending", "host"):
             # Where a tenant may not write it, the attack ends here.
@@ -105,14 +105,16 @@ async def test_a_name_that_is_none_is_never_asked_for(
         )
     made = direct("mallory", f"direct-{number}", passwordSecretRef={"name": name, "key": "password"})
     if await platform.is_accepted("POST", DATABASE.path("mallory"), made):
-        told = await running.until(
+        obj = await running.until(
             DATABASE, "mallory", f"direct-{number}", lambda obj: condition(obj, "Synced").get("status") == "False"
         )
-        assert "Secret" in condition(told, "Synced")["message"]
+        assert "Secret" in condition(obj, "Synced")["message"]
     await running.at_rest(for_s=1.0)
 
-    asked = [one for one in audit.requests(Match(resource="secrets")) if one.user in {COMPOSER, PROVIDER}]
-    odd = [one.uri for one in asked if one.name in {"x", "a", "app-connection"} or ".." in one.uri]
+    requests = [
+        request for request in audit.requests(Match(resource="secrets")) if request.user in {COMPOSER, PROVIDER}
+    ]
+    odd = [request.uri for request in requests if request.name in {"x", "a", "app-connection"} or ".." in request.uri]
     assert odd == []
 
 

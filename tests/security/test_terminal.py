@@ -13,6 +13,7 @@ import pytest
 from tests.support.kinds import CLAIM, in_trouble
 from tests.support.system import System
 from tests.support.tenants import Person
+from tests.support.terminals import read_terminal
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
@@ -52,7 +53,7 @@ async def test_a_tenants_text_is_no_command_to_a_terminal(running: System, mallo
     await mallory.annotate(name, paused="true", paused_reason=_REASONS[form])
     paused = await running.until(CLAIM, "mallory", name, in_trouble("Paused"))
 
-    messages = [one["message"] for one in paused["status"]["conditions"]]
+    messages = [entry["message"] for entry in paused["status"]["conditions"]]
     assert [signs for message in messages if (signs := _obeyed(message))] == []
     assert [message for message in messages if "\n" in message] == []
     shown = await _traced(running.plane.kubeconfig, name)
@@ -73,19 +74,6 @@ async def _traced(kubeconfig: Path, name: str) -> str:
         env=dict(os.environ) | {"TERM": "dumb"},
     )
     os.close(theirs)
-    content = await asyncio.to_thread(_read, ours)
+    content = await asyncio.to_thread(read_terminal, ours)
     assert await process.wait() in {0, 5, 6}, content
     return content.decode()
-
-
-def _read(terminal: int) -> bytes:
-    content = b""
-    try:
-        while part := os.read(terminal, 65_536):
-            content += part
-    except OSError:
-        # The last writer is gone (tty_ioctl(4): reads fail with EIO).
-        pass
-    finally:
-        os.close(terminal)
-    return content

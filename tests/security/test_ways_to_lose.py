@@ -20,11 +20,11 @@ def _is_of_the_slice(case: Case) -> bool:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def outcomes(system: System) -> list[Outcome]:
-    """What became of every claim."""
+    """Return what became of every claim."""
     return await run(await employ(system, "--no-elect"), _is_of_the_slice)
 
 
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("way", [way.name for way in WAYS])
-async def test_no_database_is_lost_replaced_or_left_over(outcomes: list[Outcome], way: str, side: str) -> None:
+async def test_a_database_is_never_lost_replaced_or_left_over(outcomes: list[Outcome], way: str, side: str) -> None:
     assert wrongs(outcomes, way, side) == []

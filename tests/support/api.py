@@ -77,8 +77,8 @@ class Api:
             raise
 
     async def items(self, path: str, **query: str) -> list[JsonObject]:
-        found: list[JsonObject] = (await self.get(path, **query))["items"]
-        return found
+        items: list[JsonObject] = (await self.get(path, **query))["items"]
+        return items
 
     async def create(self, path: str, body: JsonObject, **query: str) -> JsonObject:
         return await self.request("POST", path, body, query=query)

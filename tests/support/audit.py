@@ -45,7 +45,7 @@ class _Line(msgspec.Struct, rename="camel"):
 class Request:
     """One finished request.
 
-    `user` is the full name, `system:serviceaccount:<namespace>:<name>` for a process; `credential` tells tokens of one
+    `user` is the full name, `system:serviceaccount:<namespace>:<name>` for a process; `credential` sets tokens of one
     account apart (`JTI=<id>`); `received_at` is RFC 3339 with microseconds, UTC, so that its text sorts.
     """
 
@@ -125,8 +125,8 @@ class AuditLog:
         later = content.partition(b"\n")[2] if self._start else content
         whole = later.rpartition(b"\n")[0]
         lines = (msgspec.json.decode(line, type=_Line) for line in whole.splitlines())
-        found = (_request(line) for line in lines if line.stage in {"ResponseComplete", "Panic"})
-        return [request for request in found if match is None or match(request)]
+        ended = (_request(line) for line in lines if line.stage in {"ResponseComplete", "Panic"})
+        return [request for request in ended if match is None or match(request)]
 
     def count(self, match: Match) -> int:
         return len(self.requests(match))
@@ -137,7 +137,7 @@ class AuditLog:
 
     def table(self, match: Match) -> Counter[tuple[str, str, str]]:
         """Count by (verb, resource, subresource)."""
-        return Counter((one.verb, one.resource, one.subresource) for one in self.requests(match))
+        return Counter((request.verb, request.resource, request.subresource) for request in self.requests(match))
 
     async def until_quiet(self, match: Match, *, for_s: float = 2.0, limit_s: float = 120.0) -> None:
         """Wait until no matching request came for that long."""

@@ -15,9 +15,9 @@ import aiohttp
 import boto3
 import botocore.config
 
-from devcloud.aws.databases import discard
 from devcloud.aws.platform import ACCESS_KEY, ACCOUNT, REGION, SECURITY_GROUP, SUBNETS
 from devcloud.certificates import authority_in
+from devcloud.simulator.databases import discard
 from tests.support.api import JsonObject
 from tests.support.kinds import CONFIG_MAP, SECRET, Kind, is_ready
 from tests.support.processes import Program
@@ -76,8 +76,8 @@ class Aws:
 
     async def clock(self, **settings: float) -> JsonObject:
         """Set `advance_s`, `speed` or `durations`."""
-        found: JsonObject = await self.control("POST", "clock", settings)
-        return found
+        clock: JsonObject = await self.control("POST", "clock", settings)
+        return clock
 
     async def fault(self, action: str, kind: str = "error", **settings: Any) -> None:
         """Have calls of an action fail: `error`, `drop`, `hang` or `delay`."""
@@ -97,31 +97,33 @@ class Aws:
 
     async def instances(self) -> list[JsonObject]:
         """Return every instance of every account, with the fields of the wire."""
-        found: list[JsonObject] = await self.control("GET", "instances")
-        return found
+        instances: list[JsonObject] = await self.control("GET", "instances")
+        return instances
 
     async def instance(self, identifier: str) -> JsonObject | None:
         """Return the instance of that identifier as the simulator has it, without lag."""
-        return next((one for one in await self.instances() if one["DBInstanceIdentifier"] == identifier), None)
+        return next(
+            (instance for instance in await self.instances() if instance["DBInstanceIdentifier"] == identifier), None
+        )
 
     # Who called what
 
     async def mark(self) -> int:
         """Return the number of the last call so far, for `calls` and `changes`."""
-        return max((int(one["seq"]) for one in await self.control("GET", "audit?since=0")), default=0)
+        return max((int(call["seq"]) for call in await self.control("GET", "audit?since=0")), default=0)
 
     async def calls(self, since: int = 0, *, action: str = "", by: str = "") -> list[JsonObject]:
         """Return the calls after a mark, in order: of an action, by a principal whose ARN ends so."""
-        found: list[JsonObject] = await self.control("GET", f"audit?since={since}")
+        calls: list[JsonObject] = await self.control("GET", f"audit?since={since}")
         return [
-            one
-            for one in found
-            if int(one["seq"]) > since and action in {"", one["action"]} and one["principal"].endswith(by)
+            call
+            for call in calls
+            if int(call["seq"]) > since and action in {"", call["action"]} and call["principal"].endswith(by)
         ]
 
     async def changes(self, since: int = 0) -> list[JsonObject]:
         """Return the mutating calls after a mark but the person's, whatever became of them."""
-        return [one for one in await self.calls(since) if one["mutating"] and not one["principal"].endswith(PERSON)]
+        return [call for call in await self.calls(since) if call["mutating"] and not call["principal"].endswith(PERSON)]
 
     # A person with a key of his own
 
@@ -149,8 +151,8 @@ class Aws:
 
     async def start_provider(self, *flags: str, name: str = "provider-aws", wait: bool = True) -> Program:
         """Start the AWS provider under its own ServiceAccount; it may speak to this simulator alone."""
-        given = (f"--endpoint-override={self.host}", *(flags or QUICK))
-        return await self.system.start_provider_of("aws", *given, name=name, wait=wait)
+        arguments = (f"--endpoint-override={self.host}", *(flags or QUICK))
+        return await self.system.start_provider_of("aws", *arguments, name=name, wait=wait)
 
     async def restart_simulator(self) -> None:
         """Kill the simulator and start it again on what it had written down."""
@@ -174,7 +176,7 @@ class Aws:
             "credentials": {"source": "Secret", "secretRef": {"name": KEY_SECRET}},
             "caBundleRef": {"name": CA_SECRET, "key": "ca.crt"},
             "allowedNamespaces": {"selector": {}},
-            # The brake has tests of its own; here it would stop the fourth test that deletes.
+            # The destroy rate limit has tests of its own; here it would stop the fourth test that deletes.
             "limits": {"destroysPerHour": 10_000},
             **changes,
         }
@@ -188,10 +190,12 @@ class Aws:
 
     async def child(self, namespace: str, claim_name: str) -> JsonObject:
         """Return the RDSInstance that a claim became."""
-        found = [one for one in await self.system.children(namespace, claim_name) if one["kind"] == RDS_INSTANCE.kind]
-        assert len(found) == 1, f"{claim_name} has {len(found)} RDSInstances"
+        resources = [
+            child for child in await self.system.children(namespace, claim_name) if child["kind"] == RDS_INSTANCE.kind
+        ]
+        assert len(resources) == 1, f"{claim_name} has {len(resources)} RDSInstances"
 
-        return found[0]
+        return resources[0]
 
     async def until(
         self, identifier: str, holds: Callable[[Mapping[str, Any]], bool], *, limit_s: float = 60.0
@@ -199,8 +203,8 @@ class Aws:
         """Wait until the simulator's instance is in a state; return it."""
 
         async def met() -> JsonObject | None:
-            found = await self.instance(identifier)
-            return found if found is not None and holds(found) else None
+            instance = await self.instance(identifier)
+            return instance if instance is not None and holds(instance) else None
 
         return await eventually(met, f"DB instance {identifier}", limit_s=limit_s)
 
@@ -234,7 +238,7 @@ def instance(namespace: str, name: str, *, config: str = "default", **spec: Any)
 
 @asynccontextmanager
 async def simulated_rds(system: System, *, real: bool = True) -> AsyncIterator[Aws]:
-    """Run a simulator on a rig's addresses and tell the cluster of it; no provider runs yet.
+    """Run a simulator on a rig's addresses and write its address into the cluster; no provider runs yet.
 
     `real` gives its instances databases, and itself a memory beyond its process.
     """
@@ -267,7 +271,7 @@ async def simulated_rds(system: System, *, real: bool = True) -> AsyncIterator[A
             person_key=secrets.token_urlsafe(30),
         )
         await aws._admit_person()
-        await _tell(aws, authority)
+        await _publish(aws, authority)
         try:
             yield aws
         finally:
@@ -282,7 +286,7 @@ async def _serve(simulator: Program) -> None:
     await simulator.until_log("listening on")
 
 
-async def _tell(aws: Aws, authority: str) -> None:
+async def _publish(aws: Aws, authority: str) -> None:
     """Install AWS's roles and what its ProviderConfig names, as a platform team does."""
     system = aws.system
     await system.kubectl.run(

@@ -85,31 +85,31 @@ def plans_by_text(learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment
     written again or not, so its second write is left out.
     """
     turn = itertools.cycle(turns)
-    found = []
+    plans = []
     for actor, effects in learned.items():
         seen: Counter[str] = Counter()
         for effect in effects:
             seen[effect] += 1
             is_certain = effect != "PUT secrets" or "POST secrets" not in effects
             if is_certain and (effect.startswith("RDS") or seen[effect] == 1):
-                found += [Plan(actor, Trap(seen[effect], moment, effect), effect) for moment in next(turn)]
-    return found
+                plans += [Plan(actor, Trap(seen[effect], moment, effect), effect) for moment in next(turn)]
+    return plans
 
 
 def batches(chosen: list[Plan], *, most: int = PARKED_MOST) -> list[list[Plan]]:
     """Split plans so that no process has more parked than it can spare."""
-    found: list[list[Plan]] = []
+    chosen_batches: list[list[Plan]] = []
     for plan in chosen:
-        batch = next((batch for batch in found if _has_room(batch, plan, most)), None)
+        batch = next((batch for batch in chosen_batches if _has_room(batch, plan, most)), None)
         if batch is None:
-            found.append(batch := [])
+            chosen_batches.append(batch := [])
         batch.append(plan)
-    return found
+    return chosen_batches
 
 
 def _has_room(batch: list[Plan], plan: Plan, most: int) -> bool:
-    of_actor = [one for one in batch if one.actor == plan.actor]
-    in_sql = [one for one in of_actor if one.is_sql]
+    of_actor = [planned for planned in batch if planned.actor == plan.actor]
+    in_sql = [planned for planned in of_actor if planned.is_sql]
     return len(of_actor) < most and not (plan.is_sql and len(in_sql) >= _IN_SQL_MOST)
 
 

@@ -90,7 +90,7 @@ class RdsRun(CrashRun):
         return plans_by_text(learned, turns)
 
     def name_of(self, scope: str) -> str:
-        # What AWS is told has the claim's name in it, not always the namespace's.
+        # What AWS receives has the claim's name in it, not always the namespace's.
         return scope
 
     async def make(self, scope: str) -> None:
@@ -106,8 +106,8 @@ class RdsRun(CrashRun):
         instances = await self.rds.instances()
         snapshots = (await self.rds.person("describe_db_snapshots", SnapshotType="manual"))["DBSnapshots"]
         groups = [
-            *(one["DBSubnetGroupName"] for one in await self._groups("subnet", "DBSubnetGroups")),
-            *(one["DBParameterGroupName"] for one in await self._groups("parameter", "DBParameterGroups")),
+            *(group["DBSubnetGroupName"] for group in await self._groups("subnet", "DBSubnetGroups")),
+            *(group["DBParameterGroupName"] for group in await self._groups("parameter", "DBParameterGroups")),
         ]
         return {scope: await self._end_state(scope, instances, snapshots, groups) for scope in scopes}
 
@@ -115,28 +115,28 @@ class RdsRun(CrashRun):
         self, scope: str, instances: list[JsonObject], snapshots: list[JsonObject], groups: list[str]
     ) -> RdsEndState:
         api = self.rig.system.api
-        children = [one for kind in _CHILDREN for one in await api.items(kind.path(scope))]
+        children = [child for kind in _CHILDREN for child in await api.items(kind.path(scope))]
         return RdsEndState(
-            claims=tuple(object_state(scope, one) for one in await api.items(CLAIM.path(scope))),
-            children=tuple(object_state(scope, one) for one in children),
-            secrets=tuple(secret_state(scope, one) for one in await api.items(SECRET.path(scope))),
+            claims=tuple(object_state(scope, claim) for claim in await api.items(CLAIM.path(scope))),
+            children=tuple(object_state(scope, child) for child in children),
+            secrets=tuple(secret_state(scope, secret) for secret in await api.items(SECRET.path(scope))),
             instances=tuple(
-                f"{name_in(scope, one['DBInstanceIdentifier'])} {one['DBInstanceStatus']} {one['DBInstanceClass']} "
-                f"{one['AllocatedStorage']} {one['BackupRetentionPeriod']} {_set(one['PendingModifiedValues'])}"
-                for one in instances
-                if scope in one["DBInstanceIdentifier"]
+                f"{name_in(scope, row['DBInstanceIdentifier'])} {row['DBInstanceStatus']} {row['DBInstanceClass']} "
+                f"{row['AllocatedStorage']} {row['BackupRetentionPeriod']} {_set(row['PendingModifiedValues'])}"
+                for row in instances
+                if scope in row["DBInstanceIdentifier"]
             ),
             snapshots=tuple(
-                f"{name_in(scope, one['DBInstanceIdentifier'])} {one['Status']}"
-                for one in snapshots
-                if scope in one["DBInstanceIdentifier"]
+                f"{name_in(scope, snapshot['DBInstanceIdentifier'])} {snapshot['Status']}"
+                for snapshot in snapshots
+                if scope in snapshot["DBInstanceIdentifier"]
             ),
-            groups=tuple(sorted(name_in(scope, one) for one in groups if scope in one)),
+            groups=tuple(sorted(name_in(scope, group) for group in groups if scope in group)),
         )
 
     async def _groups(self, kind: str, member: str) -> list[JsonObject]:
-        found: list[JsonObject] = (await self.rds.person(f"describe_db_{kind}_groups", MaxRecords=100))[member]
-        return found
+        groups: list[JsonObject] = (await self.rds.person(f"describe_db_{kind}_groups", MaxRecords=100))[member]
+        return groups
 
     async def plant(self, scope: str) -> Planted:
         row = secrets.token_hex(8)
@@ -152,9 +152,9 @@ class RdsRun(CrashRun):
         assert await self._resource_id(scope) == planted.resource_id, scope
 
     async def _resource_id(self, scope: str) -> str:
-        found = [one for one in await self.rds.instances() if scope in one["DBInstanceIdentifier"]]
-        assert len(found) == 1, [one["DBInstanceIdentifier"] for one in found]
-        return str(found[0]["DbiResourceId"])
+        instances = [instance for instance in await self.rds.instances() if scope in instance["DBInstanceIdentifier"]]
+        assert len(instances) == 1, [instance["DBInstanceIdentifier"] for instance in instances]
+        return str(instances[0]["DbiResourceId"])
 
 
 @asynccontextmanager
@@ -179,7 +179,7 @@ async def crash_rds_rig(aws: Aws) -> AsyncIterator[CrashRig]:
 
 @asynccontextmanager
 async def _rds_proxy(upstream: str, gate: Gate) -> AsyncIterator[str]:
-    """Run a proxy before the simulated RDS; yield its host and port. A scope's name is part of what AWS is told."""
+    """Run a proxy before the simulated RDS; yield its host and port. A scope's name is part of what AWS receives."""
     async with aiohttp.ClientSession(auto_decompress=False, timeout=aiohttp.ClientTimeout(total=None)) as session:
         application = web.Application(client_max_size=16 * 2**20)
         application.router.add_route("*", "/{path:.*}", Relay(upstream, session, gate, name=_effect_of).answer)

@@ -79,7 +79,7 @@ class CrashRun(abc.ABC):
         """Prove that the published password finds the row, in the one database that the cloud holds for the scope."""
 
     def keeps_login(self, step: str) -> bool:
-        """Tell whether what is published logs in at every instant of a step, with nobody at work."""
+        """Return whether what is published logs in at every instant of a step, with nobody at work."""
         return step != "delete"
 
     def plan(self, learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
@@ -108,7 +108,7 @@ class CrashRun(abc.ABC):
 
     @property
     def scopes(self) -> list[str]:
-        """The claims, as many as the step with the most plans needs."""
+        """Return the claims, as many as the step with the most plans needs."""
         return [f"k{number:03}z" for number in range(1, 1 + max(len(planned) for planned in self.planned.values()))]
 
     async def crash(self, step: str) -> None:
@@ -131,7 +131,7 @@ class CrashRun(abc.ABC):
         assert missed == [], f"no crash happened at {missed}"
 
     def _may_be_fewer(self, step: str, plan: Plan) -> bool:
-        """Tell whether a run may end before this effect: two reports become one where the second comes soon enough."""
+        """Return whether a run may end before this effect: two reports become one where the second comes soon."""
         effects = self.learned[step][plan.actor]
         reports = [effect for effect in effects if effect.endswith("/status")]
         return plan.trap.ordinal > len(effects) - (len(reports) - len(set(reports)))
@@ -177,9 +177,9 @@ class CrashRun(abc.ABC):
         async def clean() -> bool:
             # A process that lost its Lease with calls in flight has ended: whoever supervises it starts it again.
             await self.rig.start()
-            found = await self.end_states(self.scopes)
+            states = await self.end_states(self.scopes)
             last.clear()
-            last.update({scope: wrong for scope in found if (wrong := differences(found[scope], self.clean[step]))})
+            last.update({scope: wrong for scope in states if (wrong := differences(states[scope], self.clean[step]))})
             return not last
 
         plan_of = {scope: plan for plan, scope, _effect in crashed}
@@ -212,8 +212,8 @@ class CrashRun(abc.ABC):
                     return ""
                 return f"{scope} {decoded(published)['username']}: {planned.get(scope, 'no crash')}"
 
-        found = [one for one in await asyncio.gather(*(refused(scope) for scope in self.scopes)) if one]
-        assert found == [], f"published passwords that do not log in: {found}"
+        refusals = [refusal for refusal in await asyncio.gather(*(refused(scope) for scope in self.scopes)) if refusal]
+        assert refusals == [], f"published passwords that do not log in: {refusals}"
 
     async def _says_no_password(self) -> None:
         """Prove that neither process nor server wrote a published password to its log."""
@@ -221,8 +221,8 @@ class CrashRun(abc.ABC):
         bindings = await asyncio.gather(*(system.binding(scope, self.name_of(scope)) for scope in self.scopes))
         logs = [system.server.server.log, *(program.log for program in system.started)]
         passwords = [binding["password"] for binding in bindings]
-        found = await asyncio.to_thread(_holding, logs, passwords)
-        assert found == [], f"logs that hold a password: {found}"
+        leaking = await asyncio.to_thread(_holding, logs, passwords)
+        assert leaking == [], f"logs that hold a password: {leaking}"
 
 
 def _holding(logs: list[Path], passwords: list[str]) -> list[str]:
@@ -232,7 +232,7 @@ def _holding(logs: list[Path], passwords: list[str]) -> list[str]:
 
 
 def summary(run: CrashRun) -> str:
-    """Tell what was learned, for a person."""
+    """Return what was learned, for a person."""
     lines = []
     for step, by_actor in run.learned.items():
         for actor, effects in by_actor.items():

@@ -49,34 +49,38 @@ async def end_states(system: System, namespaces: list[str]) -> dict[str, EndStat
     owned = await server.execute(
         "SELECT database, state FROM fairlead.ownership ORDER BY 1, 2", database=system.server.database
     )
-    found = {}
+    states = {}
     for namespace in namespaces:
-        found[namespace] = EndState(
-            claims=tuple(object_state(namespace, one) for one in await system.api.items(CLAIM.path(namespace))),
-            children=tuple(object_state(namespace, one) for one in await system.api.items(DATABASE.path(namespace))),
-            secrets=tuple(secret_state(namespace, one) for one in await system.api.items(SECRET.path(namespace))),
+        states[namespace] = EndState(
+            claims=tuple(object_state(namespace, claim) for claim in await system.api.items(CLAIM.path(namespace))),
+            children=tuple(
+                object_state(namespace, child) for child in await system.api.items(DATABASE.path(namespace))
+            ),
+            secrets=tuple(secret_state(namespace, secret) for secret in await system.api.items(SECRET.path(namespace))),
             databases=_rows(namespace, databases),
             roles=_rows(namespace, roles),
             owned=_rows(namespace, owned),
         )
-    return found
+    return states
 
 
-def differences(found: object, expected: object) -> list[str]:
+def differences(state: object, expected: object) -> list[str]:
     """Name what differs between two end states of one dataclass."""
-    assert dataclasses.is_dataclass(found)
-    names = [each.name for each in dataclasses.fields(found)]
+    assert dataclasses.is_dataclass(state)
+    names = [field.name for field in dataclasses.fields(state)]
     return [
-        f"{name}: {getattr(found, name)} instead of {getattr(expected, name)}"
+        f"{name}: {getattr(state, name)} instead of {getattr(expected, name)}"
         for name in names
-        if getattr(found, name) != getattr(expected, name)
+        if getattr(state, name) != getattr(expected, name)
     ]
 
 
 def object_state(namespace: str, obj: JsonObject) -> str:
-    """Tell an object's conditions, finalizers and annotations."""
+    """Return an object's conditions, finalizers and annotations."""
     meta = obj["metadata"]
-    conditions = {one["type"]: (one["status"], one["reason"]) for one in obj.get("status", {}).get("conditions", [])}
+    conditions = {
+        entry["type"]: (entry["status"], entry["reason"]) for entry in obj.get("status", {}).get("conditions", [])
+    }
     parts = [
         name_in(namespace, meta["name"]),
         "deleting" if "deletionTimestamp" in meta else "living",
@@ -89,7 +93,7 @@ def object_state(namespace: str, obj: JsonObject) -> str:
 
 
 def secret_state(namespace: str, obj: JsonObject) -> str:
-    """Tell a Secret's type and which of its keys hold something."""
+    """Return a Secret's type and which of its keys hold something."""
     data = obj.get("data", {})
     full = sorted(key for key, value in data.items() if base64.b64decode(value))
     return f"{name_in(namespace, obj['metadata']['name'])} {obj['type']} {full}"

@@ -45,7 +45,7 @@ class Fault(Enum):
     UNAVAILABLE = auto()  # 503
     BUSY = auto()  # 429, to be asked again after 100 s
     TOKEN_EXPIRED = auto()  # lists only: 410 on the second page
-    OLD = auto()  # lists only: an older state than was told before
+    OLD = auto()  # lists only: an older state than was listed before
 
 
 @dataclass(slots=True)
@@ -310,10 +310,10 @@ class FakeKube:
             await self._changed.wait()
 
     def _existing(self, resource: Resource, key: Key) -> Object:
-        found = self.objects.get((resource, key))
-        if found is None:
+        obj = self.objects.get((resource, key))
+        if obj is None:
             raise NotFound(f"{resource.plural} {key} not found", status=404, reason="NotFound")
-        return found
+        return obj
 
     def _allow(self, verb: str, resource: Resource) -> None:
         if f"{verb} {resource.plural}" in self.forbidden:

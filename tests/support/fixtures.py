@@ -59,7 +59,7 @@ async def _install_crds(kubectl: Kubectl) -> None:
 
 @pytest.fixture(scope="session")
 def plane(tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs) -> Iterator[Plane]:
-    """A control plane with our CRDs, for the whole session."""
+    """Yield a control plane with our CRDs, for the whole session."""
     options = planes.Options(
         folder=tmp_path_factory.mktemp("plane") / "plane",
         lifetime=Lifetime.WITH_PARENT,
@@ -72,14 +72,14 @@ def plane(tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Prog
 
 @pytest.fixture
 async def api(plane: Plane) -> AsyncIterator[Api]:
-    """The administrator's raw client."""
+    """Yield the administrator's raw client."""
     async with connect(plane.kubeconfig) as client:
         yield client
 
 
 @pytest.fixture
 async def namespace(api: Api) -> AsyncIterator[str]:
-    """A fresh namespace with a default ServiceAccount's worth of nothing; its deletion is begun afterwards."""
+    """Yield a fresh namespace with a default ServiceAccount's worth of nothing; its deletion is begun afterwards."""
     name = f"test-{secrets.token_hex(4)}"
     await api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
@@ -89,13 +89,13 @@ async def namespace(api: Api) -> AsyncIterator[str]:
 
 @pytest.fixture
 def audit(plane: Plane) -> AuditLog:
-    """The audit log from this test's start on."""
+    """Return the audit log from this test's start on."""
     return AuditLog(plane.audit_log)
 
 
 @pytest.fixture(scope="session")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server.Server]:
-    """A bare PostgreSQL 16 on a unix socket, for the whole session."""
+    """Yield a bare PostgreSQL 16 on a unix socket, for the whole session."""
     folder = tmp_path_factory.mktemp("pg")
     yield asyncio.run(server.start(server.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False)))
     asyncio.run(server.stop(folder, grace_s=5.0))
@@ -104,7 +104,7 @@ def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[server
 
 @pytest.fixture(scope="session")
 def onprem_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnPremServer]:
-    """The platform team's server behind TLS, with the provider's login, for the whole session."""
+    """Yield the platform team's server behind TLS, with the provider's login, for the whole session."""
     folder = tmp_path_factory.mktemp("onprem")
     options = onprem.Options(folder=folder, lifetime=Lifetime.WITH_PARENT, durable=False)
     lease = addresses.lease()
@@ -115,7 +115,7 @@ def onprem_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnPremSe
 
 @pytest.fixture
 async def onprem_proxy(onprem_server: OnPremServer) -> AsyncIterator[TLSProxy]:
-    """One more TLS proxy before the same server, at 127.0.0.1 and `.port`, for this test to stop or to break."""
+    """Yield one more TLS proxy before the same server, at 127.0.0.1 and `.port`, for this test to stop or to break."""
     endpoint = Endpoint(
         host="127.0.0.1",
         port=0,
@@ -146,7 +146,7 @@ async def programs(tmp_path: Path) -> AsyncIterator[Callable[..., Program]]:
 
 @pytest.fixture
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that was free a moment ago."""
+    """Return a TCP port of 127.0.0.1 that was free a moment ago."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tests.support.api import ApiError, JsonObject
-from tests.support.kinds import CLUSTER_ROLE, CRD, SECRET, Kind, composition
+from tests.support.kinds import CLUSTER_ROLE, CRD, SECRET, Kind, composition, crd_of
 from tests.support.system import System, decoded
 
 _EVERY_S = 1.0
@@ -73,20 +73,8 @@ class ForeignApi(NamedTuple):
                 },
             },
         }
-        version = {
-            "name": "v1",
-            "served": True,
-            "storage": True,
-            "schema": {"openAPIV3Schema": schema},
-            "subresources": {"status": {}},
-        }
-        names = {"kind": "Cluster", "plural": "clusters", "singular": "cluster", "listKind": "ClusterList"}
-        whole = {"group": self.group, "scope": "Namespaced", "names": names, "versions": [version]}
-        made = CRD.new("", f"clusters.{self.group}", spec=whole)
-        labels = {"fairlead.dev/composable": "true"}
-        is_marked = self.by_crd and not self.late
-        made["metadata"]["labels"] = labels | ({_STATEFUL: "true"} if is_marked else {})
-        return made
+        stateful = {"stateful": "true"} if self.by_crd and not self.late else {}
+        return crd_of(self.kind, schema, composable="true", **stateful)
 
     def composition(self, name: str, *, with_data: bool = True) -> JsonObject:
         """Return a Composition of a ConfigMap and a database; or of the ConfigMap alone."""

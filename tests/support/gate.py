@@ -65,7 +65,7 @@ class Gate:
         self._effects: list[Effect] = []
         self._armed: dict[str, _Armed] = {}
         self._opened = asyncio.Event()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
     def arm(self, traps: Mapping[str, Trap]) -> None:
         """Set one trap per scope; effects are counted from now."""
@@ -83,17 +83,17 @@ class Gate:
 
     @property
     def all_sprung(self) -> bool:
-        """Whether no trap is left to spring."""
+        """Return whether no trap is left to spring."""
         return len(self.sprung()) == len(self._armed)
 
     async def until_sprung(self, *, limit_s: float) -> dict[str, Effect]:
         """Wait until all traps have sprung, or the limit has passed; return those that have."""
         deadline = asyncio.get_running_loop().time() + limit_s
         while not self.all_sprung:
-            self._news.clear()
+            self._changed.clear()
             try:
                 async with asyncio.timeout_at(deadline):
-                    await self._news.wait()
+                    await self._changed.wait()
             except TimeoutError:
                 break
         return self.sprung()
@@ -143,7 +143,7 @@ class Gate:
     def _spring(self, armed: _Armed, effect: Effect) -> None:
         if armed.sprung is None:
             armed.sprung = effect
-        self._news.set()
+        self._changed.set()
 
     async def _park(self, armed: _Armed, effect: Effect) -> None:
         self._spring(armed, effect)

@@ -58,8 +58,8 @@ class Home:
         """Wait until the claim is Stalled for one of these reasons."""
 
         def stalled(claim: JsonObject) -> bool:
-            found = condition(claim, "Stalled")
-            return found.get("status") == "True" and found["reason"] in reasons
+            stalled = condition(claim, "Stalled")
+            return stalled.get("status") == "True" and stalled["reason"] in reasons
 
         return await self.system.until(CLAIM, self.namespace, self.name, stalled, limit_s=LIMIT_S)
 
@@ -79,14 +79,27 @@ class Home:
         assert len(children) == 1, [child["metadata"]["name"] for child in children]
         return children[0]
 
-    async def until_reborn(self, before: JsonObject) -> JsonObject:
+    async def secret_path(self, suffix: str) -> str:
+        """Return the path of the claim's Secret `connection`, or of its child's Secret of another name."""
+        name = self.name if suffix == "connection" else (await self.child())["metadata"]["name"]
+        return SECRET.path(self.namespace, f"{name}-{suffix}")
+
+    async def until_child_says(self, child: JsonObject, reason: str) -> None:
+        """Wait until a condition of the child has the reason."""
+
+        def says(obj: JsonObject) -> bool:
+            return any(entry["reason"] == reason for entry in obj.get("status", {}).get("conditions", []))
+
+        await self.system.until(DATABASE, self.namespace, child["metadata"]["name"], says)
+
+    async def until_recreated(self, before: JsonObject) -> JsonObject:
         """Wait until another object has the child's name, and is Ready; return it."""
         old = before["metadata"]
 
-        def reborn(child: JsonObject) -> bool:
+        def recreated(child: JsonObject) -> bool:
             return child["metadata"]["uid"] != old["uid"] and is_ready(child)
 
-        return await self.system.until(DATABASE, self.namespace, old["name"], reborn, limit_s=LIMIT_S)
+        return await self.system.until(DATABASE, self.namespace, old["name"], recreated, limit_s=LIMIT_S)
 
     async def delete_child(self, child: JsonObject) -> None:
         await self.system.api.delete(DATABASE.path(self.namespace, child["metadata"]["name"]))
@@ -118,8 +131,8 @@ class Home:
 
     async def names(self) -> list[str]:
         """Return the names of the databases that are the planted one, whatever it is called now."""
-        found = await self._execute("SELECT oid::text, datname FROM pg_catalog.pg_database")
-        return [str(name) for oid, name in found if oid == self.oid]
+        rows = await self._execute("SELECT oid::text, datname FROM pg_catalog.pg_database")
+        return [str(name) for oid, name in rows if oid == self.oid]
 
     async def rows_behind(self) -> list[str]:
         """Read the row as superuser, wherever the planted database is now, connections allowed or not."""
@@ -129,16 +142,16 @@ class Home:
         is_shut = (names[0],) not in open_ones
         if is_shut:
             await self._execute(f'ALTER DATABASE "{names[0]}" ALLOW_CONNECTIONS true')
-        found = await self.system.server.server.execute("SELECT note FROM keepsake", database=names[0])
+        rows = await self.system.server.server.execute("SELECT note FROM keepsake", database=names[0])
         if is_shut:
             await self._execute(f'ALTER DATABASE "{names[0]}" ALLOW_CONNECTIONS false')
-        return [str(note) for (note,) in found]
+        return [str(note) for (note,) in rows]
 
     async def logins(self) -> list[str]:
         """Return the roles of this claim that may log in."""
         stem = _stem(self.namespace, self.name)
-        found = await self._execute("SELECT rolname FROM pg_catalog.pg_roles WHERE rolcanlogin ORDER BY 1")
-        return [str(name) for (name,) in found if str(name).startswith(stem)]
+        rows = await self._execute("SELECT rolname FROM pg_catalog.pg_roles WHERE rolcanlogin ORDER BY 1")
+        return [str(name) for (name,) in rows if str(name).startswith(stem)]
 
     async def untouched(self) -> None:
         """Prove that the planted database is there under its name, with its row, and was never dropped or made anew."""

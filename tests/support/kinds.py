@@ -36,6 +36,7 @@ CLAIM = Kind("database.fairlead.dev", "v1alpha1", "PostgreSQLInstance", "postgre
 DATABASE = Kind("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases")
 PROVIDER_CONFIG = Kind("onprem.fairlead.dev", "v1alpha1", "ProviderConfig", "providerconfigs", namespaced=False)
 COMPOSITION = Kind("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
+REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
 SECRET = Kind("", "v1", "Secret", "secrets")
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps")
 NAMESPACE = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
@@ -85,26 +86,42 @@ def composition(name: str, *resources: JsonObject, labels: dict[str, str] | None
     return obj
 
 
+def crd_of(kind: Kind, schema: JsonObject, **labels: str) -> JsonObject:
+    """Return the CRD of a foreign kind with a status, with labels of ours."""
+    version = {
+        "name": kind.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
+    names = {"kind": kind.kind, "plural": kind.plural, "singular": kind.kind.lower(), "listKind": f"{kind.kind}List"}
+    spec = {"group": kind.group, "scope": "Namespaced", "names": names, "versions": [version]}
+    crd = CRD.new("", f"{kind.plural}.{kind.group}", spec=spec)
+    crd["metadata"]["labels"] = {f"fairlead.dev/{name}": value for name, value in labels.items()}
+    return crd
+
+
 def condition(obj: JsonObject, type_: str) -> JsonObject:
     """Return one condition of an object, an empty dictionary when it has none of that type."""
-    for found in (obj.get("status") or {}).get("conditions") or ():
-        if found["type"] == type_:
-            return dict(found)
+    for entry in (obj.get("status") or {}).get("conditions") or ():
+        if entry["type"] == type_:
+            return dict(entry)
     return {}
 
 
 def is_ready(obj: JsonObject) -> bool:
-    """Tell whether an object says Ready=True and Synced=True about its newest generation."""
+    """Return whether an object says Ready=True and Synced=True about its newest generation."""
     generation = obj["metadata"].get("generation", 0)
-    found = (condition(obj, "Ready"), condition(obj, "Synced"))
-    return all(one.get("status") == "True" and one.get("observedGeneration") == generation for one in found)
+    conditions = (condition(obj, "Ready"), condition(obj, "Synced"))
+    return all(entry.get("status") == "True" and entry.get("observedGeneration") == generation for entry in conditions)
 
 
 def trouble(obj: JsonObject) -> str:
     """Return why an object's newest generation is not in sync, or an empty text."""
-    found = condition(obj, "Synced")
-    is_current = found.get("observedGeneration") == obj["metadata"].get("generation")
-    return str(found.get("reason", "")) if is_current and found.get("status") == "False" else ""
+    synced = condition(obj, "Synced")
+    is_current = synced.get("observedGeneration") == obj["metadata"].get("generation")
+    return str(synced.get("reason", "")) if is_current and synced.get("status") == "False" else ""
 
 
 def in_trouble(*reasons: str) -> Callable[[JsonObject], bool]:

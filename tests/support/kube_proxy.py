@@ -47,7 +47,7 @@ async def _no_lag(_path: str) -> None:
 
 
 class Relay:
-    """One process's way to a server; `name` tells what a request (method, path, body) would change, if anything."""
+    """One process's way to a server; `name` returns what a request (method, path, body) would change, if anything."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ class LateLine:
 
     @property
     def kept(self) -> int:
-        """How many bytes wait for their delivery."""
+        """Return how many bytes wait for their delivery."""
         return sum(len(chunk) for _, chunk in self._kept)
 
     async def start(self) -> None:

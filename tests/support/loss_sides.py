@@ -57,19 +57,19 @@ class Side(abc.ABC):
 
     @abc.abstractmethod
     async def leads_home(self, claim: Claim, secret: dict[str, str]) -> bool:
-        """Tell whether the content of a connection Secret logs in to the database with the planted row."""
+        """Return whether the content of a connection Secret logs in to the database with the planted row."""
 
     @abc.abstractmethod
     async def is_recorded(self, claim: Claim) -> bool:
-        """Tell whether the database itself, or what stands for it, names its claim."""
+        """Return whether the database itself, or what stands for it, names its claim."""
 
     async def is_named(self, claim: Claim) -> bool:
-        """Tell whether somebody who looks for a database that was left over finds its name and its claim's."""
+        """Return whether somebody who looks for a database that was left over finds its name and its claim's."""
         if await self.is_recorded(claim):
             return True
         events = await self.system.api.items(EVENT.path(claim[0]))
-        about = [one for one in events if one.get("regarding", {}).get("name") == claim[1]]
-        return any(one["reason"] in {"LetGo", "BackupTaken", "DatabaseLost"} for one in about)
+        about = [event for event in events if event.get("regarding", {}).get("name") == claim[1]]
+        return any(event["reason"] in {"LetGo", "BackupTaken", "DatabaseLost"} for event in about)
 
     async def know_children(self, namespace: str) -> None:
         """Note which object holds which claim's data, while the objects still say so."""
@@ -113,15 +113,15 @@ class OnPrem(Side):
     async def places(self, claims: list[Claim]) -> dict[Claim, Place]:
         rows = await self.system.server.server.execute("SELECT oid::text, datname FROM pg_catalog.pg_database")
         names = {str(oid): str(name) for oid, name in rows}
-        found: dict[Claim, Place] = {}
+        places: dict[Claim, Place] = {}
         for claim in claims:
             home = self.homes[claim]
             name = names.get(home.oid)
             if name is None or await home.rows_behind() != [home.row]:
-                found[claim] = "gone"
+                places[claim] = "gone"
             else:
-                found[claim] = "here" if name == home.database else "retired"
-        return found
+                places[claim] = "here" if name == home.database else "retired"
+        return places
 
     async def leads_home(self, claim: Claim, secret: dict[str, str]) -> bool:
         try:

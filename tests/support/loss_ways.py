@@ -10,14 +10,13 @@ from tests.support import losses
 from tests.support.api import ApiError, JsonObject
 from tests.support.foreign import Operator
 from tests.support.home import until_gone
-from tests.support.kinds import CLAIM, CONFIG_MAP, CRD, NAMESPACE, SECRET, Kind
+from tests.support.kinds import CLAIM, CONFIG_MAP, CRD, NAMESPACE, REVISION, SECRET, Kind
 from tests.support.loss_sides import Foreign, Side
 from tests.support.losses import CLAIM_DELETED, Case, Outcome, Way
 from tests.support.staff import Staff
 from tests.support.system import System
 from tests.support.waiting import eventually
 
-REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
 _PREFIX = "fairlead.dev/"
 _NO_FINALIZERS = {"metadata": {"finalizers": None}}
 _HELD_LIMIT_S = 30.0
@@ -52,10 +51,10 @@ async def label_gone(staff: Staff, some: list[Case]) -> list[Outcome]:
             await system.api.merge(path, {"metadata": {"labels": {f"{_PREFIX}stateful": None}}})
         await losses.act(system, some)
     await losses.settle(system, some)
-    found = await losses.look(system, some)
+    outcomes = await losses.look(system, some)
     for path in paths:
         await system.api.merge(path, {"metadata": {"labels": {f"{_PREFIX}stateful": "true"}}})
-    return found
+    return outcomes
 
 
 async def not_served(staff: Staff, some: list[Case]) -> list[Outcome]:
@@ -101,9 +100,9 @@ async def suffer(staff: Staff, some: list[Case]) -> list[Outcome]:
     _show(outcomes)
     for way, wave in WAVES.items():
         own = [case for case in some if case.way is way]
-        found = await wave(staff, own) if own else []
-        _show(found)
-        outcomes += found
+        wave_outcomes = await wave(staff, own) if own else []
+        _show(wave_outcomes)
+        outcomes += wave_outcomes
     return outcomes
 
 
@@ -135,8 +134,8 @@ async def _lose_of_claim(system: System, case: Case) -> None:
         await system.api.replace(f"{case.path}/status", bare)
     elif case.way is losses.ANNOTATIONS:
         for path in (case.path, child):
-            found = (await system.api.get(path))["metadata"].get("annotations", {})
-            ours = [key for key in found if key.startswith(_PREFIX)]
+            annotations = (await system.api.get(path))["metadata"].get("annotations", {})
+            ours = [key for key in annotations if key.startswith(_PREFIX)]
             await system.api.merge(path, {"metadata": {"annotations": dict.fromkeys(ours)}})
     elif case.way is losses.CHILD_LABEL:
         await system.api.merge(child, {"metadata": {"labels": {f"{_PREFIX}claim": None}}})

@@ -127,13 +127,13 @@ def cases(ways: Iterable[Way], sides: Callable[[Way, str], Iterable[Side]]) -> l
 def wrongs(outcomes: Iterable[Outcome], way: str, side: str, policy: str = "") -> list[str]:
     """Return what went wrong in one cell, or on one side of a way; there must be something to judge."""
     mine = [
-        one
-        for one in outcomes
-        if (one.case.way.name, one.case.side.name) == (way, side) and policy in {"", one.case.policy}
+        outcome
+        for outcome in outcomes
+        if (outcome.case.way.name, outcome.case.side.name) == (way, side) and policy in {"", outcome.case.policy}
     ]
     assert mine, f"nothing was tried of {way} {side} {policy}"
 
-    return [str(one) for one in mine if one.wrong]
+    return [str(outcome) for outcome in mine if outcome.wrong]
 
 
 # The start: everybody has a database with a row in it
@@ -262,7 +262,7 @@ async def _left_over(case: Case) -> str:
     if (case.policy, case.way) == ("Delete", STATUS):
         # Of what nobody remembers nothing is destroyed without a backup; it is named, and that is all.
         return ""
-    return "left over under Delete" if case.policy == "Delete" else "let go of without its backup"
+    return "left over under Delete" if case.policy == "Delete" else "released without its backup"
 
 
 async def _served(system: System, case: Case, claim: JsonObject) -> str:
@@ -276,14 +276,14 @@ async def _served(system: System, case: Case, claim: JsonObject) -> str:
 
 
 def _state(claim: JsonObject | None) -> str:
-    """Tell in short what a claim says of itself."""
+    """Return in short what a claim says of itself."""
     if claim is None:
         return "claim gone"
     parts = ["deleting"] if "deletionTimestamp" in claim["metadata"] else []
     for name in ("Ready", "Synced", "Stalled", "Reconciling"):
-        told = condition(claim, name)
-        if told:
-            parts.append(f"{name}={told['status']} {told['reason']}")
+        entry = condition(claim, name)
+        if entry:
+            parts.append(f"{name}={entry['status']} {entry['reason']}")
     return ", ".join(parts)
 
 
@@ -292,13 +292,13 @@ def table(outcomes: Iterable[Outcome]) -> str:
     all_of = list(outcomes)
     lines = []
     for way in WAYS:
-        mine = [one for one in all_of if one.case.way is way]
-        for side in sorted({one.case.side.name for one in mine}):
+        mine = [outcome for outcome in all_of if outcome.case.way is way]
+        for side in sorted({outcome.case.side.name for outcome in mine}):
             cells = []
             for policy in POLICIES:
-                cell = [one for one in mine if one.case.side.name == side and one.case.policy == policy]
-                bad = [f"{one.case.act}: {one.wrong}" for one in cell if one.wrong]
+                cell = [outcome for outcome in mine if outcome.case.side.name == side and outcome.case.policy == policy]
+                bad = [f"{outcome.case.act}: {outcome.wrong}" for outcome in cell if outcome.wrong]
                 cells.append(f"{policy} {'; '.join(bad) if bad else f'{len(cell)} safe'}")
             lines.append(f"{way.title:<52} {side:<8} {' | '.join(cells)}")
-    bad = [str(one) for one in all_of if one.wrong]
+    bad = [str(outcome) for outcome in all_of if outcome.wrong]
     return "\n".join([*lines, f"{len(all_of)} claims, {len(bad)} of them wrong", *bad])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from apis.connection import Connection
-from composer.connection.secret import Secretly, entries, of_contract, published, wanted
+from composer.connection.secret import SecretTarget, entries, of_contract, published, wanted
 from devcloud.onprem import OnPremServer
 from providers.onprem.client import OnPremCloud
 from runtime.objects import Key
@@ -33,7 +33,7 @@ async def mount(cloud: OnPremCloud, server: OnPremServer, where: Where, folder: 
     }
     reported = published(child)
     assert isinstance(reported, Connection)
-    secretly = Secretly(Key("shop", "orders-connection"), "claim-uid", owned=True)
+    secretly = SecretTarget(Key("shop", "orders-connection"), "claim-uid", owned=True)
     want = wanted(claim(), {"from": "database"}, child, of_contract(reported), secretly)
     kept = {"password": credential(where).password, "certificates": server.authority_pem.decode()}
     mounted = folder / "db"

@@ -26,7 +26,7 @@ def bindings_of(deploy: Path, cloud: str) -> list[JsonObject]:
 
 async def prepare(api: Api, namespace: str, *clouds: str, deploy: Path = _DEPLOY) -> None:
     """Bind them in a namespace, as `kubectl apply -n NAMESPACE -k` does; return once the API server heeds them."""
-    bindings = {one["metadata"]["name"]: one for cloud in clouds for one in bindings_of(deploy, cloud)}
+    bindings = {binding["metadata"]["name"]: binding for cloud in clouds for binding in bindings_of(deploy, cloud)}
     for binding in bindings.values():
         path = ROLE_BINDING.path(namespace, binding["metadata"]["name"])
         await api.apply(path, {**binding, "metadata": {**binding["metadata"], "namespace": namespace}})

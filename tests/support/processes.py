@@ -5,7 +5,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import aiohttp
@@ -89,12 +89,12 @@ class Program:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     async def until_log(self, part: str, *, limit_s: float = 60.0) -> None:
-        async def said() -> bool:
+        async def is_printed() -> bool:
             assert self.is_running or part in self.text(), f"ended without saying {part!r}: {self.text()[-2000:]}"
 
             return part in self.text()
 
-        await eventually(said, f"{self._arguments} says {part!r}", limit_s=limit_s)
+        await eventually(is_printed, f"{self._arguments} says {part!r}", limit_s=limit_s)
 
     async def until_healthy(self, port: int, path: str = "/readyz", *, limit_s: float = 60.0) -> None:
         async def healthy() -> bool:
@@ -122,3 +122,9 @@ class Program:
             self._process.kill()
             await self._process.wait()
             raise AssertionError(f"{self._arguments} ignored {number.name} for {limit_s:g} s") from None
+
+
+def running_program(programs: Iterable[Program], name: str) -> Program:
+    """Return the one program that runs and whose log bears the name."""
+    (program,) = (program for program in programs if program.is_running and program.log.stem.endswith(name))
+    return program

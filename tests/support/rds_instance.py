@@ -19,14 +19,14 @@ def reason_is(reason: str, type_: str = "Synced") -> Callable[[JsonObject], bool
     """Return what holds of an object that gives this reason for its newest generation."""
 
     def holds(obj: JsonObject) -> bool:
-        found = condition(obj, type_)
-        return found.get("reason") == reason and found.get("observedGeneration") == obj["metadata"]["generation"]
+        entry = condition(obj, type_)
+        return entry.get("reason") == reason and entry.get("observedGeneration") == obj["metadata"]["generation"]
 
     return holds
 
 
 def actions(calls: Iterable[JsonObject]) -> list[str]:
-    return [str(one["action"]) for one in calls]
+    return [str(call["action"]) for call in calls]
 
 
 class Instance:
@@ -54,7 +54,7 @@ class Instance:
 
     async def annotate(self, **annotations: str) -> None:
         await self.patch(
-            {"metadata": {"annotations": {f"fairlead.dev/{key}": one for key, one in annotations.items()}}}
+            {"metadata": {"annotations": {f"fairlead.dev/{key}": value for key, value in annotations.items()}}}
         )
 
     async def until(self, reason: str = "InSync") -> JsonObject:
@@ -64,7 +64,7 @@ class Instance:
     async def until_seen(self, holds: Callable[[JsonObject], bool]) -> JsonObject:
         return await self.system.until(RDS_INSTANCE, self.namespace, self.name, holds, limit_s=_LIMIT_S)
 
-    async def until_told(self, reason: str) -> str:
+    async def until_reason(self, reason: str) -> str:
         """Wait for the reason; return the sentence."""
         return str(condition(await self.until(reason), "Synced")["message"])
 
@@ -78,12 +78,12 @@ class Instance:
 
     async def wire(self) -> JsonObject:
         """Return the instance as the simulator has it; it must be there."""
-        found = await self.aws.instance(await self.external())
-        assert found is not None
-        return found
+        instance = await self.aws.instance(await self.external())
+        assert instance is not None
+        return instance
 
     async def until_wire(self, holds: Callable[[JsonObject], bool]) -> JsonObject:
-        return await self.aws.until(await self.external(), lambda one: holds(dict(one)), limit_s=_LIMIT_S)
+        return await self.aws.until(await self.external(), lambda instance: holds(dict(instance)), limit_s=_LIMIT_S)
 
     async def strike(self, **change: Any) -> None:
         await self.aws.strike(await self.external(), **change)
@@ -92,12 +92,14 @@ class Instance:
         """Return the mutating calls after a mark that name this instance, whatever became of them."""
         # RDS is given an instance's name, or its ARN, which ends so.
         name = await self.external()
-        return [one for one in await self.aws.changes(since) if str(one["identifier"]).endswith(name)]
+        return [call for call in await self.aws.changes(since) if str(call["identifier"]).endswith(name)]
 
-    async def looks(self, since: int) -> list[JsonObject]:
+    async def describes(self, since: int) -> list[JsonObject]:
         """Return the calls after a mark that looked at this instance by its name."""
         name = await self.external()
-        return [one for one in await self.aws.calls(since, action="DescribeDBInstances") if one["identifier"] == name]
+        return [
+            call for call in await self.aws.calls(since, action="DescribeDBInstances") if call["identifier"] == name
+        ]
 
     # Its users
 
@@ -105,8 +107,8 @@ class Instance:
         return decoded(await self.system.api.get(SECRET.path(self.namespace, f"{self.name}-credentials")))
 
     async def login(self) -> psycopg.AsyncConnection:
-        """Log in with what status and Secret tell, as whoever binds them does."""
+        """Log in with what status and Secret say, as whoever binds them does."""
         obj = await self.system.api.get(self.path)
-        kept, told = await self.credentials(), obj["status"]["connection"]
-        binding = {key: str(told[key]) for key in ("host", "port", "database", "username", "sslmode")}
+        kept, connection = await self.credentials(), obj["status"]["connection"]
+        binding = {key: str(connection[key]) for key in ("host", "port", "database", "username", "sslmode")}
         return await self.system.login_by({**binding, "password": kept["current"], "certificates": kept["ca.crt"]})

@@ -18,14 +18,14 @@ from tests.support.system import System, rig
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def system(tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs) -> AsyncIterator[System]:
-    """A control plane and a PostgreSQL server with all installed, and no process of ours."""
+    """Yield a control plane and a PostgreSQL server with all installed, and no process of ours."""
     async with rig(tmp_path_factory.mktemp(f"rig-{secrets.token_hex(2)}"), control_plane_programs) as made:
         yield made
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def running(system: System) -> System:
-    """The rig with composer and provider at work."""
+    """Return the rig with composer and provider at work."""
     await system.start_composer()
     await system.start_provider()
     # The server was met and prepared: from here on a bad input changes nothing there.
@@ -35,7 +35,7 @@ async def running(system: System) -> System:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def namespace(system: System) -> AsyncIterator[str]:
-    """A fresh namespace on the module's rig; its deletion is begun afterwards."""
+    """Yield a fresh namespace on the module's rig; its deletion is begun afterwards."""
     async with system.namespace() as name:
         yield name
 
@@ -47,20 +47,20 @@ async def _employed(system: System) -> Staff:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def staff(_employed: Staff) -> AsyncIterator[Staff]:
-    """Composer and provider at work for a test that may stop them; whatever it stopped runs again for the next one."""
+    """Yield composer and provider at work for a test that may stop them; they run again for the next one."""
     await _employed.complete()
     yield _employed
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def aws(system: System) -> AsyncIterator[Aws]:
-    """A simulated RDS beside the rig, known to the cluster; no process of ours runs yet."""
+    """Yield a simulated RDS beside the rig, known to the cluster; no process of ours runs yet."""
     async with simulated_rds(system) as made:
         yield made
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def aws_at_work(aws: Aws) -> Aws:
-    """The simulated RDS with composer and AWS's provider at work."""
+    """Return the simulated RDS with composer and AWS's provider at work."""
     await at_work(aws)
     return aws

@@ -22,12 +22,12 @@ class Size:
     rounds: int
 
 
-async def _run(rotations: Rotations, namespace: str, size: Size, what: str) -> Rotations:
+async def _run(rotations: Rotations, namespace: str, size: Size, title: str) -> Rotations:
     await rotations.move_in(namespace, [f"app-{number}" for number in range(size.claims)])
     async with rotations.at_work():
         for number in range(size.rounds):
             await rotations.rotate(number)
-    print(rotations.summary(what))  # noqa: T201 - the figures are the result
+    print(rotations.summary(title))  # noqa: T201 - the figures are the result
     return rotations
 
 

@@ -45,13 +45,13 @@ class Attempt:
 
 @dataclass(slots=True)
 class Application:
-    """An application of one claim; `asked` are the moments of the rotations' tokens."""
+    """An application of one claim; `requested_at` are the moments of the rotations' tokens."""
 
     system: System
     namespace: str
     name: str
     attempts: list[Attempt] = field(default_factory=list)
-    asked: list[float] = field(default_factory=list)
+    requested_at: list[float] = field(default_factory=list)
 
     async def binding(self) -> dict[str, str]:
         """Return what the connection Secret says now."""
@@ -86,8 +86,8 @@ class Application:
 
     @property
     def failed(self) -> list[Attempt]:
-        """The logins that did not work."""
-        return [one for one in self.attempts if one.refusal]
+        """Return the logins that did not work."""
+        return [attempt for attempt in self.attempts if attempt.refusal]
 
     def unexplained(self) -> list[Attempt]:
         """Return failed logins that no single login's rotation explains.
@@ -95,24 +95,26 @@ class Application:
         Explained is one by a password for whose successor somebody has asked, while the Secret does not hold that yet:
         the database took the next password, and nobody can publish it before a login proved that.
         """
-        return [one for one in self.failed if not self._is_explained(one)]
+        return [attempt for attempt in self.failed if not self._is_explained(attempt)]
 
     def _is_explained(self, failure: Attempt) -> bool:
-        first = min(one.at for one in self.attempts if one.password == failure.password)
-        last = max(one.at for one in self.attempts if one.password == failure.password)
-        is_followed = any(one.at > last for one in self.attempts)
-        worked = [one.at for one in self.attempts if one.password == failure.password and not one.refusal]
-        asked = [at for at in self.asked if first <= at <= failure.at]
-        return bool(asked) and is_followed and all(at < failure.at for at in worked)
+        first = min(attempt.at for attempt in self.attempts if attempt.password == failure.password)
+        last = max(attempt.at for attempt in self.attempts if attempt.password == failure.password)
+        is_followed = any(attempt.at > last for attempt in self.attempts)
+        worked = [
+            attempt.at for attempt in self.attempts if attempt.password == failure.password and not attempt.refusal
+        ]
+        requests = [at for at in self.requested_at if first <= at <= failure.at]
+        return bool(requests) and is_followed and all(at < failure.at for at in worked)
 
     def locked_out_s(self) -> float:
         """Return the longest time in a row in which no login worked, in seconds."""
         longest, since = 0.0, None
-        for one in self.attempts:
-            if one.refusal:
-                since = one.at if since is None else since
+        for attempt in self.attempts:
+            if attempt.refusal:
+                since = attempt.at if since is None else since
             elif since is not None:
-                longest, since = max(longest, one.at - since), None
+                longest, since = max(longest, attempt.at - since), None
         return longest
 
 
@@ -137,8 +139,8 @@ class Rotations:
     async def at_work(self) -> AsyncIterator[None]:
         """Have the applications log in for the length of a block."""
         tasks = [
-            asyncio.create_task(one.run(self.system.folder / f"{one.namespace}-{one.name}.pem"))
-            for one in self.applications
+            asyncio.create_task(application.run(self.system.folder / f"{application.namespace}-{application.name}.pem"))
+            for application in self.applications
         ]
         try:
             yield
@@ -146,20 +148,20 @@ class Rotations:
             for task in tasks:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
-        assert [one for one in ended if not isinstance(one, asyncio.CancelledError)] == []
+        assert [result for result in ended if not isinstance(result, asyncio.CancelledError)] == []
 
     async def rotate(self, number: int) -> None:
         """Rotate the passwords of all, kill the provider in the middle, start it again, wait for the new ones."""
-        before = {one.name: (await one.binding())["password"] for one in self.applications}
-        for one in self.applications:
-            one.asked.append(time.monotonic())
+        before = {application.name: (await application.binding())["password"] for application in self.applications}
+        for application in self.applications:
+            application.requested_at.append(time.monotonic())
             spec = {"passwordRotation": {"token": secrets.token_hex(4)}}
-            await self.system.edit(CLAIM, one.namespace, one.name, {"spec": spec})
+            await self.system.edit(CLAIM, application.namespace, application.name, {"spec": spec})
         await asyncio.sleep(_KILL_WITHIN_S * (number % _KILL_PARTS) / _KILL_PARTS)
         await self.provider.kill9()
         self.provider = await self.start()
-        for one in self.applications:
-            await self._until_followed(one, before[one.name])
+        for application in self.applications:
+            await self._until_followed(application, before[application.name])
         # The former login's end is part of the rotation.
         await asyncio.sleep(GRACE_S + 1)
 
@@ -172,10 +174,10 @@ class Rotations:
         await eventually(is_followed, f"{application.name} has another password", limit_s=_LIMIT_S)
         await self.system.until(CLAIM, application.namespace, application.name, is_ready, limit_s=_LIMIT_S)
 
-    def summary(self, what: str) -> str:
+    def summary(self, title: str) -> str:
         """Return the figures in one line."""
-        attempts = sum(len(one.attempts) for one in self.applications)
-        failed = sum(len(one.failed) for one in self.applications)
-        rotated = sum(len(one.asked) for one in self.applications)
-        longest = max(one.locked_out_s() for one in self.applications)
-        return f"{what}: {rotated} rotations, {attempts} logins, {failed} failed, at most {longest:.1f} s in a row"
+        attempts = sum(len(application.attempts) for application in self.applications)
+        failed = sum(len(application.failed) for application in self.applications)
+        rotated = sum(len(application.requested_at) for application in self.applications)
+        longest = max(application.locked_out_s() for application in self.applications)
+        return f"{title}: {rotated} rotations, {attempts} logins, {failed} failed, at most {longest:.1f} s in a row"

@@ -29,7 +29,7 @@ class SqlLog:
             file.seek(since)
             text = file.read().decode(errors="replace")
         lines = (line for line in _LINE.split(text) if f" {self.login}@" in line.partition("LOG:")[0])
-        return [found[1].strip() for line in lines if (found := _STATEMENT.search(line))]
+        return [statement[1].strip() for line in lines if (statement := _STATEMENT.search(line))]
 
     def changes(self, since: int = 0) -> list[str]:
         """Return the statements that change something."""

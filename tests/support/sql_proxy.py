@@ -40,7 +40,7 @@ class Message:
 
     @property
     def raw(self) -> bytes:
-        """The bytes on the wire."""
+        """Return the bytes on the wire."""
         return self.kind + _LENGTH.pack(len(self.body) + _LENGTH.size) + self.body
 
 
@@ -56,9 +56,9 @@ class Statements:
     def effect_of(self, request: list[Message]) -> Effect | None:
         """Return the effect of one request (a Query, or the messages up to a Sync), None for a reading one."""
         for message in request:
-            found = self.scopes.search(message.body)
-            if found is not None:
-                self.scope = found[0].decode()
+            scope = self.scopes.search(message.body)
+            if scope is not None:
+                self.scope = scope[0].decode()
         words = [words for text in self._texts(request) for words in _statements(text)]
         done = [effect for effect in map(self._lasting, words) if effect]
         if not done:
@@ -105,17 +105,17 @@ class Statements:
 def _statements(text: bytes) -> list[str]:
     """Split a text into statements and keep of each what is the same in every run: its leading key words."""
     bare = _QUOTED.sub(b"_", _LITERAL.sub(b"_", _COMMENT.sub(b" ", text)))
-    found = []
+    statements = []
     for part in bare.split(b";"):
         words = part.decode(errors="replace").upper().split()
         if not words:
             continue
         if words[0] in _READS:
-            found.append(" ".join(words))
+            statements.append(" ".join(words))
         else:
             kept = [word for word in words if word[0].isalpha() or word[0] == "_"][:3]
-            found.append(" ".join(kept))
-    return found
+            statements.append(" ".join(kept))
+    return statements
 
 
 class Session:

@@ -64,7 +64,7 @@ class Staff:
 
 
 async def employ(system: System, *flags: str) -> Staff:
-    """Start both processes, on a server whose brake does not bite; `flags` stand for those of short leases."""
+    """Start both processes, with no destroy rate limit in reach; `flags` stand for those of short leases."""
     # A test module destroys more databases in an hour than a platform does.
     limits = {"spec": {"limits": {"destroysPerHour": 1000}}}
     await system.api.merge(PROVIDER_CONFIG.path("", "default"), limits)

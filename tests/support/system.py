@@ -157,14 +157,14 @@ class System:
     async def children(self, namespace: str, claim_name: str) -> list[JsonObject]:
         """Return what a claim composed, as its inventory names it and the API server has it."""
         claim = await self.api.get(CLAIM.path(namespace, claim_name))
-        found: list[JsonObject] = []
+        children: list[JsonObject] = []
         for entry in claim.get("status", {}).get("inventory", []):
             group, _, version = entry["apiVersion"].rpartition("/")
             kind = Kind(group, version, entry["kind"], f"{entry['kind'].lower()}s")
             child = await self.api.find(kind.path(namespace, entry["name"]))
             if child is not None:
-                found.append({"apiVersion": entry["apiVersion"], "kind": entry["kind"], **child})
-        return found
+                children.append({"apiVersion": entry["apiVersion"], "kind": entry["kind"], **child})
+        return children
 
     async def binding(self, namespace: str, claim_name: str) -> dict[str, str]:
         """Return the decoded connection Secret that a claim's status names."""
@@ -195,9 +195,9 @@ class System:
     async def logs_in(self, namespace: str, claim_name: str) -> bool:
         return await self.logs_in_by(await self.binding(namespace, claim_name))
 
-    async def logs_in_by(self, found: Mapping[str, str]) -> bool:
+    async def logs_in_by(self, binding: Mapping[str, str]) -> bool:
         try:
-            await (await self.login_by(found)).close()
+            await (await self.login_by(binding)).close()
         except psycopg.OperationalError:
             return False
         return True
@@ -277,7 +277,7 @@ class System:
             "adminSecretRef": {"name": ADMIN_SECRET},
             "caBundle": self.server.authority_pem.decode(),
             "allowedNamespaces": {"selector": {}},
-            # The brake has tests of its own; here it would stop the fourth test that deletes.
+            # The destroy rate limit has tests of its own; here it would stop the fourth test that deletes.
             "limits": {"destroysPerHour": 10_000},
             **changes,
         }
@@ -294,7 +294,7 @@ class System:
         audit = self.audit()
         await act()
         await audit.until_quiet(Match(user=_OURS, verbs=WRITES), for_s=for_s)
-        return [one for one in audit.requests(Match()) if one.user in {COMPOSER, PROVIDER}]
+        return [request for request in audit.requests(Match()) if request.user in {COMPOSER, PROVIDER}]
 
 
 @asynccontextmanager
@@ -373,8 +373,8 @@ async def passes(port: int) -> int:
     async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
         text = await answer.text()
     ended: Counter[str] = Counter()
-    for found in _PASSES.finditer(text):
-        ended[found["controller"]] += int(float(found["count"]))
+    for match in _PASSES.finditer(text):
+        ended[match["controller"]] += int(float(match["count"]))
     return max(ended.values(), default=0)
 
 
@@ -395,6 +395,6 @@ def _short(obj: JsonObject | None) -> str:
         return "absent"
     meta = obj["metadata"]
     names = ("Ready", "Synced", "Reconciling", "Stalled")
-    found = [condition(obj, name) for name in names]
-    words = [f"{c['type']}={c['status']} {c['reason']}: {c['message'][:400]}" for c in found if c]
+    conditions = [condition(obj, name) for name in names]
+    words = [f"{c['type']}={c['status']} {c['reason']}: {c['message'][:400]}" for c in conditions if c]
     return f"{meta['name']} generation {meta.get('generation')} deleting {'deletionTimestamp' in meta} {words}"

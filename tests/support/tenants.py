@@ -67,7 +67,7 @@ class Person:
         await self.create(SECRET, SECRET.new(self.namespace, name, type=type_, stringData=data))
 
     async def is_accepted(self, method: str, path: str, body: object = None) -> bool:
-        """Send a request; tell whether it was carried out or refused by a right, a policy or a schema."""
+        """Send a request; return whether it was carried out or refused by a right, a policy or a schema."""
         try:
             await self.api.request(method, path, body, content_type=MERGE if method == "PATCH" else "application/json")
         except ApiError as error:
@@ -77,7 +77,7 @@ class Person:
         return True
 
     async def is_refused(self, method: str, path: str, body: object = None, **query: str) -> bool:
-        """Tell whether the API server forbids a request for want of a right."""
+        """Return whether the API server forbids a request for want of a right."""
         kind = MERGE if method == "PATCH" else "application/json"
         try:
             await self.api.request(method, path, body, content_type=kind, query=query)
@@ -123,11 +123,11 @@ async def _account(system: System, namespace: str, name: str) -> Path:
 
 async def _until_allowed(api: Api, kind: Kind, namespace: str) -> None:
     """Wait for the controller that adds our rules to the cluster's own roles, and for the authorizer's cache."""
-    asked = {"group": kind.group, "resource": kind.plural, "verb": "create", "namespace": namespace}
+    attributes = {"group": kind.group, "resource": kind.plural, "verb": "create", "namespace": namespace}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": asked},
+        "spec": {"resourceAttributes": attributes},
     }
 
     async def allowed() -> bool:

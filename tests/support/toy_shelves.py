@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import msgspec
 
 from apis.teardown import Policy
-from providers.external.client import Clients, Fence, Operation, Sweep, Target
+from providers.external.client import Clients, ExternalList, Fence, Operation, Target
 from providers.external.credential import Credential
 from providers.external.diff import Compare, compared
-from providers.external.observation import Absent, Change, Found, Observed, Phase, Present, digest
+from providers.external.observation import Absent, Change, Observed, Phase, Predecessor, Present, digest
 from providers.external.ownership import Owner
 from providers.external.provider import Kind, Naming
 from providers.external.spec import Envelope
@@ -36,9 +36,13 @@ class ShelfSpec(Envelope, frozen=True, rename="camel", kw_only=True):
     for_provider: ShelfParameters
 
 
+Shelf: TypeAlias = Observed[ShelfParameters, None]
+"""As it was observed; a shelf has no facts that `forProvider` has no field for."""
+
+
 @dataclass
 class Shelves:
-    """ExternalClient and AccountClient of shelves; a shelf has neither login nor backup nor operation."""
+    """ExternalClient and Account of shelves; a shelf has neither login nor backup nor operation."""
 
     account: Any
     shelves: dict[str, tuple[str, Owner, ShelfParameters]] = field(default_factory=dict)
@@ -48,18 +52,18 @@ class Shelves:
         """Return the account of the connection."""
         return str(await self.account.whoami())
 
-    async def observe(self, target: Target[ShelfParameters]) -> Present[ShelfParameters] | Absent:
+    async def observe(self, target: Target[ShelfParameters]) -> Present[ShelfParameters, None] | Absent:
         """Observe one shelf."""
         if target.name not in self.shelves:
             return Absent()
         incarnation, owner, spec = self.shelves[target.name]
         return Present(Observed(target.name, incarnation, owner, Phase.READY, spec, None, {}))
 
-    async def observe_all(self) -> Sweep:
+    async def list(self) -> ExternalList:
         """List the shelves."""
-        return Sweep({name: digest(repr(shelf)) for name, shelf in self.shelves.items()}, complete=True)
+        return ExternalList({name: digest(repr(shelf)) for name, shelf in self.shelves.items()}, complete=True)
 
-    async def find(self, owner: Owner) -> tuple[Found, ...]:
+    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
         """Return none: a shelf is made anew, whoever had one before."""
         del owner
         return ()
@@ -74,7 +78,7 @@ class Shelves:
     async def update(
         self,
         target: Target[ShelfParameters],
-        observed: Observed[ShelfParameters],
+        observed: Shelf,
         changes: tuple[Change, ...],
         fence: Fence,
     ) -> Operation | None:
@@ -84,12 +88,12 @@ class Shelves:
         self.shelves[target.name] = (observed.incarnation, target.owner, target.spec)
         return None
 
-    async def adopt(self, target: Target[ShelfParameters], observed: Observed[ShelfParameters], fence: Fence) -> None:
+    async def adopt(self, target: Target[ShelfParameters], observed: Shelf, fence: Fence) -> None:
         """Write our owner."""
         fence.check()
         self.shelves[target.name] = (observed.incarnation, target.owner, observed.spec)
 
-    async def release(self, target: Target[ShelfParameters], observed: Observed[ShelfParameters], fence: Fence) -> None:
+    async def release(self, target: Target[ShelfParameters], observed: Shelf, fence: Fence) -> None:
         """Leave it where it is."""
         del target, observed
         fence.check()
@@ -97,7 +101,7 @@ class Shelves:
     async def delete(
         self,
         target: Target[ShelfParameters],
-        observed: Observed[ShelfParameters] | None,
+        observed: Shelf | None,
         policy: Policy,
         fence: Fence,
     ) -> Operation | None:
@@ -108,25 +112,25 @@ class Shelves:
             del self.shelves[target.name]
         return None
 
-    def objection(self, spec: ShelfParameters) -> None:
+    def refusal(self, spec: ShelfParameters) -> None:
         """Return nothing: every shelf is allowed."""
         del spec
 
-    def advice(self) -> str:
+    def warnings(self) -> tuple[str, ...]:
         """Return nothing; the databases of the account say what is to be said of it."""
-        return ""
+        return ()
 
 
-def _clients(account: Any) -> Clients[ShelfParameters]:
+def _clients(account: Any) -> Clients[ShelfParameters, None]:
     shelves = Shelves(account)
     return Clients(shelves, shelves)
 
 
-def _guarded(target: Target[ShelfParameters], observed: Observed[ShelfParameters]) -> tuple[Change, ...]:
+def _invariants(target: Target[ShelfParameters], observed: Shelf) -> tuple[Change, ...]:
     return () if target.owner.owns(observed.owner) else (Change(("owner",), "ours", "nobody's"),)
 
 
-SHELVES: Kind[ShelfParameters] = Kind(
+SHELVES: Kind[ShelfParameters, None] = Kind(
     resource=Resource("toy.fairlead.dev", "v1alpha1", "Shelf", "shelves"),
     spec_type=ShelfSpec,
     projection=1,
@@ -134,7 +138,7 @@ SHELVES: Kind[ShelfParameters] = Kind(
         name=lambda _spec, identity, prefix: f"{prefix}{identity.hash}",
         hash_in=lambda _spec, name: name[-10:],
     ),
-    guarded=_guarded,
+    invariants=_invariants,
     clients=_clients,
     stateful=False,
 )

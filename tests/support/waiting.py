@@ -1,15 +1,16 @@
 """Waiting for a state, never for a length of time."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 _POLL_S = 0.05
 
 
 async def eventually(
-    probe: Callable[[], Awaitable[T | None]], what: str, *, limit_s: float = 60.0, every_s: float = _POLL_S
+    probe: Callable[[], Awaitable[T | None]], expected: str, *, limit_s: float = 60.0, every_s: float = _POLL_S
 ) -> T:
     """Ask until the answer is truthy, and return it; fail with the last answer after a generous time."""
     loop = asyncio.get_running_loop()
@@ -19,5 +20,17 @@ async def eventually(
         if answer:
             return answer
         if loop.time() > deadline:
-            raise AssertionError(f"{what}: not within {limit_s:g} s; last answer: {answer!r}")
+            raise AssertionError(f"{expected}: not within {limit_s:g} s; last answer: {answer!r}")
         await asyncio.sleep(every_s)
+
+
+@contextlib.asynccontextmanager
+async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run work for the length of a block; cancel it at the end."""
+    task = asyncio.create_task(work)
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task

@@ -17,8 +17,8 @@ from tests.support.walk_events import EVENTS, Event
 from tests.support.walk_oracle import Ledger, Oracle
 from tests.support.walk_world import World
 
-_TOLD = 4
-"""Of how many claims that have not converged a round tells the story."""
+_STORIES_MOST = 4
+"""Of how many claims that have not converged a round shows the story."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Report:
         acts: How often each act and each event was done.
         seconds: What the batch took.
         rounds: For each round: the event, its seconds, and how many claims had not converged at its end.
-        looks: How much was looked at.
+        samples: How much was sampled.
         again: The command that makes this batch again.
     """
 
@@ -65,12 +65,12 @@ class Report:
     acts: Counter[str] = field(default_factory=Counter)
     seconds: float = 0.0
     rounds: list[str] = field(default_factory=list)
-    looks: str = ""
+    samples: str = ""
     again: str = ""
 
     def __str__(self) -> str:
         done = ", ".join(f"{name} {count}" for name, count in sorted(self.acts.items()))
-        lines = [f"batch {self.seed}: {self.seconds:.0f} s, {len(self.wrong)} wrong; {self.looks}; {done}"]
+        lines = [f"batch {self.seed}: {self.seconds:.0f} s, {len(self.wrong)} wrong; {self.samples}; {done}"]
         again = [f"  again: {self.again}"] if self.wrong else []
         wrong = [f"  WRONG {line}" for line in self.wrong]
         return "\n".join([*lines, *(f"  {line}" for line in self.rounds), *wrong, *again])
@@ -113,8 +113,8 @@ async def walk_batch(
                 left = await oracle.until_settled([w.name for w in walkers if w.converges], limit_s=size.round_s)
                 report.rounds[-1] += f", {loop.time() - began:.0f} s, not converged {len(left)}"
                 wrong = oracle.ledger.disagreements()
-                said = [*(f"{name}: {oracle.story(name)}" for name in left[:_TOLD]), *wrong[known:]]
-                say(report.rounds[-1] + "".join(f"\n  {line}" for line in said))
+                stories = [*(f"{name}: {oracle.story(name)}" for name in left[:_STORIES_MOST]), *wrong[known:]]
+                say(report.rounds[-1] + "".join(f"\n  {line}" for line in stories))
                 known = len(wrong)
             await asyncio.gather(*(_end(oracle, walker) for walker in walkers))
             oracle.setting = "the end"
@@ -123,7 +123,7 @@ async def walk_batch(
         report.wrong += oracle.ledger.disagreements()
         report.wrong += await world.losses(walkers)
         report.wrong += await world.move_out(namespace)
-        report.looks = oracle.summary()
+        report.samples = oracle.summary()
     report.seconds = loop.time() - began
     return report
 
@@ -159,5 +159,5 @@ def _halves(pairs: list[tuple[Walker, Act]]) -> tuple[list[tuple[Walker, Act]], 
 async def _act(oracle: Oracle, number: int, walker: Walker, act: Act) -> None:
     await take_back(walker)
     oracle.expect(walker.name, unseen=bool(act.unseen))
-    said = await act.do(walker, random.Random(f"{walker.seed} {number}"))  # noqa: S311 - as above
-    oracle.note(walker.name, f"{number}: {act.name} {said}")
+    detail = await act.do(walker, random.Random(f"{walker.seed} {number}"))  # noqa: S311 - as above
+    oracle.note(walker.name, f"{number}: {act.name} {detail}")

@@ -38,7 +38,7 @@ class Walker:
 
     @property
     def converges(self) -> bool:
-        """Whether the claim is to converge before its next act."""
+        """Return whether the claim is to converge before its next act."""
         return self.undo is None and self.way_out is None
 
     async def edit(self, patch: JsonObject) -> None:
@@ -128,7 +128,7 @@ async def _edit_and_withdraw(walker: Walker, dice: random.Random) -> str:
     return f"{before} {size} {before}"
 
 
-_EDITS: tuple[JsonObject, ...] = (
+EDITS: tuple[JsonObject, ...] = (
     {"size": "medium"},
     {"size": "xlarge"},
     {"parameters": {"work_mem": "123kB"}},
@@ -139,9 +139,8 @@ _EDITS: tuple[JsonObject, ...] = (
     {"highAvailability": True},
     {"backup": {"retentionDays": 9}},
     {"network": {"public": True}},
-    {"storageGiB": 50},
 )
-"""Edits of a claim: some are carried out, some are refused."""
+"""Edits of a claim on any cloud: some are carried out, some are refused, some wait for a window or a consent."""
 
 
 def any_edit_withdrawn(edits: tuple[JsonObject, ...]) -> Act:
@@ -250,7 +249,7 @@ async def _password(walker: Walker, dice: random.Random) -> str:
 SIZE = Act("size edited", _size)
 PARAMETERS = Act("parameters edited", _parameters)
 WITHDRAW = Act("edits withdrawn", _withdraw)
-ANY_EDIT_WITHDRAWN = any_edit_withdrawn(_EDITS)
+ANY_EDIT_WITHDRAWN = any_edit_withdrawn((*EDITS, {"storageGiB": 50}))
 EDIT_AND_WITHDRAW = Act("edited and withdrawn at once", _edit_and_withdraw)
 ROTATE = Act("rotation", _rotate)
 PAUSE = Act("pause", _pause)

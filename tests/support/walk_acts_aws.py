@@ -9,12 +9,13 @@ from typing import Any
 import psycopg
 from botocore.exceptions import ClientError
 
-from tests.support.api import ApiError, JsonObject
+from tests.support.api import ApiError
 from tests.support.kinds import CLAIM
 from tests.support.walk_acts import (
     CHILD_DELETED,
     CONNECTION_DELETED,
     CREDENTIALS_DELETED,
+    EDITS,
     ROTATE,
     Act,
     Walker,
@@ -110,24 +111,8 @@ async def _password_by_sql(walker: Walker, dice: random.Random) -> str:
     return ""
 
 
-_EDITS: tuple[JsonObject, ...] = (
-    {"size": "medium"},
-    {"size": "xlarge"},
-    {"parameters": {"work_mem": "123kB"}},
-    {"parameters": {"no_such_parameter": "1"}},
-    {"version": "17"},
-    {"version": "18"},
-    {"extensions": ["no_such_extension"]},
-    {"highAvailability": True},
-    {"backup": {"retentionDays": 9}},
-    {"network": {"public": True}},
-)
-"""Edits of a claim: some are carried out, some are refused, some wait for a window or a consent.
-
-Not storageGiB: RDS grows storage at once and never shrinks it, so that its withdrawal is refused at admission.
-"""
-
-ANY_EDIT_WITHDRAWN_AWS = any_edit_withdrawn(_EDITS)
+# Not storageGiB: RDS grows storage at once and never shrinks it, so that its withdrawal is refused at admission.
+ANY_EDIT_WITHDRAWN_AWS = any_edit_withdrawn(EDITS)
 ACTS_AWS = (
     Act("retention edited", _retention),
     Act("parameters edited", _parameters),

@@ -26,8 +26,8 @@ _RETENTION = 7
 # After storage has grown RDS works on for hours; the instance is used and changed meanwhile (RDS User Guide, "DB
 # instance status").
 _AT_REST = ("available", "storage-optimization")
-_FAULT_LOOKS = 4
-FAULT_S = _FAULT_LOOKS * EVERY_S
+_FAULT_SAMPLES = 4
+FAULT_S = _FAULT_SAMPLES * EVERY_S
 LOGIN_CHECKS = {"Administrator": "Auto", "Alternating": "Required"}
 """How a new password is proven, by what applications log in as."""
 
@@ -87,7 +87,9 @@ class AwsWorld(World):
             instances = await self.aws.instances()
         except (aiohttp.ClientError, TimeoutError):
             return AwsCloud("the simulator does not answer")
-        return AwsCloud("", {one["Endpoint"]["Address"]: one for one in instances if one.get("Endpoint")})
+        return AwsCloud(
+            "", {instance["Endpoint"]["Address"]: instance for instance in instances if instance.get("Endpoint")}
+        )
 
     async def move_in(self, walkers: Sequence[Inhabitant]) -> None:
         self.identifiers.clear()
@@ -104,12 +106,16 @@ class AwsWorld(World):
                 self.identifiers[walker.name] = child["metadata"]["annotations"]["fairlead.dev/external-name"]
 
         await asyncio.gather(*(plant(walker) for walker in walkers))
-        found = {one["DBInstanceIdentifier"]: str(one["DbiResourceId"]) for one in await self.aws.instances()}
-        self.resources = {name: found[identifier] for name, identifier in self.identifiers.items()}
+        resources = {
+            instance["DBInstanceIdentifier"]: str(instance["DbiResourceId"]) for instance in await self.aws.instances()
+        }
+        self.resources = {name: resources[identifier] for name, identifier in self.identifiers.items()}
 
     async def losses(self, walkers: Iterable[Inhabitant]) -> list[str]:
         wrong = []
-        instances = {one["DBInstanceIdentifier"]: str(one["DbiResourceId"]) for one in await self.aws.instances()}
+        instances = {
+            instance["DBInstanceIdentifier"]: str(instance["DbiResourceId"]) for instance in await self.aws.instances()
+        }
         for walker in walkers:
             home, identifier = self.homes[walker.name], self.identifiers[walker.name]
             if instances.get(identifier) != self.resources[walker.name]:
@@ -151,7 +157,7 @@ def _fault(kind: str, **settings: object) -> Event:
         # The acts of people come first: they are calls as well.
         await world.aws.fault("*", kind, times=None, **settings)
         try:
-            await oracle.looks(_FAULT_LOOKS)
+            await oracle.samples_more(_FAULT_SAMPLES)
         finally:
             await world.aws.heal()
 
@@ -164,7 +170,7 @@ async def _throttled(world: World, oracle: Oracle) -> AsyncIterator[None]:
     yield
     await world.aws.behave(throttle={"read_per_s": 2, "write_per_s": 0.5, "burst": 2})
     try:
-        await oracle.looks(_FAULT_LOOKS)
+        await oracle.samples_more(_FAULT_SAMPLES)
     finally:
         await world.aws.behave(throttle=None)
 
@@ -175,7 +181,7 @@ async def _lagging(world: World, oracle: Oracle) -> AsyncIterator[None]:
     await world.aws.behave(list_lag_s=600.0, get_lag_s=300.0)
     try:
         yield
-        await oracle.looks(_FAULT_LOOKS)
+        await oracle.samples_more(_FAULT_SAMPLES)
     finally:
         await world.aws.behave(list_lag_s=0.0, get_lag_s=0.0)
 

@@ -38,17 +38,17 @@ async def _nothing(world: World, oracle: Oracle) -> AsyncIterator[None]:
     yield
 
 
-def _server_stopped(looks: int) -> Happening:
+def _server_stopped(samples: int) -> Happening:
     @asynccontextmanager
     async def happen(world: World, oracle: Oracle) -> AsyncIterator[None]:
         async with world.system.server_away():
             yield
-            await oracle.looks(looks)
+            await oracle.samples_more(samples)
 
     return happen
 
 
-def _server_hangs(looks: int) -> Happening:
+def _server_hangs(samples: int) -> Happening:
     @asynccontextmanager
     async def happen(world: World, oracle: Oracle) -> AsyncIterator[None]:
         proxy = daemons.load(world.system.folder / "onprem" / "front.pid.json")
@@ -56,21 +56,21 @@ def _server_hangs(looks: int) -> Happening:
         os.kill(proxy.pid, signal.SIGSTOP)
         try:
             yield
-            await oracle.looks(looks)
+            await oracle.samples_more(samples)
         finally:
             os.kill(proxy.pid, signal.SIGCONT)
 
     return happen
 
 
-def _api_server_away(line: Line, looks: int) -> Happening:
+def _api_server_away(line: Line, samples: int) -> Happening:
     @asynccontextmanager
     async def happen(world: World, oracle: Oracle) -> AsyncIterator[None]:
         world.cut = True
         await world.line.become(line)
         try:
             yield
-            await oracle.looks(looks)
+            await oracle.samples_more(samples)
         finally:
             await world.line.become(Line.OPEN)
             world.cut = False

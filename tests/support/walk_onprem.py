@@ -71,13 +71,13 @@ class OnPremWorld(World):
         except (psycopg.Error, TimeoutError):
             return OnPremCloud("the server does not answer")
         settings = {}
-        for name, _limit, told in rows:
-            pairs = (pair.split("=", 1) for pair in str(told or "").split("|") if pair)
+        for name, _limit, stored in rows:
+            pairs = (pair.split("=", 1) for pair in str(stored or "").split("|") if pair)
             settings[str(name)] = dict(pairs)
         return OnPremCloud("", {str(name): int(str(limit)) for name, limit, _ in rows}, settings)
 
     async def _answers(self) -> bool:
-        """Tell whether the server's TLS proxy answers at all: where it hangs, one login would hang for each claim."""
+        """Return whether the server's TLS proxy answers at all: where it hangs, one login would hang for each claim."""
         try:
             async with asyncio.timeout(_ANSWER_S):
                 reader, writer = await asyncio.open_connection(self.system.server.host, self.system.server.port)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
 from tests.support.api import JsonObject
 from tests.support.kinds import CLAIM, SECRET, condition, is_ready
 from tests.support.system import decoded
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, in_background
 from tests.support.walk_world import Cloud, World
 
 EVERY_S = 2.0
@@ -55,7 +54,7 @@ class Sample:
 class _Span:
     """One disagreement from its first look to its last, in seconds of the loop's clock."""
 
-    what: str
+    disagreement: str
     began: float
     ended: float
     unseen_s: float = 0.0
@@ -79,22 +78,22 @@ class Ledger:
 
         `unseen_s`: for how long nobody could know what a disagreement that begins now is about.
         """
-        what = "" if sample is None else sample.disagreement
+        disagreement = "" if sample is None else sample.disagreement
         span = self._now.get(name)
-        if span is not None and span.what != what:
+        if span is not None and span.disagreement != disagreement:
             del self._now[name]
             span = None
-        if not what:
+        if not disagreement:
             return
         if span is None:
-            span = self._now[name] = _Span(what, now, now, unseen_s)
+            span = self._now[name] = _Span(disagreement, now, now, unseen_s)
             self._all.append((name, span))
         span.ended, span.story = now, story
 
     def disagreements(self) -> list[str]:
         """Return those that lasted, in words."""
         return [
-            f"{name} for {span.ended - span.began:.0f} s: {span.what}; {span.story}"
+            f"{name} for {span.ended - span.began:.0f} s: {span.disagreement}; {span.story}"
             for name, span in self._all
             if span.ended - span.began > self.lasting_s + span.unseen_s
         ]
@@ -117,28 +116,21 @@ class Oracle:
     _acts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     _unseen: set[str] = field(default_factory=set)
     _count: Counter[str] = field(default_factory=Counter)
-    _looks: int = 0
+    _samples: int = 0
     _mark: int = 0
     _slowest_s: float = 0.0
     _looking: asyncio.Event = field(default_factory=asyncio.Event)
 
-    @asynccontextmanager
-    async def watching(self) -> AsyncIterator[None]:
-        """Look for the length of a block."""
-        task = asyncio.create_task(self._watch())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+    def watching(self) -> AbstractAsyncContextManager[None]:
+        """Return a block for whose length the oracle looks."""
+        return in_background(self._watch())
 
     def note(self, name: str, act: str) -> None:
         """Record an act on a claim, for reports."""
         self._acts[name].append(act)
 
     def expect(self, name: str, *, unseen: bool) -> None:
-        """Be told before an act whether nobody can know of it before the next resync."""
+        """Note before an act whether nobody can know of it before the next resync."""
         if unseen:
             self._unseen.add(name)
         else:
@@ -146,14 +138,14 @@ class Oracle:
 
     def mark(self) -> None:
         """Take no look that has begun before this for a proof that a claim converged."""
-        self._mark = self._looks + 1
+        self._mark = self._samples + 1
 
-    async def looks(self, count: int) -> None:
-        """Wait until that many more looks have ended."""
-        wanted = self._looks + count
+    async def samples_more(self, count: int) -> None:
+        """Wait until that many more samples are taken."""
+        wanted = self._samples + count
 
         async def seen() -> bool:
-            return self._looks >= wanted
+            return self._samples >= wanted
 
         await eventually(seen, f"{count} looks", limit_s=60.0 + 30.0 * count, every_s=0.2)
 
@@ -168,21 +160,21 @@ class Oracle:
         return self._unsettled(names)
 
     def _unsettled(self, names: list[str]) -> list[str]:
-        if self._looks <= self._mark:
+        if self._samples <= self._mark:
             return list(names)
         return [name for name in names if name not in self._last or not self._last[name].settled]
 
     def story(self, name: str) -> str:
-        """Tell what a claim says, what the oracle sees, and what happened to the claim."""
-        return self._told(name, self._last.get(name))
+        """Return what a claim says, what the oracle sees, and what happened to the claim."""
+        return self._state_of(name, self._last.get(name))
 
-    def _told(self, name: str, sample: Sample | None) -> str:
+    def _state_of(self, name: str, sample: Sample | None) -> str:
         seen = "never seen" if sample is None else _seen(sample)
         return f"{self.setting}; {seen}; acts: {', '.join(self._acts[name])}"
 
     def summary(self) -> str:
-        """Tell how much was looked at."""
-        counts = f"{self._looks} looks, {self._count['logins']} logins, {self.world.ended} processes that ended"
+        """Return how much was sampled."""
+        counts = f"{self._samples} samples, {self._count['logins']} logins, {self.world.ended} processes that ended"
         return f"{counts}, the slowest look {self._slowest_s:.1f} s"
 
     # One look
@@ -195,11 +187,11 @@ class Oracle:
             now = loop.time()
             for name, sample in samples.items():
                 # Who cannot say anything is held to nothing.
-                seen = sample if self.world.is_heard else None
+                seen = sample if self.world.can_report else None
                 unseen_s = self.world.resync_s if name in self._unseen else 0.0
-                self.ledger.judge(name, seen, now, self._told(name, sample), unseen_s)
+                self.ledger.judge(name, seen, now, self._state_of(name, sample), unseen_s)
             self._last = samples
-            self._looks += 1
+            self._samples += 1
             self._slowest_s = max(self._slowest_s, now - began)
             await asyncio.sleep(max(0.0, began + EVERY_S - now))
 
@@ -238,7 +230,11 @@ def _seen(sample: Sample) -> str:
 
 def _sample(claim: JsonObject, refusal: str, gap: str) -> Sample:
     names = ("Ready", "Synced", "Stalled", "Reconciling")
-    told = [condition(claim, name) for name in names]
-    says = ", ".join(f"{one['type']}={one['status']} {one['reason']}: {one['message'][:300]}" for one in told if one)
+    conditions = [condition(claim, name) for name in names]
+    says = ", ".join(
+        f"{entry['type']}={entry['status']} {entry['reason']}: {entry['message'][:300]}"
+        for entry in conditions
+        if entry
+    )
     ready = str(condition(claim, "Ready").get("status", "Unknown"))
     return Sample(says, ready, refusal, gap, is_ready(claim) and not refusal and not gap)

@@ -38,8 +38,8 @@ def settings_of(report: Report, name: str, of: Size) -> str:
 def proven(report: Report, file: str, test: str, settings: str = "") -> None:
     """Print a batch's figures; raises AssertionError with the command that makes it again where something is wrong."""
     command = f"{settings} .venv/bin/pytest -s -o faulthandler_timeout=0 {file} -k '{test}'".strip()
-    said = replace(
+    shown = replace(
         report, again=f"{command} (one walk alone: FAIRLEAD_WALK_ONLY=<digits of the claim's name> before it)"
     )
-    print(said)  # noqa: T201 - the figures are the result
-    assert not report.wrong, str(said)
+    print(shown)  # noqa: T201 - the figures are the result
+    assert not report.wrong, str(shown)

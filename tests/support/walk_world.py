@@ -9,7 +9,7 @@ import hashlib
 import tempfile
 import urllib.parse
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from tests.support.api import JsonObject
 from tests.support.kinds import CLAIM, Kind, condition
 from tests.support.processes import Program
 from tests.support.system import System
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, in_background
 
 COMPOSER, PROVIDER = "composer", "provider"
 _LOGIN_S = 4
@@ -36,7 +36,7 @@ class Cloud(Protocol):
 
     @property
     def unreachable(self) -> str:
-        """Why nobody can log in anywhere now; empty where they can."""
+        """Return why nobody can log in anywhere now; empty where they can."""
 
     def gap(self, claim: JsonObject, binding: dict[str, str]) -> str:
         """Return how the cloud differs from a claim's spec, or an empty text."""
@@ -108,16 +108,9 @@ class World(abc.ABC):
             names = [name for name in (COMPOSER, PROVIDER) if not self.runs(name)]
             await asyncio.gather(*(self._start(name) for name in names))
 
-    @asynccontextmanager
-    async def supervised(self) -> AsyncIterator[None]:
-        """Start again what ends by itself, as one does that lost its Lease with calls in flight."""
-        task = asyncio.create_task(self._supervise())
-        try:
-            yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+    def supervised(self) -> AbstractAsyncContextManager[None]:
+        """Return a block in which a program that ends by itself, as one that lost its Lease, is started again."""
+        return in_background(self._supervise())
 
     async def _supervise(self) -> None:
         while True:
@@ -128,8 +121,8 @@ class World(abc.ABC):
             await asyncio.sleep(_LOOK_S)
 
     @property
-    def is_heard(self) -> bool:
-        """Whether the processes run and can say what they know."""
+    def can_report(self) -> bool:
+        """Return whether the processes run and can say what they know."""
         return not self.cut and not self._starting.locked() and self._all_run
 
     @property

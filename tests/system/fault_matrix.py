@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, p
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def run(system: System) -> AsyncIterator[CrashRun]:
-    """A clean run is learned; then each effect is crashed at all moments around it."""
+    """Yield a run that learned its effects undisturbed; then each is crashed at all moments around it."""
     async with crash_rig(system) as rig:
         learned = await OnPremRun(rig).learn([tuple(Moment)])
         print(summary(learned))  # noqa: T201 - the plans are the result
@@ -26,6 +26,8 @@ async def run(system: System) -> AsyncIterator[CrashRun]:
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_every_moment_around_every_side_effect(run: CrashRun, step: str) -> None:
+async def test_a_kill_at_every_moment_of_every_side_effect_ends_as_if_nothing_had_happened(
+    run: CrashRun, step: str
+) -> None:
     await run.crash(step)
     print(f"{step}: {len(run.planned[step])} crashes")  # noqa: T201 - as above

@@ -44,10 +44,10 @@ def _policy(installation: str) -> JsonObject:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def fenced(aws: Aws) -> Aws:
-    """Composer and provider at work, the provider with the rights of the shipped policies."""
-    found = await aws.system.api.get(CONFIG_MAP.path("fairlead-system", "fairlead-installation"))
+    """Return composer and provider at work, the provider with the rights of the shipped policies."""
+    config_map = await aws.system.api.get(CONFIG_MAP.path("fairlead-system", "fairlead-installation"))
     key = {"access_key_id": ACCESS_KEY, "secret_access_key": aws.secret_key, "account": ACCOUNT}
-    policy = _policy(found["data"]["id"])
+    policy = _policy(config_map["data"]["id"])
     await aws.control("POST", "keys", {**key, "principal": "user/fairlead", "policy": policy})
     await at_work(aws)
     return aws
@@ -68,7 +68,7 @@ async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
         await system.create(CLAIM, claim(namespace, "orders", **spec))
         made = await system.until(CLAIM, namespace, "orders", is_ready, limit_s=120)
 
-        calls = [one["action"] for one in await fenced.changes(since)]
+        calls = [call["action"] for call in await fenced.changes(since)]
         assert sorted(calls) == [
             "CreateDBInstance",
             "CreateDBParameterGroup",
@@ -101,12 +101,12 @@ async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
 
 
 async def _edits_go_to_the_group(aws: Aws, namespace: str, name: str) -> None:
-    """An edit of a dynamic parameter reaches the group alone; a person's change of it is put back."""
+    """Prove that an edit of a dynamic parameter reaches the group alone; a person's change of it is put back."""
     since = await aws.mark()
     await aws.system.edit(CLAIM, namespace, "orders", {"spec": {"parameters": {"work_mem": "16MB"}}})
     await _until_parameter(aws, name, "work_mem", "16384")
     await aws.system.until(CLAIM, namespace, "orders", is_ready)
-    assert [one["action"] for one in await aws.changes(since)] == ["ModifyDBParameterGroup"]
+    assert [call["action"] for call in await aws.changes(since)] == ["ModifyDBParameterGroup"]
 
     row = {"ParameterName": "work_mem", "ParameterValue": "64", "ApplyMethod": "immediate"}
     await aws.person("modify_db_parameter_group", DBParameterGroupName=name, Parameters=[row])
@@ -118,8 +118,8 @@ async def _edits_go_to_the_group(aws: Aws, namespace: str, name: str) -> None:
 async def _until_parameter(aws: Aws, group: str, parameter: str, value: str) -> None:
     async def shown() -> bool:
         answer = await aws.person("describe_db_parameters", DBParameterGroupName=group, Source="user")
-        found = {row["ParameterName"]: row["ParameterValue"] for row in answer["Parameters"]}
-        return found.get(parameter) == value
+        parameters = {row["ParameterName"]: row["ParameterValue"] for row in answer["Parameters"]}
+        return parameters.get(parameter) == value
 
     await eventually(shown, f"{parameter} of {group} is {value}", limit_s=60)
 
@@ -127,7 +127,7 @@ async def _until_parameter(aws: Aws, group: str, parameter: str, value: str) -> 
 async def _teardown_is_in_order(aws: Aws, namespace: str) -> None:
     since = await aws.mark()
     await aws.system.delete(CLAIM, namespace, "orders")
-    deleted = [one["action"] for one in await aws.changes(since) if one["outcome"] == "ok"]
+    deleted = [call["action"] for call in await aws.changes(since) if call["outcome"] == "ok"]
     assert deleted[0] == "DeleteDBInstance"
     assert sorted(deleted[1:]) == ["DeleteDBParameterGroup", "DeleteDBSubnetGroup"]
     for kind in (DB_SUBNET_GROUP, DB_PARAMETER_GROUP):
@@ -135,7 +135,7 @@ async def _teardown_is_in_order(aws: Aws, namespace: str) -> None:
 
 
 async def _a_row_is_read_back(aws: Aws, namespace: str) -> None:
-    """What the deleted claim held comes back out of its final snapshot, and goes on into a third claim meanwhile."""
+    """Prove that a deleted claim's data come back from its final snapshot, and go into a third claim meanwhile."""
     kept, since = {"databaseName": "orders", "username": "orders_app"}, await aws.mark()
     for number, (source, name) in enumerate((("orders", "again"), ("again", "twice"))):
         await aws.system.create(CLAIM, claim(namespace, name, **kept, restoreFrom={"claim": source}))
@@ -144,7 +144,7 @@ async def _a_row_is_read_back(aws: Aws, namespace: str) -> None:
             rows = await (await connection.execute("SELECT name FROM goods ORDER BY name")).fetchall()
             await connection.execute("INSERT INTO goods VALUES (%s)", (f"row {number}",))
         assert rows == [("canary",), ("row 0",)][: number + 1]
-    done = [one["action"] for one in await aws.changes(since) if one["action"].startswith(("Create", "Restore"))]
+    done = [call["action"] for call in await aws.changes(since) if call["action"].startswith(("Create", "Restore"))]
     assert [action for action in done if "Group" not in action] == [
         "RestoreDBInstanceFromDBSnapshot",
         "RestoreDBInstanceToPointInTime",
@@ -161,7 +161,7 @@ async def test_the_shipped_policies_leave_what_is_not_ours_alone(fenced: Aws) ->
     }
     login: dict[str, Any] = {"MasterUsername": "boss", "MasterUserPassword": "Sufficient-1", "AllocatedStorage": 20}
     await fenced.person("create_db_instance", **made, **login)
-    await fenced.until("fl-foreign", lambda one: one["DBInstanceStatus"] == "available")
+    await fenced.until("fl-foreign", lambda instance: instance["DBInstanceStatus"] == "available")
 
     denied = [
         await asyncio.to_thread(_refused, fenced, operation, parameters)
@@ -227,9 +227,9 @@ async def test_dead_and_foreign_credentials_are_named_and_change_nothing(fenced:
             await system.ask_for_a_pass(RDS_INSTANCE, namespace, name)
             await system.until(RDS_INSTANCE, namespace, name, is_ready, limit_s=120)
         await system.api.until_gone(RDS_INSTANCE.path(namespace, "leaving"), limit_s=180)
-        done = sorted(one["action"] for one in await fenced.changes(since) if one["outcome"] == "ok")
+        done = sorted(call["action"] for call in await fenced.changes(since) if call["outcome"] == "ok")
         assert done == ["CreateDBInstance", "DeleteDBInstance", "ModifyDBInstance"]
-        assert {one["account"] for one in await fenced.changes(since)} == {ACCOUNT}
+        assert {call["account"] for call in await fenced.changes(since)} == {ACCOUNT}
 
 
 async def _use_key(aws: Aws, access_key_id: str) -> None:
@@ -240,7 +240,7 @@ async def _use_key(aws: Aws, access_key_id: str) -> None:
 async def _until_reason(aws: Aws, namespace: str, name: str, reason: str) -> None:
     await aws.system.ask_for_a_pass(RDS_INSTANCE, namespace, name)
 
-    def told(obj: JsonObject) -> bool:
+    def refused(obj: JsonObject) -> bool:
         return bool(condition(obj, "Synced").get("reason") == reason)
 
-    await aws.system.until(RDS_INSTANCE, namespace, name, told, limit_s=90)
+    await aws.system.until(RDS_INSTANCE, namespace, name, refused, limit_s=90)

@@ -23,7 +23,7 @@ async def crashing(aws: Aws) -> AsyncIterator[CrashRig]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def run(crashing: CrashRig, aws: Aws) -> RdsRun:
-    """A clean run is learned; then each effect is crashed once, the moments around it taken in turn."""
+    """Return a run that learned its effects; then each is crashed once, the moments around it taken in turn."""
     learned = RdsRun(crashing, aws=aws, at_once=40)
     await learned.learn([(moment,) for moment in Moment])
     return learned

@@ -1,4 +1,4 @@
-"""Every mutable field of an RDSInstance, changed behind our back: put back, told, or left, as its rule says."""
+"""Every mutable field of an RDSInstance, changed behind our back: put back, reported, or left, as its rule says."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Answer(Enum):
     """What becomes of a change of somebody else's."""
 
     CORRECTED = "put back at once, for it interrupts nobody"
-    QUEUED = "told, and handed to RDS's own queue for the maintenance window"
-    HELD = "told, and kept until the window"
+    QUEUED = "reported, and handed to RDS's own queue for the maintenance window"
+    HELD = "reported, and kept until the window"
     LEFT = "RDS may do it by itself; nothing is said against it"
 
 
@@ -46,7 +46,7 @@ class Row:
     spec: Any
     struck: Mapping[str, Any]
     answer: Answer = Answer.CORRECTED
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    needs: Mapping[str, Any] = field(default_factory=dict)
 
 
 ROWS = (
@@ -70,12 +70,12 @@ ROWS = (
     Row("enableIAMDatabaseAuthentication", spec=True, struck={"IAMDatabaseAuthenticationEnabled": False}),
     # After a growth or another type RDS takes no change of storage for hours: each has an instance of its own.
     Row("storageType", "gp3", {"StorageType": "gp2"}),
-    Row("iops", 1000, {"Iops": 3000}, beside={"storageType": "io1", "allocatedStorage": 100}),
+    Row("iops", 1000, {"Iops": 3000}, needs={"storageType": "io1", "allocatedStorage": 100}),
     Row(
         "storageThroughput",
         500,
         {"StorageThroughput": 600},
-        beside={"storageType": "gp3", "allocatedStorage": 400, "iops": 12_000},
+        needs={"storageType": "gp3", "allocatedStorage": 400, "iops": 12_000},
     ),
     Row("allocatedStorage", 20, {"AllocatedStorage": 40}, Answer.LEFT),
     Row("dbInstanceClass", "db.t4g.micro", {"DBInstanceClass": "db.t4g.large"}, Answer.QUEUED),
@@ -107,7 +107,7 @@ SHARES = (
 def test_every_mutable_field_has_its_row() -> None:
     crd = YAML(typ="safe").load(_CRD)
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    rules = " ".join(each["rule"] for each in spec["x-kubernetes-validations"])
+    rules = " ".join(rule["rule"] for rule in spec["x-kubernetes-validations"])
     fixed = set(re.findall(r"oldSelf\.forProvider\.(\w+)", rules)) - _GROWS_ONLY | {"engine"}
 
     mutable = set(spec["properties"]["forProvider"]["properties"]) - fixed - _NOT_IN_RDS
@@ -131,52 +131,52 @@ class Victim(Instance):
             case Answer.CORRECTED:
                 await self._is_corrected(row, before, since)
             case Answer.QUEUED | Answer.HELD:
-                await self._is_told(row, since)
+                await self._is_reported(row, since)
             case Answer.LEFT:
                 await self.until_seen(lambda obj: obj["status"]["atProvider"]["allocatedStorage"] == 40)
                 assert await self.changes(since) == []
 
     async def _is_corrected(self, row: Row, before: JsonObject, since: int) -> None:
-        await self.until_wire(lambda one: all(_named(one, key) == _named(before, key) for key in row.struck))
+        await self.until_wire(lambda instance: all(_named(instance, key) == _named(before, key) for key in row.struck))
         action = "AddTagsToResource" if row.path == "tags" else "ModifyDBInstance"
-        await self.until_seen(lambda obj: row.path in {each.split(".")[0] for each in _paths(obj, "Corrected")})
+        await self.until_seen(lambda obj: row.path in {drifted.split(".")[0] for drifted in _paths(obj, "Corrected")})
         assert set(actions(await self.changes(since))) == {action}, row.path
 
-    async def _is_told(self, row: Row, since: int) -> None:
+    async def _is_reported(self, row: Row, since: int) -> None:
         held = await self.until_seen(lambda obj: row.path in _paths(obj, "Held"))
         assert condition(held, "Synced")["reason"] == "DriftHeld", row.path
         if row.answer is Answer.HELD:
             assert await self.changes(since) == [], row.path
             return
-        await self.until_wire(lambda one: next(iter(row.struck)) in _queue_names(one))
+        await self.until_wire(lambda instance: next(iter(row.struck)) in _queue_names(instance))
         calls = await self.changes(since)
-        assert [(one["action"], one["params"]["ApplyImmediately"]) for one in calls] == [("ModifyDBInstance", False)]
+        assert [(call["action"], call["params"]["ApplyImmediately"]) for call in calls] == [("ModifyDBInstance", False)]
 
 
-def _named(one: JsonObject, key: str) -> Any:
+def _named(instance: JsonObject, key: str) -> Any:
     """Return a value of the wire; of a list of members, in no order, what they are called."""
-    found = one.get(key)
-    if not isinstance(found, list):
-        return found
-    return {next(iter(member.values())) if isinstance(member, dict) else member for member in found}
+    value = instance.get(key)
+    if not isinstance(value, list):
+        return value
+    return {next(iter(member.values())) if isinstance(member, dict) else member for member in value}
 
 
-def _queue_names(one: JsonObject) -> set[str]:
-    found = set(one["PendingModifiedValues"])
-    return found | ({"DBSubnetGroup"} if "DBSubnetGroupName" in found else set())
+def _queue_names(instance: JsonObject) -> set[str]:
+    pending = set(instance["PendingModifiedValues"])
+    return pending | ({"DBSubnetGroup"} if "DBSubnetGroupName" in pending else set())
 
 
 def _paths(obj: JsonObject, action: str) -> set[str]:
-    return {one["path"] for one in obj["status"].get("drift", []) if one["action"] == action}
+    return {entry["path"] for entry in obj["status"].get("drift", []) if entry["action"] == action}
 
 
 def _spec(rows: tuple[Row, ...]) -> JsonObject:
-    found: JsonObject = {}
+    spec: JsonObject = {}
     for row in rows:
-        found |= {**row.beside, row.path: row.spec}
-    if "monitoringInterval" in found:
-        found["monitoringRoleArn"] = _ROLE
-    return found
+        spec |= {**row.needs, row.path: row.spec}
+    if "monitoringInterval" in spec:
+        spec["monitoringRoleArn"] = _ROLE
+    return spec
 
 
 def _merged(before: Mapping[str, Any], struck: Mapping[str, Any]) -> JsonObject:
@@ -185,7 +185,7 @@ def _merged(before: Mapping[str, Any], struck: Mapping[str, Any]) -> JsonObject:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_what_somebody_changed_is_put_back_told_or_left_by_its_rule(aws: Aws, namespace: str) -> None:
+async def test_a_field_changed_by_hand_is_put_back_reported_or_left_by_its_rule(aws: Aws, namespace: str) -> None:
     await aws.start_provider()
     async with asyncio.TaskGroup() as group:
         for number, rows in enumerate(SHARES):

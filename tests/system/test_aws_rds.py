@@ -1,4 +1,4 @@
-"""An RDSInstance over the wire: made, changed, let go, taken away, all by the provider's own process."""
+"""An RDSInstance over the wire: made, changed, orphaned, deleted, all by the provider's own process."""
 
 import asyncio
 import hashlib
@@ -37,7 +37,7 @@ async def an_edit_that_restarts_waits_in_the_queue_and_a_reverted_one_leaves_it(
     await orders.until()
     calls = await orders.changes(since)
     assert actions(calls) == ["ModifyDBInstance", "ModifyDBInstance"]
-    assert [one["params"]["ApplyImmediately"] for one in calls] == [False, False]
+    assert [call["params"]["ApplyImmediately"] for call in calls] == [False, False]
     await orders.patch(
         {
             "spec": {
@@ -47,9 +47,9 @@ async def an_edit_that_restarts_waits_in_the_queue_and_a_reverted_one_leaves_it(
         }
     )
     await orders.until()
-    found = await orders.aws.instance(await orders.external())
-    assert found is not None
-    assert (found["DBInstanceClass"], found["AllocatedStorage"]) == ("db.t4g.small", 30)
+    instance = await orders.aws.instance(await orders.external())
+    assert instance is not None
+    assert (instance["DBInstanceClass"], instance["AllocatedStorage"]) == ("db.t4g.small", 30)
     assert actions(await orders.changes(since)) == ["ModifyDBInstance"] * 3
 
 
@@ -90,7 +90,7 @@ async def a_deletion_leaves_a_final_snapshot_that_holds_the_data(orders: Instanc
     name, since = await orders.external(), await orders.aws.mark()
     await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
     listed = (await orders.aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
-    (final,) = (one for one in listed if one["SnapshotType"] == "manual")
+    (final,) = (snapshot for snapshot in listed if snapshot["SnapshotType"] == "manual")
     assert final["Status"] == "available"
     assert actions(await orders.changes(since)) == ["DeleteDBInstance"]
     assert await orders.aws.instance(name) is None
@@ -123,7 +123,7 @@ async def a_failed_instance_is_kept_until_its_loss_is_agreed(orders: Instance) -
     await orders.system.api.until_gone(RDS_INSTANCE.path(orders.namespace, orders.name))
 
 
-async def a_lost_instance_is_told_and_not_made_anew(orders: Instance) -> None:
+async def a_lost_instance_is_reported_and_not_recreated(orders: Instance) -> None:
     await orders.create()
     name, since = await orders.external(), await orders.aws.mark()
     await orders.aws.strike(name, vanish=True)
@@ -132,7 +132,7 @@ async def a_lost_instance_is_told_and_not_made_anew(orders: Instance) -> None:
     assert await orders.changes(since) == []
 
 
-async def a_renamed_instance_is_named_and_never_let_go(orders: Instance) -> None:
+async def a_renamed_instance_is_named_and_never_released(orders: Instance) -> None:
     await orders.create(deletionPolicy="Snapshot")
     name, since = await orders.external(), await orders.aws.mark()
     await orders.aws.person(
@@ -152,8 +152,10 @@ async def a_renamed_instance_is_named_and_never_let_go(orders: Instance) -> None
     await orders.system.api.delete(RDS_INSTANCE.path(orders.namespace, orders.name))
     held = await orders.until("DatabaseRenamed")
     assert "is called again now" in condition(held, "Synced")["message"]
-    looks = await orders.looks(since)
-    await eventually(lambda: _looked_at_more(orders, since, len(looks) + 2), "it was looked at twice more", limit_s=180)
+    describes = await orders.describes(since)
+    await eventually(
+        lambda: _looked_at_more(orders, since, len(describes) + 2), "it was described twice more", limit_s=180
+    )
     assert await orders.aws.instance("again") is not None
     assert await orders.changes(since) == []
 
@@ -165,7 +167,7 @@ async def a_renamed_instance_is_named_and_never_let_go(orders: Instance) -> None
 
 
 async def _looked_at_more(orders: Instance, since: int, times: int) -> bool:
-    return len([one for one in await orders.aws.calls(since) if one["identifier"] == "by-hand"]) >= times
+    return len([call for call in await orders.aws.calls(since) if call["identifier"] == "by-hand"]) >= times
 
 
 async def a_final_snapshots_name_that_anothers_has_is_passed_over(orders: Instance) -> None:
@@ -176,14 +178,14 @@ async def a_final_snapshots_name_that_anothers_has_is_passed_over(orders: Instan
     await orders.aws.person(
         "create_db_snapshot", DBSnapshotIdentifier=taken, DBInstanceIdentifier=await other.external()
     )
-    await other.until_wire(lambda one: one["DBInstanceStatus"] == "available")
+    await other.until_wire(lambda instance: instance["DBInstanceStatus"] == "available")
     since = await orders.aws.mark()
 
     await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
 
     assert actions(await orders.changes(since)) == ["DeleteDBInstance", "DeleteDBInstance"]
     listed = (await orders.aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
-    finals = [one["DBSnapshotIdentifier"] for one in listed if one["SnapshotType"] == "manual"]
+    finals = [snapshot["DBSnapshotIdentifier"] for snapshot in listed if snapshot["SnapshotType"] == "manual"]
     assert finals == [f"{taken}-2"]
 
 
@@ -194,7 +196,7 @@ async def a_backup_of_a_former_namespace_is_restored_with_consent_alone(orders: 
     name, since = await orders.external(), await orders.aws.mark()
     await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
     listed = (await orders.aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
-    (final,) = (one for one in listed if one["SnapshotType"] == "manual")
+    (final,) = (snapshot for snapshot in listed if snapshot["SnapshotType"] == "manual")
     uid = (await orders.system.api.get(f"/api/v1/namespaces/{orders.namespace}"))["metadata"]["uid"]
     assert {"Key": "fairlead-namespace-uid", "Value": uid} in final["TagList"]
     # The namespace was another one of that name when the snapshot was taken.
@@ -204,9 +206,9 @@ async def a_backup_of_a_former_namespace_is_restored_with_consent_alone(orders: 
     heir = Instance(orders.aws, orders.namespace, f"{orders.name}-heir")
     by_claim = {"restoreFrom": {"pointInTime": {"sourceClaim": orders.name}}}
     await heir.system.create(RDS_INSTANCE, instance(heir.namespace, heir.name, forProvider=by_claim))
-    told = await heir.until_told("AdoptionRefused")
+    message = await heir.until_reason("AdoptionRefused")
     consent = f"restoreFrom={final['DBSnapshotIdentifier']}"
-    assert f"fairlead.dev/consent={consent}" in told
+    assert f"fairlead.dev/consent={consent}" in message
     assert await heir.changes(since) == []
 
     await heir.annotate(consent=consent)
@@ -221,8 +223,8 @@ async def drift_is_put_back_by_its_class(orders: Instance) -> None:
     await orders.create(forProvider={"preferredBackupWindow": "03:00-04:00", "publiclyAccessible": False})
     name, since = await orders.external(), await orders.aws.mark()
     await orders.aws.strike(name, set={"PreferredBackupWindow": "05:00-06:00", "TagList": []})
-    await orders.until_wire(lambda one: one["PreferredBackupWindow"] == "03:00-04:00")
-    await orders.until_wire(lambda one: len(one["TagList"]) == 7)
+    await orders.until_wire(lambda instance: instance["PreferredBackupWindow"] == "03:00-04:00")
+    await orders.until_wire(lambda instance: len(instance["TagList"]) == 7)
     await orders.until()
     assert sorted(actions(await orders.changes(since))) == ["AddTagsToResource", "ModifyDBInstance"]
 
@@ -236,12 +238,12 @@ async def a_tag_that_the_spec_drops_goes_and_others_stay(orders: Instance) -> No
     await orders.edit(tags={"cost": None})
     seen = await orders.until_seen(lambda obj: obj["status"].get("appliedKeys") == {"tags": ["team"]})
     assert is_ready(seen)
-    kept = {one["Key"]: one["Value"] for one in (await orders.wire())["TagList"]}
+    kept = {tag["Key"]: tag["Value"] for tag in (await orders.wire())["TagList"]}
     assert {key: value for key, value in kept.items() if not key.startswith("fairlead-")} == {
         "team": "red", "theirs": "x",
     }  # fmt: skip
     changed = await orders.changes(since)
-    assert [(one["action"], one["params"]["TagKeys"]) for one in changed] == [("RemoveTagsFromResource", ["cost"])]
+    assert [(call["action"], call["params"]["TagKeys"]) for call in changed] == [("RemoveTagsFromResource", ["cost"])]
 
 
 async def what_a_person_queued_is_not_flushed(orders: Instance) -> None:
@@ -252,14 +254,14 @@ async def what_a_person_queued_is_not_flushed(orders: Instance) -> None:
     await orders.edit(allocatedStorage=40)
     held = await orders.until("PendingChangesInTheWay")
     assert "multiAZ" in condition(held, "Synced")["message"]
-    found = await orders.aws.until(name, lambda one: "AllocatedStorage" in one["PendingModifiedValues"])
-    assert found["MultiAZ"] is False
-    assert [one["params"]["ApplyImmediately"] for one in await orders.changes(since)] == [False]
+    instance = await orders.aws.until(name, lambda instance: "AllocatedStorage" in instance["PendingModifiedValues"])
+    assert instance["MultiAZ"] is False
+    assert [call["params"]["ApplyImmediately"] for call in await orders.changes(since)] == [False]
     await orders.edit(multiAZ=True)
     await orders.until()
 
 
-async def states_that_take_no_change_are_waited_out_or_told(orders: Instance) -> None:
+async def states_that_take_no_change_are_waited_out_or_reported(orders: Instance) -> None:
     await orders.create()
     name, since = await orders.external(), await orders.aws.mark()
     await orders.aws.strike(name, status="rewiring-the-flux")
@@ -302,21 +304,21 @@ async def an_orphan_stays_and_says_so_and_is_adopted(orders: Instance) -> None:
     await orders.create(deletionPolicy="Orphan")
     name = await orders.external()
     await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
-    found = await orders.aws.instance(name)
-    assert found is not None
-    assert "fairlead-released" in {one["Key"] for one in found["TagList"]}
+    orphan = await orders.aws.instance(name)
+    assert orphan is not None
+    assert "fairlead-released" in {tag["Key"] for tag in orphan["TagList"]}
     other = Instance(orders.aws, orders.namespace, "heir")
     obj = instance(orders.namespace, "heir", forProvider={"backupRetentionPeriod": 9})
     obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name}
     await orders.system.edit(AWS_CONFIG, "", "default", {"spec": {"allowAdoption": True}})
     since = await orders.aws.mark()
     await orders.system.create(RDS_INSTANCE, obj)
-    told = (await other.until("NotOwned"))["status"]["drift"]
+    drift = (await other.until("NotOwned"))["status"]["drift"]
     assert ("backupRetentionPeriod", "9", "1", "Held") in {
-        (one["path"], one["desired"], one["observed"], one["action"]) for one in told
+        (entry["path"], entry["desired"], entry["observed"], entry["action"]) for entry in drift
     }
     assert await other.changes(since) == []
-    await other.annotate(adopt=found["DbiResourceId"])
+    await other.annotate(adopt=orphan["DbiResourceId"])
     await other.until("PasswordUnknown")
     await other.patch({"spec": {"passwordRotation": {"token": "1"}}})
     await other.until()
@@ -329,14 +331,14 @@ LIVES = (
     a_password_whose_login_is_required_is_published_after_it,
     a_deletion_leaves_a_final_snapshot_that_holds_the_data,
     a_failed_instance_is_kept_until_its_loss_is_agreed,
-    a_lost_instance_is_told_and_not_made_anew,
-    a_renamed_instance_is_named_and_never_let_go,
+    a_lost_instance_is_reported_and_not_recreated,
+    a_renamed_instance_is_named_and_never_released,
     a_final_snapshots_name_that_anothers_has_is_passed_over,
     a_backup_of_a_former_namespace_is_restored_with_consent_alone,
     drift_is_put_back_by_its_class,
     a_tag_that_the_spec_drops_goes_and_others_stay,
     what_a_person_queued_is_not_flushed,
-    states_that_take_no_change_are_waited_out_or_told,
+    states_that_take_no_change_are_waited_out_or_reported,
     another_instance_of_that_name_is_only_read,
     a_protected_instance_stays_until_its_protection_is_lifted,
     an_orphan_stays_and_says_so_and_is_adopted,

@@ -24,7 +24,7 @@ from tests.support.waiting import eventually
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 _SWEEPS, _LISTERS = 100, 4
-_BIRTH: dict[str, Any] = {"Engine": "postgres", "DBInstanceClass": "db.t4g.micro", "AllocatedStorage": 20}
+_PLAIN_INSTANCE: dict[str, Any] = {"Engine": "postgres", "DBInstanceClass": "db.t4g.micro", "AllocatedStorage": 20}
 _LOGIN: dict[str, Any] = {"MasterUsername": "boss", "MasterUserPassword": "Sufficient-1"}
 
 
@@ -51,24 +51,24 @@ async def growth_on_full_storage_restarts_nothing_while_a_class_waits(orders: In
     began, since = await started_at(orders), await orders.aws.mark()
     await orders.edit(dbInstanceClass="db.t4g.small")
     await orders.until("WaitingForWindow")
-    await orders.until_wire(lambda one: "DBInstanceClass" in one["PendingModifiedValues"])
+    await orders.until_wire(lambda instance: "DBInstanceClass" in instance["PendingModifiedValues"])
 
     await orders.strike(status="storage-full")
     await orders.edit(allocatedStorage=40)
-    assert "would also make what waits" in await orders.until_told("DatabaseFailed")
-    await orders.until_wire(lambda one: one["PendingModifiedValues"].get("AllocatedStorage") == 40)
-    assert {one["params"]["ApplyImmediately"] for one in await orders.changes(since)} == {False}
+    assert "would also make what waits" in await orders.until_reason("DatabaseFailed")
+    await orders.until_wire(lambda instance: instance["PendingModifiedValues"].get("AllocatedStorage") == 40)
+    assert {call["params"]["ApplyImmediately"] for call in await orders.changes(since)} == {False}
 
     await orders.edit(dbInstanceClass="db.t4g.micro")
     await orders.until()
-    found = await orders.wire()
-    assert (found["DBInstanceClass"], found["AllocatedStorage"]) == ("db.t4g.micro", 40)
+    instance = await orders.wire()
+    assert (instance["DBInstanceClass"], instance["AllocatedStorage"]) == ("db.t4g.micro", 40)
     assert await started_at(orders) == began
 
     # RDS optimizes what grew for hours: tags go out, and storage waits.
     await orders.edit(allocatedStorage=60, tags={"team": "orders"})
-    assert "storage-optimization" in await orders.until_told("CloudBusy")
-    await orders.until_wire(lambda one: {"Key": "team", "Value": "orders"} in one["TagList"])
+    assert "storage-optimization" in await orders.until_reason("CloudBusy")
+    await orders.until_wire(lambda instance: {"Key": "team", "Value": "orders"} in instance["TagList"])
     assert (await orders.wire())["AllocatedStorage"] == 40
 
 
@@ -85,7 +85,7 @@ async def what_a_person_stops_stays_stopped(orders: Instance) -> None:
     await orders.create()
     name, since = await orders.external(), await orders.aws.mark()
     await orders.aws.person("stop_db_instance", DBInstanceIdentifier=name)
-    assert "start it" in await orders.until_told("DatabaseStopped")
+    assert "start it" in await orders.until_reason("DatabaseStopped")
     await orders.edit(backupRetentionPeriod=5)
     await orders.until("DatabaseStopped")
     assert await orders.changes(since) == []
@@ -96,13 +96,15 @@ async def what_a_person_stops_stays_stopped(orders: Instance) -> None:
 
 async def what_a_person_deletes_and_makes_again_is_another_one(orders: Instance) -> None:
     await orders.create()
-    found, since = await orders.wire(), await orders.aws.mark()
-    name = found["DBInstanceIdentifier"]
+    instance, since = await orders.wire(), await orders.aws.mark()
+    name = instance["DBInstanceIdentifier"]
     await orders.aws.person("delete_db_instance", DBInstanceIdentifier=name, SkipFinalSnapshot=True)
-    assert "was not deleted by Fairlead" in await orders.until_told("DatabaseLost")
+    assert "was not deleted by Fairlead" in await orders.until_reason("DatabaseLost")
     # Even with all of the former one's tags.
-    await orders.aws.person("create_db_instance", DBInstanceIdentifier=name, Tags=found["TagList"], **_BIRTH, **_LOGIN)
-    assert found["DbiResourceId"] in await orders.until_told("Replaced")
+    await orders.aws.person(
+        "create_db_instance", DBInstanceIdentifier=name, Tags=instance["TagList"], **_PLAIN_INSTANCE, **_LOGIN
+    )
+    assert instance["DbiResourceId"] in await orders.until_reason("Replaced")
     await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
     assert await orders.aws.instance(name) is not None
     assert await orders.changes(since) == []
@@ -110,12 +112,12 @@ async def what_a_person_deletes_and_makes_again_is_another_one(orders: Instance)
 
 async def a_strangers_instance_is_named_observed_and_never_touched(orders: Instance) -> None:
     aws, name = orders.aws, f"legacy-{orders.name}"
-    await aws.person("create_db_instance", DBInstanceIdentifier=name, **_BIRTH, **_LOGIN)
-    await aws.until(name, lambda one: one["DBInstanceStatus"] == "available")
+    await aws.person("create_db_instance", DBInstanceIdentifier=name, **_PLAIN_INSTANCE, **_LOGIN)
+    await aws.until(name, lambda instance: instance["DBInstanceStatus"] == "available")
     since, obj = await aws.mark(), instance(orders.namespace, orders.name, forProvider={"backupRetentionPeriod": 9})
     obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name}
     await orders.system.create(RDS_INSTANCE, obj)
-    assert "no owner's tag" in await orders.until_told("NotOwned")
+    assert "no owner's tag" in await orders.until_reason("NotOwned")
     await orders.patch({"spec": {"managementPolicy": "Observe"}})
     assert await orders.external() == name
     await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
@@ -132,7 +134,7 @@ async def a_static_parameter_waits_for_a_restart_that_only_its_user_makes(orders
     began, since = await started_at(orders), await aws.mark()
 
     await orders.system.api.merge(path, {"spec": {"forProvider": {"parameters": {"max_connections": "50"}}}})
-    assert "reboot" in await orders.until_told("PendingRestart")
+    assert "reboot" in await orders.until_reason("PendingRestart")
     assert (await started_at(orders), await orders.changes(since)) == (began, [])
     await aws.person("reboot_db_instance", DBInstanceIdentifier=await orders.external())
     await orders.until()
@@ -165,11 +167,11 @@ async def what_fails_for_ever_is_tried_ever_more_rarely(orders: Instance) -> Non
     await orders.edit(backupRetentionPeriod=9)
     # The fourth pause in a row takes four seconds at least; what is listed otherwise may have cut one of them short.
     tries = await eventually(lambda: _tries_until_a_pause(orders, since, 4), "a long pause", limit_s=120)
-    assert {one["outcome"] for one in tries} == {"InternalFailure"}
+    assert {call["outcome"] for call in tries} == {"InternalFailure"}
     assert len(tries) <= 12
     # Reads follow the tries: two before each, one after it, and the list's.
-    looks = [one for one in await orders.aws.calls(since, action="DescribeDBInstances") if one["identifier"] == name]
-    assert len(looks) <= 4 * (len(tries) + 1)
+    reads = [call for call in await orders.aws.calls(since, action="DescribeDBInstances") if call["identifier"] == name]
+    assert len(reads) <= 4 * (len(tries) + 1)
     assert "unknown error" in str(condition(await orders.until("CloudUnreachable"), "Synced")["message"])
     await orders.aws.heal()
     await orders.annotate(**{"reconcile-requested-at": "now"})
@@ -177,10 +179,10 @@ async def what_fails_for_ever_is_tried_ever_more_rarely(orders: Instance) -> Non
 
 
 async def _tries_until_a_pause(orders: Instance, since: int, seconds: float) -> list[JsonObject]:
-    found = await orders.changes(since)
-    times = [datetime.fromisoformat(one["at"]) for one in found]
+    calls = await orders.changes(since)
+    times = [datetime.fromisoformat(call["at"]) for call in calls]
     pauses = [(after - before).total_seconds() for before, after in pairwise(times)]
-    return found if max(pauses, default=0) >= seconds else []
+    return calls if max(pauses, default=0) >= seconds else []
 
 
 LIVES = (
@@ -208,8 +210,8 @@ _BUDGET, _PAUSE_S = 12, 5
 
 async def test_a_throttled_account_waits_and_its_neighbour_goes_on(aws: Aws, namespace: str) -> None:
     key = {"aws_access_key_id": "AKIATHENEIGHBOURS000", "aws_secret_access_key": aws.secret_key}
-    given = {"access_key_id": key["aws_access_key_id"], "secret_access_key": aws.secret_key, "account": _NEIGHBOUR}
-    await aws.control("POST", "keys", {**given, "principal": "user/fairlead", "policy": None})
+    key_pair = {"access_key_id": key["aws_access_key_id"], "secret_access_key": aws.secret_key, "account": _NEIGHBOUR}
+    await aws.control("POST", "keys", {**key_pair, "principal": "user/fairlead", "policy": None})
     await aws.system.create(SECRET, SECRET.new(NAMESPACE, "neighbour", stringData=key))
     credentials = {"source": "Secret", "secretRef": {"name": "neighbour"}}
     await aws.system.create(AWS_CONFIG, aws.config("neighbour", accountID=_NEIGHBOUR, credentials=credentials))
@@ -217,29 +219,29 @@ async def test_a_throttled_account_waits_and_its_neighbour_goes_on(aws: Aws, nam
     neighbour = Instance(aws, namespace, "neighbour")
     async with at_work(aws):
         await asyncio.gather(
-            *(each.create() for each in throttled), neighbour.create(providerConfigRef={"name": "neighbour"})
+            *(resource.create() for resource in throttled), neighbour.create(providerConfigRef={"name": "neighbour"})
         )
         since = await aws.mark()
         await aws.behave(throttle={"read_per_s": 0.1, "write_per_s": 0.1, "burst": 1, "accounts": [ACCOUNT]})
-        await asyncio.gather(*(each.edit(backupRetentionPeriod=9) for each in (*throttled, neighbour)))
+        await asyncio.gather(*(resource.edit(backupRetentionPeriod=9) for resource in (*throttled, neighbour)))
         await neighbour.until()
         refused = await eventually(lambda: _refused(aws, since), "three clusters of refusals", limit_s=120)
         await aws.behave(throttle=None)
-        await asyncio.gather(*(each.until() for each in throttled))
+        await asyncio.gather(*(resource.until() for resource in throttled))
 
-    assert {one["account"] for one in refused} == {ACCOUNT}
+    assert {call["account"] for call in refused} == {ACCOUNT}
     # A refusal stops the whole account: between two bursts of its budget it is left alone.
     lasted = _seconds(datetime.fromisoformat(refused[0]["at"]), refused[-1])
     assert len(refused) <= _BUDGET * (lasted / _PAUSE_S + 2)
-    for each in (*throttled, neighbour):
-        done = [one["action"] for one in await each.changes(since) if one["outcome"] == "ok"]
+    for resource in (*throttled, neighbour):
+        done = [call["action"] for call in await resource.changes(since) if call["outcome"] == "ok"]
         assert done == ["ModifyDBInstance"]
 
 
 async def _refused(aws: Aws, since: int) -> list[JsonObject]:
-    found = [one for one in await aws.calls(since) if one["outcome"] == "Throttling"]
-    first = datetime.fromisoformat(found[0]["at"]) if found else None
-    return found if first is not None and _seconds(first, found[-1]) > 2 * _PAUSE_S else []
+    refused = [call for call in await aws.calls(since) if call["outcome"] == "Throttling"]
+    first = datetime.fromisoformat(refused[0]["at"]) if refused else None
+    return refused if first is not None and _seconds(first, refused[-1]) > 2 * _PAUSE_S else []
 
 
 def _seconds(since: datetime, call: JsonObject) -> float:
@@ -253,33 +255,35 @@ async def test_a_teardown_ends_in_words_or_done_and_never_in_loss(aws: Aws, name
 
 async def _tear_down(aws: Aws, namespace: str) -> None:
     crowded, full = Instance(aws, namespace, "crowded"), Instance(aws, namespace, "full")
-    await asyncio.gather(*(each.create(deletionPolicy="Snapshot") for each in (crowded, full)))
+    await asyncio.gather(*(resource.create(deletionPolicy="Snapshot") for resource in (crowded, full)))
     since = await aws.mark()
     await aws.behave(quotas={"snapshots": 0})
     await full.strike(status="storage-full")
-    for each in (crowded, full):
-        await aws.system.api.delete(each.path)
-    assert "quota" in (await crowded.until_told("BackupImpossible")).lower()
-    said = await eventually(lambda: _told_of_full(full), "what stands in the way of the full one")
+    for resource in (crowded, full):
+        await aws.system.api.delete(resource.path)
+    assert "quota" in (await crowded.until_reason("BackupImpossible")).lower()
+    sentence = await eventually(lambda: _refusal_of_full(full), "what stands in the way of the full one")
     assert await aws.instance(await full.external()) is not None
     assert await aws.instance(await crowded.external()) is not None
-    assert [one for one in await aws.changes(since) if one["outcome"] == "ok"] == [], said
+    assert [call for call in await aws.changes(since) if call["outcome"] == "ok"] == [], sentence
 
     await aws.behave(quotas={"snapshots": 100})
     await full.strike(status="available")
-    for each in (crowded, full):
-        name = await each.external()
+    for resource in (crowded, full):
+        name = await resource.external()
         # Whose turn comes by itself may be gone already.
         with contextlib.suppress(ApiError):
-            await each.annotate(**{"reconcile-requested-at": "now"})
-        await aws.system.api.until_gone(each.path, limit_s=120)
+            await resource.annotate(**{"reconcile-requested-at": "now"})
+        await aws.system.api.until_gone(resource.path, limit_s=120)
         assert await _kept_of(aws, name) == ["available"]
-        assert [one["action"] for one in await each.changes(since) if one["outcome"] == "ok"] == ["DeleteDBInstance"]
+        assert [call["action"] for call in await resource.changes(since) if call["outcome"] == "ok"] == [
+            "DeleteDBInstance"
+        ]
 
 
-async def _told_of_full(full: Instance) -> str:
-    found = condition(await full.system.api.get(full.path), "Synced")
-    message = str(found["message"])
+async def _refusal_of_full(full: Instance) -> str:
+    synced = condition(await full.system.api.get(full.path), "Synced")
+    message = str(synced["message"])
     return message if "storage" in message.lower() or "available state" in message else ""
 
 
@@ -288,14 +292,14 @@ async def _kept_of(aws: Aws, name: str) -> list[str]:
         listed = (await aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
     except ClientError:
         return []
-    return [one["Status"] for one in listed if one["SnapshotType"] == "manual"]
+    return [snapshot["Status"] for snapshot in listed if snapshot["SnapshotType"] == "manual"]
 
 
-async def test_nothing_is_written_over_100_sweeps_when_nothing_differs(aws: Aws, namespace: str) -> None:
+async def test_100_sweeps_without_a_difference_write_nothing(aws: Aws, namespace: str) -> None:
     # An account is listed once a second at most for each ProviderConfig: five see as much in a fifth of the time.
     for number in range(_LISTERS):
         await aws.system.create(AWS_CONFIG, aws.config(f"lister-{number}"))
-    await aws.person("create_db_instance", DBInstanceIdentifier="watched-by-many", **_BIRTH, **_LOGIN)
+    await aws.person("create_db_instance", DBInstanceIdentifier="watched-by-many", **_PLAIN_INSTANCE, **_LOGIN)
     every = [Instance(aws, namespace, name) for name in ("upgraded", "grown", "spelled")]
     async with at_work(aws):
         # A ProviderConfig lists for those that use it alone.
@@ -310,12 +314,12 @@ async def test_nothing_is_written_over_100_sweeps_when_nothing_differs(aws: Aws,
         await eventually(lambda: _lists(aws, since, 5 * (_LISTERS + 1)), "lists after a start", limit_s=120)
         await eventually(lambda: _all_looked_at(every, since), "a look at each", limit_s=120)
     # Five lists and more wake nobody; the first one may, and the account's first answer, beside the start itself.
-    assert max([len(await each.looks(since)) for each in every]) <= 3
+    assert max([len(await resource.describes(since)) for resource in every]) <= 3
     assert await aws.changes(since) == []
 
 
 async def _all_looked_at(every: Iterable[Instance], since: int) -> bool:
-    return all([await each.looks(since) for each in every])
+    return all([await resource.describes(since) for resource in every])
 
 
 async def _stay_quiet(aws: Aws, upgraded: Instance, grown: Instance, spelled: Instance) -> None:
@@ -342,8 +346,8 @@ async def _stay_quiet(aws: Aws, upgraded: Instance, grown: Instance, spelled: In
     await upgraded.until_seen(lambda obj: obj["status"]["atProvider"]["engineVersion"] == "16.10")
     await grown.until_seen(lambda obj: obj["status"]["atProvider"]["allocatedStorage"] == 30)
     await spelled.until_seen(lambda obj: obj["status"]["atProvider"]["allocatedStorage"] == 22)
-    left = [(await each.until())["status"].get("drift", []) for each in (upgraded, grown, spelled)]
-    assert [[(one["path"], one["desired"], one["observed"], one["action"]) for one in each] for each in left] == [
+    left = [(await resource.until())["status"].get("drift", []) for resource in (upgraded, grown, spelled)]
+    assert [[(row["path"], row["desired"], row["observed"], row["action"]) for row in drift] for drift in left] == [
         [("engineVersion", "16.3", "16.10", "Tolerated")],
         [("allocatedStorage", "20", "30", "Tolerated")],
         [("allocatedStorage", "21", "22", "Tolerated")],
@@ -355,12 +359,14 @@ async def _stay_quiet(aws: Aws, upgraded: Instance, grown: Instance, spelled: In
     assert len(lists) >= _SWEEPS
     assert await aws.changes(since) == []
     assert [
-        one.resource for one in audit.requests(Match(user=PROVIDER, verbs=WRITES)) if one.resource != "leases"
+        request.resource
+        for request in audit.requests(Match(user=PROVIDER, verbs=WRITES))
+        if request.resource != "leases"
     ] == []
-    for each in (upgraded, grown, spelled):
-        assert is_ready(await aws.system.api.get(each.path))
+    for resource in (upgraded, grown, spelled):
+        assert is_ready(await aws.system.api.get(resource.path))
 
 
 async def _lists(aws: Aws, since: int, at_least: int) -> list[JsonObject]:
-    found = [one for one in await aws.calls(since, action="DescribeDBInstances") if not one["identifier"]]
-    return found if len(found) >= at_least else []
+    calls = [call for call in await aws.calls(since, action="DescribeDBInstances") if not call["identifier"]]
+    return calls if len(calls) >= at_least else []

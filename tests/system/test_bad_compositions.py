@@ -223,7 +223,7 @@ def _name(case: str) -> str:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def answered(running: System) -> Answered:
-    """Every case's Composition and a claim of it, told what is wrong, at rest."""
+    """Return every case's Composition and a claim of it with what is wrong in its status, at rest."""
     namespace, mark = "answered", running.sql.mark()
     await running.namespaced(namespace)
     for name, case in _ANSWERED.items():
@@ -232,14 +232,14 @@ async def answered(running: System) -> Answered:
         await running.create(CLAIM, claim(namespace, _name(name), **case.spec, compositionRef=reference))
     claims: dict[str, JsonObject] = {}
 
-    async def told() -> bool:
-        found = await running.api.items(CLAIM.path(namespace))
-        claims.update({obj["metadata"]["name"]: obj for obj in found})
+    async def answered_all() -> bool:
+        objects = await running.api.items(CLAIM.path(namespace))
+        claims.update({obj["metadata"]["name"]: obj for obj in objects})
         return all(in_trouble(case.reason, *case.also)(claims[_name(name)]) for name, case in _ANSWERED.items())
 
     with contextlib.suppress(AssertionError):
-        # Whose answer is missing is told by its own test.
-        await eventually(told, "every case has its answer", limit_s=60.0)
+        # A missing answer fails in its own test.
+        await eventually(answered_all, "every case has its answer", limit_s=60.0)
     await running.at_rest(for_s=3.0)
     return Answered(
         claims=claims,
@@ -258,15 +258,17 @@ async def test_a_bad_composition_is_answered(answered: Answered, name: str) -> N
     assert len(message) <= _MESSAGE_MAX_CHARS
     for words in case.says:
         assert words in message
-    told = [one for one in answered.events if one["regarding"]["name"] == _name(name)]
-    assert len(told) <= _EVENTS_MAX, [one["reason"] for one in told]
+    events = [event for event in answered.events if event["regarding"]["name"] == _name(name)]
+    assert len(events) <= _EVENTS_MAX, [event["reason"] for event in events]
     made = [
-        one for one in answered.children if one["metadata"]["annotations"]["fairlead.dev/claim-name"] == _name(name)
+        child
+        for child in answered.children
+        if child["metadata"]["annotations"]["fairlead.dev/claim-name"] == _name(name)
     ]
     assert len(made) == case.made
 
 
-async def test_no_bad_composition_changes_anything_on_the_server(answered: Answered) -> None:
+async def test_a_bad_composition_changes_nothing_on_the_server(answered: Answered) -> None:
     assert answered.sql == []
 
 

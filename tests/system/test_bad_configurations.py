@@ -34,7 +34,7 @@ _WRONG_PASSWORD = "not-the-password-of-anybody"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def serving(system: System) -> System:
-    """The rig with the provider alone at work."""
+    """Return the rig with the provider alone at work."""
     await system.start_provider()
     # The server was met and prepared: from here on a bad input changes nothing there.
     await system.until(PROVIDER_CONFIG, "", "default", is_ready)
@@ -96,13 +96,13 @@ async def test_a_bad_provider_config_is_answered(serving: System, namespace: str
     mark = serving.sql.mark()
     async with _config(serving, namespace, case):
         await serving.create(DATABASE, database(namespace, "answered", config=namespace))
-        found = await serving.until(DATABASE, namespace, "answered", in_trouble(case.reason, *case.also))
-        message = condition(found, "Synced")["message"]
-        assert condition(found, "Ready")["status"] == "False"
+        resource = await serving.until(DATABASE, namespace, "answered", in_trouble(case.reason, *case.also))
+        message = condition(resource, "Synced")["message"]
+        assert condition(resource, "Ready")["status"] == "False"
         assert len(message) <= _MESSAGE_MAX_CHARS
         for words in case.says:
             assert words in message
-        assert _WRONG_PASSWORD not in str(found)
+        assert _WRONG_PASSWORD not in str(resource)
         await serving.at_rest(for_s=1.0)
         # What never reached the server holds nobody up.
         await serving.delete(DATABASE, namespace, "answered")
@@ -111,8 +111,8 @@ async def test_a_bad_provider_config_is_answered(serving: System, namespace: str
 
 async def test_a_missing_provider_config_is_answered_and_taken_when_it_comes(serving: System, namespace: str) -> None:
     await serving.create(DATABASE, database(namespace, "early", config=namespace))
-    found = await serving.until(DATABASE, namespace, "early", in_trouble("ProviderConfigNotFound"))
-    assert namespace in condition(found, "Synced")["message"]
+    resource = await serving.until(DATABASE, namespace, "early", in_trouble("ProviderConfigNotFound"))
+    assert namespace in condition(resource, "Synced")["message"]
     async with _config(serving, namespace, Config("")):
         await serving.until(DATABASE, namespace, "early", is_ready, limit_s=15.0)
         await serving.delete(DATABASE, namespace, "early")
@@ -153,7 +153,7 @@ async def test_a_provider_config_in_use_is_held_with_the_count(serving: System, 
         await serving.api.until_gone(PROVIDER_CONFIG.path("", namespace))
 
 
-async def test_one_destroy_too_many_within_an_hour_is_braked_also_after_a_restart(
+async def test_one_destroy_too_many_within_an_hour_is_held_also_after_a_restart(
     serving: System, namespace: str
 ) -> None:
     async with _config(serving, namespace, Config("", spec={"limits": {"destroysPerHour": 1}})):
@@ -199,9 +199,9 @@ async def test_a_password_that_cannot_be_used_is_refused_by_its_rule(
     await serving.create(SECRET, SECRET.new(namespace, "chosen", data=data))
     reference = {"name": "chosen", "key": "it"}
     await serving.create(DATABASE, database(namespace, "chosen", passwordSecretRef=reference))
-    found = await serving.until(DATABASE, namespace, "chosen", in_trouble("InvalidPassword"))
+    resource = await serving.until(DATABASE, namespace, "chosen", in_trouble("InvalidPassword"))
     if password:
-        assert password not in str(found["status"])
+        assert password not in str(resource["status"])
     assert serving.sql.changes(mark) == []
 
 
@@ -213,8 +213,8 @@ async def test_adoption_of_a_foreign_database_is_refused(serving: System, namesp
     obj = database(namespace, "adopter")
     obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name, "fairlead.dev/adopt": str(oid)}
     await serving.create(DATABASE, obj)
-    found = await serving.until(DATABASE, namespace, "adopter", in_trouble("AdoptionRefused"))
-    assert condition(found, "Stalled")["status"] == "True"
+    resource = await serving.until(DATABASE, namespace, "adopter", in_trouble("AdoptionRefused"))
+    assert condition(resource, "Stalled")["status"] == "True"
     assert serving.sql.changes(mark) == []
     # Nothing of ours hangs on it: it goes at once, and the foreign database stays.
     await serving.delete(DATABASE, namespace, "adopter")
@@ -229,18 +229,18 @@ async def test_another_server_behind_the_same_address_changes_nothing(serving: S
             if name == "unborn":
                 await serving.create(DATABASE, database(namespace, name))
             await serving.ask_for_a_pass(DATABASE, namespace, name)
-            found = await serving.until(DATABASE, namespace, name, in_trouble("AccountChanged"))
-            assert condition(found, "Stalled")["status"] == "True"
+            resource = await serving.until(DATABASE, namespace, name, in_trouble("AccountChanged"))
+            assert condition(resource, "Stalled")["status"] == "True"
         pinned = await serving.api.get(DATABASE.path(namespace, "pinned"))
-        assert _marks(pinned) == _marks(before)
+        assert _external_reference(pinned) == _external_reference(before)
         assert other.changes() == []
     for name in ("pinned", "unborn"):
         await serving.ask_for_a_pass(DATABASE, namespace, name)
         await serving.until(DATABASE, namespace, name, is_ready)
-    assert _marks(await serving.api.get(DATABASE.path(namespace, "pinned"))) == _marks(before)
+    assert _external_reference(await serving.api.get(DATABASE.path(namespace, "pinned"))) == _external_reference(before)
 
 
-def _marks(obj: JsonObject) -> dict[str, str]:
+def _external_reference(obj: JsonObject) -> dict[str, str]:
     names = ("external-name", "incarnation", "account")
     return {name: obj["metadata"]["annotations"][f"fairlead.dev/{name}"] for name in names}
 
@@ -258,9 +258,9 @@ async def test_a_missing_provider_config_and_a_closed_one_read_the_same_in_a_cla
         async with serving.composition(body) as name:
             await serving.create(CLAIM, claim(namespace, config, compositionRef={"name": name}))
             expected = in_trouble("ProviderConfigNotFound", "NotAllowed")
-            found = await serving.until(CLAIM, namespace, config, expected)
+            obj = await serving.until(CLAIM, namespace, config, expected)
             await serving.delete(CLAIM, namespace, config)
-        return str(condition(found, "Synced")["message"])
+        return str(condition(obj, "Synced")["message"])
 
     async with _config(serving, closed, Config("", spec={"allowedNamespaces": {"names": ["some-other"]}})):
         seen = (await message_for(closed)).replace(closed, "X")

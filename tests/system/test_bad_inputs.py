@@ -114,19 +114,21 @@ _FORBIDDEN_EDITS: dict[str, Transition] = {
     "a database's name removed": Transition({"databaseName": "a"}, {"databaseName": None}, ("databaseName is fixed",)),
     "a database's name added": Transition({}, {"databaseName": "a"}, ("databaseName is fixed",)),
     "a user renamed": Transition({"username": "a"}, {"username": "b"}, ("username is fixed",)),
-    "a source added after birth": Transition({}, {"restoreFrom": {"claim": "a"}}, ("restoreFrom is fixed",)),
+    "a source added after creation": Transition({}, {"restoreFrom": {"claim": "a"}}, ("restoreFrom is fixed",)),
 }
 
 
 @pytest.mark.parametrize("case", _FORBIDDEN_EDITS.values(), ids=_FORBIDDEN_EDITS.keys())
 async def test_an_edit_is_refused_at_admission(system: System, namespace: str, case: Transition) -> None:
-    born = await system.create(CLAIM, claim(namespace, "fixed", **case.before, compositionRef={"name": "no-such-one"}))
+    created = await system.create(
+        CLAIM, claim(namespace, "fixed", **case.before, compositionRef={"name": "no-such-one"})
+    )
     with pytest.raises(ApiError) as refusal:
         await system.edit(CLAIM, namespace, "fixed", {"spec": case.patch})
     assert refusal.value.status == 422
     for words in case.says:
         assert words in str(refusal.value)
-    assert (await system.api.get(CLAIM.path(namespace, "fixed")))["spec"] == born["spec"]
+    assert (await system.api.get(CLAIM.path(namespace, "fixed")))["spec"] == created["spec"]
 
 
 # Accepted, and answered in words
@@ -139,11 +141,11 @@ async def test_a_missing_composition_is_named_with_its_neighbours_and_taken_when
     name, mark = f"{namespace}-late", running.sql.mark()
     async with running.composition(composition(f"{namespace}-lates", _CONFIG_MAP)):
         await running.create(CLAIM, claim(namespace, "early", compositionRef={"name": name}))
-        found = await running.until(CLAIM, namespace, "early", in_trouble("CompositionNotFound"))
-        message = condition(found, "Synced")["message"]
+        obj = await running.until(CLAIM, namespace, "early", in_trouble("CompositionNotFound"))
+        message = condition(obj, "Synced")["message"]
         assert f"{namespace}-late" in message
         assert f"{namespace}-lates" in message
-        assert condition(found, "Ready")["status"] == "False"
+        assert condition(obj, "Ready")["status"] == "False"
         async with running.composition(composition(name, _CONFIG_MAP)):
             await running.until(CLAIM, namespace, "early", is_ready, limit_s=10.0)
             await running.delete(CLAIM, namespace, "early")
@@ -152,13 +154,13 @@ async def test_a_missing_composition_is_named_with_its_neighbours_and_taken_when
 
 async def test_two_compositions_that_match_are_both_named_and_none_is_taken(running: System, namespace: str) -> None:
     names, mark = (f"{namespace}-one", f"{namespace}-two"), running.sql.mark()
-    one, two = (composition(name, _CONFIG_MAP, labels={"pick": namespace}) for name in names)
-    async with running.composition(one), running.composition(two):
+    first, second = (composition(name, _CONFIG_MAP, labels={"pick": namespace}) for name in names)
+    async with running.composition(first), running.composition(second):
         selector = {"matchLabels": {"pick": namespace}}
         await running.create(CLAIM, claim(namespace, "torn", compositionSelector=selector))
-        found = await running.until(CLAIM, namespace, "torn", in_trouble("AmbiguousComposition"))
-        assert all(name in condition(found, "Synced")["message"] for name in names)
-        assert condition(found, "Stalled")["status"] == "True"
+        obj = await running.until(CLAIM, namespace, "torn", in_trouble("AmbiguousComposition"))
+        assert all(name in condition(obj, "Synced")["message"] for name in names)
+        assert condition(obj, "Stalled")["status"] == "True"
         assert await running.children(namespace, "torn") == []
         await running.delete(CLAIM, namespace, "torn")
     assert running.sql.changes(mark) == []
@@ -168,9 +170,9 @@ async def test_a_secret_of_another_owner_is_left_byte_for_byte(running: System, 
     theirs = SECRET.new(namespace, "taken", data={"password": base64.b64encode(b"of somebody else").decode()})
     before = await running.create(SECRET, theirs)
     await running.create(CLAIM, claim(namespace, "claimant", connectionSecretName="taken"))
-    found = await running.until(CLAIM, namespace, "claimant", in_trouble("SecretNotOwned"))
-    assert "taken" in condition(found, "Synced")["message"]
-    assert "binding" not in found["status"]
+    obj = await running.until(CLAIM, namespace, "claimant", in_trouble("SecretNotOwned"))
+    assert "taken" in condition(obj, "Synced")["message"]
+    assert "binding" not in obj["status"]
     await running.at_rest(for_s=1.0)
     assert await running.api.get(SECRET.path(namespace, "taken")) == before
 
@@ -191,8 +193,8 @@ async def test_annotations_that_leave_no_room_for_ours_end_in_words_not_in_a_loo
     obj = claim(namespace, "full")
     obj["metadata"]["annotations"] = {"example.org/note": "n" * (256 * 1024 - 40)}
     await running.create(CLAIM, obj)
-    found = await running.until(CLAIM, namespace, "full", in_trouble("InvalidValue"))
-    assert "annotations" in condition(found, "Synced")["message"]
+    refused = await running.until(CLAIM, namespace, "full", in_trouble("InvalidValue"))
+    assert "annotations" in condition(refused, "Synced")["message"]
     await running.at_rest(for_s=1.0)
     assert running.sql.changes(mark) == []
 

@@ -35,7 +35,7 @@ _BINDINGS = ("fairlead-composer-claim-namespace", "fairlead-provider-onprem-clai
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def bare_namespace(system: System) -> AsyncIterator[str]:
-    """A namespace as `kubectl create namespace` makes it."""
+    """Yield a namespace as `kubectl create namespace` makes it."""
     name = f"bare-{secrets.token_hex(4)}"
     await system.create(NAMESPACE, NAMESPACE.new("", name))
     yield name
@@ -46,9 +46,9 @@ async def bare_namespace(system: System) -> AsyncIterator[str]:
 async def _do_as_it_says(system: System, obj: JsonObject, namespace: str) -> None:
     """Run the command of an AccessDenied message, in the repository's folder as a person would."""
     message = condition(obj, "Stalled")["message"]
-    found = re.search(r"kubectl (apply -n \S+ -k \S+)", message)
-    assert found is not None, message
-    arguments = shlex.split(found.group(1))
+    command = re.search(r"kubectl (apply -n \S+ -k \S+)", message)
+    assert command is not None, message
+    arguments = shlex.split(command.group(1))
     assert arguments[2] == namespace
     await system.kubectl.run(*arguments[:-1], str(_ROOT / arguments[-1]))
 
@@ -70,13 +70,13 @@ async def test_a_claim_in_a_bare_namespace_makes_no_database_and_goes_on_after_t
     mark = system.sql.mark()
     await system.create(CLAIM, claim(bare_namespace, "orders", deletionPolicy="Delete"))
 
-    told = await system.until(CLAIM, bare_namespace, "orders", in_trouble("AccessDenied"))
-    assert condition(told, "Ready")["status"] == "False"
+    obj = await system.until(CLAIM, bare_namespace, "orders", in_trouble("AccessDenied"))
+    assert condition(obj, "Ready")["status"] == "False"
     await system.at_rest()
     assert system.sql.changes(mark) == []
 
-    told = await system.api.get(CLAIM.path(bare_namespace, "orders"))
-    await _do_as_it_says(system, told, bare_namespace)
+    obj = await system.api.get(CLAIM.path(bare_namespace, "orders"))
+    await _do_as_it_says(system, obj, bare_namespace)
     await system.until(CLAIM, bare_namespace, "orders", is_ready, limit_s=150.0)
     assert await system.logs_in(bare_namespace, "orders")
     await system.delete(CLAIM, bare_namespace, "orders")
@@ -99,10 +99,10 @@ async def test_a_managed_resource_in_a_bare_namespace_makes_no_database(staff: S
     mark = system.sql.mark()
     await system.create(DATABASE, database(bare_namespace, "alone"))
 
-    told = await system.until(DATABASE, bare_namespace, "alone", in_trouble("AccessDenied"))
+    obj = await system.until(DATABASE, bare_namespace, "alone", in_trouble("AccessDenied"))
     assert system.sql.changes(mark) == []
 
-    await _do_as_it_says(system, told, bare_namespace)
+    await _do_as_it_says(system, obj, bare_namespace)
     await system.until(DATABASE, bare_namespace, "alone", is_ready, limit_s=150.0)
     await system.delete(DATABASE, bare_namespace, "alone")
 
@@ -113,11 +113,11 @@ async def test_the_composer_alone_without_its_right_says_so_and_goes_on(staff: S
     await system.kubectl.run("apply", "--namespace", bare_namespace, "--filename", str(folder))
     await system.create(CLAIM, claim(bare_namespace, "half", deletionPolicy="Delete"))
 
-    told = await system.until(CLAIM, bare_namespace, "half", _stalled("AccessDenied", "the composer"))
+    obj = await system.until(CLAIM, bare_namespace, "half", _stalled("AccessDenied", "the composer"))
     (child,) = await system.children(bare_namespace, "half")
     assert is_ready(child)
 
-    await _do_as_it_says(system, told, bare_namespace)
+    await _do_as_it_says(system, obj, bare_namespace)
     await system.until(CLAIM, bare_namespace, "half", is_ready, limit_s=150.0)
     assert await system.logs_in(bare_namespace, "half")
     await system.delete(CLAIM, bare_namespace, "half")
@@ -131,12 +131,12 @@ async def test_a_claim_whose_namespace_lost_its_rights_keeps_its_data_and_its_en
     for name in _BINDINGS:
         await system.api.delete(ROLE_BINDING.path(namespace, name))
     await system.ask_for_a_pass(CLAIM, namespace, "kept")
-    told = await home.until_stalled("AccessDenied")
-    assert condition(told, "Ready")["status"] == "True"
+    obj = await home.until_stalled("AccessDenied")
+    assert condition(obj, "Ready")["status"] == "True"
     await home.untouched()
 
     await system.api.delete(home.path)
-    told = await home.until_stalled("AccessDenied")
-    await _do_as_it_says(system, told, namespace)
+    obj = await home.until_stalled("AccessDenied")
+    await _do_as_it_says(system, obj, namespace)
     await until_gone(system, home.path)
     assert await home.names() == []

@@ -1,4 +1,4 @@
-"""What a claim costs: the exact requests of composer and provider for a birth, an edit and a deletion, in order."""
+"""What a claim costs: the exact requests of composer and provider for a creation, an edit and a deletion, in order."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -20,7 +20,7 @@ _CHILD_STATUS: Step = ("patch", "postgresdatabases", "status")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def warm(running: System) -> System:
-    """The rig after its first claim: the server is prepared, the Composition is in use."""
+    """Return the rig after its first claim: the server is prepared, the Composition is in use."""
     async with running.namespace() as name:
         await running.create(CLAIM, claim(name, "first"))
         await running.until(CLAIM, name, "first", is_ready)
@@ -30,23 +30,31 @@ async def warm(running: System) -> System:
 
 async def _requests(system: System, namespace: str, act: Callable[[], Awaitable[Any]]) -> list[Request]:
     """Do something; return what both processes asked of that namespace until rest. Events are best effort, apart."""
-    found = await system.writes_until_rest(act)
-    return [one for one in found if one.namespace == namespace and one.resource != "events" and one.verb != "watch"]
+    requests = await system.writes_until_rest(act)
+    return [
+        request
+        for request in requests
+        if request.namespace == namespace and request.resource != "events" and request.verb != "watch"
+    ]
 
 
 def _steps(requests: list[Request], user: str, *resources: str) -> list[Step]:
     return [
-        (one.verb, one.resource, one.subresource)
-        for one in requests
-        if one.user == user and one.verb in WRITES and (not resources or one.resource in resources)
+        (request.verb, request.resource, request.subresource)
+        for request in requests
+        if request.user == user and request.verb in WRITES and (not resources or request.resource in resources)
     ]
 
 
 def _secret_reads(requests: list[Request], user: str) -> list[str]:
-    return [one.name for one in requests if one.user == user and one.resource == "secrets" and one.verb not in WRITES]
+    return [
+        request.name
+        for request in requests
+        if request.user == user and request.resource == "secrets" and request.verb not in WRITES
+    ]
 
 
-async def _born(system: System, namespace: str, **spec: Any) -> list[Request]:
+async def _creation(system: System, namespace: str, **spec: Any) -> list[Request]:
     async def act() -> None:
         await system.create(CLAIM, claim(namespace, "shop", **spec))
         await system.until(CLAIM, namespace, "shop", is_ready)
@@ -55,8 +63,8 @@ async def _born(system: System, namespace: str, **spec: Any) -> list[Request]:
 
 
 async def test_a_new_claim_with_one_child_costs_five_writes_and_one_secret_read(warm: System, namespace: str) -> None:
-    requests = await _born(warm, namespace)
-    assert all(one.code < 400 for one in requests if one.verb in WRITES)
+    requests = await _creation(warm, namespace)
+    assert all(request.code < 400 for request in requests if request.verb in WRITES)
     assert _steps(requests, COMPOSER) == [
         ("patch", "postgresqlinstances", ""),
         ("create", "postgresdatabases", ""),
@@ -71,7 +79,7 @@ async def test_a_new_claim_with_one_child_costs_five_writes_and_one_secret_read(
 async def test_a_new_database_costs_its_provider_four_object_writes_and_two_secret_writes(
     warm: System, namespace: str
 ) -> None:
-    requests = await _born(warm, namespace)
+    requests = await _creation(warm, namespace)
     marks_intent_incarnation_report = [_CHILD, _CHILD_STATUS, _CHILD, _CHILD_STATUS]
     assert _steps(requests, PROVIDER, "postgresdatabases") == marks_intent_incarnation_report
     assert _steps(requests, PROVIDER, "secrets") == [("create", "secrets", ""), ("update", "secrets", "")]
@@ -79,7 +87,7 @@ async def test_a_new_database_costs_its_provider_four_object_writes_and_two_secr
 
 
 async def test_an_edit_costs_three_writes_and_a_childs_first_one_more(warm: System, namespace: str) -> None:
-    await _born(warm, namespace)
+    await _creation(warm, namespace)
 
     async def resized(size: str) -> list[Request]:
         async def act() -> None:
@@ -97,7 +105,7 @@ async def test_an_edit_costs_three_writes_and_a_childs_first_one_more(warm: Syst
 
 
 async def test_an_edit_that_asks_nothing_of_the_cloud_costs_one_status(warm: System, namespace: str) -> None:
-    await _born(warm, namespace)
+    await _creation(warm, namespace)
 
     async def act() -> None:
         await warm.edit(CLAIM, namespace, "shop", {"spec": {"deletionProtection": True}})
@@ -109,7 +117,7 @@ async def test_an_edit_that_asks_nothing_of_the_cloud_costs_one_status(warm: Sys
 
 
 async def test_somebodys_label_costs_nothing(warm: System, namespace: str) -> None:
-    await _born(warm, namespace)
+    await _creation(warm, namespace)
     (child,) = await warm.children(namespace, "shop")
 
     async def act() -> None:
@@ -121,7 +129,7 @@ async def test_somebodys_label_costs_nothing(warm: System, namespace: str) -> No
 
 
 async def test_a_deletion_costs_four_writes_and_its_provider_three_and_one(warm: System, namespace: str) -> None:
-    await _born(warm, namespace, deletionPolicy="Delete")
+    await _creation(warm, namespace, deletionPolicy="Delete")
     (child,) = await warm.children(namespace, "shop")
     old = {"status": {"madeAt": "2020-01-01T00:00:00Z"}}
     await warm.api.merge(f"{DATABASE.path(namespace, child['metadata']['name'])}/status", old)
@@ -130,19 +138,19 @@ async def test_a_deletion_costs_four_writes_and_its_provider_three_and_one(warm:
     async def act() -> None:
         await warm.delete(CLAIM, namespace, "shop")
 
-    found = await warm.writes_until_rest(act)
-    requests = [one for one in found if one.namespace == namespace and one.resource != "events"]
+    writes = await warm.writes_until_rest(act)
+    requests = [request for request in writes if request.namespace == namespace and request.resource != "events"]
     word_then_delete = [_CHILD, ("delete", "postgresdatabases", "")]
     assert _steps(requests, COMPOSER) == [_CLAIM_STATUS, *word_then_delete, ("patch", "postgresqlinstances", "")]
     intent_report_finalizer = [_CHILD_STATUS, _CHILD_STATUS, _CHILD]
     assert _steps(requests, PROVIDER, "postgresdatabases") == intent_report_finalizer
     assert _steps(requests, PROVIDER, "secrets") == [("delete", "secrets", "")]
     assert len(_steps(requests, PROVIDER)) == 4
-    # The brake counts it where a restart finds it.
-    assert _steps(found, PROVIDER, "providerconfigs") == [("patch", "providerconfigs", "status")]
+    # The destroy rate limit counts it where a restart finds it.
+    assert _steps(writes, PROVIDER, "providerconfigs") == [("patch", "providerconfigs", "status")]
 
 
-async def test_a_second_child_costs_one_write_more_at_birth(warm: System, namespace: str) -> None:
+async def test_a_second_child_costs_one_write_more_at_creation(warm: System, namespace: str) -> None:
     resources = [
         {
             "name": name,
@@ -156,7 +164,7 @@ async def test_a_second_child_costs_one_write_more_at_birth(warm: System, namesp
     ]
     async with warm.composition(composition(f"{namespace}-pair", *resources, connection={"from": "one"})) as name:
         await warm.until(COMPOSITION, "", name, is_ready)
-        requests = await _born(warm, namespace, compositionRef={"name": name})
+        requests = await _creation(warm, namespace, compositionRef={"name": name})
         assert _steps(requests, COMPOSER) == [
             ("patch", "postgresqlinstances", ""),
             ("create", "postgresdatabases", ""),

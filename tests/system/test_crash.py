@@ -24,7 +24,7 @@ async def crashing(system: System) -> AsyncIterator[CrashRig]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def run(crashing: CrashRig) -> CrashRun:
-    """A clean run is learned; then each effect is crashed once, the moments around it taken in turn."""
+    """Return a run that learned its effects; then each is crashed once, the moments around it taken in turn."""
     return await OnPremRun(crashing).learn([(moment,) for moment in Moment])
 
 

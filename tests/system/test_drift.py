@@ -1,4 +1,4 @@
-"""Drift made by hand in PostgreSQL comes back and is told; a database that is gone is reported lost, never remade."""
+"""Drift made by hand in PostgreSQL is corrected and reported; a database that is gone is lost, and never made again."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ _PASSES = 3
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def sweeping(system: System) -> System:
-    """Both at work; the provider lists every second, looks inside every five, and doubts an absence for two."""
+    """Return both at work; the provider lists every second, looks inside every five, and doubts an absence for two."""
     await system.start_composer()
     await system.start_provider("--sweep", "1", "--resync", "5", "--grace", "2")
     return system
@@ -108,7 +108,7 @@ _DRIFTS: dict[str, Drift] = {
 
 
 @pytest.mark.parametrize("case", _DRIFTS.values(), ids=_DRIFTS.keys())
-async def test_drift_comes_back_and_is_told(sweeping: System, namespace: str, case: Drift) -> None:
+async def test_drift_is_corrected_and_reported(sweeping: System, namespace: str, case: Drift) -> None:
     child = await _ready(sweeping, namespace)
     database = child["status"]["externalName"]
     login = (await sweeping.binding(namespace, "orders"))["username"]
@@ -129,12 +129,12 @@ async def test_drift_comes_back_and_is_told(sweeping: System, namespace: str, ca
 
     await eventually(is_back, "the database is as it was")
 
-    async def told() -> list[str]:
+    async def corrections() -> list[str]:
         events = await sweeping.api.items(EVENT.path(namespace))
-        return [one["note"] for one in events if one["reason"] == "DriftCorrected"]
+        return [event["note"] for event in events if event["reason"] == "DriftCorrected"]
 
     word = case.word.format(**names)
-    notes = await eventually(told, "an event DriftCorrected")
+    notes = await eventually(corrections, "an event DriftCorrected")
     assert any(word in note for note in notes), notes
     name = child["metadata"]["name"]
     after = await sweeping.until(DATABASE, namespace, name, lambda obj: is_ready(obj) and bool(obj["status"]["drift"]))
@@ -152,9 +152,9 @@ async def test_a_paused_claim_lets_drift_be_until_the_pause_ends(sweeping: Syste
     mark = sweeping.sql.mark()
     await sweeping.server.server.execute(f"ALTER DATABASE {database} CONNECTION LIMIT 1")
     await sweeping.ask_for_a_pass(DATABASE, namespace, name)
-    told = await sweeping.until(CLAIM, namespace, "orders", in_trouble("Paused"))
-    assert "a look at the disk" in condition(told, "Synced")["message"]
-    assert condition(told, "Ready")["status"] == "True"
+    obj = await sweeping.until(CLAIM, namespace, "orders", in_trouble("Paused"))
+    assert "a look at the disk" in condition(obj, "Synced")["message"]
+    assert condition(obj, "Ready")["status"] == "True"
     await sweeping.at_rest()
     assert sweeping.sql.changes(mark) == []
     ended = {"fairlead.dev/paused": None, "fairlead.dev/paused-reason": None}
@@ -179,8 +179,8 @@ async def test_a_dropped_database_is_reported_lost_and_never_made_anew(sweeping:
     await sweeping.server.server.execute(f"DROP DATABASE {database} WITH (FORCE)")
     mark = sweeping.sql.mark()
     lost = await sweeping.until(DATABASE, namespace, name, in_trouble("DatabaseLost"))
-    told = await sweeping.until(CLAIM, namespace, "orders", in_trouble("DatabaseLost"))
-    for obj in (lost, told):
+    claimed = await sweeping.until(CLAIM, namespace, "orders", in_trouble("DatabaseLost"))
+    for obj in (lost, claimed):
         assert condition(obj, "Ready")["status"] == "False"
         assert condition(obj, "Stalled")["status"] == "True"
         # The way on is named, with the incarnation that the consent must name.
@@ -192,7 +192,7 @@ async def test_a_dropped_database_is_reported_lost_and_never_made_anew(sweeping:
         await sweeping.ask_for_a_pass(DATABASE, namespace, name)
         await sweeping.at_rest(for_s=1.0)
     assert not await _exists(sweeping, database)
-    assert not [one for one in sweeping.sql.changes(mark) if "CREATE DATABASE" in one.upper()]
+    assert not [statement for statement in sweeping.sql.changes(mark) if "CREATE DATABASE" in statement.upper()]
     assert await sweeping.binding(namespace, "orders") == binding
 
 
@@ -225,8 +225,8 @@ async def test_a_replaced_database_is_not_taken_for_ours(sweeping: System, names
     # Both within one pass's time, so that the provider may or may not see the gap.
     await sweeping.server.server.execute(f"DROP DATABASE {database} WITH (FORCE)", f"CREATE DATABASE {database}")
     mark = sweeping.sql.mark()
-    found = await sweeping.until(DATABASE, namespace, name, in_trouble("Replaced", "NotOwned"))
-    assert condition(found, "Ready")["status"] == "False"
+    resource = await sweeping.until(DATABASE, namespace, name, in_trouble("Replaced", "NotOwned"))
+    assert condition(resource, "Ready")["status"] == "False"
     await sweeping.ask_for_a_pass(DATABASE, namespace, name)
     await sweeping.at_rest(for_s=1.0)
     assert sweeping.sql.changes(mark) == []

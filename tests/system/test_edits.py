@@ -19,6 +19,7 @@ from tests.support.kinds import (
     condition,
     is_ready,
 )
+from tests.support.processes import running_program
 from tests.support.system import COMPOSER, System, allow_composer
 from tests.support.waiting import eventually
 
@@ -55,11 +56,11 @@ async def test_a_child_edited_by_hand_gets_our_fields_back_and_keeps_those_of_ot
     assert "policy-robot" in {entry["manager"] for entry in back["metadata"]["managedFields"]}
     assert await running.connection_limit(back["status"]["externalName"]) == limit
 
-    async def told() -> list[str]:
+    async def taken_back() -> list[str]:
         events = await running.api.items(EVENT.path(namespace))
-        return [one["note"] for one in events if one["reason"] == "FieldTakenBack"]
+        return [event["note"] for event in events if event["reason"] == "FieldTakenBack"]
 
-    (note,) = await eventually(told, "an event FieldTakenBack")
+    (note,) = await eventually(taken_back, "an event FieldTakenBack")
     assert "kubectl-edit" in note
     assert "connectionLimit" in note
 
@@ -79,7 +80,7 @@ async def test_a_field_that_is_taken_by_force_again_and_again_rests_while_others
         await running.api.apply(DATABASE.path(namespace, name), theirs, manager="rival")
         await running.at_rest(for_s=1.0)
     obj = await running.until(CLAIM, namespace, "fought", rests)
-    synced = next(one for one in obj["status"]["conditions"] if one["type"] == "Synced")
+    synced = next(entry for entry in obj["status"]["conditions"] if entry["type"] == "Synced")
     assert synced["reason"] == "FieldConflict"
     assert "rival" in synced["message"]
     assert "connectionLimit" in synced["message"]
@@ -121,8 +122,7 @@ async def test_a_field_removed_from_the_template_leaves_the_child(
         await running.edit(DATABASE, *at, {"spec": {"forProvider": {"parameters": {"work_mem": "1MB"}}}})
         await running.until(DATABASE, *at, is_whole)
         if restart:
-            (composer,) = [one for one in running.started if one.is_running and one.log.stem.endswith("composer")]
-            await composer.terminate()
+            await running_program(running.started, "composer").terminate()
         await running.apply(COMPOSITION, _with_parameters(name))
         if restart:
             await running.start_composer()
@@ -172,7 +172,7 @@ async def test_a_value_that_the_api_server_normalises_is_never_sent_twice(runnin
         assert container["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
         assert "env" not in container
         await _passes_go_by(running, namespace, "normal")
-        assert [one.verb for one in audit.requests(match)] == ["create"]
+        assert [request.verb for request in audit.requests(match)] == ["create"]
 
         audit = running.audit()
         await running.apply(COMPOSITION, composition(name, _stateful_set(2)))
@@ -181,11 +181,10 @@ async def test_a_value_that_the_api_server_normalises_is_never_sent_twice(runnin
         )
         await _passes_go_by(running, namespace, "normal")
         # The first change of a child turns its fields over to apply; then one apply a change.
-        assert [one.verb for one in audit.requests(match)] == ["patch", "patch"]
+        assert [request.verb for request in audit.requests(match)] == ["patch", "patch"]
 
         audit = running.audit()
-        (composer,) = [one for one in running.started if one.is_running and one.log.stem.endswith("composer")]
-        await composer.terminate()
+        await running_program(running.started, "composer").terminate()
         await running.start_composer()
         await _passes_go_by(running, namespace, "normal")
         assert audit.requests(match) == []
@@ -224,7 +223,9 @@ async def test_a_connection_secret_that_is_deleted_or_edited_comes_back_with_the
 ) -> None:
     await _ready(running, namespace, "shared")
     before = await running.binding(namespace, "shared")
-    (name,) = [one["metadata"]["name"] for one in await running.api.items(SECRET.path(namespace)) if _is_binding(one)]
+    (name,) = [
+        secret["metadata"]["name"] for secret in await running.api.items(SECRET.path(namespace)) if _is_binding(secret)
+    ]
     path = SECRET.path(namespace, name)
 
     async def same_again() -> bool:
@@ -270,7 +271,7 @@ async def test_a_rotation_publishes_a_new_login_and_the_old_one_works_on(running
         assert await cursor.fetchone() == ("still here",)
 
 
-async def test_no_password_is_told_anywhere(running: System, namespace: str) -> None:
+async def test_a_password_is_shown_nowhere(running: System, namespace: str) -> None:
     await _ready(running, namespace, "silent")
     await running.edit(CLAIM, namespace, "silent", {"spec": {"passwordRotation": {"token": "once"}}})
     await running.at_rest()
@@ -279,10 +280,10 @@ async def test_no_password_is_told_anywhere(running: System, namespace: str) -> 
         values |= {base64.b64decode(secret["data"].get(key, "")).decode() for key in ("password", "current", "pending")}
     values.discard("")
     assert len(values) >= 2
-    logs = [running.server.server.log, running.plane.audit_log, *(one.log for one in running.started)]
-    told = [log.read_text(errors="replace") for log in logs]
-    told += [str(await running.api.items(kind.path())) for kind in (CLAIM, DATABASE, EVENT, COMPOSITION)]
-    assert not [value for value in values for text in told if value in text]
+    logs = [running.server.server.log, running.plane.audit_log, *(program.log for program in running.started)]
+    texts = [log.read_text(errors="replace") for log in logs]
+    texts += [str(await running.api.items(kind.path())) for kind in (CLAIM, DATABASE, EVENT, COMPOSITION)]
+    assert not [value for value in values for text in texts if value in text]
 
 
 @pytest.mark.parametrize("how", ["another composition is named", "the template names its resource anew"])
@@ -310,7 +311,7 @@ async def test_data_is_not_replaced_by_an_edit_until_consent(running: System, na
         (after,) = await running.children(namespace, "orders")
         assert after["metadata"]["annotations"]["fairlead.dev/resource"] == "elsewhere"
         assert (await running.binding(namespace, "orders"))["database"] == after["status"]["externalName"]
-        # The claim's policy is Orphan: what was let go stays, with its data.
+        # The claim's policy is Orphan: what was orphaned stays, with its data.
         assert await running.connection_limit(child["status"]["externalName"]) == 7
 
 
@@ -319,16 +320,16 @@ async def test_a_derived_value_never_becomes_smaller(running: System, namespace:
         child = await _ready(running, namespace, "shrunk", size="large", compositionRef={"name": name})
 
         async def limit() -> int:
-            found = await running.api.get(DATABASE.path(namespace, child["metadata"]["name"]))
-            return int(found["spec"]["forProvider"]["connectionLimit"])
+            database = await running.api.get(DATABASE.path(namespace, child["metadata"]["name"]))
+            return int(database["spec"]["forProvider"]["connectionLimit"])
 
         assert await limit() == 50
         await running.edit(CLAIM, namespace, "shrunk", {"spec": {"size": "small"}})
-        told = await running.until(
+        kept = await running.until(
             CLAIM, namespace, "shrunk", lambda obj: is_ready(obj) and _synced(obj)["reason"] == "KeptLarger"
         )
-        assert "connectionLimit stays 50" in _synced(told)["message"]
-        (entry,) = told["status"]["inventory"]
+        assert "connectionLimit stays 50" in _synced(kept)["message"]
+        (entry,) = kept["status"]["inventory"]
         assert entry["floors"] == {"spec.forProvider.connectionLimit": 50}
 
         # A lost memory, and another name for the resource, change nothing of that.
@@ -336,7 +337,7 @@ async def test_a_derived_value_never_becomes_smaller(running: System, namespace:
         await running.edit(COMPOSITION, "", name, {"spec": _with_floor(name, "store", movedFrom=["database"])["spec"]})
 
         def is_remembered(obj: JsonObject) -> bool:
-            known = [(each["resource"], each["uid"], each.get("floors")) for each in obj["status"].get("inventory", [])]
+            known = [(item["resource"], item["uid"], item.get("floors")) for item in obj["status"].get("inventory", [])]
             return is_ready(obj) and known == [("store", entry["uid"], entry["floors"])]
 
         await running.until(CLAIM, namespace, "shrunk", is_remembered)
@@ -385,9 +386,9 @@ async def test_a_value_that_the_server_refuses_is_sent_once_and_the_next_one_at_
 ) -> None:
     child = await _ready(running, namespace, "refused", parameters={"work_mem": "5MB"})
     await running.edit(CLAIM, namespace, "refused", {"spec": {"parameters": {"work_mem": "nonsense"}}})
-    told = await running.until(CLAIM, namespace, "refused", lambda obj: _synced(obj)["reason"] == "InvalidValue")
-    assert "work_mem" in _synced(told)["message"]
-    assert condition(told, "Ready")["status"] == "True"
+    refused = await running.until(CLAIM, namespace, "refused", lambda obj: _synced(obj)["reason"] == "InvalidValue")
+    assert "work_mem" in _synced(refused)["message"]
+    assert condition(refused, "Ready")["status"] == "True"
     await running.at_rest(for_s=1.0)
     mark = running.sql.mark()
     await running.edit(DATABASE, namespace, child["metadata"]["name"], {"metadata": {"labels": {"team": "blue"}}})

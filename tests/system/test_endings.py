@@ -22,6 +22,7 @@ from tests.support.kinds import (
     DATABASE,
     EVENT,
     PROVIDER_CONFIG,
+    REVISION,
     SECRET,
     Kind,
     composition,
@@ -34,7 +35,6 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
 _ROOT = Path(__file__).resolve().parents[2]
 _CRDS, _BASE = _ROOT / "crds", _ROOT / "deploy" / "kustomize" / "base"
 _LIMIT_S = 120.0
@@ -50,14 +50,14 @@ async def test_a_deletion_ends_by_the_inventory_when_composition_inputs_and_sche
     home = await move_in(system, body)
     made = {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in await home.children()}
     assert made.keys() == {"first", "second"}
-    await _told_in_two_events(system, namespace)
+    await _reported_in_two_events(system, namespace)
     mark = system.sql.mark()
 
     await staff.stop_composer()
     await _vanish(system, COMPOSITION, "doomed")
-    for revision in await system.api.items(_REVISION.path()):
+    for revision in await system.api.items(REVISION.path()):
         if revision["spec"]["compositionName"] == "doomed":
-            await _vanish(system, _REVISION, revision["metadata"]["name"])
+            await _vanish(system, REVISION, revision["metadata"]["name"])
     await system.delete(CONFIG_MAP, "fairlead-system", "inputs")
     async with _narrowed(system, (CLAIM, "username"), (DATABASE, "username")):
         await staff.start_composer()
@@ -67,7 +67,7 @@ async def test_a_deletion_ends_by_the_inventory_when_composition_inputs_and_sche
     assert ["two" in drop for drop in drops] == [True, False], drops
 
 
-async def test_a_refused_deletion_is_told_with_blocker_error_since_when_and_the_next_try(
+async def test_a_refused_deletion_is_reported_with_blocker_error_since_when_and_the_next_try(
     staff: Staff, namespace: str
 ) -> None:
     system = staff.system
@@ -93,7 +93,9 @@ async def test_a_refused_deletion_is_told_with_blocker_error_since_when_and_the_
     assert ["ChildDeleted" in line and "the claim is being deleted (Delete)" in line for line in audited] == [True]
 
 
-async def test_dead_credentials_hold_what_is_to_be_destroyed_and_let_an_orphan_go(staff: Staff, namespace: str) -> None:
+async def test_dead_credentials_hold_what_is_to_be_destroyed_and_release_an_orphan(
+    staff: Staff, namespace: str
+) -> None:
     system = staff.system
     orphan, doomed = await asyncio.gather(
         *(move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy)) for policy in ("Orphan", "Delete"))
@@ -107,8 +109,8 @@ async def test_dead_credentials_hold_what_is_to_be_destroyed_and_let_an_orphan_g
 
         await until_gone(system, orphan.path)
         await orphan.untouched()
-        told = await _notes(system.api, namespace, "LetGo")
-        assert any(orphan.database in note and "stays" in note for note in told), told
+        notes = await _notes(system.api, namespace, "LetGo")
+        assert any(orphan.database in note and "stays" in note for note in notes), notes
         await _until_said(doomed, "CredentialsInvalid")
         held = await system.api.get(DATABASE.path(namespace, child["metadata"]["name"]))
         assert held["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
@@ -156,16 +158,16 @@ async def test_a_paused_claim_is_left_alone_and_says_who_why_and_until_when(staf
     def waits(obj: JsonObject) -> bool:
         return "its deletion waits" in condition(obj, "Synced").get("message", "")
 
-    told = condition(await system.until(CLAIM, namespace, home.name, waits), "Synced")
-    assert told["reason"] == "Paused"
+    paused = condition(await system.until(CLAIM, namespace, home.name, waits), "Synced")
+    assert paused["reason"] == "Paused"
     for part in ("paused by kubectl-edit at 20", f"until {end}", "a look at the disk"):
-        assert part in told["message"]
+        assert part in paused["message"]
     await system.ask_for_a_pass(DATABASE, namespace, name)
     await system.at_rest()
     child = await home.child()
     assert child["spec"]["forProvider"]["connectionLimit"] == 9
     assert "deletionTimestamp" not in child["metadata"]
-    assert [one for one in system.sql.changes(mark) if "CONNECTION LIMIT 3" not in one] == []
+    assert [statement for statement in system.sql.changes(mark) if "CONNECTION LIMIT 3" not in statement] == []
     assert limit != 3
     assert await system.connection_limit(home.database) == 3
 
@@ -241,15 +243,15 @@ async def _narrowed(system: System, *fields: tuple[Kind, str]) -> AsyncIterator[
         await system.kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(_CRDS))
 
 
-async def _told_in_two_events(system: System, namespace: str) -> None:
-    """Prove that the birth of a claim with two waves was told by the composer in two events."""
+async def _reported_in_two_events(system: System, namespace: str) -> None:
+    """Prove that the composer reported the creation of a claim with two waves in two events."""
 
-    async def told() -> list[str]:
-        found = await system.api.items(EVENT.path(namespace))
-        reasons = sorted(one["reason"] for one in found if one["reportingController"] == "fairlead-composer")
+    async def reasons_reported() -> list[str]:
+        events = await system.api.items(EVENT.path(namespace))
+        reasons = sorted(event["reason"] for event in events if event["reportingController"] == "fairlead-composer")
         return reasons if len(reasons) > 1 else []
 
-    assert await eventually(told, "the birth is told") == ["ChildCreated", "ConnectionPublished"]
+    assert await eventually(reasons_reported, "the creation is reported") == ["ChildCreated", "ConnectionPublished"]
 
 
 async def _until_said(home: Home, reason: str) -> None:
@@ -260,7 +262,7 @@ async def _until_said(home: Home, reason: str) -> None:
 
 
 async def _notes(api: Api, namespace: str, reason: str) -> list[str]:
-    async def told() -> list[str]:
-        return [one["note"] for one in await api.items(EVENT.path(namespace)) if one["reason"] == reason]
+    async def notes() -> list[str]:
+        return [event["note"] for event in await api.items(EVENT.path(namespace)) if event["reason"] == reason]
 
-    return await eventually(told, f"an event {reason}")
+    return await eventually(notes, f"an event {reason}")

@@ -28,7 +28,7 @@ _SPEC = "/apis/onprem.fairlead.dev/v1alpha1/namespaces/k001z/postgresdatabases"
         ("POST", "/apis/events.k8s.io/v1/namespaces/k001z/events", None),
     ],
 )
-def test_what_a_request_changes(method: str, path: str, expected: Effect | None) -> None:
+def test_a_request_says_what_it_changes(method: str, path: str, expected: Effect | None) -> None:
     assert effect_of(method, path) == expected
 
 
@@ -57,7 +57,7 @@ def _prepared(text: str, value: str) -> list[Message]:
         ([_query("BEGIN"), _query("SELECT 'k001z'"), _query("COMMIT")], [None, None, None]),
     ],
 )
-def test_which_statements_last(requests: list[list[Message]], expected: list[str | None]) -> None:
+def test_a_statement_is_known_to_last_or_not(requests: list[list[Message]], expected: list[str | None]) -> None:
     statements = Statements(SCOPE)
 
     effects = [statements.effect_of(request) for request in requests]
@@ -74,7 +74,7 @@ def test_which_statements_last(requests: list[list[Message]], expected: list[str
         (Moment.ANSWERED, ["first", "second"], ["first", "second"]),
     ],
 )
-async def test_nothing_passes_a_sprung_trap(moment: Moment, sent: list[str], delivered: list[str]) -> None:
+async def test_a_sprung_trap_lets_nothing_pass(moment: Moment, sent: list[str], delivered: list[str]) -> None:
     gate, was_sent, was_delivered = Gate(), list[str](), list[str]()
 
     async def carry(text: str) -> None:

@@ -30,12 +30,12 @@ _NOT_YET_S = 4
 
 
 def _fields(schema: JsonObject, path: str) -> list[tuple[str, JsonObject]]:
-    found: list[tuple[str, JsonObject]] = []
+    fields: list[tuple[str, JsonObject]] = []
     for name, field in schema.get("properties", {}).items():
-        found.append((f"{path}.{name}", field))
-        found.extend(_fields(field, f"{path}.{name}"))
-        found.extend(_fields(field.get("items", {}), f"{path}.{name}"))
-    return found
+        fields.append((f"{path}.{name}", field))
+        fields.extend(_fields(field, f"{path}.{name}"))
+        fields.extend(_fields(field.get("items", {}), f"{path}.{name}"))
+    return fields
 
 
 # Before any process of ours runs: these tests come first in the module.
@@ -51,9 +51,9 @@ async def test_kstatus_says_in_progress_while_no_controller_runs(system: System,
         COMPOSITION: composition(namespace, {"name": "settings", "template": template}),
     }
     for kind, obj in new.items():
-        born = await system.create(kind, obj)
-        assert born["status"] == {"observedGeneration": -1}, kind.kind
-        assert born["metadata"]["generation"] == 1
+        created = await system.create(kind, obj)
+        assert created["status"] == {"observedGeneration": -1}, kind.kind
+        assert created["metadata"]["generation"] == 1
     for kind, obj in new.items():
         await system.api.delete(kind.path(obj["metadata"].get("namespace", ""), obj["metadata"]["name"]))
 
@@ -69,8 +69,8 @@ async def test_explain_reads_as_documentation(system: System) -> None:
         assert len(field["description"]) >= _DESCRIPTION_MIN_CHARS, path
     pages = await asyncio.gather(*(system.kubectl.run("explain", path) for path, _ in fields))
     for (path, field), page in zip(fields, pages, strict=True):
-        told = page.partition("DESCRIPTION:")[2].split()
-        assert " ".join(field["description"].split()) in " ".join(told), path
+        words = page.partition("DESCRIPTION:")[2].split()
+        assert " ".join(field["description"].split()) in " ".join(words), path
 
 
 async def test_a_list_of_claims_fits_100_columns_at_names_of_20_characters(running: System) -> None:
@@ -93,7 +93,7 @@ async def test_wait_for_ready_right_after_an_edit_does_not_return_early(running:
     await running.until(CLAIM, namespace, "edited", is_ready)
     (child,) = await running.children(namespace, "edited")
     wait = ("wait", "--for=condition=Ready", "pgi/edited", f"--namespace={namespace}")
-    (provider,) = [one for one in running.started if one.log.stem.endswith("provider")]
+    (provider,) = [program for program in running.started if program.log.stem.endswith("provider")]
     provider.freeze()
     try:
         await running.edit(CLAIM, namespace, "edited", {"spec": {"size": "xlarge"}})
@@ -108,10 +108,10 @@ async def test_wait_for_ready_right_after_an_edit_does_not_return_early(running:
     assert await running.connection_limit(child["status"]["externalName"]) == limit
 
 
-async def test_describe_tells_the_cause_and_no_secret_value(running: System, namespace: str) -> None:
-    await running.create(CLAIM, claim(namespace, "told"))
-    await running.until(CLAIM, namespace, "told", is_ready)
-    password = (await running.binding(namespace, "told"))["password"]
+async def test_describe_shows_the_cause_and_no_secret_value(running: System, namespace: str) -> None:
+    await running.create(CLAIM, claim(namespace, "shown"))
+    await running.until(CLAIM, namespace, "shown", is_ready)
+    password = (await running.binding(namespace, "shown"))["password"]
     for kind in ("pgi", "postgresdatabases"):
         page = await running.kubectl.run("describe", kind, f"--namespace={namespace}")
         assert "Available" in page

@@ -80,7 +80,7 @@ class Candidate:
 
 @pytest_asyncio.fixture(autouse=True, loop_scope="module")
 async def _nobody_stays(system: System) -> AsyncIterator[None]:
-    """What a test started ends with it: its rival of the next test must not be one of these."""
+    """End with the test what it started: a rival of the next test must not be one of these."""
     yield
     for program in system.started:
         if program.is_running:
@@ -89,7 +89,7 @@ async def _nobody_stays(system: System) -> AsyncIterator[None]:
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def line(system: System) -> AsyncIterator[LateLine]:
-    """A line to the API server that can hold back what is sent."""
+    """Yield a line to the API server that can hold back what is sent."""
     made = LateLine(urlsplit(system.plane.server).port or 443)
     await made.start()
     yield made
@@ -126,7 +126,7 @@ async def test_a_frozen_or_killed_leader_never_writes_over_its_successor(
 
 
 @pytest.mark.parametrize("role", _ROLES.values(), ids=_ROLES.keys())
-async def test_what_a_lost_leader_had_sent_is_refused_once_its_successor_has_written(
+async def test_a_lost_leaders_write_is_refused_once_its_successor_has_written(
     system: System, namespace: str, role: Role, line: LateLine
 ) -> None:
     await _start_other(system, role)
@@ -203,14 +203,14 @@ async def _load(system: System, namespace: str) -> AsyncIterator[Load]:
     """Have claims made and changed all the while, so that who leads always has something to write."""
     load = Load(Counter())
 
-    async def one(number: int) -> None:
+    async def create_claim(number: int) -> None:
         for step in itertools.count():
             name = f"load{number}x{step}"
             await system.create(CLAIM, claim(namespace, name, deletionPolicy="Orphan"))
             await system.until(CLAIM, namespace, name, is_ready, limit_s=120.0)
             load.done[number] += 1
 
-    tasks = [asyncio.create_task(one(number)) for number in range(_LOAD_AT_ONCE)]
+    tasks = [asyncio.create_task(create_claim(number)) for number in range(_LOAD_AT_ONCE)]
     try:
         yield load
         for task in tasks:
@@ -264,10 +264,10 @@ async def _until_acts(audit: AuditLog, role: Role, candidate: Candidate) -> None
 async def _has_ended(system: System, role: Role, candidate: Candidate) -> bool:
     """Wait until a process that lost the Lease stands by or has ended, as it does when calls in flight outlive it."""
     audit = system.audit()
-    looks = Match(user=role.user, resource="leases", namespace=role.namespace)
+    lease_requests = Match(user=role.user, resource="leases", namespace=role.namespace)
 
     async def known() -> bool:
-        has_looked = any(one.credential == candidate.credential for one in audit.requests(looks))
+        has_looked = any(request.credential == candidate.credential for request in audit.requests(lease_requests))
         return has_looked or not candidate.program.is_running
 
     await eventually(known, f"{candidate.program.log.name} stands by or has ended")

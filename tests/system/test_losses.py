@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from tests.support.api import ApiError, JsonObject
-from tests.support.home import Home, claim, move_in, poke, until_gone
+from tests.support.home import claim, move_in, poke, until_gone
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
@@ -36,7 +36,7 @@ async def test_a_child_deleted_by_hand_comes_back_with_its_database(staff: Staff
 
     await home.delete_child(child)
 
-    await home.until_reborn(child)
+    await home.until_recreated(child)
     await home.until_home()
     await home.untouched()
 
@@ -53,22 +53,24 @@ async def test_a_child_whose_finalizer_is_removed_by_force_comes_back_with_its_d
     await unless_gone(staff.system, DATABASE.path(namespace, child["metadata"]["name"]), with_finalizer)
     await staff.start_provider()
 
-    await home.until_reborn(child)
+    await home.until_recreated(child)
     await home.until_home()
     await home.untouched()
 
 
-async def test_a_child_deleted_while_the_composer_is_away_waits_for_its_word(staff: Staff, namespace: str) -> None:
+async def test_a_child_deleted_while_the_composer_is_away_waits_for_its_instruction(
+    staff: Staff, namespace: str
+) -> None:
     home = await move_in(staff.system, claim(namespace, "waits", deletionPolicy="Delete"))
     child = await home.child()
     await staff.stop_composer()
 
     await home.delete_child(child)
 
-    await _until_reason(staff.system, child, "AwaitingTeardown")
+    await home.until_child_says(child, "AwaitingTeardown")
     await home.untouched()
     await staff.start_composer()
-    await home.until_reborn(child)
+    await home.until_recreated(child)
     await home.until_home()
     await home.untouched()
 
@@ -84,12 +86,12 @@ async def test_a_child_taken_by_the_collector_comes_back_with_its_database(staff
     await staff.system.until(DATABASE, namespace, child["metadata"]["name"], is_deleting)
     await staff.start_composer()
 
-    await home.until_reborn(child)
+    await home.until_recreated(child)
     await home.until_home()
     await home.untouched()
 
 
-async def test_the_child_of_a_claim_removed_by_force_is_let_go_of_although_another_claim_has_the_name(
+async def test_the_child_of_a_claim_removed_by_force_is_released_although_another_claim_has_the_name(
     staff: Staff, namespace: str
 ) -> None:
     system = staff.system
@@ -113,7 +115,7 @@ async def test_a_secret_taken_by_the_collector_comes_back_with_the_password(
 ) -> None:
     home = await move_in(staff.system, claim(namespace, "secrets", connectionSecretName=connection))
     before = await staff.system.binding(namespace, home.name)
-    path = await _secret_path(home, suffix)
+    path = await home.secret_path(suffix)
     uid = (await staff.system.api.get(path))["metadata"]["uid"]
 
     await give_to_a_stranger(staff.system, path)
@@ -129,7 +131,7 @@ async def test_a_secret_taken_by_the_collector_comes_back_with_the_password(
 
 async def test_both_secrets_lost_leave_the_database_alone_and_say_so(staff: Staff, namespace: str) -> None:
     home = await move_in(staff.system, claim(namespace, "bothlost"))
-    paths = [await _secret_path(home, suffix) for suffix in ("connection", "credentials")]
+    paths = [await home.secret_path(suffix) for suffix in ("connection", "credentials")]
     async with staff.away():
         for path in paths:
             await staff.system.api.delete(path)
@@ -169,8 +171,8 @@ async def test_a_database_is_kept_although_its_crd_does_not_say_any_more_that_it
             await _label_kind(system, "false")
             await _wipe(system, CLAIM, await system.api.get(home.path), "status")
         child = await home.child()
-        told = await system.until(DATABASE, namespace, child["metadata"]["name"], in_trouble("HeldDeletion"))
-        message = condition(told, "Synced")["message"]
+        held = await system.until(DATABASE, namespace, child["metadata"]["name"], in_trouble("HeldDeletion"))
+        message = condition(held, "Synced")["message"]
         assert "the claim's word is Delete" in message
         assert "spec.deletionPolicy of this resource is Orphan" in message
         await home.untouched()
@@ -231,7 +233,7 @@ async def test_a_restored_cluster_takes_its_children_again(staff: Staff, namespa
     home = await move_in(system, claim(namespace, "restored", deletionPolicy="Delete"))
     name = (await home.child())["metadata"]["name"]
     before = await system.binding(namespace, home.name)
-    paths = [await _secret_path(home, "credentials"), await _secret_path(home, "connection")]
+    paths = [await home.secret_path("credentials"), await home.secret_path("connection")]
     paths += [DATABASE.path(namespace, name), home.path]
     async with staff.away():
         saved = [await system.api.get(path) for path in paths]
@@ -245,7 +247,7 @@ async def test_a_restored_cluster_takes_its_children_again(staff: Staff, namespa
     await home.untouched()
     child = await home.child()
     assert child["metadata"]["uid"] == restored[2]["metadata"]["uid"]
-    assert [one["uid"] for one in child["metadata"]["ownerReferences"]] == [restored[3]["metadata"]["uid"]]
+    assert [owner["uid"] for owner in child["metadata"]["ownerReferences"]] == [restored[3]["metadata"]["uid"]]
     assert await system.binding(namespace, home.name) == before
     assert len(await system.api.items(DATABASE.path(namespace))) == 1
     await home.delete()
@@ -282,23 +284,11 @@ async def _wipe(system: System, kind: Kind, target: JsonObject, wiped: str) -> N
         await system.api.replace(f"{path}/status", bare)
 
 
-async def _until_reason(system: System, child: JsonObject, reason: str) -> None:
-    def says(obj: JsonObject) -> bool:
-        return any(one["reason"] == reason for one in obj.get("status", {}).get("conditions", []))
-
-    await system.until(DATABASE, child["metadata"]["namespace"], child["metadata"]["name"], says)
-
-
-async def _secret_path(home: Home, suffix: str) -> str:
-    name = home.name if suffix == "connection" else (await home.child())["metadata"]["name"]
-    return SECRET.path(home.namespace, f"{name}-{suffix}")
-
-
 async def _until_another(system: System, path: str, uid: str) -> None:
     namespace, name = path.split("/")[-3], path.rpartition("/")[2]
 
     async def another() -> bool:
-        found = await system.api.find(SECRET.path(namespace, name))
-        return found is None or found["metadata"]["uid"] != uid
+        secret = await system.api.find(SECRET.path(namespace, name))
+        return secret is None or secret["metadata"]["uid"] != uid
 
     await eventually(another, f"the collector took {path}")

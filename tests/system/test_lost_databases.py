@@ -18,7 +18,7 @@ from tests.support.kinds import (
     COMPOSITION,
     DATABASE,
     PROVIDER_CONFIG,
-    Kind,
+    REVISION,
     composition,
     condition,
     in_trouble,
@@ -28,13 +28,12 @@ from tests.support.system import System
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
 _FLAGS = ("--no-elect", "--sweep", "1", "--resync", "5", "--grace", "2")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def watchful(system: System) -> System:
-    """Composer and a provider that looks often at work."""
+    """Return composer and a provider that looks often at work."""
     await system.start_composer("--no-elect", "--resync", "5")
     await system.start_provider(*_FLAGS)
     await system.until(PROVIDER_CONFIG, "", "default", is_ready)
@@ -61,12 +60,12 @@ async def _drop(home: Home) -> None:
 
 
 async def _until_lost(home: Home) -> str:
-    """Wait until the database is told to be lost; return the incarnation that the way out names."""
+    """Wait until the database is reported lost; return the incarnation that the way out names."""
     name = (await home.child())["metadata"]["name"]
     lost = await home.system.until(DATABASE, home.namespace, name, in_trouble("DatabaseLost"))
     assert condition(lost, "Ready")["status"] == "False"
-    told = str(condition(lost, "Synced")["message"])
-    return told.partition("fairlead.dev/consent=recreate=")[2].split()[0].rstrip("`")
+    message = str(condition(lost, "Synced")["message"])
+    return message.partition("fairlead.dev/consent=recreate=")[2].split()[0].rstrip("`")
 
 
 async def _consent(home: Home, incarnation: str) -> None:
@@ -132,8 +131,8 @@ async def test_a_database_that_is_gone_is_lost_although_its_resource_has_forgott
 
     async with _provider_away(system):
         await _drop(home)
-        marks = dict.fromkeys(f"fairlead.dev/{name}" for name in ("incarnation", "account", "external-name"))
-        await system.api.merge(path, {"metadata": {"annotations": marks}})
+        annotations = dict.fromkeys(f"fairlead.dev/{name}" for name in ("incarnation", "account", "external-name"))
+        await system.api.merge(path, {"metadata": {"annotations": annotations}})
         bare = {**await system.api.get(path), "status": {"observedGeneration": -1}}
         await system.api.replace(f"{path}/status", bare)
 
@@ -183,7 +182,7 @@ async def test_a_name_that_a_moved_database_was_made_under_never_means_another_o
         await _publish(system, _databases(name, b={"movedFrom": ["a"]}))
 
         def is_moved(obj: JsonObject) -> bool:
-            entries = [(each["resource"], each.get("origin")) for each in obj["status"]["inventory"]]
+            entries = [(entry["resource"], entry.get("origin")) for entry in obj["status"]["inventory"]]
             return is_ready(obj) and entries == [("b", "a")]
 
         moved = await system.until(CLAIM, namespace, "moved", is_moved)
@@ -193,7 +192,7 @@ async def test_a_name_that_a_moved_database_was_made_under_never_means_another_o
         refused = await system.until(COMPOSITION, "", name, in_trouble("DuplicateResource"))
         assert "give this resource another name" in condition(refused, "Stalled")["message"]
         # and the claim where it is not: the revision that said so was removed by force.
-        revision = _REVISION.path("", moved["status"]["composition"]["revision"])
+        revision = REVISION.path("", moved["status"]["composition"]["revision"])
         await _publish(system, _databases(name, b={}))
         await system.until(COMPOSITION, "", name, is_ready)
         await system.until(CLAIM, namespace, "moved", _is_on_another(moved))
@@ -201,8 +200,8 @@ async def test_a_name_that_a_moved_database_was_made_under_never_means_another_o
         if await system.api.find(revision) is not None:
             await system.api.delete(revision)
         await _publish(system, _databases(name, b={}, a=another))
-        told = await system.until(CLAIM, namespace, "moved", in_trouble("DuplicateResource"))
-        assert "are both PostgresDatabase" in condition(told, "Synced")["message"]
+        obj = await system.until(CLAIM, namespace, "moved", in_trouble("DuplicateResource"))
+        assert "are both PostgresDatabase" in condition(obj, "Synced")["message"]
 
         # Out again: there is nothing to consent to, and a consent drops nothing.
         await _publish(system, _databases(name, b={}))

@@ -1,6 +1,6 @@
 """An API server that nobody reaches, that hangs, or whose answers are cut: all is outlived without a restart.
 
-Health and metrics tell of it meanwhile.
+Health and metrics show it meanwhile.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ class Behind:
     async def metrics(self, name: str) -> dict[tuple[str, str], float]:
         """Scrape a process: values by metric and `resource` label, summed over the other labels, which are checked."""
         _, text = await self.answer(name, "/metrics")
-        found: dict[tuple[str, str], float] = {}
+        values: dict[tuple[str, str], float] = {}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
                 assert set(sample.labels) <= _LABELS, sample
                 place = sample.name, sample.labels.get("resource", "")
-                found[place] = found.get(place, 0.0) + sample.value
-        return found
+                values[place] = values.get(place, 0.0) + sample.value
+        return values
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -111,8 +111,8 @@ async def test_answers_cut_in_their_middle_and_an_api_server_that_hangs_double_n
     with _frozen(system):
         await system.server.server.execute(f"ALTER DATABASE {kept.database} CONNECTION LIMIT 3")
         for name in behind.processes:
-            said = await behind.until_ready(name, ready=False)
-            assert "the API server has not answered" in said
+            message = await behind.until_ready(name, ready=False)
+            assert "the API server has not answered" in message
             assert (await behind.answer(name, "/healthz"))[0] == 200
             assert (await behind.metrics(name))["leader_election_master_status", ""] == 0
     await system.until(CLAIM, namespace, "caught", is_ready, limit_s=_LIMIT_S)
@@ -160,8 +160,8 @@ async def test_an_outage_of_the_api_server_is_outlived_and_every_phase_is_measur
 
     await behind.line.become(Line.REFUSED)
     for name in behind.processes:
-        said = await behind.until_ready(name, ready=False)
-        assert "the API server has not answered" in said
+        message = await behind.until_ready(name, ready=False)
+        assert "the API server has not answered" in message
         assert (await behind.answer(name, "/healthz"))[0] == 200
     mark = system.sql.mark()
     # The world goes on.
@@ -171,7 +171,7 @@ async def test_an_outage_of_the_api_server_is_outlived_and_every_phase_is_measur
     await system.server.server.execute(f"ALTER DATABASE {kept.database} CONNECTION LIMIT 3")
     for name in behind.processes:
         assert (await behind.metrics(name))["leader_election_master_status", ""] == 0
-    assert [one for one in system.sql.changes(mark) if "CONNECTION LIMIT 3" not in one] == []
+    assert [statement for statement in system.sql.changes(mark) if "CONNECTION LIMIT 3" not in statement] == []
 
     await behind.line.become(Line.OPEN)
     await system.until(CLAIM, namespace, "newcomer", is_ready, limit_s=_LIMIT_S)
@@ -203,7 +203,7 @@ async def _watched(system: System, namespace: str) -> JsonObject:
 
 
 async def _judge_work(behind: Behind) -> None:
-    """What is measured while claims are born and drift waits."""
+    """Prove what is measured while claims are created and drift waits."""
 
     async def drift_is_old() -> bool:
         return (await behind.metrics("provider"))["fairlead_drift_age_seconds", _DATABASES] > 0
@@ -213,14 +213,14 @@ async def _judge_work(behind: Behind) -> None:
     assert composer["controller_time_to_ready_seconds_count", _CLAIMS] >= 2
     assert provider["controller_time_to_ready_seconds_count", _DATABASES] >= 3
     assert provider["fairlead_cloud_api_calls_total", ""] > 0
-    for found, kind in ((composer, _CLAIMS), (provider, _DATABASES)):
-        assert found["controller_queue_oldest_seconds", ""] >= 0
-        assert found["workqueue_queue_duration_seconds_count", ""] > 0
-        assert found["controller_write_loops", kind] == 0
+    for metrics, kind in ((composer, _CLAIMS), (provider, _DATABASES)):
+        assert metrics["controller_queue_oldest_seconds", ""] >= 0
+        assert metrics["workqueue_queue_duration_seconds_count", ""] > 0
+        assert metrics["controller_write_loops", kind] == 0
 
 
 async def _judge_drift(behind: Behind, watched: JsonObject) -> None:
-    """What is measured when drift has ended and objects are gone."""
+    """Prove what is measured when drift has ended and objects are gone."""
     system, meta = behind.system, watched["metadata"]
     await system.delete(DATABASE, meta["namespace"], meta["name"])
 

@@ -1,4 +1,4 @@
-"""Quiet when done: at rest nothing is written, no event told, no SQL changes; a restart writes nothing either."""
+"""Quiet when done: at rest nothing is written, no event emitted, no SQL changes; a restart writes nothing either."""
 
 import asyncio
 from collections import Counter
@@ -19,7 +19,7 @@ from tests.support.kinds import (
     database,
     is_ready,
 )
-from tests.support.processes import Program
+from tests.support.processes import Program, running_program
 from tests.support.system import COMPOSER, PROVIDER, System, passes
 from tests.support.waiting import eventually
 
@@ -32,7 +32,7 @@ _RESYNC_S = 4
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def resting(system: System) -> System:
-    """200 claims that are Ready and some in every kind of trouble; both processes at a short resync; all at rest."""
+    """Return 200 Ready claims and some in every kind of trouble; both processes at a short resync; all at rest."""
     await _start_composer(system)
     await _start_provider(system)
     await system.namespaced("rest")
@@ -41,8 +41,8 @@ async def resting(system: System) -> System:
     await asyncio.gather(*(system.create(CLAIM, claim("rest", name)) for name in names))
 
     async def all_ready() -> bool:
-        found = await system.api.items(CLAIM.path("rest"))
-        return len(found) == _CLAIMS and all(is_ready(obj) for obj in found)
+        claims = await system.api.items(CLAIM.path("rest"))
+        return len(claims) == _CLAIMS and all(is_ready(obj) for obj in claims)
 
     await eventually(all_ready, f"{_CLAIMS} claims are Ready", limit_s=240.0, every_s=1.0)
     for kind, name in troubled:
@@ -97,28 +97,29 @@ async def _until_passes(system: System, name: str, number: int) -> None:
 
 
 def _summary(writes: list[Request]) -> Counter[tuple[str, ...]]:
-    return Counter((one.user.rpartition(":")[2], one.verb, one.resource, one.subresource) for one in writes)
+    return Counter(
+        (request.user.rpartition(":")[2], request.verb, request.resource, request.subresource) for request in writes
+    )
 
 
 async def test_200_claims_at_rest_through_10_resyncs_cost_no_write_no_event_no_change(resting: System) -> None:
     audit, mark = resting.audit(), resting.sql.mark()
     await asyncio.gather(*(_until_passes(resting, name, _RESYNCS * _CLAIMS) for name in ("composer", "provider")))
     writes = audit.requests(Match(verbs=WRITES))
-    assert _summary([one for one in writes if one.user in {COMPOSER, PROVIDER}]) == {}
-    assert _summary([one for one in writes if one.resource == "events"]) == {}
+    assert _summary([request for request in writes if request.user in {COMPOSER, PROVIDER}]) == {}
+    assert _summary([request for request in writes if request.resource == "events"]) == {}
     assert resting.sql.changes(mark) == []
 
 
 @pytest.mark.parametrize("name", ["composer", "provider"])
 async def test_a_restart_writes_nothing(resting: System, name: str) -> None:
     audit, mark = resting.audit(), resting.sql.mark()
-    (old,) = [one for one in resting.started if one.is_running and one.log.stem.endswith(name)]
-    assert await old.terminate() == 0
+    assert await running_program(resting.started, name).terminate() == 0
     await (_start_composer(resting) if name == "composer" else _start_provider(resting))
     await _until_passes(resting, name, 2 * _CLAIMS)
-    writes = [one for one in audit.requests(Match(verbs=WRITES)) if one.user in {COMPOSER, PROVIDER}]
+    writes = [request for request in audit.requests(Match(verbs=WRITES)) if request.user in {COMPOSER, PROVIDER}]
     # A process that begins tries once more what the server refused: an intent and a report, in words as before.
-    again = [one for one in writes if one.user == PROVIDER and one.name.startswith("refused-")]
+    again = [request for request in writes if request.user == PROVIDER and request.name.startswith("refused-")]
     assert len(again) <= (2 if name == "provider" else 0)
-    assert _summary([one for one in writes if one not in again]) == {}
-    assert [one for one in resting.sql.changes(mark) if "nonsense" not in one] == []
+    assert _summary([request for request in writes if request not in again]) == {}
+    assert [statement for statement in resting.sql.changes(mark) if "nonsense" not in statement] == []

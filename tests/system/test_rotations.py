@@ -13,29 +13,29 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 _SIZE = Size(claims=1, rounds=2)
 
 
-async def test_onprem_no_login_fails(system: System) -> None:
+async def test_a_rotation_onprem_fails_no_login(system: System) -> None:
     composer = await system.start_composer()
     try:
         rotations = await onprem(system, _SIZE)
     finally:
         await composer.terminate()
-    assert [one.failed for one in rotations.applications] == [[]]
+    assert [application.failed for application in rotations.applications] == [[]]
 
 
-async def test_on_rds_no_login_fails_with_two_and_only_for_its_reason_with_one(aws: Aws) -> None:
+async def test_a_rotation_on_rds_fails_no_login_of_two_and_one_login_only_for_its_reason(aws: Aws) -> None:
     composer = await aws.system.start_composer()
     try:
         single = await rds(aws, _SIZE, has_two_logins=False)
         double = await rds(aws, _SIZE, has_two_logins=True)
     finally:
         await composer.terminate()
-    assert [one.unexplained() for one in single.applications] == [[]]
-    assert [one.failed for one in double.applications] == [[]]
+    assert [application.unexplained() for application in single.applications] == [[]]
+    assert [application.failed for application in double.applications] == [[]]
 
 
-def _application(*attempts: tuple[float, str, bool], asked: float) -> Application:
-    made = [Attempt(at, "app", password, "" if works else "refused") for at, password, works in attempts]
-    return Application(None, "", "", made, [asked])  # type: ignore[arg-type]  # it asks no system here
+def _application(*attempts: tuple[float, str, bool], requested_at: float) -> Application:
+    made = [Attempt(at, "app", password, "" if logs_in else "refused") for at, password, logs_in in attempts]
+    return Application(None, "", "", made, [requested_at])  # type: ignore[arg-type]  # it asks no system here
 
 
 @pytest.mark.parametrize(
@@ -49,4 +49,4 @@ def _application(*attempts: tuple[float, str, bool], asked: float) -> Applicatio
     ],
 )
 async def test_a_failed_login_is_explained(attempts: tuple[tuple[float, str, bool], ...], unexplained: int) -> None:
-    assert len(_application(*attempts, asked=2).unexplained()) == unexplained
+    assert len(_application(*attempts, requested_at=2).unexplained()) == unexplained

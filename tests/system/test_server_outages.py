@@ -21,7 +21,7 @@ from tests.support.waiting import eventually
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
 # Within 15 s on a quiet machine; other tests run beside this one.
-_TOLD_S = 40.0
+_REPORTED_S = 40.0
 _PAUSED = {"metadata": {"annotations": {"fairlead.dev/paused": "true"}}}
 
 
@@ -41,11 +41,11 @@ async def _hung(system: System) -> AsyncIterator[None]:
 
 
 async def _until_ready_is(home: Home, status: str, reason: str) -> None:
-    async def said() -> bool:
+    async def is_reported() -> bool:
         ready = condition(await home.system.api.get(home.path), "Ready")
         return (ready["status"], ready["reason"]) == (status, reason)
 
-    await eventually(said, f"{home.name} says Ready={status} {reason}", limit_s=_TOLD_S, every_s=0.2)
+    await eventually(is_reported, f"{home.name} says Ready={status} {reason}", limit_s=_REPORTED_S, every_s=0.2)
 
 
 @pytest.mark.parametrize("outage", [_stopped, _hung])
@@ -60,10 +60,10 @@ async def test_an_outage_takes_ready_away_and_its_end_gives_it_back(
     await system.edit(CLAIM, namespace, refused.name, {"spec": {"parameters": {"no_such_parameter": "1"}}})
 
     async def are_seen() -> bool:
-        told = [condition(await system.api.get(home.path), "Synced")["reason"] for home in (paused, refused)]
-        return told == ["Paused", "InvalidValue"]
+        reasons = [condition(await system.api.get(home.path), "Synced")["reason"] for home in (paused, refused)]
+        return reasons == ["Paused", "InvalidValue"]
 
-    await eventually(are_seen, "the pause and the edit are seen", limit_s=_TOLD_S)
+    await eventually(are_seen, "the pause and the edit are seen", limit_s=_REPORTED_S)
 
     async with outage(system):
         await asyncio.gather(*(_until_ready_is(home, "False", "ServerUnreachable") for home in homes))

@@ -15,7 +15,7 @@ _LONG_AGO = "2020-01-01T00:00:00Z"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def serving(system: System) -> System:
-    """The rig with the provider alone at work."""
+    """Return the rig with the provider alone at work."""
     await system.start_provider()
     await system.until(PROVIDER_CONFIG, "", "default", is_ready)
     return system
@@ -60,7 +60,7 @@ async def test_one_namespaces_deletions_leave_another_its_own_part(serving: Syst
         await serving.api.until_gone(DATABASE.path(namespace, "mine-3"))
 
 
-async def test_a_limit_counts_what_was_let_go_also_after_a_restart(serving: System, namespace: str) -> None:
+async def test_a_limit_counts_what_was_released_also_after_a_restart(serving: System, namespace: str) -> None:
     await _limited(serving, namespace, {"perNamespace": 2})
     for name in ("one", "two"):
         await serving.create(DATABASE, database(namespace, name, config=namespace, deletionPolicy="Orphan"))

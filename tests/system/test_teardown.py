@@ -38,7 +38,7 @@ async def test_orphan_leaves_database_and_logins_whatever_the_cascade(
     staff: Staff, namespace: str, cascade: str
 ) -> None:
     home = await move_in(staff.system, claim(namespace, "orphan", deletionPolicy="Orphan"))
-    secret_path, credentials_path = [await _secret_path(home, suffix) for suffix in ("connection", "credentials")]
+    secret_path, credentials_path = [await home.secret_path(suffix) for suffix in ("connection", "credentials")]
 
     async with await staff.system.login(namespace, home.name) as session:
         await home.delete(propagation=cascade)
@@ -90,10 +90,16 @@ async def test_children_are_torn_down_wave_by_wave(staff: Staff, namespace: str,
 
         await home.delete(propagation=cascade)
 
-    writes = [one for one in audit.writes() if one.resource == DATABASE.plural and one.user in {COMPOSER, PROVIDER}]
-    last_of_second = max(index for index, one in enumerate(writes) if one.name == second)
-    first_word = min(index for index, one in enumerate(writes) if one.name == first and one.user == COMPOSER)
-    assert last_of_second < first_word, [(one.user[-20:], one.verb, one.name) for one in writes]
+    writes = [
+        request
+        for request in audit.writes()
+        if request.resource == DATABASE.plural and request.user in {COMPOSER, PROVIDER}
+    ]
+    last_of_second = max(index for index, request in enumerate(writes) if request.name == second)
+    first_instruction = min(
+        index for index, request in enumerate(writes) if request.name == first and request.user == COMPOSER
+    )
+    assert last_of_second < first_instruction, [(request.user[-20:], request.verb, request.name) for request in writes]
     drops = [statement for statement in system.sql.changes(mark) if "DROP DATABASE" in statement.upper()]
     assert ["_two" in drop for drop in drops] == [True, False], drops
 
@@ -108,12 +114,12 @@ async def test_a_claim_deleted_while_a_process_is_away_is_torn_down_when_it_is_b
     if away != "composer":
         await staff.stop_provider()
 
-    # Foreground stamps the child at once, so that a provider alone meets a deleting child without a word.
+    # Foreground stamps the child at once, so that a provider alone meets a deleting child without an instruction.
     await staff.system.api.delete(home.path, propagation="Foreground")
     child = await home.child()
     await staff.system.until(DATABASE, namespace, child["metadata"]["name"], is_deleting)
     if away == "composer":
-        await _until_reason(staff.system, child, "AwaitingTeardown")
+        await home.until_child_says(child, "AwaitingTeardown")
     await home.untouched()
     if not staff.composer.is_running:
         await staff.start_composer()
@@ -172,8 +178,8 @@ async def test_a_namespace_deleted_leaves_the_database_and_a_returning_claim_fin
 
             await system.api.merge(home.path, {"metadata": {"annotations": {"fairlead.dev/adopt": "none"}}})
             await system.until(CLAIM, namespace, home.name, is_ready)
-            beside = await furnish(system, namespace, home.name)
-            assert beside.oid != home.oid
+            neighbour = await furnish(system, namespace, home.name)
+            assert neighbour.oid != home.oid
             await home.untouched()
 
     await asyncio.gather(*(move_out_and_return(policy) for policy in _POLICIES))
@@ -282,18 +288,6 @@ def _two_waves(name: str) -> JsonObject:
     return obj
 
 
-async def _until_reason(system: System, child: JsonObject, reason: str) -> None:
-    def says(obj: JsonObject) -> bool:
-        return any(one["reason"] == reason for one in obj.get("status", {}).get("conditions", []))
-
-    await system.until(DATABASE, child["metadata"]["namespace"], child["metadata"]["name"], says)
-
-
-async def _secret_path(home: Home, suffix: str) -> str:
-    name = home.name if suffix == "connection" else (await home.child())["metadata"]["name"]
-    return SECRET.path(home.namespace, f"{name}-{suffix}")
-
-
 async def _delete_when_unguarded(system: System, home: Home) -> None:
     """Delete as soon as the API server has noticed that the policy is gone."""
 
@@ -310,12 +304,12 @@ async def _delete_when_unguarded(system: System, home: Home) -> None:
 
 
 async def _stays_of_ours(system: System, namespace: str) -> list[str]:
-    found = [*await system.api.items(SECRET.path(namespace)), *await system.api.items(DATABASE.path(namespace))]
-    return [item["metadata"]["name"] for item in found]
+    items = [*await system.api.items(SECRET.path(namespace)), *await system.api.items(DATABASE.path(namespace))]
+    return [item["metadata"]["name"] for item in items]
 
 
 async def _bare(system: System, path: str) -> JsonObject:
     """Return a definition as one would apply it again."""
-    found = await system.api.get(path)
-    meta = {key: found["metadata"][key] for key in ("name", "labels", "annotations") if key in found["metadata"]}
-    return {"apiVersion": found["apiVersion"], "kind": found["kind"], "metadata": meta, "spec": found["spec"]}
+    obj = await system.api.get(path)
+    meta = {key: obj["metadata"][key] for key in ("name", "labels", "annotations") if key in obj["metadata"]}
+    return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": meta, "spec": obj["spec"]}

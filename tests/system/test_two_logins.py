@@ -1,4 +1,4 @@
-"""Two logins of an application on RDS: born so, rotated, moved from one, kept true, restored, and never shut out."""
+"""Two logins of an application on RDS: created so, rotated, moved from one, kept true, restored, and never shut out."""
 
 import asyncio
 import contextlib
@@ -38,8 +38,8 @@ async def _rows(orders: Instance, sql: str) -> list[tuple[Any, ...]]:
 
 async def _binding(orders: Instance) -> dict[str, str]:
     obj = await orders.system.api.get(orders.path)
-    kept, told = await orders.credentials(), obj["status"]["connection"]
-    binding = {key: str(told[key]) for key in ("host", "port", "database", "username", "sslmode")}
+    kept, connection = await orders.credentials(), obj["status"]["connection"]
+    binding = {key: str(connection[key]) for key in ("host", "port", "database", "username", "sslmode")}
     return {**binding, "password": kept["current"], "certificates": kept["ca.crt"]}
 
 
@@ -58,7 +58,7 @@ async def _is_refused(orders: Instance, binding: dict[str, str]) -> bool:
     return not await orders.system.logs_in_by(binding)
 
 
-async def born_with_a_login_of_its_own(orders: Instance) -> None:
+async def created_with_a_login_of_its_own(orders: Instance) -> None:
     since = await orders.aws.mark()
     made = await orders.create(config="two")
     assert made["status"]["connection"]["username"] == "boss_a"
@@ -165,7 +165,7 @@ async def restored_with_its_data_and_another_password(orders: Instance) -> None:
     name, since = await orders.external(), await orders.aws.mark()
     await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
     listed = (await orders.aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
-    (final,) = (one for one in listed if one["SnapshotType"] == "manual")
+    (final,) = (snapshot for snapshot in listed if snapshot["SnapshotType"] == "manual")
     heir = Instance(orders.aws, orders.namespace, f"{orders.name}-heir")
     source = {"restoreFrom": {"dbSnapshotIdentifier": final["DBSnapshotIdentifier"]}}
     await heir.system.create(RDS_INSTANCE, instance(heir.namespace, heir.name, config="two", forProvider=source))
@@ -178,7 +178,7 @@ async def restored_with_its_data_and_another_password(orders: Instance) -> None:
 
 
 LIVES = (
-    born_with_a_login_of_its_own,
+    created_with_a_login_of_its_own,
     moved_at_its_next_rotation,
     put_back_when_a_person_took_the_administrator,
     its_lost_secret_shuts_nobody_out,

@@ -26,7 +26,7 @@ _DENIED = "Ready=False but login works and the cloud is as the spec says"
     ("ready", "refusal", "gap", "disagreement"),
     [
         ("True", "", "", ""),
-        # An edit that waits is told by Synced.
+        # An edit that waits is reported by Synced.
         ("True", "", "another size", ""),
         ("True", "no such role", "", _SAID),
         ("True", "no such role", "another size", _SAID),
@@ -42,7 +42,7 @@ async def test_a_claim_disagrees_with_the_oracle(ready: str, refusal: str, gap: 
 
 
 @pytest.mark.parametrize(
-    ("looks", "disagreements"),
+    ("samples", "disagreements"),
     [
         ([(0, "x"), (15, "x"), (16, "")], 0),
         ([(0, "x"), (16, "x")], 1),
@@ -50,14 +50,14 @@ async def test_a_claim_disagrees_with_the_oracle(ready: str, refusal: str, gap: 
         ([(0, "x"), (16, "x"), (18, ""), (20, "x"), (40, "x")], 2),
     ],
 )
-async def test_what_lasts_is_a_disagreement(looks: list[tuple[float, str]], disagreements: int) -> None:
+async def test_a_disagreement_is_what_lasts(samples: list[tuple[float, str]], disagreements: int) -> None:
     ledger = Ledger(15.0)
-    for now, refusal in looks:
+    for now, refusal in samples:
         ledger.judge("orders", Sample("", "True", refusal, "", settled=False), now, "round 1")
     assert len(ledger.disagreements()) == disagreements
 
 
-async def test_what_nobody_can_know_before_a_resync_is_given_its_time() -> None:
+async def test_an_unseen_change_has_until_the_next_resync() -> None:
     ledger = Ledger(15.0)
     for now in (0.0, 24.0):
         ledger.judge("orders", Sample("", "True", "x", "", settled=False), now, "round 1", 10.0)
@@ -73,6 +73,6 @@ async def world(system: System) -> AsyncIterator[OnPremWorld]:
 
 
 @pytest.mark.parametrize("seed", [1])
-async def test_what_a_claim_says_is_true_all_along_a_short_walk(world: OnPremWorld, seed: int) -> None:
+async def test_a_claim_says_what_is_true_all_along_a_short_walk(world: OnPremWorld, seed: int) -> None:
     report = await walk_batch(world, seed, _SIZE, say=print)
     assert report.wrong == [], str(report)

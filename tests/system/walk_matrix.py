@@ -31,7 +31,7 @@ async def world(system: System) -> AsyncIterator[OnPremWorld]:
 
 
 @pytest.mark.parametrize("seed", seeds("WALKS", 300, _SIZE))
-async def test_what_a_claim_says_is_true_all_along_its_walk(world: OnPremWorld, seed: int) -> None:
+async def test_a_claim_says_what_is_true_all_along_its_walk(world: OnPremWorld, seed: int) -> None:
     await world.start()
     report = await walk_batch(world, seed, _SIZE, say=print)
     proven(report, _FILE, "its_walk", settings_of(report, "WALKS", _SIZE))

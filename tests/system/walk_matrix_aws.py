@@ -32,7 +32,7 @@ async def world(aws: Aws) -> AsyncIterator[AwsWorld]:
 
 
 @pytest.mark.parametrize("seed", seeds("WALKS_AWS", 30, _SIZE))
-async def test_what_a_claim_on_aws_says_is_true_all_along_its_walk(world: AwsWorld, seed: int) -> None:
+async def test_a_claim_on_aws_says_what_is_true_all_along_its_walk(world: AwsWorld, seed: int) -> None:
     """Walk claims of one login by odd seeds, of two logins by even ones."""
     await world.start()
     await world.make_logins("Administrator" if seed % 2 else "Alternating")

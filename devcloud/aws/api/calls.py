@@ -10,10 +10,11 @@ import msgspec
 
 from devcloud.aws.api.views import InstanceXml
 from devcloud.aws.api.wire import Tree
-from devcloud.aws.behaviour import Behaviour
-from devcloud.aws.refusals import Refusal, invalid_value
+from devcloud.aws.behaviour import AwsBehaviour
+from devcloud.aws.refusals import invalid_value
 from devcloud.aws.region import Region
 from devcloud.aws.state.model import Tag
+from devcloud.simulator.messages import Refusal
 
 T = TypeVar("T")
 _PAGE = range(20, 101)
@@ -25,7 +26,7 @@ class Call:
 
     region: Region
     parameters: Tree
-    behaviour: Behaviour
+    behaviour: AwsBehaviour
     xml: InstanceXml
 
     def get(self, name: str) -> Any:

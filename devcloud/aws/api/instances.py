@@ -25,23 +25,14 @@ from devcloud.aws.lifecycle.states import (
     refuse_not_available,
     refuse_not_stopped,
 )
-from devcloud.aws.lifecycle.steps import (
-    Became,
-    Drop,
-    Gone,
-    Make,
-    Reboot,
-    Record,
-    SnapshotReady,
-    Step,
-    Stop,
-    TakeSnapshot,
-)
-from devcloud.aws.refusals import Refusal, invalid_combination
+from devcloud.aws.lifecycle.steps import Became, Gone, Record, SnapshotReady, Step
+from devcloud.aws.refusals import invalid_combination
 from devcloud.aws.region import resource_id, visible
 from devcloud.aws.state import catalog, windows
 from devcloud.aws.state.network import DEFAULT_KEY_ID
 from devcloud.aws.state.requests import InstanceRequest
+from devcloud.simulator.messages import Refusal
+from devcloud.simulator.work import Drop, Make, Reboot, Stop, TakeSnapshot
 
 
 def create(call: Call) -> Tree:

@@ -8,10 +8,10 @@ import msgspec
 from devcloud.aws.api.calls import Action, Call, filters, page
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
-from devcloud.aws.refusals import Refusal
 from devcloud.aws.region import visible
 from devcloud.aws.state.backups import automated_backup_of, latest_restorable
 from devcloud.aws.state.model import AutomatedBackup, Instance
+from devcloud.simulator.messages import Refusal
 
 _FILTERS = {
     "db-instance-id": lambda shown: shown.db_instance_identifier,

@@ -1,10 +1,11 @@
 """Names in a request that mean other resources, found or refused."""
 
-from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value
+from devcloud.aws.refusals import invalid_combination, invalid_value
 from devcloud.aws.region import Region
 from devcloud.aws.state import catalog
 from devcloud.aws.state.model import ParameterGroup, SubnetGroup
 from devcloud.aws.state.network import DEFAULT_VPC, SECURITY_GROUPS
+from devcloud.simulator.messages import Refusal
 
 
 def found_subnet_group(region: Region, name: str) -> SubnetGroup:

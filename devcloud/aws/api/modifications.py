@@ -21,10 +21,11 @@ from devcloud.aws.lifecycle.master_password import secret_after
 from devcloud.aws.lifecycle.pending import port_of
 from devcloud.aws.lifecycle.states import refuse_modify
 from devcloud.aws.lifecycle.steps import Became, Optimizing, Record, Step
-from devcloud.aws.refusals import Refusal, invalid_combination
+from devcloud.aws.refusals import invalid_combination
 from devcloud.aws.state import catalog
 from devcloud.aws.state.model import Instance
 from devcloud.aws.state.requests import InstanceRequest
+from devcloud.simulator.messages import Refusal
 
 
 def modify(call: Call) -> Tree:

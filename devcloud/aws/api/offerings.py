@@ -5,9 +5,10 @@ from datetime import timedelta
 from devcloud.aws.api.calls import Action, Call, page
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
-from devcloud.aws.refusals import Refusal, invalid_combination
+from devcloud.aws.refusals import invalid_combination
 from devcloud.aws.state import catalog, windows
 from devcloud.aws.state.model import Event
+from devcloud.simulator.messages import Refusal
 
 _DAYS_KEPT = 14
 

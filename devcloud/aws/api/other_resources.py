@@ -7,8 +7,9 @@ There are no clusters, the service's own option groups are the only ones, no sna
 from devcloud.aws.api.calls import Action, Call, filters, page
 from devcloud.aws.api.snapshots import found_snapshot
 from devcloud.aws.api.wire import Tree
-from devcloud.aws.refusals import Refusal, invalid_combination
+from devcloud.aws.refusals import invalid_combination
 from devcloud.aws.state import catalog
+from devcloud.simulator.messages import Refusal
 
 
 def describe_clusters(call: Call) -> Tree:

@@ -11,10 +11,11 @@ from devcloud.aws.api.lookups import default_groups, found_parameter_group
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.lifecycle.steps import Became, Record, Step
-from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value, missing
+from devcloud.aws.refusals import invalid_combination, invalid_value, missing
 from devcloud.aws.state import catalog
 from devcloud.aws.state.model import ParameterGroup, ParameterStatus
 from devcloud.aws.state.parameters import PARAMETERS, Parameter, parameter, refuse_value
+from devcloud.simulator.messages import Refusal
 
 _FAMILY = re.compile(rf"{catalog.ENGINE}(\d+)")
 _AT_ONCE_AT_MOST = 20

@@ -9,8 +9,8 @@ from devcloud.aws.api import tagging
 from devcloud.aws.api.calls import tags_of
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.iam.policies import Ask
-from devcloud.aws.refusals import Refusal
 from devcloud.aws.region import Region
+from devcloud.simulator.messages import Refusal
 
 _KINDS = {
     "DBInstanceIdentifier": "db",

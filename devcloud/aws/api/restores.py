@@ -10,11 +10,12 @@ from devcloud.aws.api.instances import replied, resolve
 from devcloud.aws.api.snapshots import found_snapshot
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.lifecycle.creation import record_of, restored
-from devcloud.aws.lifecycle.steps import Copy, Restore, Work
-from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value
+from devcloud.aws.refusals import invalid_combination, invalid_value
 from devcloud.aws.state.backups import latest_restorable, settings_of
 from devcloud.aws.state.model import AutomatedBackup, Instance, Snapshot
 from devcloud.aws.state.requests import InstanceRequest
+from devcloud.simulator.messages import Refusal
+from devcloud.simulator.work import Copy, Restore, Work
 
 
 def from_snapshot(call: Call) -> Tree:

@@ -7,10 +7,11 @@ are known from its answers.
 import re
 from collections.abc import Iterable
 
-from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value, missing
+from devcloud.aws.refusals import invalid_combination, invalid_value, missing
 from devcloud.aws.state import catalog, windows
 from devcloud.aws.state.model import Tag
 from devcloud.aws.state.requests import InstanceRequest
+from devcloud.simulator.messages import Refusal
 
 _IDENTIFIER = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|-(?!-))*(?<!-)")
 _GROUP_NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9]|-(?!-))*(?<!-)")

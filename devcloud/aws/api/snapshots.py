@@ -10,11 +10,13 @@ from devcloud.aws.api.lookups import refuse_option_group
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.lifecycle.states import refuse_snapshot
-from devcloud.aws.lifecycle.steps import Record, SnapshotReady, Step, TakeSnapshot
-from devcloud.aws.refusals import Refusal, invalid_combination
+from devcloud.aws.lifecycle.steps import Record, SnapshotReady, Step
+from devcloud.aws.refusals import invalid_combination
 from devcloud.aws.state import catalog
 from devcloud.aws.state.backups import snapshot_of
 from devcloud.aws.state.model import Snapshot, Tag
+from devcloud.simulator.messages import Refusal
+from devcloud.simulator.work import TakeSnapshot
 
 _LONGEST_NAME = 255
 

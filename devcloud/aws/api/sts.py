@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.iam.policies import Ask, refuse_denied
 from devcloud.aws.iam.principals import Key, Principals, Role, subject_of, trusts_account, trusts_subject
-from devcloud.aws.refusals import Refusal, invalid_value
+from devcloud.aws.refusals import invalid_value
+from devcloud.simulator.messages import Refusal
 
 _SECONDS = range(900, 43_201)
 

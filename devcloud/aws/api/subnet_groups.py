@@ -7,9 +7,10 @@ from devcloud.aws.api.calls import Action, Call, page, tags_of
 from devcloud.aws.api.lookups import found_subnet_group
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
-from devcloud.aws.refusals import Refusal, invalid_value
+from devcloud.aws.refusals import invalid_value
 from devcloud.aws.state.model import Subnet, SubnetGroup
 from devcloud.aws.state.network import SUBNETS, subnet
+from devcloud.simulator.messages import Refusal
 
 _ZONES_AT_LEAST = 2
 _SUBNETS_AT_MOST = 20

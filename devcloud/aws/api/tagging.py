@@ -10,9 +10,10 @@ from devcloud.aws.api.calls import Action, Call, tags_of
 from devcloud.aws.api.lookups import found_subnet_group
 from devcloud.aws.api.views import tree_of
 from devcloud.aws.api.wire import Tree
-from devcloud.aws.refusals import Refusal, invalid_value
+from devcloud.aws.refusals import invalid_value
 from devcloud.aws.region import Region
 from devcloud.aws.state.model import ParameterGroup, SubnetGroup, Tag
+from devcloud.simulator.messages import Refusal
 
 Tags = tuple[Tag, ...]
 TaggedT = TypeVar("TaggedT", SubnetGroup, ParameterGroup)

@@ -15,7 +15,8 @@ import msgspec
 from botocore.loaders import Loader
 from botocore.model import ListShape, OperationModel, ServiceModel, Shape, StructureShape
 
-from devcloud.aws.refusals import COMMON_STATUS, Refusal, invalid_value, missing
+from devcloud.aws.refusals import COMMON_STATUS, invalid_value, missing
+from devcloud.simulator.messages import Refusal
 
 _SERVICES = {"2014-10-31": "rds", "2011-06-15": "sts"}
 _CONTROL_CHARACTERS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from devcloud.aws.refusals import Refusal
+from devcloud.simulator.messages import Refusal
 
 ALLOW_ALL: dict[str, Any] = {
     "Version": "2012-10-17",

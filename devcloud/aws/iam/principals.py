@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from devcloud.aws.iam.policies import ALLOW_ALL
-from devcloud.aws.refusals import Refusal
+from devcloud.simulator.messages import Refusal
 
 ACCOUNT = "123456789012"
 ACCESS_KEY = "AKIAFAIRLEADDEVCLOUD"

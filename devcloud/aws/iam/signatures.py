@@ -6,13 +6,12 @@ After "Create a signed AWS API request" of the IAM User Guide: canonical request
 import hashlib
 import hmac
 import re
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from urllib.parse import quote, unquote
 
 import msgspec
 
-from devcloud.aws.refusals import Refusal
+from devcloud.simulator.messages import Refusal, Request
 
 _ALGORITHM = "AWS4-HMAC-SHA256"
 _AUTHORIZATION = re.compile(
@@ -20,16 +19,6 @@ _AUTHORIZATION = re.compile(
     r"SignedHeaders=([^,\s]+),\s*Signature=([0-9a-f]{64})"
 )
 _SKEW_AT_MOST = timedelta(minutes=15)
-
-
-class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """An HTTP request as its signature covers it; header names in lower case."""
-
-    method: str
-    path: str
-    query: str = ""
-    headers: Mapping[str, str]
-    body: bytes
 
 
 class Signature(msgspec.Struct, frozen=True, kw_only=True):

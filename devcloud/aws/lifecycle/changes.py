@@ -11,7 +11,7 @@ import msgspec
 
 from devcloud.aws.lifecycle.master_password import RESET_S, reset
 from devcloud.aws.lifecycle.pending import port_of
-from devcloud.aws.lifecycle.steps import Addressed, Became, Flush, MoveTo, Record, Step
+from devcloud.aws.lifecycle.steps import Addressed, Became, Flush, Record, Step
 from devcloud.aws.state import windows
 from devcloud.aws.state.model import (
     NOTHING_PENDING,
@@ -24,6 +24,7 @@ from devcloud.aws.state.model import (
     SubnetGroup,
 )
 from devcloud.aws.state.requests import InstanceRequest
+from devcloud.simulator.work import MoveTo
 
 _LEAD_S = 10.0
 # Names that the queue has in common with the request.

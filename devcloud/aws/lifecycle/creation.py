@@ -6,7 +6,7 @@ import msgspec
 
 from devcloud.aws.lifecycle.master_password import secret_at_creation, secret_of
 from devcloud.aws.lifecycle.progress import daily_backup
-from devcloud.aws.lifecycle.steps import Addressed, Became, End, Initializing, Record, Step, Work
+from devcloud.aws.lifecycle.steps import Addressed, Became, End, Initializing, Record, Step
 from devcloud.aws.state import catalog, windows
 from devcloud.aws.state.model import (
     NOTHING_PENDING,
@@ -19,6 +19,7 @@ from devcloud.aws.state.model import (
     SubnetGroup,
 )
 from devcloud.aws.state.requests import InstanceRequest
+from devcloud.simulator.work import Work
 
 _CERTIFICATE_LIFE = timedelta(days=365)
 
@@ -57,7 +58,7 @@ class Resolved(msgspec.Struct, frozen=True, kw_only=True):
         return f"{catalog.ENGINE}{catalog.major(self.version)}"
 
 
-def instance_of(request: InstanceRequest, resolved: Resolved) -> Instance:  # long: one shape, filled from top to bottom
+def instance_of(request: InstanceRequest, resolved: Resolved) -> Instance:
     """Return what CreateDBInstance replies: no endpoint, no zone, a pending password (recorded exchanges say so)."""
     kind = storage_type(request)
     gib = request.allocated_storage or 0
@@ -91,10 +92,7 @@ def instance_of(request: InstanceRequest, resolved: Resolved) -> Instance:  # lo
         option_group_memberships=(
             OptionStatus(option_group_name=request.option_group_name or catalog.option_group(resolved.version)),
         ),
-        # The API: true by default only in the group `default`.
-        publicly_accessible=resolved.subnet_group.db_subnet_group_name == "default"
-        if request.publicly_accessible is None
-        else request.publicly_accessible,
+        publicly_accessible=_is_public(request, resolved),
         storage_type=kind,
         storage_encrypted=resolved.kms_key_id is not None,
         kms_key_id=resolved.kms_key_id,
@@ -108,9 +106,7 @@ def instance_of(request: InstanceRequest, resolved: Resolved) -> Instance:  # lo
         database_insights_mode=request.database_insights_mode or "standard",
         performance_insights_enabled=bool(request.enable_performance_insights),
         performance_insights_kms_key_id=request.performance_insights_kms_key_id,
-        performance_insights_retention_period=(request.performance_insights_retention_period or 7)
-        if request.enable_performance_insights
-        else None,
+        performance_insights_retention_period=_insights_retention_days(request),
         enabled_cloudwatch_logs_exports=logs or None,
         deletion_protection=bool(request.deletion_protection),
         max_allocated_storage=request.max_allocated_storage,
@@ -120,6 +116,17 @@ def instance_of(request: InstanceRequest, resolved: Resolved) -> Instance:  # lo
         dedicated_log_volume=bool(request.dedicated_log_volume),
         engine_lifecycle_support=request.engine_lifecycle_support or "open-source-rds-extended-support",
     )
+
+
+def _is_public(request: InstanceRequest, resolved: Resolved) -> bool:
+    """Return whether it has a public address (the API: true by default only in the subnet group `default`)."""
+    if request.publicly_accessible is None:
+        return resolved.subnet_group.db_subnet_group_name == "default"
+    return request.publicly_accessible
+
+
+def _insights_retention_days(request: InstanceRequest) -> int | None:
+    return (request.performance_insights_retention_period or 7) if request.enable_performance_insights else None
 
 
 def storage_type(request: InstanceRequest) -> str:

@@ -5,16 +5,17 @@ request to its end PendingModifiedValues has MasterUserPassword (ModifyDBInstanc
 becomes `resetting-master-credentials`, sessions go on, and who connects again needs the new password ("How do I reset
 the master user password for my Amazon RDS DB instance?" of the Knowledge Center). PostgreSQL keeps one password for a
 role (`pg_authid.rolpassword`), so there is one moment at which the new one begins to log in and the former one ends.
-AWS does not say when it is; tests choose it (`behaviour.Behaviour.password_after_s`).
+AWS does not say when it is; tests choose it (`behaviour.AwsBehaviour.password_after_s`).
 """
 
 from typing import Final
 
 import msgspec
 
-from devcloud.aws.lifecycle.steps import Became, SetPassword, Step
+from devcloud.aws.lifecycle.steps import Became, Step
 from devcloud.aws.state.model import MasterUserSecret
 from devcloud.aws.state.requests import InstanceRequest
+from devcloud.simulator.work import SetPassword
 
 RESET_S: Final = 26.0
 """How long a reset takes, from the request to `available`, before the clock's `durations`."""

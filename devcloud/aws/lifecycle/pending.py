@@ -5,9 +5,10 @@ After "Settings for DB instances" of the RDS User Guide, which says of each sett
 
 from collections.abc import Iterator
 
-from devcloud.aws.lifecycle.steps import Addressed, Became, MoveTo, Optimizing, Reboot, Record, Step
+from devcloud.aws.lifecycle.steps import Addressed, Became, Optimizing, Record, Step
 from devcloud.aws.state import catalog
 from devcloud.aws.state.model import CertificateDetails, Instance, OptionStatus, ParameterStatus, Pending
+from devcloud.simulator.work import MoveTo, Reboot
 
 _STORAGE = ("allocated_storage", "storage_type", "iops", "storage_throughput")
 

@@ -23,18 +23,15 @@ from devcloud.aws.lifecycle.steps import (
     Initializing,
     Optimizing,
     Output,
-    Reboot,
     Record,
     Renamed,
-    SetPassword,
     SnapshotReady,
-    Start,
     Step,
-    TakeSnapshot,
     Under,
 )
 from devcloud.aws.state import catalog, windows
 from devcloud.aws.state.model import NOTHING_PENDING, Endpoint
+from devcloud.simulator.work import Reboot, SetPassword, Start, TakeSnapshot
 
 OPTIMIZATION = timedelta(hours=6)
 STOPPED_AT_MOST = timedelta(days=7)

@@ -7,8 +7,9 @@ storage" of the User Guide, and the pages of the actions in the API Reference.
 from collections.abc import Set as AbstractSet
 
 from devcloud.aws.lifecycle.steps import Record
-from devcloud.aws.refusals import Refusal, invalid_combination
+from devcloud.aws.refusals import invalid_combination
 from devcloud.aws.state.requests import InstanceRequest
+from devcloud.simulator.messages import Refusal
 
 OPERABLE = frozenset({"available", "storage-optimization", "storage-initialization"})
 """The states in which an instance is available for operations."""

@@ -6,7 +6,8 @@ the RDS User Guide. A cut of them: enough minors for every path, the current fam
 
 import msgspec
 
-from devcloud.aws.refusals import Refusal, invalid_combination, invalid_value
+from devcloud.aws.refusals import invalid_combination, invalid_value
+from devcloud.simulator.messages import Refusal
 
 ENGINE = "postgres"
 VERSIONS = (

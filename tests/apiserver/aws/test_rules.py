@@ -1,4 +1,4 @@
-"""What the API server itself refuses of AWS's kinds, and whether the sentence tells the way out."""
+"""What the API server itself refuses of AWS's kinds, and whether the sentence names the way out."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def _answer(api: Api, method: str, path: str, body: JsonObject) -> str:
     return ""
 
 
-BIRTHS = (
+CREATIONS = (
     Case("a plain one", {}),
     Case("references beside each other", {"dbSubnetGroupNameRef": {"name": "a"}, "dbParameterGroupName": "b"}),
     Case("two subnet groups", {"dbSubnetGroupNameRef": {"name": "a"}, "dbSubnetGroupName": "b"}, "give one of the two"),
@@ -75,10 +75,10 @@ EDITS = (
         {"engineVersion": "15"},
         "engineVersion cannot go below the version that runs",
     ),
-    Case("the login is fixed", {"masterUsername": "other"}, "masterUsername is fixed at birth; make further logins"),
-    Case("the database is fixed", {"dbName": "other"}, "dbName is fixed at birth; make another database with SQL"),
-    Case("what is fixed is not removed", {"dbName": None}, "dbName is fixed at birth"),
-    Case("what is fixed is not added", {"kmsKeyId": "alias/x"}, "kmsKeyId is fixed at birth; copy a snapshot"),
+    Case("the login is fixed", {"masterUsername": "other"}, "masterUsername is fixed at creation; make further logins"),
+    Case("the database is fixed", {"dbName": "other"}, "dbName is fixed at creation; make another database with SQL"),
+    Case("what is fixed is not removed", {"dbName": None}, "dbName is fixed at creation"),
+    Case("what is fixed is not added", {"kmsKeyId": "alias/x"}, "kmsKeyId is fixed at creation; copy a snapshot"),
     Case("encryption is fixed", {"storageEncrypted": False}, "copy a snapshot with encryption"),
     Case(
         "what it began with is fixed",
@@ -91,20 +91,22 @@ EDITS = (
 
 async def test_the_rules_of_instances(api: Api, namespace: str) -> None:
     path = api.path(VERSION, "rdsinstances", namespace)
-    found = {
+    answers = {
         case.says: await _answer(api, "POST", path, _object("RDSInstance", namespace, _edited(INSTANCE, case.edit)))
-        for case in BIRTHS
+        for case in CREATIONS
     }
-    born = await api.create(path, _object("RDSInstance", namespace, INSTANCE))
+    created = await api.create(path, _object("RDSInstance", namespace, INSTANCE))
     running = {"observedGeneration": 1, "atProvider": {"engineVersion": "16.4", "allocatedStorage": 100}}
-    born = await api.request("PUT", f"{path}/orders/status", born | {"status": running})
+    created = await api.request("PUT", f"{path}/orders/status", created | {"status": running})
     for case in EDITS:
-        edited = born | {"spec": born["spec"] | {"forProvider": _edited(born["spec"]["forProvider"], case.edit)}}
-        found[case.says] = await _answer(api, "PUT", f"{path}/orders", edited)
+        edited = created | {
+            "spec": created["spec"] | {"forProvider": _edited(created["spec"]["forProvider"], case.edit)}
+        }
+        answers[case.says] = await _answer(api, "PUT", f"{path}/orders", edited)
 
-    for case in (*BIRTHS, *EDITS):
-        assert bool(found[case.says]) is bool(case.refused), f"{case.says}: {found[case.says]}"
-        assert case.refused in found[case.says], case.says
+    for case in (*CREATIONS, *EDITS):
+        assert bool(answers[case.says]) is bool(case.refused), f"{case.says}: {answers[case.says]}"
+        assert case.refused in answers[case.says], case.says
 
 
 CREDENTIALS = {"source": "Secret", "secretRef": {"name": "keys"}}
@@ -136,13 +138,13 @@ async def test_the_rules_of_the_others(api: Api, namespace: str) -> None:
     config = {"apiVersion": VERSION, "kind": "ProviderConfig", "metadata": {"name": "rules"}}
     for case in CONFIGS:
         spec = _edited({"region": "eu-west-1", "credentials": CREDENTIALS}, case.edit)
-        found = await _answer(api, "POST", api.path(VERSION, "providerconfigs"), config | {"spec": spec})
-        assert bool(found) is bool(case.refused), f"{case.says}: {found}"
-        assert case.refused in found, case.says
+        answer = await _answer(api, "POST", api.path(VERSION, "providerconfigs"), config | {"spec": spec})
+        assert bool(answer) is bool(case.refused), f"{case.says}: {answer}"
+        assert case.refused in answer, case.says
 
     groups = api.path(VERSION, "dbparametergroups", namespace)
-    born = await api.create(groups, _object("DBParameterGroup", namespace, {"dbParameterGroupFamily": "postgres16"}))
-    other = born | {"spec": born["spec"] | {"forProvider": {"dbParameterGroupFamily": "postgres17"}}}
+    created = await api.create(groups, _object("DBParameterGroup", namespace, {"dbParameterGroupFamily": "postgres16"}))
+    other = created | {"spec": created["spec"] | {"forProvider": {"dbParameterGroupFamily": "postgres17"}}}
     assert "make another DBParameterGroup" in await _answer(api, "PUT", f"{groups}/orders", other)
 
     subnets = api.path(VERSION, "dbsubnetgroups", namespace)
@@ -154,8 +156,8 @@ async def test_a_config_in_use_keeps_its_region(api: Api) -> None:
     path = api.path(VERSION, "providerconfigs")
     meta = {"name": "in-use"}
     spec = {"region": "eu-west-1", "accountID": "123456789012", "credentials": CREDENTIALS}
-    born = await api.create(path, {"apiVersion": VERSION, "kind": "ProviderConfig", "metadata": meta, "spec": spec})
-    status = born | {"status": {"observedGeneration": 1, "inUse": True}}
+    created = await api.create(path, {"apiVersion": VERSION, "kind": "ProviderConfig", "metadata": meta, "spec": spec})
+    status = created | {"status": {"observedGeneration": 1, "inUse": True}}
     used = await api.request("PUT", f"{path}/in-use/status", status)
     try:
         for edit in ({"region": "eu-west-2"}, {"accountID": "210987654321"}, {"accountID": None}):
@@ -169,7 +171,7 @@ async def test_a_config_in_use_keeps_its_region(api: Api) -> None:
 async def test_unseen_objects_are_not_current(api: Api, plural: str) -> None:
     crd = await api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{plural}.aws.fairlead.dev")
 
-    conditions = {each["type"]: each["status"] for each in crd["status"]["conditions"]}
+    conditions = {entry["type"]: entry["status"] for entry in crd["status"]["conditions"]}
     assert conditions["Established"] == "True"
     assert "NonStructuralSchema" not in conditions
 

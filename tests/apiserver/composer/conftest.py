@@ -28,6 +28,6 @@ async def composing(
 
 @pytest_asyncio.fixture(loop_scope="module")
 async def namespace(composing: System) -> AsyncIterator[str]:
-    """A fresh namespace; its deletion is begun afterwards."""
+    """Yield a fresh namespace; its deletion is begun afterwards."""
     async with composing.namespace() as name:
         yield name

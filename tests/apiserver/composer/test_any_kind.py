@@ -44,8 +44,8 @@ async def _watched(system: System) -> set[str]:
 
 def _refused(reason: str, *words: str) -> Callable[[JsonObject], bool]:
     def holds(obj: JsonObject) -> bool:
-        told = condition(obj, "Ready")
-        return told.get("reason") == reason and all(word in told["message"] for word in words)
+        ready = condition(obj, "Ready")
+        return ready.get("reason") == reason and all(word in ready["message"] for word in words)
 
     return holds
 
@@ -67,8 +67,8 @@ async def _served(system: System, api: SecondApi) -> None:
 
 
 async def _node_of(system: System, api: SecondApi, namespace: str) -> JsonObject:
-    (found,) = await system.api.items(api.node.path(namespace))
-    return found
+    (node,) = await system.api.items(api.node.path(namespace))
+    return node
 
 
 async def _make_ready(system: System, api: SecondApi, namespace: str, **status: str) -> None:
@@ -134,8 +134,8 @@ async def test_a_kind_may_be_named_by_another_version_and_be_stored_in_another_o
     for stored, token in (("v1", "monday"), ("v1beta1", "tuesday")):
         await composing.apply(CRD, _stored_as(api, stored))
         await composing.at_rest(for_s=1.0)
-        asked: JsonObject = {"metadata": {"annotations": {"fairlead.dev/reconcile-requested-at": token}}}
-        await composing.edit(api.cache, namespace, "sessions", asked)
+        annotation: JsonObject = {"metadata": {"annotations": {"fairlead.dev/reconcile-requested-at": token}}}
+        await composing.edit(api.cache, namespace, "sessions", annotation)
 
         def has_answered(obj: JsonObject, token: str = token) -> bool:
             return bool(obj["status"].get("lastHandledReconcileAt") == token)
@@ -147,8 +147,8 @@ async def test_a_kind_may_be_named_by_another_version_and_be_stored_in_another_o
     await composing.edit(api.cache, namespace, "sessions", {"spec": {"memoryMB": 128}})
 
     async def follows() -> bool:
-        found = await node()
-        return found is not None and found["spec"] == {"memory": "128Mi"}
+        child = await node()
+        return child is not None and child["spec"] == {"memory": "128Mi"}
 
     await eventually(follows, "the node follows", limit_s=_LIMIT_S)
     assert (await _node_of(composing, api, namespace))["metadata"]["uid"] == made["metadata"]["uid"]
@@ -161,7 +161,9 @@ def _stored_as(api: SecondApi, stored: str) -> JsonObject:
     """Return the CRD of the foreign kind with two versions, one of them stored."""
     crd = api.node_crd(composable="true")
     (version,) = crd["spec"]["versions"]
-    crd["spec"]["versions"] = [{**version, "name": each, "storage": each == stored} for each in ("v1", "v1beta1")]
+    crd["spec"]["versions"] = [
+        {**version, "name": version_name, "storage": version_name == stored} for version_name in ("v1", "v1beta1")
+    ]
     return crd
 
 
@@ -185,7 +187,7 @@ async def test_claims_of_another_api_are_served_while_they_are_there_and_then_wa
     await composing.ask_for_a_pass(api.cache, namespace, "sessions")
     await composing.at_rest(for_s=1.0)
     assert audit.count(Match(user=COMPOSER, verbs=frozenset({"list"}))) == 0
-    assert [one.subresource for one in audit.requests(Match(user=COMPOSER, verbs=WRITES))] == ["status"]
+    assert [request.subresource for request in audit.requests(Match(user=COMPOSER, verbs=WRITES))] == ["status"]
 
     await composing.delete(api.cache, namespace, "sessions")
     assert await composing.api.items(api.node.path(namespace)) == []
@@ -216,9 +218,9 @@ async def test_a_composed_kind_changes_its_schema_leaves_the_list_and_goes(compo
     await composing.edit(api.cache, namespace, "sessions", {"spec": {"memoryMB": 128}})
     await _until(composing, api.cache, namespace, "sessions", in_trouble("KindNotAllowed"))
     (settings,) = [
-        one
-        for one in await composing.api.items(f"/api/v1/namespaces/{namespace}/configmaps")
-        if "maxmemory" in one.get("data", {})
+        config_map
+        for config_map in await composing.api.items(f"/api/v1/namespaces/{namespace}/configmaps")
+        if "maxmemory" in config_map.get("data", {})
     ]
     assert settings["data"] == {"maxmemory": "128mb"}
     assert (await _node_of(composing, api, namespace))["spec"]["memory"] == "64Mi"
@@ -255,8 +257,8 @@ async def test_a_connection_appears_whole_in_one_write_and_is_put_back_at_once_w
     audit = composing.audit()
     await _make_ready(composing, api, namespace, address="cache.example")
     source = f"{(await _node_of(composing, api, namespace))['metadata']['name']}-auth"
-    told = await _until(composing, api.cache, namespace, "sessions", in_trouble("SecretNotFound"))
-    assert source in condition(told, "Synced")["message"]
+    refused = await _until(composing, api.cache, namespace, "sessions", in_trouble("SecretNotFound"))
+    assert source in condition(refused, "Synced")["message"]
 
     login = {"user": "app", "secret": "first"}
     await composing.create(SECRET, SECRET.new(namespace, source, stringData=login))
@@ -264,15 +266,15 @@ async def test_a_connection_appears_whole_in_one_write_and_is_put_back_at_once_w
     path = SECRET.path(namespace, bound["status"]["binding"]["name"])
     made = await composing.api.get(path)
     assert made["type"] == "servicebinding.io/redis"
-    assert [one["uid"] for one in made["metadata"]["ownerReferences"]] == [claim["metadata"]["uid"]]
+    assert [owner["uid"] for owner in made["metadata"]["ownerReferences"]] == [claim["metadata"]["uid"]]
     written = audit.requests(Match(user=COMPOSER, verbs=WRITES, resource="secrets", succeeded=True))
-    assert [one.verb for one in written] == ["create"]
+    assert [request.verb for request in written] == ["create"]
     keys = {"type": "redis", "provider": api.group, "host": "cache.example", "username": "app", "certificates": "PEM"}
     assert decoded(made) == {**keys, "password": "first"}
 
     async def holds(password: str) -> bool:
-        found = await composing.api.find(path)
-        return found is not None and decoded(found) == {**keys, "password": password}
+        secret = await composing.api.find(path)
+        return secret is not None and decoded(secret) == {**keys, "password": password}
 
     await composing.api.merge(path, {"data": {"password": None, "host": "ZXZpbA=="}})
     await eventually(lambda: holds("first"), "an edited Secret is back")
@@ -303,17 +305,17 @@ async def test_a_quantity_never_becomes_smaller(composing: System, namespace: st
     async with composing.composition(composition(f"{namespace}-c", volume)) as name:
         body = {"size": "large", "compositionRef": {"name": name}}
         await composing.create(CLAIM, claim(namespace, "disk", **body))
-        born = await _until(composing, CLAIM, namespace, "disk", is_ready)
-        assert born["status"]["inventory"][0]["floors"] == {"spec.resources.requests.storage": "2Gi"}
+        created = await _until(composing, CLAIM, namespace, "disk", is_ready)
+        assert created["status"]["inventory"][0]["floors"] == {"spec.resources.requests.storage": "2Gi"}
         (before,) = await composing.children(namespace, "disk")
 
         await composing.edit(CLAIM, namespace, "disk", {"spec": {"size": "small"}})
-        told = await _until(
+        kept = await _until(
             composing, CLAIM, namespace, "disk", lambda obj: condition(obj, "Synced").get("reason") == "KeptLarger"
         )
 
-        assert "storage stays 2Gi" in condition(told, "Synced")["message"]
-        assert "asks for 1024Mi" in condition(told, "Synced")["message"]
-        assert is_ready(told)
+        assert "storage stays 2Gi" in condition(kept, "Synced")["message"]
+        assert "asks for 1024Mi" in condition(kept, "Synced")["message"]
+        assert is_ready(kept)
         assert await composing.children(namespace, "disk") == [before]
         await composing.delete(CLAIM, namespace, "disk")

@@ -17,7 +17,7 @@ from tests.support.kinds import (
     CONFIG_MAP,
     DATABASE,
     EVENT,
-    Kind,
+    REVISION,
     claim,
     composition,
     condition,
@@ -28,8 +28,6 @@ from tests.support.system import COMPOSER, System, allow_composer
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
-
-REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
 
 
 def _settings(name: str = "settings", size: str = "{{ claim.spec.size }}", **fields: Any) -> JsonObject:
@@ -55,9 +53,9 @@ async def test_a_paused_claim_changes_nothing_and_its_children_know_it(composing
     async with composing.composition(composition(f"{namespace}-c", _settings())) as name:
         await _ready(composing, namespace, "paused", compositionRef={"name": name})
         await _annotate(composing, namespace, "paused", paused="true", paused_reason="audit week")
-        told = await composing.until(CLAIM, namespace, "paused", in_trouble("Paused"))
-        assert "audit week" in condition(told, "Synced")["message"]
-        assert condition(told, "Ready")["status"] == "True"
+        paused = await composing.until(CLAIM, namespace, "paused", in_trouble("Paused"))
+        assert "audit week" in condition(paused, "Synced")["message"]
+        assert condition(paused, "Ready")["status"] == "True"
         child = await _child(composing, namespace, "paused")
         assert child["metadata"]["annotations"]["fairlead.dev/paused"] == "true"
 
@@ -91,7 +89,7 @@ async def test_a_request_for_a_pass_reaches_what_a_provider_serves_by_one_write_
         await composing.until(CLAIM, namespace, "asked", lambda obj: len(obj["status"].get("inventory", ())) == 2)
         await composing.at_rest(for_s=1.0)
         audit = composing.audit()
-        child = next(each for each in await composing.children(namespace, "asked") if each["kind"] == DATABASE.kind)
+        child = next(child for child in await composing.children(namespace, "asked") if child["kind"] == DATABASE.kind)
         for token in ("monday", "tuesday"):
             await _annotate(composing, namespace, "asked", reconcile_requested_at=token)
 
@@ -99,25 +97,27 @@ async def test_a_request_for_a_pass_reaches_what_a_provider_serves_by_one_write_
                 return bool(obj["status"].get("lastHandledReconcileAt") == token)
 
             await composing.until(CLAIM, namespace, "asked", has_answered)
-            found = {each["kind"]: each["metadata"] for each in await composing.children(namespace, "asked")}
-            assert found[DATABASE.kind]["annotations"]["fairlead.dev/reconcile-requested-at"] == token
-            assert "fairlead.dev/reconcile-requested-at" not in found["ConfigMap"]["annotations"]
+            metadata = {child["kind"]: child["metadata"] for child in await composing.children(namespace, "asked")}
+            assert metadata[DATABASE.kind]["annotations"]["fairlead.dev/reconcile-requested-at"] == token
+            assert "fairlead.dev/reconcile-requested-at" not in metadata["ConfigMap"]["annotations"]
         await composing.at_rest(for_s=1.0)
         writes = audit.requests(Match(user=COMPOSER, verbs=WRITES, namespace=namespace))
-        assert [each.name for each in writes] == [child["metadata"]["name"], "asked"] * 2
+        assert [request.name for request in writes] == [child["metadata"]["name"], "asked"] * 2
         await composing.delete(CLAIM, namespace, "asked")
 
 
-async def test_what_leaves_the_composition_goes_and_most_of_it_not_at_once(composing: System, namespace: str) -> None:
+async def test_resources_that_leave_the_composition_go_and_most_of_them_not_at_once(
+    composing: System, namespace: str
+) -> None:
     name = f"{namespace}-c"
-    whole = composition(name, *(_settings(each) for each in ("a", "b", "c", "d")))
+    whole = composition(name, *(_settings(letter) for letter in ("a", "b", "c", "d")))
     await composing.create(COMPOSITION, whole)
     await _ready(composing, namespace, "pruned", compositionRef={"name": name})
     await composing.api.merge(COMPOSITION.path("", name), {"spec": composition(name, *map(_settings, "abc"))["spec"]})
 
     async def resources() -> list[str]:
-        found = await composing.children(namespace, "pruned")
-        return sorted(child["metadata"]["annotations"]["fairlead.dev/resource"] for child in found)
+        children = await composing.children(namespace, "pruned")
+        return sorted(child["metadata"]["annotations"]["fairlead.dev/resource"] for child in children)
 
     async def three_are_left() -> bool:
         return await resources() == ["a", "b", "c"]
@@ -145,8 +145,8 @@ async def test_a_missing_environment_is_named_and_taken_when_it_comes(composing:
     body = composition(f"{namespace}-c", _settings(size="{{ env.region.zone }}"), environments=["region"])
     async with composing.composition(body) as name:
         await composing.create(CLAIM, claim(namespace, "placed", compositionRef={"name": name}))
-        told = await composing.until(CLAIM, namespace, "placed", in_trouble("EnvironmentNotFound"))
-        assert "region" in condition(told, "Synced")["message"]
+        waiting = await composing.until(CLAIM, namespace, "placed", in_trouble("EnvironmentNotFound"))
+        assert "region" in condition(waiting, "Synced")["message"]
         await composing.create(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "region", data={"zone": "z1"}))
         await composing.until(CLAIM, namespace, "placed", is_ready)
         assert (await _child(composing, namespace, "placed"))["data"] == {"size": "z1"}
@@ -157,8 +157,8 @@ async def test_a_missing_environment_is_named_and_taken_when_it_comes(composing:
 
         await eventually(moved, "the child follows the environment")
         await composing.api.merge(CONFIG_MAP.path("fairlead-system", "region"), {"data": {"zones.yaml": "[z1, z2"}})
-        told = await composing.until(CLAIM, namespace, "placed", in_trouble("YamlRefused"))
-        assert "'zones.yaml': line 1" in condition(told, "Synced")["message"]
+        refused = await composing.until(CLAIM, namespace, "placed", in_trouble("YamlRefused"))
+        assert "'zones.yaml': line 1" in condition(refused, "Synced")["message"]
         await composing.api.merge(CONFIG_MAP.path("fairlead-system", "region"), {"data": {"zones.yaml": "[z1, z2]"}})
         await composing.until(CLAIM, namespace, "placed", is_ready)
         await composing.delete(CLAIM, namespace, "placed")
@@ -191,8 +191,12 @@ async def test_a_pinned_claim_stays_on_its_revision(composing: System, namespace
         await composing.until(
             CLAIM, namespace, "follows", lambda obj: bool(obj["status"]["composition"]["revision"] == revision)
         )
-        found = [one for one in await composing.api.items(REVISION.path()) if one["spec"]["compositionName"] == name]
-        assert sorted(one["spec"]["revision"] for one in found) == [2, 3]
+        revisions = [
+            revision
+            for revision in await composing.api.items(REVISION.path())
+            if revision["spec"]["compositionName"] == name
+        ]
+        assert sorted(revision["spec"]["revision"] for revision in revisions) == [2, 3]
         await composing.delete(CLAIM, namespace, "pinned")
         await composing.delete(CLAIM, namespace, "follows")
 
@@ -210,17 +214,19 @@ async def test_a_composition_in_use_is_held_with_the_count(composing: System, na
     await composing.api.until_gone(COMPOSITION.path("", name))
 
 
-async def test_a_status_that_the_claim_cannot_have_is_told(composing: System, namespace: str) -> None:
+async def test_a_status_that_the_claim_cannot_have_is_reported(composing: System, namespace: str) -> None:
     body = composition(f"{namespace}-c", _settings(), status={"port": "{{ claim.spec.size }}"})
     async with composing.composition(body) as name:
         await composing.create(CLAIM, claim(namespace, "odd", compositionRef={"name": name}))
-        told = await composing.until(CLAIM, namespace, "odd", in_trouble("SchemaMismatch"))
-        assert "port" in condition(told, "Synced")["message"]
+        refused = await composing.until(CLAIM, namespace, "odd", in_trouble("SchemaMismatch"))
+        assert "port" in condition(refused, "Synced")["message"]
         await composing.delete(CLAIM, namespace, "odd")
 
 
 @pytest.mark.parametrize("lost", ["label", "owner", "annotations"])
-async def test_what_ties_a_child_to_its_claim_is_put_back(composing: System, namespace: str, lost: str) -> None:
+async def test_the_metadata_that_ties_a_child_to_its_claim_is_put_back(
+    composing: System, namespace: str, lost: str
+) -> None:
     async with composing.composition(composition(f"{namespace}-c", _settings())) as name:
         await _ready(composing, namespace, "tied", compositionRef={"name": name})
         child = await _child(composing, namespace, "tied")
@@ -233,9 +239,9 @@ async def test_what_ties_a_child_to_its_claim_is_put_back(composing: System, nam
         await composing.api.merge(path, {"metadata": removed[lost]})
 
         async def tied() -> bool:
-            found = (await composing.api.get(path))["metadata"]
+            metadata = (await composing.api.get(path))["metadata"]
             parts = ("labels", "annotations", "ownerReferences")
-            return all(found.get(part) == child["metadata"].get(part) for part in parts)
+            return all(metadata.get(part) == child["metadata"].get(part) for part in parts)
 
         await eventually(tied, f"the {lost} is back")
         assert (await composing.api.get(path))["metadata"]["uid"] == child["metadata"]["uid"]
@@ -253,21 +259,21 @@ async def test_a_stranger_of_the_childs_name_is_left_byte_for_byte(composing: Sy
         stranger = await composing.create(CONFIG_MAP, CONFIG_MAP.new(namespace, taken, data={"mine": "yes"}))
         await _annotate(composing, namespace, "late", paused=None)
 
-        told = await composing.until(CLAIM, namespace, "late", in_trouble("NotOwned"))
+        refused = await composing.until(CLAIM, namespace, "late", in_trouble("NotOwned"))
 
-        assert taken in condition(told, "Synced")["message"]
+        assert taken in condition(refused, "Synced")["message"]
         assert await composing.api.get(CONFIG_MAP.path(namespace, taken)) == stranger
         await composing.delete(CLAIM, namespace, "late")
         assert await composing.api.get(CONFIG_MAP.path(namespace, taken)) == stranger
 
 
-async def test_what_is_pending_is_shown_and_made_when_it_can_be(composing: System, namespace: str) -> None:
+async def test_a_pending_resource_is_shown_and_made_when_it_can_be(composing: System, namespace: str) -> None:
     ready = "{{ claim.spec.size == 'large' }}"
     body = composition(f"{namespace}-c", _settings("a", readyWhen=ready), _settings("b", dependsOn=["a"]))
     async with composing.composition(body) as name:
         await composing.create(CLAIM, claim(namespace, "waits", compositionRef={"name": name}))
-        told = await composing.until(CLAIM, namespace, "waits", in_trouble("ResourcePending"))
-        assert "'b' waits for resource 'a'" in condition(told, "Synced")["message"]
+        pending = await composing.until(CLAIM, namespace, "waits", in_trouble("ResourcePending"))
+        assert "'b' waits for resource 'a'" in condition(pending, "Synced")["message"]
         assert len(await composing.children(namespace, "waits")) == 1
         await composing.edit(CLAIM, namespace, "waits", {"spec": {"size": "large"}})
         await composing.until(CLAIM, namespace, "waits", is_ready)
@@ -275,7 +281,7 @@ async def test_what_is_pending_is_shown_and_made_when_it_can_be(composing: Syste
         await composing.delete(CLAIM, namespace, "waits")
 
 
-async def test_an_asked_pass_at_rest_writes_only_its_echo(composing: System, namespace: str) -> None:
+async def test_a_requested_pass_at_rest_writes_only_its_echo(composing: System, namespace: str) -> None:
     async with composing.composition(composition(f"{namespace}-c", _settings())) as name:
         await _ready(composing, namespace, "asked", compositionRef={"name": name})
         await composing.at_rest(for_s=1.0)
@@ -283,9 +289,9 @@ async def test_an_asked_pass_at_rest_writes_only_its_echo(composing: System, nam
         await composing.ask_for_a_pass(CLAIM, namespace, "asked")
         await composing.at_rest(for_s=1.0)
         writes = audit.requests(Match(user=COMPOSER, verbs=WRITES))
-        assert [(one.resource, one.subresource) for one in writes] == [("postgresqlinstances", "status")]
-        told = [one["reason"] for one in await composing.api.items(EVENT.path(namespace))]
-        assert told == ["ChildCreated"]
+        assert [(request.resource, request.subresource) for request in writes] == [("postgresqlinstances", "status")]
+        reasons = [event["reason"] for event in await composing.api.items(EVENT.path(namespace))]
+        assert reasons == ["ChildCreated"]
         await composing.delete(CLAIM, namespace, "asked")
 
 
@@ -294,12 +300,12 @@ async def test_a_kind_that_the_composer_may_not_read_is_named(composing: System,
     name = f"{namespace}-c"
     await composing.create(COMPOSITION, composition(name, service))
     refused = await composing.until(COMPOSITION, "", name, in_trouble("KindNotAllowed"))
-    said = condition(refused, "Ready")["message"]
-    assert "may not get, list, watch, create, patch, delete services (Service)" in said
-    assert "fairlead.dev/aggregate-to-composer" in said
+    message = condition(refused, "Ready")["message"]
+    assert "may not get, list, watch, create, patch, delete services (Service)" in message
+    assert "fairlead.dev/aggregate-to-composer" in message
     await composing.create(CLAIM, claim(namespace, "blind", compositionRef={"name": name}))
-    told = await composing.until(CLAIM, namespace, "blind", in_trouble("KindNotAllowed"))
-    assert "Service" in condition(told, "Synced")["message"]
+    refused = await composing.until(CLAIM, namespace, "blind", in_trouble("KindNotAllowed"))
+    assert "Service" in condition(refused, "Synced")["message"]
     # Nothing was made, so nothing is in the way of its end.
     await composing.create(CLAIM, claim(namespace, "regretted", compositionRef={"name": name}))
     await composing.until(CLAIM, namespace, "regretted", in_trouble("KindNotAllowed"))
@@ -309,7 +315,7 @@ async def test_a_kind_that_the_composer_may_not_read_is_named(composing: System,
     await composing.until(COMPOSITION, "", name, is_ready, limit_s=120)
     await composing.until(CLAIM, namespace, "blind", is_ready, limit_s=120)
 
-    # The right is taken away: a person who asks is told, and the claim keeps what it has.
+    # The right is taken away: a person who asks reads why, and the claim keeps what it has.
     await composing.api.delete(CLUSTER_ROLE.path("", "composer-services"))
     token = {"metadata": {"annotations": {"fairlead.dev/reconcile-requested-at": "1"}}}
     await composing.api.merge(COMPOSITION.path("", name), token)
@@ -340,7 +346,7 @@ async def test_a_stranger_that_took_a_lost_childs_name_is_left_alone(composing: 
         assert await composing.api.get(path) == stranger
 
 
-async def test_a_child_whose_claim_was_removed_by_force_is_let_go_of(composing: System, namespace: str) -> None:
+async def test_a_child_whose_claim_was_removed_by_force_is_released(composing: System, namespace: str) -> None:
     """No provider runs here: the test holds the child as one would."""
     await composing.create(CLAIM, claim(namespace, "forced", deletionPolicy="Delete"))
     await composing.until(CLAIM, namespace, "forced", lambda obj: bool(obj.get("status", {}).get("inventory")))
@@ -355,9 +361,9 @@ async def test_a_child_whose_claim_was_removed_by_force_is_let_go_of(composing: 
     await composing.api.until_gone(CLAIM.path(namespace, "forced"))
     await composing.api.delete(path)
 
-    async def spoken() -> str:
-        found = (await composing.api.get(path))["metadata"]["annotations"]
-        return str(found.get("fairlead.dev/teardown", ""))
+    async def instruction() -> str:
+        annotations = (await composing.api.get(path))["metadata"]["annotations"]
+        return str(annotations.get("fairlead.dev/teardown", ""))
 
-    assert await eventually(spoken, "the word") == f"{child['metadata']['uid']}/Detach"
+    assert await eventually(instruction, "the instruction") == f"{child['metadata']['uid']}/Detach"
     await composing.api.merge(path, {"metadata": {"finalizers": None}})

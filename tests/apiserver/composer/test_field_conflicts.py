@@ -1,4 +1,4 @@
-"""Who else writes a child's fields, as the managedFields of a real API server tell it."""
+"""Who else writes a child's fields, as the managedFields of a real API server show it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ async def _made(system: System, namespace: str, name: str, composition_name: str
 
 async def _warnings(system: System, namespace: str) -> list[str]:
     events = await system.api.items(EVENT.path(namespace))
-    return [each["note"] for each in events if each["reason"] == "FieldTakenBack"]
+    return [event["note"] for event in events if event["reason"] == "FieldTakenBack"]
 
 
 async def _data(system: System, namespace: str, name: str) -> Any:

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import pytest
 
+from tests.apiserver.composer.rollout_steps import (
+    CLAIMS,
+    change,
+    config,
+    create_claims,
+    until_values,
+    values,
+    waves,
+)
 from tests.support.api import JsonObject
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
-    CONFIG_MAP,
     NAMESPACE,
+    REVISION,
     SECRET,
-    Kind,
     claim,
     composition,
     condition,
@@ -27,30 +34,7 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
-REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
-CLAIMS = ("one", "two", "three", "four")
 _PAUSED = "fairlead.dev/paused"
-
-
-def _config(value: str, *, key: str = "value", **fields: Any) -> JsonObject:
-    """Return a resource; a key with a blank is what only the API server refuses."""
-    return {"name": "settings", "template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {key: value}}, **fields}
-
-
-def _waves(*waves: str, **rules: Any) -> JsonObject:
-    return {"waves": list(waves), "soakSeconds": 0, **rules}
-
-
-async def _claims(system: System, namespace: str, name: str, *claims: str) -> None:
-    await system.until(COMPOSITION, "", name, is_ready)
-    for each in claims:
-        await system.create(CLAIM, claim(namespace, each, compositionRef={"name": name}))
-    for each in claims:
-        await system.until(CLAIM, namespace, each, is_ready)
-
-
-async def _change(system: System, body: JsonObject) -> None:
-    await system.api.merge(COMPOSITION.path("", body["metadata"]["name"]), {"spec": body["spec"]})
 
 
 async def _revision(system: System, name: str) -> str:
@@ -59,24 +43,6 @@ async def _revision(system: System, name: str) -> str:
 
 async def _rollout(system: System, revision: str) -> JsonObject:
     return dict((await system.api.get(REVISION.path("", revision)))["status"]["rollout"])
-
-
-async def _values(system: System, namespace: str) -> list[str]:
-    """Return what the claims' children hold, in order."""
-    found = await system.api.items(CONFIG_MAP.path(namespace))
-    return sorted(
-        str(value)
-        for child in found
-        if "fairlead.dev/claim" in child["metadata"].get("labels", {})
-        for value in child.get("data", {}).values()
-    )
-
-
-async def _until_values(system: System, namespace: str, *values: str) -> None:
-    async def holds() -> bool:
-        return await _values(system, namespace) == sorted(values)
-
-    await eventually(holds, f"children with {values}")
 
 
 async def _gone(system: System, revision: str) -> None:
@@ -97,30 +63,30 @@ def _is_halted(obj: JsonObject) -> bool:
 async def test_a_deleted_revision_waits_for_the_claims_that_use_it_and_moves_none(
     composing: System, namespace: str
 ) -> None:
-    rules = _waves("1", "100%", progressDeadlineSeconds=1)
-    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
-        await _claims(composing, namespace, name, *CLAIMS)
+    rules = waves("1", "100%", progressDeadlineSeconds=1)
+    async with composing.composition(composition(f"{namespace}-c", config("a"), rollout=rules)) as name:
+        await create_claims(composing, namespace, name, *CLAIMS)
         first = await _revision(composing, name)
-        await _change(composing, composition(name, _config("b", readyWhen="{{ false }}"), rollout=rules))
+        await change(composing, composition(name, config("b", readyWhen="{{ false }}"), rollout=rules))
         await composing.until(COMPOSITION, "", name, _is_halted)
-        await _until_values(composing, namespace, "a", "a", "a", "b")
+        await until_values(composing, namespace, "a", "a", "a", "b")
 
         await composing.api.delete(REVISION.path("", first))
         await composing.at_rest(for_s=1.0)
 
-        assert await _values(composing, namespace) == ["a", "a", "a", "b"]
+        assert await values(composing, namespace) == ["a", "a", "a", "b"]
         held = await composing.until(REVISION, "", first, in_trouble("InUse"))
         assert "4 claims use it, are pinned to it or may go back to it" in condition(held, "Stalled")["message"]
         # A new claim takes none that is halted.
         await composing.create(CLAIM, claim(namespace, "five", compositionRef={"name": name}))
-        await _until_values(composing, namespace, "a", "a", "a", "a", "b")
+        await until_values(composing, namespace, "a", "a", "a", "a", "b")
 
-        await _change(composing, composition(name, _config("c"), rollout=rules))
-        await _until_values(composing, namespace, *"ccccc")
+        await change(composing, composition(name, config("c"), rollout=rules))
+        await until_values(composing, namespace, *"ccccc")
         await composing.until(COMPOSITION, "", name, is_ready)
         await _gone(composing, first)
-        for each in (*CLAIMS, "five"):
-            await composing.delete(CLAIM, namespace, each)
+        for claim_name in (*CLAIMS, "five"):
+            await composing.delete(CLAIM, namespace, claim_name)
         last = await _revision(composing, name)
         await composing.delete(COMPOSITION, "", name)
         # A revision outlives its Composition, and can be taken away then, too.
@@ -130,73 +96,73 @@ async def test_a_deleted_revision_waits_for_the_claims_that_use_it_and_moves_non
 async def test_claims_whose_revision_was_removed_by_force_stay_as_they_are_and_go_by_waves(
     composing: System, namespace: str
 ) -> None:
-    rules = _waves("1", "100%", progressDeadlineSeconds=1)
-    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
-        await _claims(composing, namespace, name, *CLAIMS)
+    rules = waves("1", "100%", progressDeadlineSeconds=1)
+    async with composing.composition(composition(f"{namespace}-c", config("a"), rollout=rules)) as name:
+        await create_claims(composing, namespace, name, *CLAIMS)
         first = await _revision(composing, name)
-        await _change(composing, composition(name, _config("b", readyWhen="{{ false }}"), rollout=rules))
+        await change(composing, composition(name, config("b", readyWhen="{{ false }}"), rollout=rules))
         await composing.until(COMPOSITION, "", name, _is_halted)
         await composing.api.delete(REVISION.path("", first))
         await composing.until(REVISION, "", first, in_trouble("InUse"))
         await composing.api.merge(REVISION.path("", first), {"metadata": {"finalizers": None}})
         await _gone(composing, first)
 
-        for each in CLAIMS:
-            told = await composing.until(
+        for claim_name in CLAIMS:
+            stopped = await composing.until(
                 CLAIM,
                 namespace,
-                each,
+                claim_name,
                 lambda obj: (
                     trouble(obj) == "RevisionNotFound"
                     or condition(obj, "Ready").get("reason") == "ChildNotReady"
                     or is_ready(obj)
                 ),
             )
-            if trouble(told) == "RevisionNotFound":
-                assert f"revision {first}, which this claim uses, is gone" in condition(told, "Synced")["message"]
-                assert condition(told, "Ready")["status"] == "True"
+            if trouble(stopped) == "RevisionNotFound":
+                assert f"revision {first}, which this claim uses, is gone" in condition(stopped, "Synced")["message"]
+                assert condition(stopped, "Ready")["status"] == "True"
         await composing.at_rest(for_s=1.0)
-        assert await _values(composing, namespace) == ["a", "a", "a", "b"]
+        assert await values(composing, namespace) == ["a", "a", "a", "b"]
 
-        await _change(composing, composition(name, _config("c", key="no key"), rollout=rules))
+        await change(composing, composition(name, config("c", key="no key"), rollout=rules))
         await composing.until(COMPOSITION, "", name, _is_halted)
         assert (await _rollout(composing, await _revision(composing, name)))["updated"] == 1
-        assert await _values(composing, namespace) == ["a", "a", "a", "b"]
-        await _change(composing, composition(name, _config("d"), rollout=rules))
-        await _until_values(composing, namespace, *"dddd")
-        for each in CLAIMS:
-            await composing.delete(CLAIM, namespace, each)
+        assert await values(composing, namespace) == ["a", "a", "a", "b"]
+        await change(composing, composition(name, config("d"), rollout=rules))
+        await until_values(composing, namespace, *"dddd")
+        for claim_name in CLAIMS:
+            await composing.delete(CLAIM, namespace, claim_name)
 
 
 async def test_a_revision_published_in_a_freeze_goes_by_waves_when_the_freeze_ends(
     composing: System, namespace: str
 ) -> None:
-    rules = _waves("1", "50%", "100%")
-    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
-        await _claims(composing, namespace, name, *CLAIMS)
-        for each in CLAIMS:
-            await _annotate(composing, namespace, each, **{_PAUSED: "true"})
-            await composing.until(CLAIM, namespace, each, in_trouble("Paused"))
-        await _change(composing, composition(name, _config("b", key="no key"), rollout=rules))
-        told = await composing.until(COMPOSITION, "", name, in_trouble("RollingOut"))
+    rules = waves("1", "50%", "100%")
+    async with composing.composition(composition(f"{namespace}-c", config("a"), rollout=rules)) as name:
+        await create_claims(composing, namespace, name, *CLAIMS)
+        for claim_name in CLAIMS:
+            await _annotate(composing, namespace, claim_name, **{_PAUSED: "true"})
+            await composing.until(CLAIM, namespace, claim_name, in_trouble("Paused"))
+        await change(composing, composition(name, config("b", key="no key"), rollout=rules))
+        rolling = await composing.until(COMPOSITION, "", name, in_trouble("RollingOut"))
         revision = await _revision(composing, name)
 
-        assert "0 of 4 claims have it; 4 paused claims have not got it" in condition(told, "Synced")["message"]
-        for each in CLAIMS:
-            await _annotate(composing, namespace, each, **{_PAUSED: None})
+        assert "0 of 4 claims have it; 4 paused claims have not got it" in condition(rolling, "Synced")["message"]
+        for claim_name in CLAIMS:
+            await _annotate(composing, namespace, claim_name, **{_PAUSED: None})
         halted = await composing.until(COMPOSITION, "", name, _is_halted)
         await composing.at_rest(for_s=1.0)
 
         assert "InvalidValue" in condition(halted, "Stalled")["message"]
         state = await _rollout(composing, revision)
         assert (state["phase"], state["wave"], state["updated"]) == ("Halted", 1, 1)
-        assert await _values(composing, namespace) == ["a", "a", "a", "a"]
-        for each in CLAIMS:
-            await composing.delete(CLAIM, namespace, each)
+        assert await values(composing, namespace) == ["a", "a", "a", "a"]
+        for claim_name in CLAIMS:
+            await composing.delete(CLAIM, namespace, claim_name)
 
 
-async def test_one_tenant_neither_halts_nor_rolls_back_the_rollout_of_all(composing: System, namespace: str) -> None:
-    rules = _waves("50%", "100%", onFailure="Rollback", soakSeconds=15)
+async def test_a_tenant_neither_halts_nor_rolls_back_the_rollout_of_all(composing: System, namespace: str) -> None:
+    rules = waves("50%", "100%", onFailure="Rollback", soakSeconds=15)
     connection = {
         "type": "redis",
         "host": "h",
@@ -204,49 +170,50 @@ async def test_one_tenant_neither_halts_nor_rolls_back_the_rollout_of_all(compos
     }
 
     def of(value: str) -> JsonObject:
-        return composition(f"{namespace}-c", _config(value), rollout=rules, connection=connection)
+        return composition(f"{namespace}-c", config(value), rollout=rules, connection=connection)
 
     await composing.create(SECRET, SECRET.new(namespace, "given", stringData={"password": "p"}))
     await composing.create(SECRET, SECRET.new(namespace, "mine", stringData={"a": "b"}))
     async with composing.composition(of("a")) as name:
-        await _claims(composing, namespace, name, *CLAIMS)
-        await _change(composing, of("b"))
-        await _until_values(composing, namespace, "a", "a", "b", "b")
+        await create_claims(composing, namespace, name, *CLAIMS)
+        await change(composing, of("b"))
+        await until_values(composing, namespace, "a", "a", "b", "b")
         revision = await _revision(composing, name)
         taken = [
-            each
-            for each in CLAIMS
-            if (await composing.api.get(CLAIM.path(namespace, each)))["status"]["composition"]["revision"] == revision
+            claim_name
+            for claim_name in CLAIMS
+            if (await composing.api.get(CLAIM.path(namespace, claim_name)))["status"]["composition"]["revision"]
+            == revision
         ]
         # By an edit of the claim, and by another Secret under the name of its own.
         await composing.edit(CLAIM, namespace, taken[0], {"spec": {"connectionSecretName": "mine"}})
         await composing.api.delete(SECRET.path(namespace, f"{taken[1]}-connection"))
         await composing.create(SECRET, SECRET.new(namespace, f"{taken[1]}-connection", stringData={"a": "b"}))
         await composing.ask_for_a_pass(CLAIM, namespace, taken[1])
-        for each in taken:
-            await composing.until(CLAIM, namespace, each, in_trouble("SecretNotOwned"))
+        for claim_name in taken:
+            await composing.until(CLAIM, namespace, claim_name, in_trouble("SecretNotOwned"))
 
-        await _until_values(composing, namespace, *"bbbb")
+        await until_values(composing, namespace, *"bbbb")
         done = await composing.until(COMPOSITION, "", name, is_ready)
         state = await _rollout(composing, done["status"]["revision"])
         assert (done["status"]["revision"], state["phase"], state.get("failed", 0)) == (revision, "Finished", 0)
-        for each in CLAIMS:
-            await composing.delete(CLAIM, namespace, each)
+        for claim_name in CLAIMS:
+            await composing.delete(CLAIM, namespace, claim_name)
 
 
 async def test_a_developers_reason_that_the_revision_itself_brings_halts_it(composing: System, namespace: str) -> None:
-    rules = _waves("1", "100%")
-    async with composing.composition(composition(f"{namespace}-c", _config("a"), rollout=rules)) as name:
-        await _claims(composing, namespace, name, *CLAIMS)
-        fewer = composition(name, _config("a"), rollout=rules, deletionPolicies=["Delete"])
-        await _change(composing, fewer)
+    rules = waves("1", "100%")
+    async with composing.composition(composition(f"{namespace}-c", config("a"), rollout=rules)) as name:
+        await create_claims(composing, namespace, name, *CLAIMS)
+        fewer = composition(name, config("a"), rollout=rules, deletionPolicies=["Delete"])
+        await change(composing, fewer)
 
         halted = await composing.until(COMPOSITION, "", name, _is_halted)
 
         assert "UnsupportedPolicy" in condition(halted, "Stalled")["message"]
         assert (await _rollout(composing, await _revision(composing, name)))["updated"] == 1
-        for each in CLAIMS:
-            await composing.delete(CLAIM, namespace, each)
+        for claim_name in CLAIMS:
+            await composing.delete(CLAIM, namespace, claim_name)
 
 
 def _place(identity: str, revision: str) -> str:
@@ -255,14 +222,18 @@ def _place(identity: str, revision: str) -> str:
 
 async def _holders(system: System, namespace: str, value: str) -> list[str]:
     """Return the claims whose child holds a value."""
-    found = {each: await system.children(namespace, each) for each in CLAIMS}
-    return [each for each, children in found.items() if [child["data"]["value"] for child in children] == [value]]
+    children_of = {claim_name: await system.children(namespace, claim_name) for claim_name in CLAIMS}
+    return [
+        claim_name
+        for claim_name, children in children_of.items()
+        if [child["data"]["value"] for child in children] == [value]
+    ]
 
 
 async def _until_held_by(system: System, namespace: str, value: str, *, count: int) -> list[str]:
     async def holds() -> list[str]:
-        found = await _holders(system, namespace, value)
-        return found if len(found) == count else []
+        holders = await _holders(system, namespace, value)
+        return holders if len(holders) == count else []
 
     return await eventually(holds, f"{count} claims have {value!r}")
 
@@ -271,7 +242,7 @@ async def _roll_out_to_others_than(system: System, namespace: str, paused: JsonO
     """Publish revisions until one is with a first claim, and the paused claim's place comes later."""
     identity = paused["status"]["identity"]
     for number in range(12):
-        await _change(system, composition(f"{namespace}-c", _config(f"newer-{number}"), rollout=rules))
+        await change(system, composition(f"{namespace}-c", config(f"newer-{number}"), rollout=rules))
         await _until_held_by(system, namespace, f"newer-{number}", count=1)
         newer = await _revision(system, f"{namespace}-c")
         if _place(identity, newer) > (await _rollout(system, newer))["through"]:
@@ -283,16 +254,16 @@ async def test_a_claim_that_was_paused_on_a_reverted_revision_leaves_it_although
     composing: System, namespace: str
 ) -> None:
     rules = {"onFailure": "Rollback", "progressDeadlineSeconds": 4, "soakSeconds": 600}
-    two, one = {"waves": ["2", "100%"], **rules}, {"waves": ["1", "100%"], **rules}
-    async with composing.composition(composition(f"{namespace}-c", _config("first"), rollout=two)) as name:
-        await _claims(composing, namespace, name, *CLAIMS)
-        await _change(composing, composition(name, _config("bad", readyWhen="{{ false }}"), rollout=two))
+    by_two, by_one = {"waves": ["2", "100%"], **rules}, {"waves": ["1", "100%"], **rules}
+    async with composing.composition(composition(f"{namespace}-c", config("first"), rollout=by_two)) as name:
+        await create_claims(composing, namespace, name, *CLAIMS)
+        await change(composing, composition(name, config("bad", readyWhen="{{ false }}"), rollout=by_two))
         kept, _ = await _until_held_by(composing, namespace, "bad", count=2)
         await _annotate(composing, namespace, kept, **{_PAUSED: "true"})
         await composing.until(COMPOSITION, "", name, _is_halted)
         assert await _until_held_by(composing, namespace, "bad", count=1) == [kept]
         paused = await composing.until(CLAIM, namespace, kept, in_trouble("Paused"))
-        await _roll_out_to_others_than(composing, namespace, paused, one)
+        await _roll_out_to_others_than(composing, namespace, paused, by_one)
 
         await _annotate(composing, namespace, kept, **{_PAUSED: None})
 
@@ -300,13 +271,13 @@ async def test_a_claim_that_was_paused_on_a_reverted_revision_leaves_it_although
             return kept in await _holders(composing, namespace, "first")
 
         await eventually(left_it, "the claim has the last revision that was well")
-        for each in CLAIMS:
-            await composing.delete(CLAIM, namespace, each)
+        for claim_name in CLAIMS:
+            await composing.delete(CLAIM, namespace, claim_name)
 
 
 async def test_a_composition_is_for_the_namespaces_that_it_says(composing: System, namespace: str) -> None:
     team = {"namespaceSelector": {"matchLabels": {"team": namespace}}}
-    async with composing.composition(composition(f"{namespace}-c", _config("a"), appliesTo=team)) as name:
+    async with composing.composition(composition(f"{namespace}-c", config("a"), appliesTo=team)) as name:
         await composing.until(COMPOSITION, "", name, is_ready)
         await composing.create(CLAIM, claim(namespace, "named", compositionRef={"name": name}))
         refused = await composing.until(CLAIM, namespace, "named", in_trouble("CompositionNotFound"))
@@ -320,13 +291,11 @@ async def test_a_composition_is_for_the_namespaces_that_it_says(composing: Syste
         old = made["status"]["composition"]["revision"]
 
         # A living claim keeps it, follows it, and says so; another one does not get it.
-        await _change(
-            composing, composition(name, _config("b"), appliesTo=team, allowedNamespaces={"names": ["other"]})
-        )
-        await _until_values(composing, namespace, "b")
-        told = await composing.until(CLAIM, namespace, "named", in_trouble("NotAllowed"))
-        assert condition(told, "Ready")["status"] == "True"
-        assert not condition(told, "Stalled")
+        await change(composing, composition(name, config("b"), appliesTo=team, allowedNamespaces={"names": ["other"]}))
+        await until_values(composing, namespace, "b")
+        refused = await composing.until(CLAIM, namespace, "named", in_trouble("NotAllowed"))
+        assert condition(refused, "Ready")["status"] == "True"
+        assert not condition(refused, "Stalled")
         await composing.create(CLAIM, claim(namespace, "new", compositionRef={"name": name}))
         await composing.until(CLAIM, namespace, "new", in_trouble("CompositionNotFound"))
         # Nor does it go back to an old revision.
@@ -334,9 +303,9 @@ async def test_a_composition_is_for_the_namespaces_that_it_says(composing: Syste
         await composing.until(
             CLAIM, namespace, "named", lambda obj: condition(obj, "Stalled").get("reason") == "NotAllowed"
         )
-        assert await _values(composing, namespace) == ["b"]
+        assert await values(composing, namespace) == ["b"]
 
-        await _change(composing, composition(name, _config("b"), allowedNamespaces={"names": [namespace]}))
-        await _until_values(composing, namespace, "a", "b")
-        for each in ("named", "new"):
-            await composing.delete(CLAIM, namespace, each)
+        await change(composing, composition(name, config("b"), allowedNamespaces={"names": [namespace]}))
+        await until_values(composing, namespace, "a", "b")
+        for claim_name in ("named", "new"):
+            await composing.delete(CLAIM, namespace, claim_name)

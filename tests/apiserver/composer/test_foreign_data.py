@@ -1,4 +1,4 @@
-"""Data of another operator's kinds: never replaced, never let go without consent, whatever is lost or deleted."""
+"""Data of another operator's kinds: never replaced, never released without consent, whatever is lost or deleted."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ async def _comes_up(system: System, api: SecondApi, namespace: str, *, former: s
     """Let the operator of a node other than the former one say that it is up; return the claim once it is Ready."""
 
     async def there() -> JsonObject | None:
-        found = await system.api.items(api.node.path(namespace))
-        return next((one for one in found if one["metadata"]["uid"] != former), None)
+        nodes = await system.api.items(api.node.path(namespace))
+        return next((node for node in nodes if node["metadata"]["uid"] != former), None)
 
     node = await eventually(there, "the node is made", limit_s=_LIMIT_S)
     path = api.node.path(namespace, node["metadata"]["name"], "status")
@@ -66,8 +66,8 @@ async def _comes_up(system: System, api: SecondApi, namespace: str, *, former: s
 
 
 async def _node(system: System, api: SecondApi, namespace: str) -> JsonObject:
-    (found,) = await system.api.items(api.node.path(namespace))
-    return found
+    (node,) = await system.api.items(api.node.path(namespace))
+    return node
 
 
 async def _consent(system: System, api: SecondApi, namespace: str, consent: str) -> None:
@@ -82,8 +82,11 @@ async def _wipe_status(system: System, api: SecondApi, namespace: str) -> None:
 
 def _not_ready(reason: str) -> Callable[[JsonObject], bool]:
     def holds(obj: JsonObject) -> bool:
-        found = [condition(obj, type_) for type_ in ("Ready", "Stalled")]
-        return [(one.get("status"), one.get("reason")) for one in found] == [("False", reason), ("True", reason)]
+        conditions = [condition(obj, type_) for type_ in ("Ready", "Stalled")]
+        return [(entry.get("status"), entry.get("reason")) for entry in conditions] == [
+            ("False", reason),
+            ("True", reason),
+        ]
 
     return holds
 
@@ -103,7 +106,7 @@ async def test_a_foreign_database_that_somebody_deletes_is_not_replaced_by_an_em
         await system.at_rest(for_s=2.0)
         assert (await _node(system, api, namespace))["metadata"]["finalizers"] == [_FINALIZER]
 
-        # By force it goes all the same, and it is told that it is lost.
+        # By force it goes all the same, and it is reported lost.
         await system.api.merge(api.node.path(namespace, name), {"metadata": {"finalizers": []}})
         lost = await system.until(api.cache, namespace, "orders", _not_ready("DatabaseLost"), limit_s=_LIMIT_S)
         assert f"fairlead.dev/consent=node={uid}" in condition(lost, "Stalled")["message"]
@@ -125,9 +128,7 @@ async def test_a_foreign_database_that_somebody_deletes_is_not_replaced_by_an_em
         await system.delete(api.cache, namespace, "orders")
 
 
-async def test_what_a_composition_calls_stateful_stays_so_when_the_status_is_lost(
-    composing: System, namespace: str
-) -> None:
+async def test_a_resource_called_stateful_stays_so_when_the_status_is_lost(composing: System, namespace: str) -> None:
     system = composing
     async with _at_home(system, namespace, stateful="false") as (api, name):
         settings, node = api.composition(name)["spec"]["resources"]
@@ -178,7 +179,7 @@ async def test_snapshot_is_not_offered_for_what_nobody_can_back_up_and_nothing_g
         assert "set spec.deletionPolicy to Orphan" in condition(held, "Stalled")["message"]
         await system.at_rest(for_s=2.0)
         children = await system.api.items(api.node.path(namespace))
-        assert [("deletionTimestamp" in each["metadata"]) for each in children] == [False]
+        assert [("deletionTimestamp" in child["metadata"]) for child in children] == [False]
 
         await system.edit(api.cache, namespace, "orders", {"spec": {"deletionPolicy": "Orphan"}})
         await system.api.until_gone(api.cache.path(namespace, "orders"))
@@ -198,8 +199,8 @@ async def test_a_claim_waits_for_a_kind_that_is_not_served_while_it_goes(composi
         def held(obj: JsonObject) -> bool:
             return "deletionTimestamp" in obj["metadata"] and in_trouble("KindNotInstalled")(obj)
 
-        told = await system.until(api.cache, namespace, "orders", held, limit_s=_LIMIT_S)
-        assert "is not served" in condition(told, "Synced")["message"]
+        obj = await system.until(api.cache, namespace, "orders", held, limit_s=_LIMIT_S)
+        assert "is not served" in condition(obj, "Synced")["message"]
         await system.at_rest(for_s=2.0)
         assert await system.api.find(api.cache.path(namespace, "orders")) is not None
 
@@ -209,7 +210,7 @@ async def test_a_claim_waits_for_a_kind_that_is_not_served_while_it_goes(composi
         assert await system.api.items(api.node.path(namespace)) == []
 
 
-async def test_a_foreign_child_whose_label_was_taken_off_is_let_go_by_consent(
+async def test_a_foreign_child_whose_label_was_taken_off_is_released_by_consent(
     composing: System, namespace: str
 ) -> None:
     system = composing

@@ -30,7 +30,7 @@ async def _ready(system: System, namespace: str, name: str, **spec: Any) -> Json
     return await system.until(CLAIM, namespace, name, is_ready)
 
 
-async def test_foreign_children_with_data_go_in_waves_when_told_and_stay_when_not(
+async def test_foreign_children_with_data_go_in_waves_by_policy_and_stay_without(
     composing: System, namespace: str
 ) -> None:
     """Foreground deletion has the collector take all dependents at once: what holds data is none of its business."""
@@ -41,7 +41,7 @@ async def test_foreign_children_with_data_go_in_waves_when_told_and_stay_when_no
             body = {"deletionPolicy": policy, "compositionRef": {"name": name}}
             await _ready(composing, namespace, policy.lower(), **body)
         children = {policy: await _by_resource(composing, namespace, policy) for policy in ("delete", "orphan")}
-        for child in (each for found in children.values() for each in found.values()):
+        for child in (child for of_resource in children.values() for child in of_resource.values()):
             assert child["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
             assert "ownerReferences" not in child["metadata"]
         kept, going = children["delete"]["first"], children["delete"]["second"]
@@ -58,8 +58,8 @@ async def test_foreign_children_with_data_go_in_waves_when_told_and_stay_when_no
             assert "finalizers" not in left["metadata"]
             assert "fairlead.dev/claim" not in left["metadata"].get("labels", {})
         held = await composing.until(CLAIM, namespace, "delete", in_trouble("DeleteBlocked"))
-        said = condition(held, "Synced")["message"]
-        assert f"ConfigMap {going['metadata']['name']} is held by finalizer example.org/hold since 20" in said
+        message = condition(held, "Synced")["message"]
+        assert f"ConfigMap {going['metadata']['name']} is held by finalizer example.org/hold since 20" in message
         waits = await composing.api.get(CONFIG_MAP.path(namespace, kept["metadata"]["name"]))
         assert "deletionTimestamp" not in waits["metadata"]
 
@@ -70,5 +70,5 @@ async def test_foreign_children_with_data_go_in_waves_when_told_and_stay_when_no
 
 
 async def _by_resource(system: System, namespace: str, name: str) -> dict[str, JsonObject]:
-    found = await system.children(namespace, name)
-    return {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in found}
+    children = await system.children(namespace, name)
+    return {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in children}

@@ -1,4 +1,4 @@
-"""What other operators and tenants write, however odd, is told in words on its own claim and disturbs no other."""
+"""What other operators and tenants write, however odd, is reported in words on its own claim and disturbs no other."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def _claim(system: System, api: SecondApi, namespace: str, name: str, comp
     made = await system.until(
         api.cache, namespace, name, lambda obj: len(obj.get("status", {}).get("inventory", [])) == 2, limit_s=120
     )
-    return next(str(each["name"]) for each in made["status"]["inventory"] if each["kind"] == "Node")
+    return next(str(entry["name"]) for entry in made["status"]["inventory"] if entry["kind"] == "Node")
 
 
 async def _report(system: System, api: SecondApi, namespace: str, node: str, **status: Any) -> None:
@@ -65,13 +65,13 @@ async def _report(system: System, api: SecondApi, namespace: str, node: str, **s
 
 def _says(type_: str, reason: str, *words: str) -> Callable[[JsonObject], bool]:
     def holds(obj: JsonObject) -> bool:
-        told = condition(obj, type_)
-        return told.get("reason") == reason and all(word in told["message"] for word in words)
+        entry = condition(obj, type_)
+        return entry.get("reason") == reason and all(word in entry["message"] for word in words)
 
     return holds
 
 
-async def test_an_odd_status_is_told_on_its_claim_and_refuses_nothing_to_a_neighbour(composing: System) -> None:
+async def test_an_odd_status_is_reported_on_its_claim_and_refuses_nothing_to_a_neighbour(composing: System) -> None:
     before = await _panics(composing)
     async with composing.namespace() as alice, composing.namespace() as mallory:
         api = await _served(composing, "odd.example.org", "odd")
@@ -86,8 +86,8 @@ async def test_an_odd_status_is_told_on_its_claim_and_refuses_nothing_to_a_neigh
 
         loud = {"type": "Stalled", "status": "True", "reason": "R" * 1_024, "message": "m" * 40_000}
         await _report(composing, api, mallory, node, conditions=[loud])
-        told = await composing.until(api.cache, mallory, "sessions", in_trouble("R" * 1_024), limit_s=120)
-        assert len(condition(told, "Stalled")["message"]) == 2_000
+        obj = await composing.until(api.cache, mallory, "sessions", in_trouble("R" * 1_024), limit_s=120)
+        assert len(condition(obj, "Stalled")["message"]) == 2_000
 
         theirs = await _claim(composing, api, alice, "sessions", "odd")
         ready = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
@@ -113,8 +113,8 @@ async def test_bytes_that_are_no_text_in_a_secret_are_a_missing_key_of_their_cla
         ready = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
         await _report(composing, api, mallory, node, conditions=[ready])
 
-        told = await composing.until(api.cache, mallory, "sessions", in_trouble("SecretNotFound"), limit_s=120)
-        assert f"Secret {node}-auth has no key 'secret' with a text" in condition(told, "Synced")["message"]
+        refused = await composing.until(api.cache, mallory, "sessions", in_trouble("SecretNotFound"), limit_s=120)
+        assert f"Secret {node}-auth has no key 'secret' with a text" in condition(refused, "Synced")["message"]
         assert await _panics(composing) == before
 
         await composing.api.merge(SECRET.path(mallory, f"{node}-auth"), {"data": {"secret": "cHc="}})
@@ -124,7 +124,7 @@ async def test_bytes_that_are_no_text_in_a_secret_are_a_missing_key_of_their_cla
 
 
 @pytest.mark.parametrize("name", ["../alice/app-connection", "x?y#z", "%2e%2e"])
-async def test_a_reference_that_leads_elsewhere_is_asked_of_nobody_and_told(composing: System, name: str) -> None:
+async def test_a_reference_that_leads_elsewhere_is_read_by_nobody_and_reported(composing: System, name: str) -> None:
     """The caRef of a Composition may be any text that an expression gives."""
     ca = {"kind": "Secret", "name": f"{{{{ '{name}' }}}}", "key": "ca.crt"}
     keys = {"password": "secret", "username": "user"}
@@ -138,8 +138,8 @@ async def test_a_reference_that_leads_elsewhere_is_asked_of_nobody_and_told(comp
         ready = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
         await _report(composing, api, mallory, node, conditions=[ready])
 
-        told = await composing.until(api.cache, mallory, "sessions", in_trouble("InvalidValue"), limit_s=120)
-        assert f"{name!r} is no name of a Secret" in condition(told, "Synced")["message"]
+        refused = await composing.until(api.cache, mallory, "sessions", in_trouble("InvalidValue"), limit_s=120)
+        assert f"{name!r} is no name of a Secret" in condition(refused, "Synced")["message"]
         assert audit.requests(Match(user=COMPOSER, resource="secrets")) == []
         await composing.delete(api.cache, mallory, "sessions")
         await composing.api.delete(COMPOSITION.path("", composition))

@@ -24,7 +24,7 @@ from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
     CONFIG_MAP,
-    Kind,
+    CRD,
     claim,
     composition,
     condition,
@@ -37,7 +37,6 @@ from tests.support.system import System, allow_composer, free_port, rig
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
-_CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False)
 _SHIPPED = Path(__file__).resolve().parents[3] / "compositions" / "postgres-onprem.yaml"
 _CHILDREN = re.compile(r"/namespaces/(?P<namespace>[^/]+)/(configmaps|postgresdatabases)(/[^/]+)?$")
 
@@ -52,7 +51,7 @@ class Sent(NamedTuple):
 
 @pytest.fixture(scope="module")
 def sent() -> list[Sent]:
-    """What the composer sent for children, in order."""
+    """Return what the composer sent for children, in order."""
     return []
 
 
@@ -60,14 +59,14 @@ def sent() -> list[Sent]:
 async def composing(
     tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs, sent: list[Sent]
 ) -> AsyncIterator[System]:
-    """A composer whose every request passes a proxy that notes it."""
+    """Yield a composer whose every request passes a proxy that notes it."""
 
     def note(method: str, path: str, body: bytes) -> None:
-        found = _CHILDREN.search(path)
-        if found:
+        child = _CHILDREN.search(path)
+        if child:
             # A list of operations is no apply: it makes fields ours that a creation left to nobody.
             is_apply = method == "PATCH" and body.startswith(b"{")
-            sent.append(Sent("APPLY" if is_apply else method, found["namespace"], body))
+            sent.append(Sent("APPLY" if is_apply else method, child["namespace"], body))
 
     async with rig(tmp_path_factory.mktemp(f"rig-{secrets.token_hex(2)}"), control_plane_programs) as made:
         await allow_composer(made, "", "configmaps")
@@ -115,30 +114,30 @@ def _in_steps(name: str) -> JsonObject:
             "odd": 'é "\\\n',
         },
     }
-    each = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"extension": "{{ each.key }}"}}
+    template = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"extension": "{{ each.key }}"}}
     absent = {"apiVersion": "v1", "kind": "ConfigMap"}
     after = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"of": "{{ resources.settings.metadata.name }}"}}
     return composition(
         name,
         {"name": "after", "dependsOn": ["settings", "each"], "template": after},
         {"name": "settings", "template": settings, "readyWhen": "{{ resources.settings.metadata.name != '' }}"},
-        {"name": "each", "forEach": "{{ claim.spec.extensions | default([]) }}", "template": each},
+        {"name": "each", "forEach": "{{ claim.spec.extensions | default([]) }}", "template": template},
         {"name": "absent", "when": "{{ claim.spec.highAvailability }}", "template": absent},
         environments=["defaults"],
         variables={"size": "{{ claim.spec.size | default('own') | upper }}"},
     )
 
 
-async def _render(folder: Path, found: JsonObject, file: Path, system: System) -> list[bytes]:
+async def _render(folder: Path, rendered_claim: JsonObject, file: Path, system: System) -> list[bytes]:
     """Run `fairlead render` on a claim as it was written, with the children that there are; return its lines."""
-    meta = found["metadata"]
+    meta = rendered_claim["metadata"]
     live = await system.api.get(CLAIM.path(meta["namespace"], meta["name"]))
     observed = folder / f"observed-{meta['name']}-{secrets.token_hex(2)}"
     observed.mkdir()
     for child in await system.children(meta["namespace"], meta["name"]):
         (observed / f"{child['metadata']['name']}.json").write_bytes(msgspec.json.encode(child))
     claim_file = folder / f"{meta['name']}.json"
-    claim_file.write_bytes(msgspec.json.encode(found))
+    claim_file.write_bytes(msgspec.json.encode(rendered_claim))
     arguments = ("render", str(claim_file), "-c", str(file), "--identity", live["metadata"]["uid"], "-o", "json")
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", "from fairlead.cli import main; main()", *arguments, "--observed", str(observed)),
@@ -166,14 +165,14 @@ async def test_fairlead_render_gives_the_very_bytes_that_the_composer_sends(
     named["metadata"]["labels"] = {"app": "shop"}
     claims["steps"] = (named, files["steps"])
 
-    for found, _ in claims.values():
-        await composing.create(CLAIM, found)
+    for obj, _ in claims.values():
+        await composing.create(CLAIM, obj)
     await eventually(lambda: _count(sent, namespace, "POST", len(CLAIMS) + 4), "all children are sent", limit_s=120)
     await composing.until(
         CLAIM, namespace, "steps", lambda obj: len(obj.get("status", {}).get("inventory", [])) == 4, limit_s=120
     )
-    rendered = [line for found, file in claims.values() for line in await _render(tmp_path, found, file, composing)]
-    posted = [one.body for one in sent if one.method == "POST" and one.namespace == namespace]
+    rendered = [line for obj, file in claims.values() for line in await _render(tmp_path, obj, file, composing)]
+    posted = [request.body for request in sent if request.method == "POST" and request.namespace == namespace]
 
     assert sorted(rendered) == sorted(posted)
 
@@ -181,7 +180,7 @@ async def test_fairlead_render_gives_the_very_bytes_that_the_composer_sends(
     await eventually(lambda: _count(sent, namespace, "APPLY", 1), "the edit is sent", limit_s=120)
     changed, file = claims["by-cpu"]
     changed["spec"]["parameters"] = {"work_mem": "1GB", "jit": "off"}
-    (applied,) = [one.body for one in sent if one.method == "APPLY" and one.namespace == namespace]
+    (applied,) = [request.body for request in sent if request.method == "APPLY" and request.namespace == namespace]
     body = msgspec.json.decode(applied)
     # An apply that must not make the object anew names the one it means, at the version that was seen.
     uid = body["metadata"].pop("uid")
@@ -192,7 +191,7 @@ async def test_fairlead_render_gives_the_very_bytes_that_the_composer_sends(
 
 
 async def _count(sent: list[Sent], namespace: str, method: str, count: int) -> bool:
-    return len([one for one in sent if (one.namespace, one.method) == (namespace, method)]) >= count
+    return len([request for request in sent if (request.namespace, request.method) == (namespace, method)]) >= count
 
 
 async def test_a_render_that_fails_or_lacks_a_value_applies_nothing_and_takes_nothing_away(
@@ -211,7 +210,7 @@ async def test_a_render_that_fails_or_lacks_a_value_applies_nothing_and_takes_no
     async with composing.composition(whole) as name:
         await composing.create(CLAIM, claim(namespace, "orders", compositionRef={"name": name}))
         await composing.until(CLAIM, namespace, "orders", _has_children(2))
-        born = await composing.children(namespace, "orders")
+        created = await composing.children(namespace, "orders")
         del sent[:]
 
         await composing.api.merge(CONFIG_MAP.path("fairlead-system", "teams"), {"data": {"team": None}})
@@ -228,19 +227,19 @@ async def test_a_render_that_fails_or_lacks_a_value_applies_nothing_and_takes_no
         assert "'team' is undefined" in condition(failed, "Synced")["message"]
         # The Composition itself is checked again: no claim at all could be rendered now.
         await composing.until(COMPOSITION, "", name, in_trouble("RenderFailed"), limit_s=120)
-        assert await composing.children(namespace, "orders") == born
-        assert [one for one in sent if one.namespace == namespace] == []
+        assert await composing.children(namespace, "orders") == created
+        assert [request for request in sent if request.namespace == namespace] == []
 
         # Now it lacks a value: what waits is left as it is, the other goes on.
         settings["data"] = {"team": "{{ resources.other.status.team }}"}
         await composing.api.merge(COMPOSITION.path("", name), {"spec": {"resources": [*whole["spec"]["resources"]]}})
         await eventually(lambda: _count(sent, namespace, "APPLY", 1), "the other follows", limit_s=120)
         await composing.until(CLAIM, namespace, "orders", lambda obj: not condition(obj, "Stalled"), limit_s=120)
-        left = {one["metadata"]["name"]: one.get("data") for one in await composing.children(namespace, "orders")}
+        left = {child["metadata"]["name"]: child.get("data") for child in await composing.children(namespace, "orders")}
 
         await composing.until(COMPOSITION, "", name, is_ready, limit_s=120)
         assert sorted(map(str, left.values())) == ["{'size': 'large'}", "{'team': 'shop'}"]
-        assert not {"POST", "DELETE"} & {one.method for one in sent if one.namespace == namespace}
+        assert not {"POST", "DELETE"} & {request.method for request in sent if request.namespace == namespace}
 
 
 def _has_children(count: int) -> Any:
@@ -251,16 +250,16 @@ def _three(name: str, **templates: JsonObject) -> JsonObject:
     return composition(
         name,
         *(
-            {"name": each, "template": {"apiVersion": "v1", "kind": "ConfigMap", **body}}
-            for each, body in templates.items()
+            {"name": resource, "template": {"apiVersion": "v1", "kind": "ConfigMap", **body}}
+            for resource, body in templates.items()
         ),
     )
 
 
 def _write(folder: Path, objects: Sequence[JsonObject]) -> None:
     folder.mkdir()
-    for number, each in enumerate(objects):
-        (folder / f"{number}.json").write_bytes(msgspec.json.encode(each))
+    for number, obj in enumerate(objects):
+        (folder / f"{number}.json").write_bytes(msgspec.json.encode(obj))
 
 
 async def _plan(
@@ -274,9 +273,9 @@ async def _plan(
     )
     output, _ = await asyncio.wait_for(process.communicate(), 120)
     assert process.returncode is not None
-    told: JsonObject = msgspec.json.decode(output or b'{"claims":[]}')
-    changes = [each for found in told["claims"] for each in found["changes"]]
-    return process.returncode, [(each["verb"], each["resource"], each["name"]) for each in changes], told
+    plan: JsonObject = msgspec.json.decode(output or b'{"claims":[]}')
+    changes = [change for claim_plan in plan["claims"] for change in claim_plan["changes"]]
+    return process.returncode, [(change["verb"], change["resource"], change["name"]) for change in changes], plan
 
 
 async def test_a_plan_lists_what_an_edit_would_do_and_the_edit_does_just_that(
@@ -286,41 +285,41 @@ async def test_a_plan_lists_what_an_edit_would_do_and_the_edit_does_just_that(
     kept = {"data": {"size": "{{ claim.spec.size }}"}}
     before = _three(name, kept=kept, changed={"data": {"a": "1", "b": "2"}}, gone={"data": {}})
     after = _three(name, kept=kept, changed={"data": {"a": "9"}}, new={"data": {"c": "3"}})
-    found = claim(namespace, "orders", compositionRef={"name": name})
+    obj = claim(namespace, "orders", compositionRef={"name": name})
     async with composing.composition(before):
-        new = await _plan(composing, tmp_path / "new", found)
-        assert (new[0], [each[:2] for each in new[1]]) == (
+        new = await _plan(composing, tmp_path / "new", obj)
+        assert (new[0], [change[:2] for change in new[1]]) == (
             3,
             [("create", "kept"), ("create", "changed"), ("create", "gone")],
         )
 
-        await composing.create(CLAIM, found)
+        await composing.create(CLAIM, obj)
         await composing.until(CLAIM, namespace, "orders", _has_children(3), limit_s=120)
         await composing.at_rest()
-        code, changes, told = await _plan(composing, tmp_path / "same", found, before)
-        assert (code, changes) == (0, []), told
+        code, changes, plan = await _plan(composing, tmp_path / "same", obj, before)
+        assert (code, changes) == (0, []), plan
 
         children = {
-            each["metadata"]["annotations"]["fairlead.dev/resource"]: each
-            for each in await composing.children(namespace, "orders")
+            child["metadata"]["annotations"]["fairlead.dev/resource"]: child
+            for child in await composing.children(namespace, "orders")
         }
         broken = _three(name, kept={"data": {"size": "{{ claim.spec.sise }}"}})
         assert (await _plan(composing, tmp_path / "broken", broken))[:2] == (2, [])
 
-        code, changes, told = await _plan(composing, tmp_path / "edit", after)
+        code, changes, plan = await _plan(composing, tmp_path / "edit", after)
         by_verb = {verb: (resource, child) for verb, resource, child in changes}
         assert code == 4
         assert by_verb["update"] == ("changed", children["changed"]["metadata"]["name"])
         assert by_verb["delete"] == ("gone", children["gone"]["metadata"]["name"])
         assert len(changes) == 3
-        (fields,) = (each["fields"] for each in told["claims"][0]["changes"] if each["verb"] == "update")
+        (fields,) = (change["fields"] for change in plan["claims"][0]["changes"] if change["verb"] == "update")
         assert fields == [{"path": "data.a", "now": "1", "then": "9"}, {"path": "data.b", "now": "2", "then": None}]
 
         del sent[:]
         await composing.api.merge(COMPOSITION.path("", name), {"spec": {"resources": after["spec"]["resources"]}})
 
         async def done() -> bool:
-            now = {each["metadata"]["name"]: each for each in await composing.children(namespace, "orders")}
+            now = {child["metadata"]["name"]: child for child in await composing.children(namespace, "orders")}
             expected = {child for verb, _, child in changes if verb != "delete"} | {
                 children["kept"]["metadata"]["name"]
             }
@@ -331,20 +330,24 @@ async def test_a_plan_lists_what_an_edit_would_do_and_the_edit_does_just_that(
         kept_on = await composing.api.get(CONFIG_MAP.path(namespace, children["kept"]["metadata"]["name"]))
 
         assert kept_on["metadata"]["resourceVersion"] == children["kept"]["metadata"]["resourceVersion"]
-        assert {one.method for one in sent if one.namespace == namespace} - {"PATCH"} == {"APPLY", "DELETE", "POST"}
+        assert {request.method for request in sent if request.namespace == namespace} - {"PATCH"} == {
+            "APPLY",
+            "DELETE",
+            "POST",
+        }
         assert await composing.api.find(CONFIG_MAP.path(namespace, by_verb["delete"][1])) is None
 
 
 async def test_the_api_server_would_take_every_claim_that_compositions_are_tried_with(
     composing: System, namespace: str
 ) -> None:
-    crd = await composing.api.get(_CRD.path("", "postgresqlinstances.database.fairlead.dev"))
+    crd = await composing.api.get(CRD.path("", "postgresqlinstances.database.fairlead.dev"))
     schema = catalog([crd])["PostgreSQLInstance.database.fairlead.dev"].schema or {}
-    found = samples(schema["properties"]["spec"])
+    specs = samples(schema["properties"]["spec"])
 
-    for number, sample in enumerate(found):
+    for number, sample in enumerate(specs):
         known = {name: value for name, value in sample.spec.items() if not isinstance(value, Pending)}
         body = CLAIM.new(namespace, f"sample-{number}", spec=known)
         await composing.api.request("POST", CLAIM.path(namespace), body, query={"dryRun": "All"})
 
-    assert len(found) > 20
+    assert len(specs) > 20

@@ -1,4 +1,4 @@
-"""What becomes of a claim and its children as a whole: births, refusals, another tenant's troubles."""
+"""What becomes of a claim and its children as a whole: creations, refusals, another tenant's troubles."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def _service(name: str, port: int) -> JsonObject:
 
 
 async def _made_of(system: System, namespace: str, name: str) -> dict[str, JsonObject]:
-    found = await system.children(namespace, name)
-    return {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in found}
+    children = await system.children(namespace, name)
+    return {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in children}
 
 
 async def test_a_claim_has_one_object_for_each_resource_and_is_ready_when_all_are(
@@ -43,8 +43,8 @@ async def test_a_claim_has_one_object_for_each_resource_and_is_ready_when_all_ar
     async with composing.composition(composition(f"{namespace}-c", _map("a"), _map("b"), late)) as name:
         audit = composing.audit()
         made = await composing.create(CLAIM, claim(namespace, "whole", compositionRef={"name": name}))
-        told = await composing.until(CLAIM, namespace, "whole", lambda obj: bool(condition(obj, "Ready")))
-        assert condition(told, "Ready")["status"] == "False"
+        unready = await composing.until(CLAIM, namespace, "whole", lambda obj: bool(condition(obj, "Ready")))
+        assert condition(unready, "Ready")["status"] == "False"
 
         async def all_made() -> bool:
             return set(await _made_of(composing, namespace, "whole")) == {"a", "b", "c"}
@@ -56,34 +56,34 @@ async def test_a_claim_has_one_object_for_each_resource_and_is_ready_when_all_ar
         await composing.edit(CLAIM, namespace, "whole", {"spec": {"size": "large"}})
         await composing.until(CLAIM, namespace, "whole", is_ready)
 
-        births = audit.requests(Match(user=COMPOSER, verbs=frozenset({"create"}), namespace=namespace))
-        assert sum(one.resource == "configmaps" for one in births) == 3
+        creations = audit.requests(Match(user=COMPOSER, verbs=frozenset({"create"}), namespace=namespace))
+        assert sum(request.resource == "configmaps" for request in creations) == 3
         for child in (await _made_of(composing, namespace, "whole")).values():
             (owner,) = child["metadata"]["ownerReferences"]
             assert (owner["uid"], owner["controller"]) == (made["metadata"]["uid"], True)
         await composing.delete(CLAIM, namespace, "whole")
 
 
-async def test_two_children_that_are_refused_keep_no_other_back_and_both_refusals_are_told(
+async def test_two_children_that_are_refused_keep_no_other_back_and_both_are_reported(
     composing: System, namespace: str
 ) -> None:
     await allow_composer(composing, "", "services")
     body = composition(f"{namespace}-c", _map("a"), _service("b", 99_999), _service("c", 0), _map("d"))
     async with composing.composition(body) as name:
         await composing.create(CLAIM, claim(namespace, "mixed", compositionRef={"name": name}))
-        told = await composing.until(CLAIM, namespace, "mixed", in_trouble("InvalidValue"))
+        refused = await composing.until(CLAIM, namespace, "mixed", in_trouble("InvalidValue"))
 
-        async def said() -> str:
-            found = await composing.api.get(CLAIM.path(namespace, "mixed"))
-            text = str(condition(found, "Synced").get("message", ""))
+        async def sentences() -> str:
+            obj = await composing.api.get(CLAIM.path(namespace, "mixed"))
+            text = str(condition(obj, "Synced").get("message", ""))
             return text if "also:" in text else ""
 
-        text = await eventually(said, "both refusals are told")
+        text = await eventually(sentences, "both refusals are reported")
         # The API server's own words.
         first, _, second = text.partition("also:")
         assert "Invalid value: 99999: must be between 1 and 65535" in first
         assert "Invalid value: 0: must be between 1 and 65535" in second
-        assert condition(told, "Ready")["status"] == "False"
+        assert condition(refused, "Ready")["status"] == "False"
         assert set(await _made_of(composing, namespace, "mixed")) == {"a", "d"}
         await composing.delete(CLAIM, namespace, "mixed")
 
@@ -104,9 +104,9 @@ async def test_a_name_that_is_taken_names_the_owner_and_keeps_no_other_child_bac
         stranger = await composing.create(CONFIG_MAP, taken)
         await composing.edit(CLAIM, namespace, "late", {"metadata": {"annotations": {"fairlead.dev/paused": None}}})
 
-        told = await composing.until(CLAIM, namespace, "late", in_trouble("NotOwned"))
+        refused = await composing.until(CLAIM, namespace, "late", in_trouble("NotOwned"))
 
-        assert "ConfigMap holder" in condition(told, "Synced")["message"]
+        assert "ConfigMap holder" in condition(refused, "Synced")["message"]
         assert set(await _made_of(composing, namespace, "late")) == {"b"}
         assert await composing.api.get(CONFIG_MAP.path(namespace, taken["metadata"]["name"])) == stranger
         await composing.delete(CLAIM, namespace, "late")
@@ -121,8 +121,8 @@ async def test_another_tenants_broken_claims_and_a_restart_keep_a_new_claim_wait
     bad, good = composition(f"{namespace}-bad", broken), composition(f"{namespace}-good", _map("a"))
     await composing.create(COMPOSITION, bad)
     await composing.create(COMPOSITION, good)
-    for each in (bad, good):
-        await composing.until(COMPOSITION, "", each["metadata"]["name"], is_ready)
+    for body in (bad, good):
+        await composing.until(COMPOSITION, "", body["metadata"]["name"], is_ready)
     composer = composing.started[-1]
     assert await composer.terminate() == 0
     theirs, ours = f"{namespace}-a", f"{namespace}-z"
@@ -130,20 +130,20 @@ async def test_another_tenants_broken_claims_and_a_restart_keep_a_new_claim_wait
         await composing.namespaced(tenant)
     ref = {"name": bad["metadata"]["name"]}
     made = (claim(theirs, f"broken-{number:03}", compositionRef=ref) for number in range(_BROKEN))
-    await asyncio.gather(*(composing.create(CLAIM, each) for each in made))
+    await asyncio.gather(*(composing.create(CLAIM, obj) for obj in made))
     await composing.create(CLAIM, claim(ours, "new", compositionRef={"name": good["metadata"]["name"]}))
 
     audit = composing.audit()
     await composing.start_composer("--no-elect", "--resync", "5", "--claim-namespaces", "watched")
     await composing.until(CLAIM, ours, "new", is_ready)
 
-    async def all_told() -> bool:
-        found = await composing.api.items(CLAIM.path(theirs))
-        return all(in_trouble("RenderFailed")(one) for one in found)
+    async def all_answered() -> bool:
+        claims = await composing.api.items(CLAIM.path(theirs))
+        return all(in_trouble("RenderFailed")(obj) for obj in claims)
 
-    await eventually(all_told, "every broken claim is answered", limit_s=120.0, every_s=0.5)
+    await eventually(all_answered, "every broken claim is answered", limit_s=120.0, every_s=0.5)
     answers = audit.requests(Match(user=COMPOSER, resource="postgresqlinstances", subresource="status"))
-    before = [one.namespace for one in sorted(answers, key=lambda one: one.received_at)]
+    before = [request.namespace for request in sorted(answers, key=lambda request: request.received_at)]
     # Those that were under way when its turn came, each time it needed one.
     assert before.index(ours) <= 4 * _WORKERS
     assert before.count(theirs) >= _BROKEN

@@ -1,4 +1,4 @@
-"""What a claim used once, was refused once, or never heard of again holds neither its edits nor its end."""
+"""What a claim used once, was refused once, or lost sight of holds neither its edits nor its end."""
 
 from __future__ import annotations
 
@@ -116,11 +116,11 @@ async def _let_list_nodes(system: System, api: SecondApi, *, allowed: bool) -> N
     if not allowed:
         role["rules"] = [rule for rule in role["rules"] if rule["resources"] != ["nodes"]]
     await system.apply(CLUSTER_ROLE, role)
-    asked = {"verb": "list", "group": api.group, "resource": "nodes"}
+    attributes = {"verb": "list", "group": api.group, "resource": "nodes"}
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
-        "spec": {"user": COMPOSER, "resourceAttributes": asked},
+        "spec": {"user": COMPOSER, "resourceAttributes": attributes},
     }
 
     async def is_heeded() -> bool:
@@ -150,9 +150,9 @@ async def test_a_claim_that_used_a_kind_once_which_nobody_may_list_any_more_is_e
 
         await composing.until(api.cache, namespace, "orders", is_ready)
         (child,) = [
-            one
-            for one in await composing.api.items(CONFIG_MAP.path(namespace))
-            if "fairlead.dev/claim" in one["metadata"].get("labels", {})
+            config_map
+            for config_map in await composing.api.items(CONFIG_MAP.path(namespace))
+            if "fairlead.dev/claim" in config_map["metadata"].get("labels", {})
         ]
         assert child["data"] == {"maxmemory": "96mb"}
         await composing.delete(api.cache, namespace, "orders")
@@ -184,7 +184,7 @@ async def test_a_claim_waits_for_a_kind_that_nobody_may_list_while_it_has_a_chil
 # An apply that nobody remembers
 
 
-async def test_what_an_apply_left_whose_record_was_lost_is_taken_away(composing: System, namespace: str) -> None:
+async def test_an_object_whose_apply_was_not_recorded_is_deleted(composing: System, namespace: str) -> None:
     """As after a kill between the apply of an edit and the status that records it, and the edit's withdrawal."""
     async with _node_claim(composing, namespace, stateful="false") as api:
         await composing.create(api.cache, api.cache.new(namespace, "orders", spec={"memoryMB": 64}))
@@ -250,8 +250,8 @@ async def test_a_child_whose_create_had_no_answer_goes_with_its_claim(
             if deleted == "before the answer is lost":
                 await system.api.delete(path)
 
-        async def lag(asked: str) -> None:
-            if "/nodes?" in asked and "watch=" in asked:
+        async def lag(request_path: str) -> None:
+            if "/nodes?" in request_path and "watch=" in request_path:
                 await seen.wait()
 
         gate = _LostAnswers("POST nodes", meanwhile)

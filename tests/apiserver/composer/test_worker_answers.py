@@ -46,9 +46,9 @@ async def test_a_forged_answer_writes_nothing_and_is_said_on_its_claim(composing
             await composing.until(CLAIM, mallory, "honest", is_ready, limit_s=120)
             (ended,) = await eventually(lambda: _audit(composing, mallory), "the audit names the namespace")
 
-            said = condition(refused, "Stalled")["message"]
-            assert "settings: metadata." in said
-            assert "was ended" in said
+            message = condition(refused, "Stalled")["message"]
+            assert "settings: metadata." in message
+            assert "was ended" in message
             assert "metadata." in ended["why"]
             assert await composing.children(mallory, "app") == []
             assert (await composing.api.get(CONFIG_MAP.path(alice)))["items"] == objects
@@ -57,5 +57,7 @@ async def test_a_forged_answer_writes_nothing_and_is_said_on_its_claim(composing
 
 async def _audit(system: System, namespace: str) -> list[dict[str, str]]:
     lines = [line for line in system.started[0].log.read_bytes().splitlines() if b'"WorkerEnded"' in line]
-    found = [msgspec.json.decode(line, type=dict[str, object]) for line in lines]
-    return [{name: str(text) for name, text in each.items()} for each in found if each["namespace"] == namespace][:1]
+    entries = [msgspec.json.decode(line, type=dict[str, object]) for line in lines]
+    return [{name: str(text) for name, text in entry.items()} for entry in entries if entry["namespace"] == namespace][
+        :1
+    ]

@@ -54,10 +54,10 @@ async def test_an_edit_of_a_claim_is_held_against_what_was_carried_out(api: Api,
     spec = {"version": "16", "size": "small", "compositionRef": {"name": "no-such-one"}}
     meta = {"name": "orders", "namespace": namespace}
     body: JsonObject = {"apiVersion": CLAIM, "kind": "PostgreSQLInstance", "metadata": meta}
-    born = await api.create(path, body | {"spec": spec | edit.before})
+    created = await api.create(path, body | {"spec": spec | edit.before})
     status = {"observedGeneration": 1, **edit.done}
     # What runs is written down whatever the spec says.
-    reported = await api.request("PUT", f"{path}/orders/status", born | {"status": status})
+    reported = await api.request("PUT", f"{path}/orders/status", created | {"status": status})
     assert {name: reported["status"].get(name) for name in edit.done} == edit.done
 
     edited = reported | {"spec": spec | edit.after}

@@ -16,8 +16,8 @@ PREFIX = "fairlead.dev/"
 CLAIM, CHILD, CONFIG = "claim", "child", "config"
 UID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 IDENTITY = {"identity": f"{UID}@shop/orders"}
-WORD = {"teardown": f"{UID}/Delete"}
-MARKS = {"external-name": "orders_1", "incarnation": "16384", "account": "7301"}
+INSTRUCTION = {"teardown": f"{UID}/Delete"}
+EXTERNAL_REFERENCE = {"external-name": "orders_1", "incarnation": "16384", "account": "7301"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,22 +49,22 @@ subjects:
 
 @pytest.fixture(scope="session")
 def base(plane: Plane) -> Plane:
-    """A plane with `deploy/kustomize/base` applied, once for the session."""
+    """Return a plane with `deploy/kustomize/base` applied, once for the session."""
     asyncio.run(plane.kubectl.run("apply", "--server-side", "--kustomize", str(BASE)))
     return plane
 
 
 @pytest.fixture(scope="module")
 def people(base: Plane) -> Iterator[Plane]:
-    """The base, and test people with wide rights for one module, unseen by the tests of the accounts' own roles."""
+    """Yield the base with test people of wide rights for one module, unseen by the tests of the accounts' roles."""
     asyncio.run(base.kubectl.run("apply", "--server-side", "--filename", "-", standard_input=_PEOPLE))
     yield base
     asyncio.run(base.kubectl.run("delete", "--filename", "-", standard_input=_PEOPLE))
 
 
 @pytest.fixture
-async def guarded(people: Plane, api: Api, namespace: str) -> str:  # noqa: ARG001 - a fixture cannot use usefixtures
-    """A namespace on a plane whose policies are in force; the API server takes a moment to compile them."""
+async def policed(people: Plane, api: Api, namespace: str) -> str:  # noqa: ARG001 - a fixture cannot use usefixtures
+    """Return a namespace on a plane whose policies are in force; the API server takes a moment to compile them."""
 
     async def refuses() -> bool:
         tries = (

@@ -30,13 +30,13 @@ _GIVEN = {
 
 
 async def _allowed(api: Api, who: str, resource: str, namespace: str) -> frozenset[str]:
-    asked = {"resource": resource, "namespace": namespace}
+    attributes = {"resource": resource, "namespace": namespace}
     named = {"get", "update", "delete", "patch", "watch"}
     return frozenset(
         [
             verb
             for verb in _VERBS
-            if await is_allowed(api, who, {**asked, "verb": verb, "name": "some-name" if verb in named else ""})
+            if await is_allowed(api, who, {**attributes, "verb": verb, "name": "some-name" if verb in named else ""})
         ]
     )
 
@@ -47,15 +47,15 @@ async def _until_secrets(plane: Plane, *, are_given: bool) -> None:
         for who in (COMPOSER, ONPREM):
 
             async def is_heeded(who: str = who) -> bool:
-                asked = {"verb": "get", "resource": "secrets", "namespace": "default", "name": "some-name"}
-                return await is_allowed(api, who, asked) == are_given
+                attributes = {"verb": "get", "resource": "secrets", "namespace": "default", "name": "some-name"}
+                return await is_allowed(api, who, attributes) == are_given
 
             await eventually(is_heeded, f"{who} {'has' if are_given else 'lost'} the rights of all-namespaces")
 
 
 @pytest.fixture
 def everywhere(base: Plane) -> Iterator[Plane]:
-    """The base with the choice applied; taken back afterwards, for the other tests of the session."""
+    """Yield the base with the choice applied; taken back afterwards, for the other tests of the session."""
     asyncio.run(base.kubectl.run("apply", "--server-side", "--kustomize", str(_FOLDER)))
     asyncio.run(_until_secrets(base, are_given=True))
     yield base
@@ -78,7 +78,7 @@ def test_the_composer_and_one_provider_may_use_secrets_by_name_everywhere(everyw
     }
 
 
-def test_nothing_of_it_is_left_once_it_is_deleted(everywhere: Plane) -> None:
+def test_a_deleted_claim_leaves_nothing(everywhere: Plane) -> None:
     asyncio.run(everywhere.kubectl.run("delete", "--kustomize", str(_FOLDER)))
     asyncio.run(_until_secrets(everywhere, are_given=False))
 

@@ -13,11 +13,11 @@ from tests.apiserver.policies.actors import (
     COMPOSER,
     CONFIG,
     DEVELOPER,
+    INSTRUCTION,
     ONPREM,
     PLATFORM,
     PREFIX,
     UID,
-    WORD,
     As,
     body_of,
     paths,
@@ -27,12 +27,12 @@ from tests.support.api import Api, ApiError, JsonObject
 from tests.support.waiting import eventually
 
 
-async def test_a_restored_object_may_bring_its_old_word(guarded: str, api: Api) -> None:
-    collection, _ = paths(CHILD, guarded)
+async def test_a_restored_object_may_bring_its_old_instruction(policed: str, api: Api) -> None:
+    collection, _ = paths(CHILD, policed)
 
-    with pytest.raises(ApiError, match="the composer's word alone"):
-        await As(api, DEVELOPER).request("POST", collection, body_of(CHILD, guarded, WORD))
-    restored = await As(api, PLATFORM).request("POST", collection, body_of(CHILD, guarded, WORD))
+    with pytest.raises(ApiError, match="teardown is written by the composer only"):
+        await As(api, DEVELOPER).request("POST", collection, body_of(CHILD, policed, INSTRUCTION))
+    restored = await As(api, PLATFORM).request("POST", collection, body_of(CHILD, policed, INSTRUCTION))
 
     assert not restored["metadata"]["annotations"][PREFIX + "teardown"].startswith(restored["metadata"]["uid"])
 
@@ -50,11 +50,11 @@ async def test_a_restored_object_may_bring_its_old_word(guarded: str, api: Api) 
         (CHILD, PLATFORM, True),
     ],
 )
-async def test_only_its_controller_lets_a_dying_object_go(
-    guarded: str, api: Api, on: str, who: str, *, allowed: bool
+async def test_a_dying_object_is_released_by_its_controller_alone(
+    policed: str, api: Api, on: str, who: str, *, allowed: bool
 ) -> None:
-    collection, path = paths(on, guarded)
-    body = body_of(on, guarded, {})
+    collection, path = paths(on, policed)
+    body = body_of(on, policed, {})
     body["metadata"]["finalizers"] = ["fairlead.dev/teardown"]
     await api.create(collection, body)
     await api.delete(path)
@@ -74,17 +74,17 @@ async def test_only_its_controller_lets_a_dying_object_go(
 
 @pytest.mark.parametrize("plural", ["compositions", "compositionrevisions"])
 @pytest.mark.parametrize(("who", "allowed"), [(DEVELOPER, False), (ONPREM, False), (COMPOSER, True), (PLATFORM, True)])
-async def test_what_claims_use_of_the_platform_is_let_go_of_by_the_composer(
-    guarded: str, api: Api, plural: str, who: str, *, allowed: bool
+async def test_an_object_of_the_platform_in_use_is_released_by_the_composer_alone(
+    policed: str, api: Api, plural: str, who: str, *, allowed: bool
 ) -> None:
     collection = Api.path("fairlead.dev/v1alpha1", plural)
-    path = f"{collection}/{guarded}"
+    path = f"{collection}/{policed}"
     content = {"compositeTypeRef": {"apiVersion": "a.b/v1", "kind": "A"}, "resources": [{"name": "a", "template": {}}]}
-    copy = {"compositionName": guarded, "revision": 1, "hash": "0", "composition": content}
+    copy = {"compositionName": policed, "revision": 1, "hash": "0", "composition": content}
     body = {
         "apiVersion": "fairlead.dev/v1alpha1",
         "kind": "Composition" if plural == "compositions" else "CompositionRevision",
-        "metadata": {"name": guarded, "finalizers": ["fairlead.dev/in-use"]},
+        "metadata": {"name": policed, "finalizers": ["fairlead.dev/in-use"]},
         "spec": content if plural == "compositions" else copy,
     }
     await api.create(collection, body)
@@ -116,10 +116,10 @@ async def test_what_claims_use_of_the_platform_is_let_go_of_by_the_composer(
     ],
 )
 async def test_the_finalizer_of_a_living_object_is_dropped_by_nobody_who_could_leave_its_database_over(
-    guarded: str, api: Api, on: str, who: str, *, allowed: bool
+    policed: str, api: Api, on: str, who: str, *, allowed: bool
 ) -> None:
-    collection, path = paths(on, guarded)
-    body = body_of(on, guarded, {})
+    collection, path = paths(on, policed)
+    body = body_of(on, policed, {})
     body["metadata"]["finalizers"] = ["fairlead.dev/teardown"]
     await api.create(collection, body)
 
@@ -135,14 +135,14 @@ async def test_the_finalizer_of_a_living_object_is_dropped_by_nobody_who_could_l
 
 @pytest.mark.parametrize("on", [CLAIM, CHILD])
 async def test_an_owners_usual_edits_of_an_object_with_the_finalizer_are_let_through(
-    guarded: str, api: Api, on: str
+    policed: str, api: Api, on: str
 ) -> None:
-    collection, path = paths(on, guarded)
-    body = body_of(on, guarded, {})
+    collection, path = paths(on, policed)
+    body = body_of(on, policed, {})
     body["metadata"]["finalizers"] = ["fairlead.dev/teardown", "example.org/theirs"]
     await api.create(collection, body)
     developer = As(api, DEVELOPER)
-    plain = body_of(on, guarded, {"reconcile-requested-at": "now"})
+    plain = body_of(on, policed, {"reconcile-requested-at": "now"})
 
     applied = await developer.request(
         "PATCH", f"{path}?fieldManager=kubectl", plain, content_type="application/apply-patch+yaml"
@@ -170,9 +170,9 @@ async def test_an_owners_usual_edits_of_an_object_with_the_finalizer_are_let_thr
         (CONFIG, COMPOSER, "the composer changes no ProviderConfig"),
     ],
 )
-async def test_a_spec_is_changed_by_whose_it_is(guarded: str, api: Api, on: str, who: str, refusal: str) -> None:
-    collection, path = paths(on, guarded)
-    await api.create(collection, body_of(on, guarded, {}))
+async def test_a_spec_is_changed_by_whose_it_is(policed: str, api: Api, on: str, who: str, refusal: str) -> None:
+    collection, path = paths(on, policed)
+    await api.create(collection, body_of(on, policed, {}))
     change = {
         CLAIM: {"size": "large"},
         CHILD: {"deletionPolicy": "Delete"},
@@ -180,20 +180,20 @@ async def test_a_spec_is_changed_by_whose_it_is(guarded: str, api: Api, on: str,
     }[on]
     try:
         await As(api, who).merge(path, {"spec": change})
-        said = ""
+        message = ""
     except ApiError as error:
-        said = str(error)
+        message = str(error)
     if on == CONFIG:
         await api.delete(path)
 
-    assert refusal in said
-    assert bool(said) == bool(refusal)
+    assert refusal in message
+    assert bool(message) == bool(refusal)
 
 
 @pytest.mark.parametrize("who", [DEVELOPER, PLATFORM, "fairlead-admin"])
-async def test_a_protected_claim_is_deleted_by_nobody_until_it_is_unprotected(guarded: str, api: Api, who: str) -> None:
-    collection, path = paths(CLAIM, guarded)
-    body = body_of(CLAIM, guarded, {})
+async def test_a_protected_claim_is_deleted_by_nobody_until_it_is_unprotected(policed: str, api: Api, who: str) -> None:
+    collection, path = paths(CLAIM, policed)
+    body = body_of(CLAIM, policed, {})
     body["spec"]["deletionProtection"] = True
     await api.create(collection, body)
     person = As(api, who) if who != "fairlead-admin" else api
@@ -206,20 +206,23 @@ async def test_a_protected_claim_is_deleted_by_nobody_until_it_is_unprotected(gu
     assert await api.find(path) is None
 
 
-async def test_a_namespace_with_a_protected_claim_says_what_holds_it(guarded: str, api: Api) -> None:
-    collection, path = paths(CLAIM, guarded)
-    body = body_of(CLAIM, guarded, {})
+async def test_a_namespace_with_a_protected_claim_says_what_holds_it(policed: str, api: Api) -> None:
+    collection, path = paths(CLAIM, policed)
+    body = body_of(CLAIM, policed, {})
     body["spec"]["deletionProtection"] = True
     await api.create(collection, body)
-    await api.delete(f"/api/v1/namespaces/{guarded}")
+    await api.delete(f"/api/v1/namespaces/{policed}")
 
-    async def told() -> bool:
-        found = await api.get(f"/api/v1/namespaces/{guarded}")
-        return any("is protected from deletion" in each["message"] for each in found["status"].get("conditions", ()))
+    async def is_reported() -> bool:
+        namespace = await api.get(f"/api/v1/namespaces/{policed}")
+        return any(
+            "is protected from deletion" in condition["message"]
+            for condition in namespace["status"].get("conditions", ())
+        )
 
-    await eventually(told, "the namespace names what holds it")
+    await eventually(is_reported, "the namespace names what holds it")
     await api.merge(path, {"spec": {"deletionProtection": False}})
-    await api.until_gone(f"/api/v1/namespaces/{guarded}")
+    await api.until_gone(f"/api/v1/namespaces/{policed}")
 
 
 @pytest.mark.parametrize(
@@ -237,10 +240,10 @@ async def test_a_namespace_with_a_protected_claim_says_what_holds_it(guarded: st
     ],
 )
 async def test_a_status_is_written_by_its_own_controller(
-    guarded: str, api: Api, on: str, who: str, *, allowed: bool
+    policed: str, api: Api, on: str, who: str, *, allowed: bool
 ) -> None:
-    collection, path = paths(on, guarded)
-    await api.create(collection, body_of(on, guarded, {}))
+    collection, path = paths(on, policed)
+    await api.create(collection, body_of(on, policed, {}))
     try:
         await As(api, who).merge(f"{path}/status", {"status": {"observedGeneration": 1}})
         refusal = ""
@@ -282,11 +285,11 @@ _ALL, _NONE = ("POST", "PUT", "DELETE"), ()
     ],
 )
 async def test_our_processes_touch_no_secret_but_their_own(  # noqa: PLR0917 - a row of the table
-    guarded: str, api: Api, who: str, type_: str, labels: dict[str, str], within: str, allowed: tuple[str, ...]
+    policed: str, api: Api, who: str, type_: str, labels: dict[str, str], within: str, allowed: tuple[str, ...]
 ) -> None:
-    collection = Api.path("v1", "secrets", within or guarded)
-    path = f"{collection}/{guarded}"
-    metadata = {"name": guarded, "labels": prefixed(labels)}
+    collection = Api.path("v1", "secrets", within or policed)
+    path = f"{collection}/{policed}"
+    metadata = {"name": policed, "labels": prefixed(labels)}
     body: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": type_}
     let_through = []
     for method, target, sent in (
@@ -310,8 +313,8 @@ async def test_our_processes_touch_no_secret_but_their_own(  # noqa: PLR0917 - a
     assert tuple(let_through) == allowed
 
 
-async def test_a_provider_makes_its_hash_key_and_changes_it_never(guarded: str, api: Api) -> None:
-    del guarded
+async def test_a_provider_makes_its_hash_key_and_changes_it_never(policed: str, api: Api) -> None:
+    del policed
     collection = Api.path("v1", "secrets", "fairlead-onprem")
     body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "fairlead-hash-key"}}
     await As(api, ONPREM).request("POST", collection, body)
@@ -323,12 +326,12 @@ async def test_a_provider_makes_its_hash_key_and_changes_it_never(guarded: str, 
 
 
 @pytest.mark.parametrize(("who", "type_"), [(COMPOSER, _BINDING), (ONPREM, _CREDENTIALS)])
-async def test_our_processes_hand_no_secret_over_and_take_none(guarded: str, api: Api, who: str, type_: str) -> None:
-    path = Api.path("v1", "secrets", guarded, "one")
+async def test_our_processes_hand_no_secret_over_and_take_none(policed: str, api: Api, who: str, type_: str) -> None:
+    path = Api.path("v1", "secrets", policed, "one")
     cloud = {"cloud": "onprem"} if who == ONPREM else {}
     body: JsonObject = {"apiVersion": "v1", "kind": "Secret", "type": type_, "metadata": {"name": "one"}}
     body["metadata"]["labels"] = prefixed({"claim": "another", **cloud})
-    await api.create(Api.path("v1", "secrets", guarded), body)
+    await api.create(Api.path("v1", "secrets", policed), body)
     body["metadata"]["labels"] = prefixed({"claim": UID, **cloud})
 
     with pytest.raises(ApiError, match="a Secret stays the one of the claim"):
@@ -340,9 +343,9 @@ async def test_every_policy_fails_closed_and_is_bound(api: Api) -> None:
     policies = await api.items("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies")
     bindings = await api.items("/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings")
 
-    assert {each["spec"]["failurePolicy"] for each in policies} == {"Fail"}
-    assert {each["spec"]["policyName"] for each in bindings} == {each["metadata"]["name"] for each in policies}
-    assert all(each["spec"]["validationActions"] == ["Deny"] for each in bindings)
+    assert {policy["spec"]["failurePolicy"] for policy in policies} == {"Fail"}
+    assert {bound["spec"]["policyName"] for bound in bindings} == {policy["metadata"]["name"] for policy in policies}
+    assert all(bound["spec"]["validationActions"] == ["Deny"] for bound in bindings)
 
 
 def test_every_name_in_the_policies_is_one_of_the_contract() -> None:

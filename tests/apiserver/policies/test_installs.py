@@ -26,15 +26,13 @@ async def test_applying_the_base_again_changes_nothing(base: Plane) -> None:
     versions = []
     for _ in range(2):
         items = msgspec.json.decode(await base.kubectl.run(*command))["items"]
-        versions.append(
-            {(each["kind"], each["metadata"]["name"]): each["metadata"]["resourceVersion"] for each in items}
-        )
+        versions.append({(obj["kind"], obj["metadata"]["name"]): obj["metadata"]["resourceVersion"] for obj in items})
 
     assert versions[0] == versions[1]
 
 
 async def test_the_base_holds_no_crd_and_no_secret(base: Plane) -> None:
-    kinds = {each["kind"] for each in await built(base, "base")}
+    kinds = {obj["kind"] for obj in await built(base, "base")}
 
     assert not kinds & {"CustomResourceDefinition", "Secret", "ConfigMap"}
 
@@ -42,17 +40,21 @@ async def test_the_base_holds_no_crd_and_no_secret(base: Plane) -> None:
 async def test_every_deployment_runs_under_an_account_of_the_base(base: Plane) -> None:
     items = await built(base, "cluster")
     accounts = {
-        (each["metadata"]["namespace"], each["metadata"]["name"]) for each in items if each["kind"] == "ServiceAccount"
+        (account["metadata"]["namespace"], account["metadata"]["name"])
+        for account in items
+        if account["kind"] == "ServiceAccount"
     }
-    deployments = [each for each in items if each["kind"] == "Deployment"]
+    deployments = [obj for obj in items if obj["kind"] == "Deployment"]
 
     running = {
-        (each["metadata"]["namespace"], each["spec"]["template"]["spec"]["serviceAccountName"]) for each in deployments
+        (deployment["metadata"]["namespace"], deployment["spec"]["template"]["spec"]["serviceAccountName"])
+        for deployment in deployments
     }
     assert running == accounts
     # Names made by rule: the process, its account and its image are called the same.
     assert all(
-        each["metadata"]["name"] == each["spec"]["template"]["spec"]["serviceAccountName"] for each in deployments
+        deployment["metadata"]["name"] == deployment["spec"]["template"]["spec"]["serviceAccountName"]
+        for deployment in deployments
     )
 
 
@@ -61,7 +63,7 @@ async def test_every_deployment_runs_under_an_account_of_the_base(base: Plane) -
 )
 async def test_a_pod_of_ours_meets_the_restricted_standard(base: Plane, api: Api, namespace: str, name: str) -> None:
     items = await built(base, "cluster")
-    (deployment,) = [each for each in items if (each["kind"], each["metadata"]["name"]) == ("Deployment", name)]
+    (deployment,) = [obj for obj in items if (obj["kind"], obj["metadata"]["name"]) == ("Deployment", name)]
     template = deployment["spec"]["template"]
     pod = {
         "apiVersion": "v1",
@@ -91,9 +93,9 @@ async def test_a_prepared_namespace_lets_in_the_composer_and_one_clouds_provider
     )
     items = msgspec.json.decode(answer)["items"]
 
-    accounts = {each["subjects"][0]["name"] for each in items}
+    accounts = {binding["subjects"][0]["name"] for binding in items}
     assert accounts == {"fairlead-composer", f"fairlead-provider-{'aws' if cloud else 'onprem'}"}
     wanted = "RoleBinding" if scope == "claim-namespace" else "ClusterRoleBinding"
-    assert {each["kind"] for each in items} == {wanted}
-    namespaces = {each["metadata"].get("namespace") for each in items}
+    assert {binding["kind"] for binding in items} == {wanted}
+    namespaces = {binding["metadata"].get("namespace") for binding in items}
     assert namespaces == ({"default"} if wanted == "RoleBinding" else {None})

@@ -10,22 +10,25 @@ from tests.support.api import Api, ApiError
 
 @pytest.mark.parametrize("subresource", ["status", "finalize"])
 async def test_a_namespace_is_made_ephemeral_through_no_subresource_either(
-    guarded: str, api: Api, subresource: str
+    policed: str, api: Api, subresource: str
 ) -> None:
-    path = f"/api/v1/namespaces/{guarded}"
+    path = f"/api/v1/namespaces/{policed}"
     label = {"metadata": {"labels": {"fairlead.dev/ephemeral": "true"}}}
-    found = await api.get(path)
+    namespace = await api.get(path)
     whole = {
-        **found,
-        "metadata": {**found["metadata"], "labels": {**found["metadata"]["labels"], **label["metadata"]["labels"]}},
+        **namespace,
+        "metadata": {
+            **namespace["metadata"],
+            "labels": {**namespace["metadata"]["labels"], **label["metadata"]["labels"]},
+        },
     }
 
     with pytest.raises(ApiError, match="only the platform team may set it"):
         await As(api, DEVELOPER).request("PUT", f"{path}/{subresource}", whole)
 
 
-async def test_only_the_platform_makes_a_namespace_ephemeral(guarded: str, api: Api) -> None:
-    path = f"/api/v1/namespaces/{guarded}"
+async def test_a_namespace_is_made_ephemeral_by_the_platform_alone(policed: str, api: Api) -> None:
+    path = f"/api/v1/namespaces/{policed}"
     label = {"metadata": {"labels": {"fairlead.dev/ephemeral": "true"}}}
 
     with pytest.raises(ApiError, match="only the platform team may set it"):

@@ -23,13 +23,13 @@ _API = SecondApi("cache.example.org")
 def _bindings() -> str:
     """Take the bindings out of the page, as its reader does."""
     blocks = _PAGE.read_text(encoding="utf-8").split("```")
-    (found,) = [block for block in blocks if "ValidatingAdmissionPolicyBinding" in block]
-    return textwrap.dedent(found.partition("\n")[2])
+    (binding,) = [block for block in blocks if "ValidatingAdmissionPolicyBinding" in block]
+    return textwrap.dedent(binding.partition("\n")[2])
 
 
 @pytest.fixture
 async def caches(people: Plane, api: Api, namespace: str) -> AsyncIterator[str]:
-    """The kind, everybody's right to it, and its bindings; the path of the namespace's objects."""
+    """Yield the kind, everybody's right to it, and its bindings; the path of the namespace's objects."""
     definition = _API.cache_crd()
     spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     spec["properties"]["deletionProtection"] = {"type": "boolean"}
@@ -70,18 +70,18 @@ async def test_claims_of_an_own_kind_are_guarded_once_bound(caches: str, api: Ap
     developer, composer = As(api, DEVELOPER), As(api, COMPOSER)
 
     async def refused() -> bool:
-        found = await asyncio.gather(
+        answers = await asyncio.gather(
             _refusal(developer, "POST", f"{caches}?dryRun=All", _cache("forged", IDENTITY)),
             _refusal(developer, "PUT", f"{caches}/kept/status?dryRun=All", stored | {"status": {}}),
             _refusal(developer, "DELETE", f"{caches}/kept?dryRun=All"),
         )
         texts = ("written by the composer only", "written by its own controller only", "protected from deletion")
-        return all(text in answer for text, answer in zip(texts, found, strict=True))
+        return all(text in answer for text, answer in zip(texts, answers, strict=True))
 
     stored = await composer.request("POST", caches, _cache("kept", IDENTITY, protected=True))
     await eventually(refused, "the policies hold for the new kind")
 
-    said = {"status": {"observedGeneration": 1, "conditions": []}}
-    assert await _refusal(composer, "PUT", f"{caches}/kept/status", stored | said) == ""
+    status = {"status": {"observedGeneration": 1, "conditions": []}}
+    assert await _refusal(composer, "PUT", f"{caches}/kept/status", stored | status) == ""
     await developer.merge(f"{caches}/kept", {"spec": {"deletionProtection": False}})
     assert await _refusal(developer, "DELETE", f"{caches}/kept") == ""

@@ -11,9 +11,8 @@ import msgspec
 
 from devcloud.controlplane.plane import Plane
 from tests.support.api import Api, JsonObject
-from tests.support.kinds import COMPOSITION, CONFIG_MAP, Kind, claim, composition
+from tests.support.kinds import COMPOSITION, CONFIG_MAP, REVISION, claim, composition
 
-_REVISION = Kind("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
 _README = Path(__file__).resolve().parents[3] / "deploy" / "README.md"
 
 
@@ -38,7 +37,7 @@ async def _library(api: Api, name: str) -> JsonObject:
     whole = composition(name, {"name": "settings", "template": template}, environments=["planned"])
     await api.create(COMPOSITION.path(), whole)
     spec = {"compositionName": name, "revision": 1, "hash": "0" * 64, "composition": whole["spec"]}
-    await api.create(_REVISION.path(), _REVISION.new("", f"{name}-1", spec=spec))
+    await api.create(REVISION.path(), REVISION.new("", f"{name}-1", spec=spec))
     settings = CONFIG_MAP.new("fairlead-system", "planned", data={"team": "shop"})
     await api.create(CONFIG_MAP.path("fairlead-system"), settings)
     return whole

@@ -67,7 +67,12 @@ MAY = (
         "fairlead-provider-onprem",
     ),
     Case("the composer reads its environments", COMPOSER, "get list watch", "/configmaps", "fairlead-system"),
-    Case("the provider marks its resources", ONPREM, "get list watch patch", "onprem.fairlead.dev/postgresdatabases"),
+    Case(
+        "the provider writes its resources' external references",
+        ONPREM,
+        "get list watch patch",
+        "onprem.fairlead.dev/postgresdatabases",
+    ),
     Case("the provider writes statuses", ONPREM, "patch", "onprem.fairlead.dev/postgresdatabases/status"),
     Case(
         "the provider reads ProviderConfigs and keeps their finalizer",
@@ -156,7 +161,7 @@ MAY_NOT = (
 
 @pytest.fixture(scope="module")
 def shop(base: Plane) -> str:
-    """A namespace that is prepared for claims of one cloud."""
+    """Return a namespace that is prepared for claims of one cloud."""
 
     async def make() -> None:
         async with connect(base.kubeconfig) as api:
@@ -182,9 +187,9 @@ async def test_an_account_may_do_no_more(api: Api, case: Case) -> None:
 async def answers(api: Api, case: Case) -> dict[str, bool]:
     group, _, resource = case.resource.partition("/")
     plural, _, subresource = resource.partition("/")
-    found = {}
+    answered = {}
     for verb in case.verbs.split():
-        asked = {
+        attributes = {
             "verb": verb,
             "group": group,
             "resource": plural,
@@ -193,18 +198,18 @@ async def answers(api: Api, case: Case) -> dict[str, bool]:
             # A watch of one object by a field selector names it, too.
             "name": "" if verb in {"list", "create", "deletecollection"} else case.name,
         }
-        found[verb] = await is_allowed(api, case.who, asked)
-    return found
+        answered[verb] = await is_allowed(api, case.who, attributes)
+    return answered
 
 
-async def is_allowed(api: Api, who: str, asked: dict[str, str]) -> bool:
+async def is_allowed(api: Api, who: str, attributes: dict[str, str]) -> bool:
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
         "spec": {
             "user": who,
             "groups": ["system:serviceaccounts", "system:authenticated"],
-            "resourceAttributes": asked,
+            "resourceAttributes": attributes,
         },
     }
     answer = await api.create("/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
@@ -214,6 +219,6 @@ async def is_allowed(api: Api, who: str, asked: dict[str, str]) -> bool:
 @pytest.mark.usefixtures("base")
 @pytest.mark.parametrize(("name", "allowed"), [("fairlead-installation", True), ("defaults", False)])
 async def test_a_provider_reads_the_installation_and_no_other_config_map(api: Api, name: str, *, allowed: bool) -> None:
-    asked = {"verb": "get", "resource": "configmaps", "namespace": "fairlead-system", "name": name}
+    attributes = {"verb": "get", "resource": "configmaps", "namespace": "fairlead-system", "name": name}
 
-    assert await is_allowed(api, ONPREM, asked) == allowed
+    assert await is_allowed(api, ONPREM, attributes) == allowed

@@ -56,7 +56,7 @@ CASES = (
 
 @pytest.fixture(scope="module")
 def filled(base: Plane) -> Plane:
-    """Both clouds installed, Secrets everywhere, and namespaces prepared for one cloud, for both, for none."""
+    """Return both clouds installed, Secrets everywhere, and namespaces prepared for one cloud, for both, for none."""
     asyncio.run(_fill(base))
     return base
 
@@ -73,10 +73,10 @@ async def _fill(plane: Plane) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.account)
-async def test_of_all_secrets_a_token_reads_its_own_and_those_of_prepared_namespaces(filled: Plane, case: Case) -> None:
+async def test_a_token_reads_its_own_secrets_and_those_of_prepared_namespaces(filled: Plane, case: Case) -> None:
     kubeconfig = await filled.service_account_kubeconfig(case.namespace, case.account)
     async with connect(filled.kubeconfig) as administrator:
-        places = [_place(one) for one in await administrator.items(SECRET.path())]
+        places = [_place(secret) for secret in await administrator.items(SECRET.path())]
     assert set(_SECRETS) <= set(places)
 
     async with connect(kubeconfig) as process:

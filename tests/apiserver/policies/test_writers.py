@@ -15,14 +15,14 @@ from tests.apiserver.policies.actors import (
     COMPOSER,
     CONFIG,
     DEVELOPER,
+    EXTERNAL_REFERENCE,
     IDENTITY,
-    MARKS,
+    INSTRUCTION,
     ONPREM,
     OTHER_CLOUD,
     PLATFORM,
     PREFIX,
     UID,
-    WORD,
     As,
     body_of,
     paths,
@@ -68,17 +68,48 @@ CASES = (
     Case("the platform consents", PLATFORM, CLAIM, {"consent": f"db={UID}"}),
     Case("a developer starts beside the predecessor", DEVELOPER, CLAIM, {"adopt": "none"}),
     Case("a developer adopts no stranger", DEVELOPER, CLAIM, {"adopt": "16384"}, refused="adopt"),
-    Case("a developer speaks no teardown word", DEVELOPER, CHILD, {**WORD}, refused="the composer's word alone"),
-    Case("the platform speaks none either", PLATFORM, CHILD, {**WORD}, refused="the composer's word alone"),
-    Case("a provider speaks none either", ONPREM, CHILD, {**WORD}, refused="the composer's word alone"),
-    Case("the composer speaks it", COMPOSER, CHILD, {**WORD}),
-    Case("the composer changes it", COMPOSER, CHILD, {**WORD}, before={"teardown": f"{UID}/Detach"}),
-    Case("a provider marks its resource", ONPREM, CHILD, {**MARKS}),
-    Case("the composer gives a reborn child its marks", COMPOSER, CHILD, {**MARKS}),
-    Case("the platform adopts by name", PLATFORM, CHILD, {**MARKS}),
-    Case("a developer forges no mark", DEVELOPER, CHILD, {**MARKS}, refused="written by the provider"),
-    Case("another cloud's provider marks nothing here", OTHER_CLOUD, CHILD, {**MARKS}, refused=""),
-    Case("a developer moves no mark", DEVELOPER, CHILD, {"incarnation": "2"}, before=MARKS, refused="incarnation"),
+    Case(
+        "a developer writes no teardown instruction",
+        DEVELOPER,
+        CHILD,
+        {**INSTRUCTION},
+        refused="teardown is written by the composer only",
+    ),
+    Case(
+        "the platform writes none either",
+        PLATFORM,
+        CHILD,
+        {**INSTRUCTION},
+        refused="teardown is written by the composer only",
+    ),
+    Case(
+        "a provider writes none either",
+        ONPREM,
+        CHILD,
+        {**INSTRUCTION},
+        refused="teardown is written by the composer only",
+    ),
+    Case("the composer writes it", COMPOSER, CHILD, {**INSTRUCTION}),
+    Case("the composer changes it", COMPOSER, CHILD, {**INSTRUCTION}, before={"teardown": f"{UID}/Detach"}),
+    Case("a provider writes its resource's external reference", ONPREM, CHILD, {**EXTERNAL_REFERENCE}),
+    Case("the composer gives a recreated child its external reference", COMPOSER, CHILD, {**EXTERNAL_REFERENCE}),
+    Case("the platform adopts by name", PLATFORM, CHILD, {**EXTERNAL_REFERENCE}),
+    Case(
+        "a developer forges no external reference",
+        DEVELOPER,
+        CHILD,
+        {**EXTERNAL_REFERENCE},
+        refused="written by the provider",
+    ),
+    Case("another cloud's provider writes none here", OTHER_CLOUD, CHILD, {**EXTERNAL_REFERENCE}, refused=""),
+    Case(
+        "a developer moves no external reference",
+        DEVELOPER,
+        CHILD,
+        {"incarnation": "2"},
+        before=EXTERNAL_REFERENCE,
+        refused="incarnation",
+    ),
     Case(
         "a developer consents to no loss on a child", DEVELOPER, CHILD, {"consent": "recreate=16384"}, refused="consent"
     ),
@@ -143,7 +174,7 @@ CASES = (
     Case("a developer pauses a ProviderConfig", DEVELOPER, CONFIG, {**PAUSE}),
     Case("the platform names an account anew", PLATFORM, CONFIG, {"consent": "account=pg-7"}),
     Case("a developer names no account anew", DEVELOPER, CONFIG, {"consent": "account=pg-7"}, refused="consent"),
-    Case("the platform releases a brake", PLATFORM, CONFIG, {"brake-released": "2026-11-21T00:00:00Z"}),
+    Case("the platform lifts the destroy rate limit", PLATFORM, CONFIG, {"brake-released": "2026-11-21T00:00:00Z"}),
     Case(
         "a developer releases none",
         DEVELOPER,
@@ -151,16 +182,14 @@ CASES = (
         {"brake-released": "2026-11-21T00:00:00Z"},
         refused="brake-released",
     ),
-    Case(
-        "a provider releases none", ONPREM, CONFIG, {"brake-released": "2026-11-21T00:00:00Z"}, refused="brake-released"
-    ),
+    Case("a provider lifts none", ONPREM, CONFIG, {"brake-released": "2026-11-21T00:00:00Z"}, refused="brake-released"),
 )
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-async def test_a_name_is_written_by_its_writer_alone(guarded: str, api: Api, case: Case) -> None:
-    collection, path = paths(case.on, guarded)
-    await api.create(collection, body_of(case.on, guarded, case.before))
+async def test_a_name_is_written_by_its_writer_alone(policed: str, api: Api, case: Case) -> None:
+    collection, path = paths(case.on, policed)
+    await api.create(collection, body_of(case.on, policed, case.before))
     change = {
         "annotations": {PREFIX + name: value for name, value in case.annotations.items()},
         "labels": prefixed(case.labels),
@@ -205,12 +234,12 @@ def _promised() -> list[tuple[str, str]]:
     section = page.split("\n## 4. ", 1)[1].split("\n## ", 1)[0]
     rows = re.findall(r"^\| `fairlead\.dev/([a-z-]+)` \| ([^|]+?) \|", section, re.MULTILINE)
     objects = dict(rows)
-    found = []
+    promised = []
     for name, on in rows:
         as_another = re.match(r"as `fairlead\.dev/([a-z-]+)`", on)
         where = objects[as_another[1]] if as_another else on
-        found += [(name, each) for each in re.split(r"[,;] ", where)]
-    return found
+        promised += [(name, obj) for obj in re.split(r"[,;] ", where)]
+    return promised
 
 
 @pytest.mark.parametrize(("name", "on"), _promised())

@@ -6,7 +6,8 @@ import base64
 from typing import Any
 
 from providers.external.credential import Credential, Login
-from providers.external.login import Server, try_login
+from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.login import try_login
 from tests.support.api import JsonObject, connect
 from tests.support.kinds import DATABASE, SECRET, database, is_ready
 from tests.support.system import System
@@ -31,10 +32,10 @@ async def kept(system: System, namespace: str, name: str) -> dict[str, str]:
 async def login(system: System, obj: JsonObject, *, username: str = "", password: str = "") -> Login:
     """Log in with what is published, or with another login and password."""
     connection, meta = obj["status"]["connection"], obj["metadata"]
-    found = await kept(system, meta["namespace"], meta["name"])
-    server = Server(connection["host"], connection["port"], found["ca.crt"])
-    credential = Credential(username or found["username"], password or found["current"])
-    answer, _ = await try_login(server, connection["database"], credential)
+    credentials = await kept(system, meta["namespace"], meta["name"])
+    endpoint = Endpoint(connection["host"], connection["port"], connection["database"], VERIFIED, credentials["ca.crt"])
+    credential = Credential(username or credentials["username"], password or credentials["current"])
+    answer, _ = await try_login(endpoint, credential)
     return answer
 
 
@@ -48,19 +49,19 @@ async def annotate(system: System, namespace: str, name: str, **annotations: str
     await system.edit(DATABASE, namespace, name, {"metadata": {"annotations": values}})
 
 
-async def speak(system: System, namespace: str, name: str, word: str) -> None:
-    """Write the claim's word as the composer: nobody else may."""
+async def instruct(system: System, namespace: str, name: str, instruction: str) -> None:
+    """Write the teardown instruction as the composer: nobody else may."""
     kubeconfig = await system.plane.service_account_kubeconfig("fairlead-system", "fairlead-composer")
     async with connect(kubeconfig) as composer:
-        annotations = {"fairlead.dev/teardown": word}
+        annotations = {"fairlead.dev/teardown": instruction}
         await composer.merge(DATABASE.path(namespace, name), {"metadata": {"annotations": annotations}})
 
 
 async def poke(system: System, namespace: str, name: str) -> JsonObject:
     """Ask for a pass and wait for its echo."""
     await system.ask_for_a_pass(DATABASE, namespace, name)
-    found = await system.api.get(DATABASE.path(namespace, name))
-    token = found["metadata"]["annotations"]["fairlead.dev/reconcile-requested-at"]
+    obj = await system.api.get(DATABASE.path(namespace, name))
+    token = obj["metadata"]["annotations"]["fairlead.dev/reconcile-requested-at"]
 
     def echoed(obj: JsonObject) -> bool:
         return bool(obj["status"].get("lastHandledReconcileAt") == token)

@@ -63,8 +63,8 @@ async def test_a_users_own_password_is_used_and_its_new_content_rotates(system: 
 
 async def test_a_missing_own_password_is_waited_for(system: System, namespace: str) -> None:
     await system.create(DATABASE, database(namespace, "waiting", passwordSecretRef={"name": "later", "key": "it"}))
-    found = await system.until(DATABASE, namespace, "waiting", in_trouble("SecretNotFound"))
-    assert "later" in condition(found, "Synced")["message"]
+    obj = await system.until(DATABASE, namespace, "waiting", in_trouble("SecretNotFound"))
+    assert "later" in condition(obj, "Synced")["message"]
 
     data = {"it": base64.b64encode(b"chosen-by-me-3").decode()}
     await system.create(SECRET, SECRET.new(namespace, "later", data=data))
@@ -89,15 +89,15 @@ async def test_lost_credentials_are_nobodys_until_the_token_resets_them(system: 
     await system.api.delete(SECRET.path(namespace, "lost-credentials"))
 
     await system.ask_for_a_pass(DATABASE, namespace, "lost")
-    found = await system.until(DATABASE, namespace, "lost", in_trouble("PasswordUnknown"))
-    assert condition(found, "Ready")["status"] == "True"
+    obj = await system.until(DATABASE, namespace, "lost", in_trouble("PasswordUnknown"))
+    assert condition(obj, "Ready")["status"] == "True"
     assert system.sql.changes(mark) == []
 
     await system.edit(DATABASE, namespace, "lost", {"spec": {"passwordRotation": {"token": "reset"}}})
     assert await login(system, await ready(system, namespace, "lost")) is Login.OK
 
 
-async def test_no_password_is_in_the_servers_log_or_in_ours(system: System, namespace: str) -> None:
+async def test_a_password_is_neither_in_the_servers_log_nor_in_ours(system: System, namespace: str) -> None:
     await made(system, namespace, "secret")
     password = (await kept(system, namespace, "secret"))["current"]
 
@@ -108,7 +108,7 @@ async def test_no_password_is_in_the_servers_log_or_in_ours(system: System, name
 
 
 @pytest.mark.parametrize("name", ["../alice/app-connection", "x?y#z", "a/b", "%2e%2e", "Upper", "a..b", "-a", "a\n"])
-async def test_a_reference_to_what_can_be_no_secret_is_refused_at_the_door(
+async def test_a_reference_to_what_can_be_no_secret_is_refused_at_admission(
     system: System, namespace: str, name: str
 ) -> None:
     reference = {"name": name, "key": "it"}

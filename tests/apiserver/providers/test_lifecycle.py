@@ -15,8 +15,8 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, p
 
 def writes(requests: list[Request]) -> tuple[list[Request], list[Request]]:
     """Split into writes of objects and of Secrets; events are neither."""
-    objects = [one for one in requests if one.resource == "postgresdatabases"]
-    return objects, [one for one in requests if one.resource == "secrets"]
+    objects = [request for request in requests if request.resource == "postgresdatabases"]
+    return objects, [request for request in requests if request.resource == "secrets"]
 
 
 async def test_a_new_resource_becomes_a_database_that_its_secret_opens(system: System, namespace: str) -> None:
@@ -41,19 +41,19 @@ async def test_create_update_and_deletion_cost_what_they_may(system: System, nam
     await made(system, namespace, "counted")
     await audit.until_quiet(match)
     objects, secrets = writes(audit.requests(match))
-    assert (len(objects), len(secrets)) == (4, 2), [one.uri for one in audit.requests(match)]
+    assert (len(objects), len(secrets)) == (4, 2), [request.uri for request in audit.requests(match)]
 
     audit = system.audit()
     await system.edit(DATABASE, namespace, "counted", {"spec": {"forProvider": {"connectionLimit": 7}}})
     obj = await ready(system, namespace, "counted")
     await audit.until_quiet(match)
     objects, secrets = writes(audit.requests(match))
-    assert (len(objects), len(secrets)) == (2, 0), [one.uri for one in audit.requests(match)]
+    assert (len(objects), len(secrets)) == (2, 0), [request.uri for request in audit.requests(match)]
     assert await system.connection_limit(obj["status"]["externalName"]) == 7
 
     audit = system.audit()
     await system.delete(DATABASE, namespace, "counted")
     await audit.until_quiet(match)
     objects, secrets = writes(audit.requests(match))
-    assert (len(objects), len(secrets)) == (3, 1), [one.uri for one in audit.requests(match)]
+    assert (len(objects), len(secrets)) == (3, 1), [request.uri for request in audit.requests(match)]
     assert await system.api.find(SECRET.path(namespace, "counted-credentials")) is None

@@ -12,7 +12,7 @@ from tests.support.system import PROVIDER, System
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
-async def test_at_rest_nothing_is_written_and_no_statement_changes_anything(system: System, namespace: str) -> None:
+async def test_a_resource_at_rest_costs_no_write_and_no_statement_that_changes(system: System, namespace: str) -> None:
     for number in range(3):
         await made(system, namespace, f"quiet-{number}")
     await system.at_rest()
@@ -24,5 +24,5 @@ async def test_at_rest_nothing_is_written_and_no_statement_changes_anything(syst
             await system.until(DATABASE, namespace, f"quiet-{number}", is_ready)
         await audit.until_quiet(quiet, for_s=3.0)
 
-    assert [one.uri for one in audit.requests(quiet)] == []
+    assert [request.uri for request in audit.requests(quiet)] == []
     assert system.sql.changes(mark) == []

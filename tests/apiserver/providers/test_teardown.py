@@ -1,4 +1,4 @@
-"""What becomes of a database when its resource goes, and what is never done without a word or a proof."""
+"""What becomes of a database when its resource goes, and what is never done without an instruction or a proof."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from providers.external.credential import Login
-from tests.apiserver.providers.actions import annotate, databases, kept, login, made, poke, ready, speak
+from tests.apiserver.providers.actions import annotate, databases, instruct, kept, login, made, poke, ready
 from tests.support.api import JsonObject
 from tests.support.kinds import DATABASE, NAMESPACE, PROVIDER_CONFIG, SECRET, condition, database, in_trouble, is_ready
 from tests.support.system import System
@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, p
 
 
 async def state_of(system: System, name: str) -> list[tuple[object, ...]]:
-    """Return the ownership rows that speak of a database, its present name first."""
+    """Return the ownership rows about a database, its present name first."""
     rows = await system.server.server.execute(
         "SELECT database, state, kept_as FROM fairlead.ownership", database=system.server.database
     )
@@ -25,13 +25,13 @@ async def state_of(system: System, name: str) -> list[tuple[object, ...]]:
 
 async def test_orphan_lets_the_database_live_and_work(system: System, namespace: str) -> None:
     obj = await made(system, namespace, "orphan", deletionPolicy="Orphan")
-    name, found = obj["status"]["externalName"], await kept(system, namespace, "orphan")
+    name, credentials = obj["status"]["externalName"], await kept(system, namespace, "orphan")
 
     await system.delete(DATABASE, namespace, "orphan")
 
     assert name in await databases(system)
     assert await state_of(system, name) == [(name, "released", None)]
-    assert await kept(system, namespace, "orphan") == found
+    assert await kept(system, namespace, "orphan") == credentials
     assert await login(system, obj) is Login.OK
 
 
@@ -53,11 +53,11 @@ async def test_snapshot_retires_and_keeps_every_row(system: System, namespace: s
 
 async def test_delete_drops_while_sessions_are_open(system: System, namespace: str) -> None:
     obj = await made(system, namespace, "dropped")
-    found = await kept(system, namespace, "dropped")
+    credentials = await kept(system, namespace, "dropped")
     connection = obj["status"]["connection"]
     held = await psycopg.AsyncConnection.connect(
-        host=connection["host"], port=connection["port"], dbname=connection["database"], user=found["username"],
-        password=found["current"], sslmode="require",
+        host=connection["host"], port=connection["port"], dbname=connection["database"], user=credentials["username"],
+        password=credentials["current"], sslmode="require",
     )  # fmt: skip
 
     await system.delete(DATABASE, namespace, "dropped")
@@ -87,7 +87,7 @@ async def test_the_deletion_of_an_ephemeral_namespace_follows_the_policy(system:
         assert obj["status"]["externalName"] not in await databases(system)
 
 
-async def test_a_child_without_its_claims_word_stays_and_works(system: System, namespace: str) -> None:
+async def test_a_child_without_a_teardown_instruction_stays_and_works(system: System, namespace: str) -> None:
     obj = database(namespace, "child")
     obj["metadata"]["labels"] = {"fairlead.dev/claim": "11111111-2222-3333-4444-555555555555"}
     obj["metadata"]["annotations"] = {"fairlead.dev/claim-name": "shop", "fairlead.dev/resource": "database"}
@@ -102,23 +102,23 @@ async def test_a_child_without_its_claims_word_stays_and_works(system: System, n
 
     assert condition(waiting, "Ready")["status"] == "True"
     assert await login(system, living) is Login.OK
-    await speak(system, namespace, "child", "another-uid/Delete")
+    await instruct(system, namespace, "child", "another-uid/Delete")
     await poke(system, namespace, "child")
     assert system.sql.changes(mark) == []
-    await speak(system, namespace, "child", f"{living['metadata']['uid']}/Delete")
+    await instruct(system, namespace, "child", f"{living['metadata']['uid']}/Delete")
     await system.api.until_gone(DATABASE.path(namespace, "child"))
     assert living["status"]["externalName"] not in await databases(system)
 
 
-async def test_paused_does_nothing_not_even_a_deletion(system: System, namespace: str) -> None:
+async def test_a_paused_resource_gets_nothing_not_even_its_deletion(system: System, namespace: str) -> None:
     obj = await made(system, namespace, "paused")
     name = obj["status"]["externalName"]
     await annotate(system, namespace, "paused", paused="true", paused_reason="moving the rack")
-    found = await system.until(
+    obj = await system.until(
         DATABASE, namespace, "paused", lambda now: condition(now, "Synced").get("reason") == "Paused"
     )
-    assert "moving the rack" in condition(found, "Synced")["message"]
-    assert condition(found, "Ready")["status"] == "True"
+    assert "moving the rack" in condition(obj, "Synced")["message"]
+    assert condition(obj, "Ready")["status"] == "True"
     await system.server.server.execute(f'ALTER DATABASE "{name}" CONNECTION LIMIT 3')
     await system.edit(DATABASE, namespace, "paused", {"spec": {"forProvider": {"connectionLimit": 9}}})
     await poke(system, namespace, "paused")
@@ -132,7 +132,7 @@ async def test_paused_does_nothing_not_even_a_deletion(system: System, namespace
     assert name not in await databases(system)
 
 
-async def test_observe_shows_and_corrects_nothing_and_lets_go(system: System, namespace: str) -> None:
+async def test_observe_shows_and_corrects_nothing_and_releases(system: System, namespace: str) -> None:
     obj = await made(system, namespace, "observed", forProvider={
         "databaseName": "app", "username": "app", "connectionLimit": 5,
     })  # fmt: skip
@@ -142,7 +142,7 @@ async def test_observe_shows_and_corrects_nothing_and_lets_go(system: System, na
 
     def shown(now: JsonObject) -> bool:
         drift = now["status"].get("drift", [])
-        return any(one["path"] == "connectionLimit" and one["action"] == "Observed" for one in drift)
+        return any(entry["path"] == "connectionLimit" and entry["action"] == "Observed" for entry in drift)
 
     await system.until(DATABASE, namespace, "observed", shown)
     assert await system.connection_limit(name) == 3
@@ -156,9 +156,9 @@ async def test_ignored_fields_are_left_alone(system: System, namespace: str) -> 
     name = obj["status"]["externalName"]
 
     await system.server.server.execute(f'ALTER DATABASE "{name}" CONNECTION LIMIT 3')
-    found = await poke(system, namespace, "ignoring")
+    obj = await poke(system, namespace, "ignoring")
 
-    assert is_ready(found)
+    assert is_ready(obj)
     assert await system.connection_limit(name) == 3
 
 
@@ -180,20 +180,24 @@ async def test_a_namespace_no_longer_allowed_keeps_what_it_has_and_changes_nothi
         await system.api.until_gone(DATABASE.path(namespace, "tenant"))
 
 
-async def test_wiped_marks_come_back_from_status(system: System, namespace: str) -> None:
+async def test_a_wiped_external_reference_comes_back_from_status(system: System, namespace: str) -> None:
     obj = await made(system, namespace, "wiped")
-    marks = {key: value for key, value in obj["metadata"]["annotations"].items() if key.startswith("fairlead.dev/")}
+    annotations = {
+        key: value for key, value in obj["metadata"]["annotations"].items() if key.startswith("fairlead.dev/")
+    }
 
     await system.edit(
-        DATABASE, namespace, "wiped", {"metadata": {"annotations": dict.fromkeys(marks), "finalizers": None}}
+        DATABASE, namespace, "wiped", {"metadata": {"annotations": dict.fromkeys(annotations), "finalizers": None}}
     )
 
     async def back() -> bool:
         now = await system.api.get(DATABASE.path(namespace, "wiped"))
         there = now["metadata"].get("annotations", {})
-        return all(there.get(key) == value for key, value in marks.items()) and bool(now["metadata"].get("finalizers"))
+        return all(there.get(key) == value for key, value in annotations.items()) and bool(
+            now["metadata"].get("finalizers")
+        )
 
-    await eventually(back, "marks and finalizer are back")
+    await eventually(back, "annotations and finalizer are back")
 
 
 async def test_a_predecessor_is_named_and_taken_over_by_consent(system: System, namespace: str) -> None:
@@ -205,7 +209,7 @@ async def test_a_predecessor_is_named_and_taken_over_by_consent(system: System, 
     former = await ready(system, namespace, "child")
     uid, incarnation = former["metadata"]["uid"], former["status"]["incarnation"]
     await system.api.delete(DATABASE.path(namespace, "child"))
-    await speak(system, namespace, "child", f"{uid}/Detach")
+    await instruct(system, namespace, "child", f"{uid}/Detach")
     await system.api.until_gone(DATABASE.path(namespace, "child"))
 
     again = database(namespace, "child2")
@@ -214,8 +218,8 @@ async def test_a_predecessor_is_named_and_taken_over_by_consent(system: System, 
         "annotations": dict(annotations),
     }
     await system.create(DATABASE, again)
-    found = await system.until(DATABASE, namespace, "child2", in_trouble("PredecessorFound"))
-    assert incarnation in condition(found, "Synced")["message"]
+    obj = await system.until(DATABASE, namespace, "child2", in_trouble("PredecessorFound"))
+    assert incarnation in condition(obj, "Synced")["message"]
 
     await annotate(system, namespace, "child2", adopt=incarnation)
     await system.until(DATABASE, namespace, "child2", in_trouble("PasswordUnknown"))

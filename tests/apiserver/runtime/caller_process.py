@@ -46,7 +46,7 @@ async def build(context: ProcessContext) -> Sequence[Controller]:
 
 if __name__ == "__main__":
     namespace, port, *lease = sys.argv[1:]
-    duration, renew_deadline, retry = (timedelta(seconds=float(each)) for each in lease or ("3", "2", "0.5"))
+    duration, renew_deadline, retry = (timedelta(seconds=float(seconds)) for seconds in lease or ("3", "2", "0.5"))
     sys.exit(
         main(
             ProcessSettings(

@@ -19,7 +19,7 @@ from tests.support.waiting import eventually
 
 @pytest.fixture
 async def kube(plane: Plane, namespace: str) -> AsyncIterator[KubeClient]:
-    """The administrator's client; the namespace exists."""
+    """Yield the administrator's client; the namespace exists."""
     del namespace
     client = await KubeClient.connect(user_agent="test", kubeconfig=plane.kubeconfig)
     yield client

@@ -52,13 +52,13 @@ def widget(namespace: str, name: str, **more: Any) -> Object:
     return {"apiVersion": WIDGETS.api_version, "kind": WIDGETS.kind, "metadata": meta, **more}
 
 
-async def test_a_birth_meets_a_name_that_is_taken(kube: KubeClient, namespace: str) -> None:
+async def test_a_create_meets_a_name_that_is_taken(kube: KubeClient, namespace: str) -> None:
     await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
     with pytest.raises(AlreadyExists):
         await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
 
 
-async def test_an_unknown_field_is_refused_at_birth_and_by_apply(kube: KubeClient, namespace: str) -> None:
+async def test_an_unknown_field_is_refused_by_create_and_by_apply(kube: KubeClient, namespace: str) -> None:
     with pytest.raises(Invalid):
         await kube.create(CONFIG_MAPS, config_map(namespace, "a", nonsense=1), manager="one")
     with pytest.raises(Invalid):
@@ -137,7 +137,7 @@ async def test_a_deletion_that_finalizers_hold_gives_the_object_at_its_new_versi
     await kube.json_patch(CONFIG_MAPS, key_of(obj), removal(left, "example.dev/hold"), manager="one")
 
 
-async def test_births_in_a_dying_namespace_end_quietly(kube: KubeClient, namespace: str) -> None:
+async def test_a_create_in_a_dying_namespace_ends_quietly(kube: KubeClient, namespace: str) -> None:
     held = config_map(namespace, "held", metadata={"finalizers": ["example.dev/hold"]})
     held = await kube.create(CONFIG_MAPS, held, manager="one")
     alive = await kube.get(NAMESPACES, Key("", namespace))
@@ -174,19 +174,19 @@ async def test_a_token_that_is_nonsense_is_refused(kube: KubeClient, namespace: 
         await kube.list_page(CONFIG_MAPS, Selection(namespace=namespace), next_page="nonsense")
 
 
-async def test_a_watch_tells_every_change_and_ends_at_its_time(kube: KubeClient, namespace: str) -> None:
+async def test_a_watch_yields_every_change_and_ends_at_its_time(kube: KubeClient, namespace: str) -> None:
     first = await kube.create(CONFIG_MAPS, config_map(namespace, "a"), manager="one")
     second = await kube.apply(CONFIG_MAPS, config_map(namespace, "a", data={"x": "1"}), manager="two")
     await kube.delete(CONFIG_MAPS, key_of(first), uid=uid_of(first), resource_version=version_of(second))
     selection = Selection(namespace=namespace, fields="metadata.name=a")
     version = version_of(first)
-    told = [
+    types = [
         event.kind
         async for event in kube.watch(CONFIG_MAPS, selection, resource_version=version, timeout=timedelta(seconds=2))
         if event.kind != "BOOKMARK"
     ]
 
-    assert told == ["MODIFIED", "DELETED"]
+    assert types == ["MODIFIED", "DELETED"]
 
 
 @pytest.mark.usefixtures("widgets")
@@ -194,11 +194,11 @@ async def test_a_watch_from_before_the_server_s_memory_is_gone(kube: KubeClient,
     # The server's memory of this kind begins with its definition, long after the cluster's first version.
     stream = kube.watch(WIDGETS, Selection(namespace=namespace), resource_version="1", timeout=timedelta(seconds=20))
     try:
-        told = from_event((await anext(aiter(stream))).raw)
+        outcome = from_event((await anext(aiter(stream))).raw)
     except Gone as refusal:
-        told = refusal
+        outcome = refusal
 
-    assert isinstance(told, Gone)
+    assert isinstance(outcome, Gone)
 
 
 @pytest.mark.usefixtures("widgets")
@@ -285,7 +285,7 @@ async def test_a_kind_that_is_not_served_is_not_found(kube: KubeClient, namespac
         await kube.list_page(NOWHERE, Selection(namespace=namespace))
 
 
-async def test_anything_else_goes_raw(kube: KubeClient) -> None:
+async def test_a_request_of_any_other_kind_goes_raw(kube: KubeClient) -> None:
     version = loads(await kube.raw("GET", "/version"))
 
     assert version["major"] == "1"

@@ -27,7 +27,7 @@ from devcloud.controlplane.plane import Plane
 from providers.credentials import secrets
 from providers.credentials.passwords import Kept
 from providers.managed.outcome import Outcome
-from providers.managed.writes import Writing
+from providers.managed.writes import Writer
 from runtime.errors import WriteConflict
 from runtime.kube_client import KubeClient
 from runtime.objects import CONFIG_MAPS, SECRETS, Object, annotations_of, deleting, key_of, labels_of, uid_of
@@ -41,7 +41,7 @@ from tests.support.late_line import LateLine
 from tests.support.waiting import eventually
 
 MANAGER = factories.snapshot().manager
-WORD = "child/Detach"
+INSTRUCTION = "child/Detach"
 
 
 @dataclass
@@ -146,23 +146,23 @@ async def test_a_late_apply_that_takes_a_field_back_is_refused(
     assert (await stored(kube, live))["data"] == {"x": "new"}
 
 
-async def test_a_late_word_is_refused_after_the_successors_word(
+async def test_a_late_instruction_is_refused_after_the_successors(
     kube: KubeClient, late: LateKube, namespace: str
 ) -> None:
     live = await kube.create(CONFIG_MAPS, child(namespace), manager=MANAGER)
     step = Annotate(applied(live), factories.SETTINGS, live, {names.TEARDOWN: "child/Delete"})
 
     async def successor() -> None:
-        await annotate(kube, live, WORD)
+        await annotate(kube, live, INSTRUCTION)
 
     error = await delivered_late(late, "json_patch", lambda: act(late, step, live), successor)
 
     assert isinstance(error, WriteConflict)
-    assert annotations_of(await stored(kube, live))[names.TEARDOWN] == WORD
+    assert annotations_of(await stored(kube, live))[names.TEARDOWN] == INSTRUCTION
 
 
 @pytest.mark.parametrize("leaving", [True, False], ids=["the claim goes", "the claim lives"])
-async def test_a_late_word_of_a_removal_is_refused_after_the_successors_word(
+async def test_a_late_instruction_to_remove_is_refused_after_the_successors(
     kube: KubeClient, late: LateKube, namespace: str, *, leaving: bool
 ) -> None:
     body = child(namespace, metadata={"finalizers": ["example.dev/provider"]})
@@ -170,12 +170,12 @@ async def test_a_late_word_of_a_removal_is_refused_after_the_successors_word(
     step = Delete(applied(live), factories.SETTINGS, live, "child/Delete", "it leaves the composition")
 
     async def successor() -> None:
-        await annotate(kube, live, WORD)
+        await annotate(kube, live, INSTRUCTION)
 
     error = await delivered_late(late, "json_patch", lambda: act(late, step, live, leaving=leaving), successor)
 
     assert isinstance(error, WriteConflict)
-    assert annotations_of(await stored(kube, live))[names.TEARDOWN] == WORD
+    assert annotations_of(await stored(kube, live))[names.TEARDOWN] == INSTRUCTION
 
 
 async def test_a_late_deletion_of_a_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
@@ -196,7 +196,7 @@ async def test_a_late_release_of_a_foreign_child_is_refused(kube: KubeClient, la
     step = Orphan(applied(live), factories.SETTINGS, live)
 
     async def successor() -> None:
-        await annotate(kube, live, WORD)
+        await annotate(kube, live, INSTRUCTION)
 
     error = await delivered_late(late, "json_patch", lambda: act(late, step, live), successor)
 
@@ -210,7 +210,7 @@ async def test_a_late_removal_of_a_finalizer_is_refused(kube: KubeClient, late: 
     step = RemoveFinalizer(applied(live), factories.SETTINGS, live)
 
     async def successor() -> None:
-        await annotate(kube, live, WORD)
+        await annotate(kube, live, INSTRUCTION)
 
     error = await delivered_late(late, "json_patch", lambda: act(late, step, live), successor)
 
@@ -218,9 +218,11 @@ async def test_a_late_removal_of_a_finalizer_is_refused(kube: KubeClient, late: 
     assert (await stored(kube, live))["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
 
 
-async def annotate(kube: KubeClient, live: Object, word: str) -> Object:
-    """Speak an instruction as the successor."""
-    body = config_map(key_of(live).namespace, key_of(live).name, metadata={"annotations": {names.TEARDOWN: word}})
+async def annotate(kube: KubeClient, live: Object, instruction: str) -> Object:
+    """Write an instruction as the successor."""
+    body = config_map(
+        key_of(live).namespace, key_of(live).name, metadata={"annotations": {names.TEARDOWN: instruction}}
+    )
     return await kube.apply(CONFIG_MAPS, body, manager="successor", force=True)
 
 
@@ -242,20 +244,22 @@ async def test_a_late_status_is_refused(kube: KubeClient, late: LateKube, namesp
 
 
 @pytest.mark.usefixtures("widgets")
-async def test_late_marks_of_a_provider_are_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+async def test_late_annotations_of_a_provider_are_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
     live = await kube.create(WIDGETS, widget(namespace, "w"), manager="one")
     named: Any = SimpleNamespace(account=SimpleNamespace(id="account"), target=SimpleNamespace(name="late"))
     provider: Any = SimpleNamespace(resource=WIDGETS)
     settings: Any = SimpleNamespace(manager="provider")
     port: Any = late
-    writing: Writing[Any, Any] = Writing(provider, port, settings, Store(WIDGETS), lambda: lambda _: True)
-    marks = {"annotations": {EXTERNAL_NAME: "new"}}
+    writer: Writer[Any, Any] = Writer(provider, port, settings, Store(WIDGETS), lambda: lambda _: True)
+    metadata = {"annotations": {EXTERNAL_NAME: "new"}}
 
     async def successor() -> None:
-        await kube.apply(WIDGETS, widget(namespace, "w", metadata=marks), manager="provider", force=True)
+        await kube.apply(WIDGETS, widget(namespace, "w", metadata=metadata), manager="provider", force=True)
 
     outcome: Outcome[Any] = Outcome(obj=live, stored=None)
-    error = await delivered_late(late, "apply", lambda: writing.mark(named, outcome, incarnation=""), successor)
+    error = await delivered_late(
+        late, "apply", lambda: writer.write_external_ref(named, outcome, incarnation=""), successor
+    )
 
     assert isinstance(error, WriteConflict)
     assert annotations_of(await kube.get(WIDGETS, key_of(live)))[EXTERNAL_NAME] == "new"

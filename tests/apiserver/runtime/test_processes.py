@@ -56,7 +56,7 @@ class Caller:
 def overlaps(*callers: Caller) -> list[tuple[Call, Call]]:
     """Return each pair of calls of two processes that ran at one time."""
     calls = sorted((call for caller in callers for call in caller.calls()), key=lambda call: call.begun)
-    return [(one, other) for one, other in pairwise(calls) if one.by != other.by and other.begun < one.ended]
+    return [(call, other) for call, other in pairwise(calls) if call.by != other.by and other.begun < call.ended]
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ async def test_a_process_outlives_an_api_server_that_goes_away(callers: Callable
     assert only.program.is_running
 
 
-async def test_metrics_tell_who_leads(callers: Callable[..., Awaitable[Caller]]) -> None:
+async def test_metrics_show_who_leads(callers: Callable[..., Awaitable[Caller]]) -> None:
     only = await callers()
     await only.until_calls_after(0)
     reader, writer = await asyncio.open_connection("127.0.0.1", only.port)

@@ -40,7 +40,7 @@ async def informed(kubeconfig: Path, namespace: str) -> AsyncIterator[Informer]:
 
 
 @pytest.mark.parametrize("line", [Line.HUNG, Line.REFUSED, Line.DROPPED])
-async def test_what_happened_behind_a_broken_line_is_caught_up(
+async def test_changes_behind_a_broken_line_are_caught_up(
     kube: KubeClient,
     namespace: str,
     lines: Callable[[], Awaitable[tuple[TcpProxy, Path]]],
@@ -63,7 +63,7 @@ async def test_what_happened_behind_a_broken_line_is_caught_up(
         await eventually(caught_up, "the store equals the cluster", limit_s=60)
 
 
-async def test_our_write_is_read_before_the_watch_tells_it(
+async def test_our_write_is_read_before_the_watch_yields_it(
     kube: KubeClient, namespace: str, lines: Callable[[], Awaitable[tuple[TcpProxy, Path]]]
 ) -> None:
     proxy, kubeconfig = await lines()

@@ -12,9 +12,9 @@ import pytest
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
-from devcloud.aws.dataplane import Address, Database, NoDatabases
 from devcloud.aws.server import Options, Served, running
 from devcloud.errors import DevcloudError
+from devcloud.simulator.dataplane import Address, Database, NoDatabases
 from tests.support.rds_control import control
 
 REGION = "eu-west-1"
@@ -50,7 +50,7 @@ class Cloud:
 
     def create(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
         """Create an instance; a value of None leaves a parameter out."""
-        given = {
+        parameters = {
             "DBInstanceIdentifier": name,
             "DBInstanceClass": "db.t4g.micro",
             "Engine": "postgres",
@@ -60,14 +60,14 @@ class Cloud:
             "AllocatedStorage": 20,
             **changed,
         }
-        reply = self.rds.create_db_instance(**{name: value for name, value in given.items() if value is not None})
-        found: dict[str, Any] = reply["DBInstance"]
-        return found
+        reply = self.rds.create_db_instance(**{name: value for name, value in parameters.items() if value is not None})
+        instance: dict[str, Any] = reply["DBInstance"]
+        return instance
 
     def look(self, name: str = "db-1") -> dict[str, Any]:
         """Return an instance as it is shown."""
-        found: dict[str, Any] = self.rds.describe_db_instances(DBInstanceIdentifier=name)["DBInstances"][0]
-        return found
+        instance: dict[str, Any] = self.rds.describe_db_instances(DBInstanceIdentifier=name)["DBInstances"][0]
+        return instance
 
     def rest(self, name: str = "db-1") -> dict[str, Any]:
         """Wait with boto3's own waiter until an instance is available."""
@@ -77,9 +77,9 @@ class Cloud:
     def until(self, holds: Callable[[dict[str, Any]], bool], name: str = "db-1") -> dict[str, Any]:
         """Wait until an instance shows something."""
         limit = time.monotonic() + _LIMIT_S
-        while not holds(found := self.look(name)):
-            assert time.monotonic() < limit, f"never shown: {found}"
-        return found
+        while not holds(instance := self.look(name)):
+            assert time.monotonic() < limit, f"never shown: {instance}"
+        return instance
 
     def created(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
         """Create an instance and wait for it."""
@@ -100,48 +100,48 @@ class Cloud:
 
 
 class Recorded(NoDatabases):
-    """Databases that write down what they are told, and cannot make those that are called `broken-...`."""
+    """Databases that record their calls, and cannot make those that are called `broken-...`."""
 
     def __init__(self) -> None:
-        self.told: list[str] = []
+        self.calls: list[str] = []
         self.names: dict[str, str] = {}
 
-    async def created(self, database: Database) -> Address:
+    async def create(self, database: Database) -> Address:
         if database.identifier.startswith("broken-"):
             raise DevcloudError("there is no room")
         self.names[database.resource_id] = database.identifier
-        self.told.append(f"created {database.identifier} {database.port} {database.db_name} {database.password}")
-        return await super().created(database)
+        self.calls.append(f"created {database.identifier} {database.port} {database.db_name} {database.password}")
+        return await super().create(database)
 
-    async def restored(self, database: Database, snapshot: str) -> Address:
+    async def restore(self, database: Database, snapshot: str) -> Address:
         self.names[database.resource_id] = database.identifier
-        self.told.append(f"restored {database.identifier} {self._key(snapshot)}")
-        return await super().created(database)
+        self.calls.append(f"restored {database.identifier} {self._key(snapshot)}")
+        return await super().create(database)
 
-    async def password_set(self, resource_id: str, password: str) -> None:
-        self.told.append(f"password {self.names[resource_id]} {password}")
+    async def set_password(self, resource_id: str, password: str) -> None:
+        self.calls.append(f"password {self.names[resource_id]} {password}")
 
-    async def stopped(self, resource_id: str) -> None:
-        self.told.append(f"stopped {self.names[resource_id]}")
+    async def stop(self, resource_id: str) -> None:
+        self.calls.append(f"stopped {self.names[resource_id]}")
 
-    async def started(self, resource_id: str) -> None:
-        self.told.append(f"started {self.names[resource_id]}")
+    async def start(self, resource_id: str) -> None:
+        self.calls.append(f"started {self.names[resource_id]}")
 
-    async def rebooted(self, resource_id: str) -> None:
-        self.told.append(f"rebooted {self.names[resource_id]}")
+    async def reboot(self, resource_id: str) -> None:
+        self.calls.append(f"rebooted {self.names[resource_id]}")
 
-    async def moved(self, database: Database) -> Address:
-        self.told.append(f"moved {database.identifier} {database.port}")
-        return await super().created(database)
+    async def move(self, database: Database) -> Address:
+        self.calls.append(f"moved {database.identifier} {database.port}")
+        return await super().create(database)
 
-    async def snapshot_taken(self, resource_id: str, snapshot: str) -> None:
-        self.told.append(f"taken {self.names[resource_id]} {self._key(snapshot)}")
+    async def take_snapshot(self, resource_id: str, snapshot: str) -> None:
+        self.calls.append(f"taken {self.names[resource_id]} {self._key(snapshot)}")
 
-    async def snapshot_dropped(self, snapshot: str) -> None:
-        self.told.append(f"dropped {self._key(snapshot)}")
+    async def delete_snapshot(self, snapshot: str) -> None:
+        self.calls.append(f"dropped {self._key(snapshot)}")
 
-    async def deleted(self, resource_id: str) -> None:
-        self.told.append(f"deleted {self.names[resource_id]}")
+    async def delete(self, resource_id: str) -> None:
+        self.calls.append(f"deleted {self.names[resource_id]}")
 
     @staticmethod
     def _key(snapshot: str) -> str:
@@ -158,8 +158,8 @@ def refusal(call: Callable[[], object]) -> tuple[str, int]:
 
 @pytest.fixture(scope="session")
 def served() -> Iterator[Served]:
-    with running(Options(durations=QUICK)) as found:
-        yield found
+    with running(Options(durations=QUICK)) as simulator:
+        yield simulator
 
 
 @pytest.fixture(scope="session")
@@ -173,3 +173,17 @@ def cloud(served: Served, client: Any) -> Cloud:
     cloud.control("POST", "reset")
     cloud.control("POST", "clock", {"durations": QUICK, "speed": 1})
     return cloud
+
+
+@pytest.fixture
+def databases() -> Recorded:
+    return Recorded()
+
+
+@pytest.fixture
+def rig(databases: Recorded) -> Iterator[Cloud]:
+    """Yield a simulator of its own, whose databases record their calls."""
+    with running(Options(durations=QUICK, databases=databases)) as served:
+        cloud = Cloud(served, Cloud(served, None).client())
+        yield cloud
+        cloud.rds.close()

@@ -18,14 +18,20 @@ from typing import Any
 import msgspec
 
 from devcloud.aws.api import wire
-from devcloud.aws.refusals import Refusal
 from devcloud.aws.state import catalog
+from devcloud.simulator.messages import Refusal
 from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud
 
 _FILE = re.compile(r"rds\.(\w+?)_\d+\.json")
 _DATABASE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,62}")
-# Whether they are shown says that an instance is not born yet.
-_SHOWN_BY_BIRTH = ("Endpoint", "AvailabilityZone", "InstanceCreateTime", "LatestRestorableTime", "AutomaticRestartTime")
+# Whether they are shown says that an instance is not created yet.
+_SHOWN_BY_CREATION = (
+    "Endpoint",
+    "AvailabilityZone",
+    "InstanceCreateTime",
+    "LatestRestorableTime",
+    "AutomaticRestartTime",
+)
 _RESTORES = frozenset({"RestoreDBInstanceFromDBSnapshot", "RestoreDBInstanceToPointInTime"})
 # What a restored instance has from its source; the source is made with the recorded values.
 _INHERITED = ("DBName", "PreferredBackupWindow", "PreferredMaintenanceWindow", "BackupRetentionPeriod")
@@ -83,8 +89,8 @@ def differences(cloud: Cloud, recording: Recording) -> list[str]:
     ]
 
 
-def _unequal(what: str, recorded: object, simulated: object) -> list[str]:
-    return [] if recorded == simulated else [f"{what}: {simulated}, was {recorded}"]
+def _unequal(part: str, recorded: object, simulated: object) -> list[str]:
+    return [] if recorded == simulated else [f"{part}: {simulated}, was {recorded}"]
 
 
 def _shape(value: Any) -> Any:
@@ -136,12 +142,14 @@ def _resources(reply: Reply) -> list[Reply]:
 
 
 def _states(reply: Reply) -> list[Reply]:
-    """Return what a reply says of states: each resource's own, its pending values, whether it is born."""
+    """Return what a reply says of states: each resource's own, its pending values, whether it is created."""
     return [
         {
             "status": shown.get("DBInstanceStatus", shown.get("Status")),
             "pending": sorted(shown.get("PendingModifiedValues", {})),
-            "shows": sorted(set(_SHOWN_BY_BIRTH) & set(shown)) if shown.get("DBInstanceStatus") == "creating" else "",
+            "shows": sorted(set(_SHOWN_BY_CREATION) & set(shown))
+            if shown.get("DBInstanceStatus") == "creating"
+            else "",
         }
         for shown in sorted(_resources(reply), key=lambda shown: str(shown["DBInstanceIdentifier"]))
     ]
@@ -221,7 +229,7 @@ def _bring(cloud: Cloud, instance: Reply, status: str) -> None:
 
 
 def _modification(instance: Reply) -> Reply:
-    """Return a change whose pending values are the recorded ones; those of a birth need none."""
+    """Return a change whose pending values are the recorded ones; those of a creation need none."""
     pending = instance.get("PendingModifiedValues", {})
     change = {name: value for name, value in pending.items() if value != "****"}
     if "AllocatedStorage" in change:

@@ -14,7 +14,7 @@ TAG = [{"Key": "fairlead-identity", "Value": "1"}, {"Key": "team", "Value": "a"}
 
 
 def _audit(cloud: Cloud) -> list[tuple[str, str]]:
-    return [(each["action"], each["outcome"]) for each in cloud.control("GET", "audit")]
+    return [(call["action"], call["outcome"]) for call in cloud.control("GET", "audit")]
 
 
 def test_a_fault_comes_as_often_as_asked_for_the_call_and_name_asked(cloud: Cloud) -> None:
@@ -65,11 +65,15 @@ def test_lists_lag_behind_gets(cloud: Cloud) -> None:
     cloud.create("new")
     cloud.control("POST", "instances/old", {"vanish": True})
 
-    assert [each["DBInstanceIdentifier"] for each in cloud.rds.describe_db_instances()["DBInstances"]] == ["old"]
+    assert [instance["DBInstanceIdentifier"] for instance in cloud.rds.describe_db_instances()["DBInstances"]] == [
+        "old"
+    ]
     assert cloud.look("new")["DBInstanceIdentifier"] == "new"
     assert refusal(lambda: cloud.look("old")) == ("DBInstanceNotFound", 404)
     cloud.control("POST", "clock", {"advance_s": 61})
-    assert [each["DBInstanceIdentifier"] for each in cloud.rds.describe_db_instances()["DBInstances"]] == ["new"]
+    assert [instance["DBInstanceIdentifier"] for instance in cloud.rds.describe_db_instances()["DBInstances"]] == [
+        "new"
+    ]
 
 
 def test_gets_lag_too_when_asked(cloud: Cloud) -> None:
@@ -130,7 +134,7 @@ QUOTAS: tuple[tuple[dict[str, Any], str], ...] = (
 
 
 @pytest.mark.parametrize(("behaviour", "code"), QUOTAS, ids=[code for _, code in QUOTAS])
-def test_there_is_only_so_much(behaviour: dict[str, Any], code: str, cloud: Cloud) -> None:
+def test_a_creation_beyond_what_is_left_is_refused(behaviour: dict[str, Any], code: str, cloud: Cloud) -> None:
     cloud.create("db-1")
     cloud.control("POST", "behaviour", behaviour)
 
@@ -145,16 +149,16 @@ def test_a_class_of_which_none_is_left_is_not_changed_to(cloud: Cloud) -> None:
     assert refusal(lambda: cloud.rds.modify_db_instance(**change)) == ("InsufficientDBInstanceCapacity", 400)
 
 
-def test_there_are_only_so_many_groups(cloud: Cloud) -> None:
+def test_groups_have_a_quota(cloud: Cloud) -> None:
     cloud.control("POST", "behaviour", {"quotas": {"subnet_groups": 1, "parameter_groups": 0}})
     subnets = ["subnet-0a1b2c3d4e5f6000a", "subnet-0a1b2c3d4e5f6000b"]
     subnet_group = {"DBSubnetGroupName": "g", "DBSubnetGroupDescription": "d", "SubnetIds": subnets}
     parameter_group = {"DBParameterGroupName": "g", "DBParameterGroupFamily": "postgres16", "Description": "d"}
 
-    # Whoever lists is told of the default one, which counts.
+    # A list shows the default one too, which counts.
     assert refusal(lambda: cloud.rds.create_db_subnet_group(**subnet_group)) == ("DBSubnetGroupQuotaExceeded", 400)
-    found = refusal(lambda: cloud.rds.create_db_parameter_group(**parameter_group))
-    assert found == ("DBParameterGroupQuotaExceeded", 400)
+    refused = refusal(lambda: cloud.rds.create_db_parameter_group(**parameter_group))
+    assert refused == ("DBParameterGroupQuotaExceeded", 400)
 
 
 def test_a_deletion_waits_for_room_for_its_snapshot(cloud: Cloud) -> None:
@@ -194,12 +198,12 @@ def test_a_forced_state_ends_by_itself_when_asked(cloud: Cloud) -> None:
     assert cloud.look()["DBInstanceStatus"] == "available"
 
 
-def test_the_log_tells_who_changed_what_and_no_password(cloud: Cloud) -> None:
+def test_the_log_shows_who_changed_what_and_no_password(cloud: Cloud) -> None:
     cloud.create()
     cloud.rds.describe_db_instances()
 
     entries = cloud.control("GET", "audit")
-    assert [(each["action"], each["mutating"], each["identifier"]) for each in entries] == [
+    assert [(entry["action"], entry["mutating"], entry["identifier"]) for entry in entries] == [
         ("CreateDBInstance", True, "db-1"),
         ("DescribeDBInstances", False, ""),
     ]

@@ -11,10 +11,11 @@ import pytest_asyncio
 
 from devcloud import addresses, daemons
 from devcloud.addresses import Lease
-from devcloud.aws.databases import Databases, Options, discard, open_databases
-from devcloud.aws.dataplane import Address, Database
+from devcloud.aws.databases import RDS
 from devcloud.errors import DevcloudError
 from devcloud.postgres import server as postgres
+from devcloud.simulator.databases import Databases, Options, discard, open_databases
+from devcloud.simulator.dataplane import Address, Database
 
 pytestmark = [pytest.mark.postgres, pytest.mark.asyncio(loop_scope="module")]
 
@@ -26,7 +27,7 @@ class World:
     options: Options
 
     async def login(self, address: Address, password: str, **changed: object) -> psycopg.AsyncConnection:
-        given: dict[str, object] = {
+        parameters: dict[str, object] = {
             "host": address.host,
             "port": address.port,
             "dbname": "app",
@@ -36,7 +37,7 @@ class World:
             "sslrootcert": str(self.folder / "rds-ca.crt"),
             "connect_timeout": 30,
         }
-        return await psycopg.AsyncConnection.connect(autocommit=True, **given | changed)  # type: ignore[arg-type]  # libpq's words
+        return await psycopg.AsyncConnection.connect(autocommit=True, **parameters | changed)  # type: ignore[arg-type]  # libpq's words
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +51,13 @@ def lease() -> Iterator[Lease]:
 async def world(tmp_path_factory: pytest.TempPathFactory, lease: Lease) -> AsyncIterator[World]:
     folder = tmp_path_factory.mktemp("rds")
     options = Options(folder=folder, octet=lease.octet)
-    async with open_databases(options) as databases:
+    async with open_databases(RDS, options) as databases:
         yield World(databases, folder, options)
     discard(folder)
 
 
 def database(name: str, **changed: object) -> Database:
-    given: dict[str, object] = {
+    fields: dict[str, object] = {
         "resource_id": f"db-{name.upper()}",
         "identifier": name,
         "port": 5432,
@@ -65,7 +66,7 @@ def database(name: str, **changed: object) -> Database:
         "db_name": "app",
         "version": "16.9",
     }
-    return Database(**given | changed)  # type: ignore[arg-type]  # each of its own type
+    return Database(**fields | changed)  # type: ignore[arg-type]  # each of its own type
 
 
 async def value(connection: psycopg.AsyncConnection, statement: str) -> object:
@@ -80,7 +81,7 @@ async def refused(world: World, address: Address, password: str, **changed: obje
 
 
 async def test_the_master_user_has_rds_rights_over_verified_tls_and_is_no_superuser(world: World) -> None:
-    address = await world.databases.created(database("rights"))
+    address = await world.databases.create(database("rights"))
 
     async with await world.login(address, "first-pass") as session:
         assert session.pgconn.ssl_in_use
@@ -101,12 +102,12 @@ async def test_the_master_user_has_rds_rights_over_verified_tls_and_is_no_superu
 
 
 async def test_the_master_user_has_one_password_and_sessions_outlive_its_change(world: World) -> None:
-    address = await world.databases.created(database("resets"))
-    await world.databases.password_set("db-RESETS", "before-any-login")
+    address = await world.databases.create(database("resets"))
+    await world.databases.set_password("db-RESETS", "before-any-login")
     assert "authentication failed" in await refused(world, address, "first-pass")
 
     async with await world.login(address, "before-any-login") as session:
-        await world.databases.password_set("db-RESETS", "second-pass")
+        await world.databases.set_password("db-RESETS", "second-pass")
         assert await value(session, "SELECT 1") == 1
     assert "authentication failed" in await refused(world, address, "before-any-login")
 
@@ -118,24 +119,24 @@ async def test_the_master_user_has_one_password_and_sessions_outlive_its_change(
 
 
 async def test_a_stopped_instance_refuses_and_a_reboot_cuts_sessions_and_keeps_rows(world: World) -> None:
-    given = database("states")
-    address = await world.databases.created(given)
+    record = database("states")
+    address = await world.databases.create(record)
     async with await world.login(address, "first-pass") as session:
         await session.execute("CREATE TABLE kept AS SELECT 7 AS number")
 
-        await world.databases.rebooted("db-STATES")
+        await world.databases.reboot("db-STATES")
         with pytest.raises(psycopg.OperationalError):
             await session.execute("SELECT 1")
     async with await world.login(address, "first-pass") as session:
         assert await value(session, "SELECT number FROM kept") == 7
 
-    await world.databases.stopped("db-STATES")
+    await world.databases.stop("db-STATES")
     assert "Connection refused" in await refused(world, address, "first-pass")
-    await world.databases.started("db-STATES")
+    await world.databases.start("db-STATES")
     async with await world.login(address, "first-pass") as session:
         assert await value(session, "SELECT number FROM kept") == 7
 
-    elsewhere = await world.databases.moved(database("renamed", resource_id="db-STATES", port=5433))
+    elsewhere = await world.databases.move(database("renamed", resource_id="db-STATES", port=5433))
     assert elsewhere.host != address.host
     assert "Connection refused" in await refused(world, address, "first-pass")
     async with await world.login(elsewhere, "first-pass") as session:
@@ -143,7 +144,7 @@ async def test_a_stopped_instance_refuses_and_a_reboot_cuts_sessions_and_keeps_r
 
 
 async def test_a_server_that_is_killed_keeps_what_was_committed_and_so_do_its_copies(world: World) -> None:
-    address = await world.databases.created(database("killed"))
+    address = await world.databases.create(database("killed"))
     async with await world.login(address, "first-pass") as session:
         await session.execute("CREATE TABLE kept AS SELECT 7 AS number")
         server = postgres.find(world.folder / "instances" / "db-KILLED", 16, superuser="rdsadmin")
@@ -151,14 +152,14 @@ async def test_a_server_that_is_killed_keeps_what_was_committed_and_so_do_its_co
         # So ends every server whose simulator is killed: at once, and nothing is flushed.
         await daemons.stop(server.identity, number=signal.SIGQUIT)
 
-    copied = await world.databases.cloned(database("copied", resource_id="db-COPIED"), "db-KILLED")
-    for each in (copied, address):
-        async with await world.login(each, "first-pass") as session:
+    copied = await world.databases.clone(database("copied", resource_id="db-COPIED"), "db-KILLED")
+    for served_at in (copied, address):
+        async with await world.login(served_at, "first-pass") as session:
             assert await value(session, "SELECT number FROM kept") == 7
 
 
-async def test_what_is_unreachable_from_the_provider_is_reached_by_applications(world: World) -> None:
-    address = await world.databases.created(database("inner"))
+async def test_an_instance_unreachable_from_the_provider_is_reached_by_applications(world: World) -> None:
+    address = await world.databases.create(database("inner"))
     await world.databases.set_unreachable(("inn*",))
 
     words = await refused(world, address, "first-pass", application_name="fairlead-provider-aws", connect_timeout=2)
@@ -172,45 +173,45 @@ async def test_what_is_unreachable_from_the_provider_is_reached_by_applications(
 
 async def test_a_snapshot_of_a_running_instance_holds_its_rows_and_outlives_it(world: World) -> None:
     databases = world.databases
-    address = await databases.created(database("source"))
+    address = await databases.create(database("source"))
     async with await world.login(address, "first-pass") as session:
         await session.execute("CREATE TABLE canary AS SELECT 'alive' AS song")
         await session.execute("CREATE ROLE app LOGIN PASSWORD 'app-pass'")
-        await databases.snapshot_taken("db-SOURCE", "arn:snap")
+        await databases.take_snapshot("db-SOURCE", "arn:snap")
         # The copy was taken under an open session, and knows nothing of what came after.
         await session.execute("UPDATE canary SET song = 'later'")
-    await databases.snapshot_copied("arn:snap", "arn:copy")
-    clone = await databases.cloned(database("clone", password="ignored-1"), "db-SOURCE")
-    await databases.deleted("db-SOURCE")
-    await databases.snapshot_dropped("arn:snap")
+    await databases.copy_snapshot("arn:snap", "arn:copy")
+    clone = await databases.clone(database("clone", password="ignored-1"), "db-SOURCE")
+    await databases.delete("db-SOURCE")
+    await databases.delete_snapshot("arn:snap")
 
     assert not databases.has_data("db-SOURCE")
     assert "Connection refused" in await refused(world, address, "first-pass")
     async with await world.login(clone, "first-pass") as session:
         assert await value(session, "SELECT song FROM canary") == "later"
-    restored = await databases.restored(database("restored", password="ignored-2"), "arn:copy")
+    restored = await databases.restore(database("restored", password="ignored-2"), "arn:copy")
     async with await world.login(restored, "app-pass", user="app") as session:
         assert await value(session, "SELECT count(*) FROM pg_tables WHERE tablename = 'canary'") == 1
     async with await world.login(restored, "first-pass") as session:
         assert await value(session, "SELECT song FROM canary") == "alive"
     with pytest.raises(DevcloudError, match="snapshot arn:snap has no data here"):
-        await databases.restored(database("twice"), "arn:snap")
+        await databases.restore(database("twice"), "arn:snap")
 
 
 async def test_a_stopped_instance_and_one_that_nobody_ever_used_have_snapshots_too(world: World) -> None:
     databases = world.databases
-    address = await databases.created(database("asleep"))
+    address = await databases.create(database("asleep"))
     async with await world.login(address, "first-pass") as session:
         await session.execute("CREATE TABLE canary AS SELECT 'asleep' AS song")
-    await databases.stopped("db-ASLEEP")
-    await databases.snapshot_taken("db-ASLEEP", "of asleep")
-    await databases.created(database("unused"))
-    await databases.snapshot_taken("db-UNUSED", "of unused")
+    await databases.stop("db-ASLEEP")
+    await databases.take_snapshot("db-ASLEEP", "of asleep")
+    await databases.create(database("unused"))
+    await databases.take_snapshot("db-UNUSED", "of unused")
 
-    awake = await databases.restored(database("awake"), "of asleep")
+    awake = await databases.restore(database("awake"), "of asleep")
     async with await world.login(awake, "first-pass") as session:
         assert await value(session, "SELECT song FROM canary") == "asleep"
-    fresh = await databases.restored(database("fresh", password="ignored-3"), "of unused")
+    fresh = await databases.restore(database("fresh", password="ignored-3"), "of unused")
     async with await world.login(fresh, "first-pass") as session:
         assert await value(session, "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'") == 0
 
@@ -221,27 +222,27 @@ async def test_a_simulator_that_starts_again_has_the_same_databases_at_the_same_
     # Beyond the addresses of the module's world, in the same /16.
     (tmp_path / "next").write_text("30000")
     options = Options(folder=tmp_path, octet=lease.octet, eager=True)
-    async with open_databases(options) as databases:
+    async with open_databases(RDS, options) as databases:
         world = World(databases, tmp_path, options)
-        address = await databases.created(database("again", version="17.5"))
+        address = await databases.create(database("again", version="17.5"))
         async with await world.login(address, "first-pass") as session:
             assert str(await value(session, "SHOW server_version")).startswith("18")
             await session.execute("CREATE TABLE kept AS SELECT 7 AS number")
-    async with open_databases(options) as databases:
+    async with open_databases(RDS, options) as databases:
         world = World(databases, tmp_path, options)
 
         # What RDS calls it since an upgrade; the data are as they were.
-        assert await databases.created(database("again", version="16.9")) == address
+        assert await databases.create(database("again", version="16.9")) == address
         async with await world.login(address, "first-pass") as session:
             assert await value(session, "SELECT number FROM kept") == 7
-        other = await databases.created(database("other"))
+        other = await databases.create(database("other"))
         assert other.host != address.host
-    async with open_databases(options) as databases:
+    async with open_databases(RDS, options) as databases:
         # Of an instance that the simulator no longer shows, only its data are left.
         world = World(databases, tmp_path, options)
-        clone = await databases.cloned(database("clone"), "db-AGAIN")
+        clone = await databases.clone(database("clone"), "db-AGAIN")
         async with await world.login(clone, "first-pass") as session:
             assert await value(session, "SELECT number FROM kept") == 7
-        await databases.deleted("db-AGAIN")
+        await databases.delete("db-AGAIN")
         assert not databases.has_data("db-AGAIN")
     discard(tmp_path)

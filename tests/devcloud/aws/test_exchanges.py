@@ -1,4 +1,4 @@
-"""The replay judges: an exchange that the simulator makes equal passes, one that it does not is told apart."""
+"""The replay judges: an exchange that the simulator makes equal passes, one that it does not is noticed."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_an_equal_exchange_passes(case: Case, cloud: Cloud) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=CASE_IDS)
-def test_another_exchange_is_told_apart(case: Case, cloud: Cloud) -> None:
+def test_an_unequal_exchange_is_noticed(case: Case, cloud: Cloud) -> None:
     lines = differences(cloud, Recording(case.operation, 200, case.other, case.operation))
 
     assert [line for line in lines if line.startswith(case.says)], lines

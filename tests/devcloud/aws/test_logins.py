@@ -13,8 +13,8 @@ import pytest
 import pytest_asyncio
 
 from devcloud import addresses
-from devcloud.aws.databases import discard
 from devcloud.certificates import authority_in
+from devcloud.simulator.databases import discard
 from tests.support.processes import Program
 from tests.support.waiting import eventually
 
@@ -45,10 +45,10 @@ class World:
 
     async def until_available(self, name: str) -> tuple[str, int]:
         async def available() -> tuple[str, int] | None:
-            (found,) = (await self.rds("describe_db_instances", DBInstanceIdentifier=name))["DBInstances"]
-            if found["DBInstanceStatus"] != "available":
+            (instance,) = (await self.rds("describe_db_instances", DBInstanceIdentifier=name))["DBInstances"]
+            if instance["DBInstanceStatus"] != "available":
                 return None
-            return found["Endpoint"]["Address"], found["Endpoint"]["Port"]
+            return instance["Endpoint"]["Address"], instance["Endpoint"]["Port"]
 
         return await eventually(available, f"{name} is available")
 

@@ -1,4 +1,4 @@
-"""`python -m devcloud.aws`: says where it listens, ends when told, says in one line why it cannot begin."""
+"""`python -m devcloud.aws`: says where it listens, ends when asked to, says in one line why it cannot begin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.mark.rds
-def test_the_program_serves_until_it_is_told_to_end(tmp_path: Path) -> None:
+def test_the_program_serves_until_it_is_asked_to_end(tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("a-secret-of-this-test\n", encoding="utf-8")
     program = [sys.executable, "-m", "devcloud.aws", "--access-key", "AKIAPROGRAM000000000"]
     program += ["--account", "210987654321", "--secret-key-file", str(tmp_path / "secret")]

@@ -1,4 +1,4 @@
-"""The state outlives the process: what was asked for goes on, and the databases are told again of what they have."""
+"""The state outlives the process: what was asked for goes on, and the databases get again what they have."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> N
         assert own[0]["DBParameterGroupFamily"] == "postgres16"
     assert PASSWORD in state.read_text(encoding="utf-8")
     assert state.stat().st_mode & 0o777 == 0o600
-    assert sorted(databases.told) == [
+    assert sorted(databases.calls) == [
         f"created db-1 5432 None {PASSWORD}",
         f"created stopped 5432 None {PASSWORD}",
         f"created unborn 5432 None {PASSWORD}",

@@ -48,7 +48,7 @@ esac
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A user without programs, without a network, and with a Go."""
+    """Return the cache of a user without programs, without a network, and with a Go."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     go = tmp_path / "go" / "go"
@@ -78,9 +78,9 @@ async def test_kubebuilder_assets_come_first(cache: Path, tmp_path: Path, monkey
     chosen = programs_in(tmp_path / "assets")
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(chosen))
 
-    found = await ensure(print)
+    programs = await ensure(print)
 
-    assert found.etcd == chosen / "etcd"
+    assert programs.etcd == chosen / "etcd"
     assert cache in binaries.cache_folder().parents
 
 
@@ -94,16 +94,16 @@ def test_assets_without_a_controller_manager_are_refused_by_name(
         find()
 
 
-async def test_without_a_download_the_programs_are_built_and_the_build_cache_goes(cache: Path) -> None:
+async def test_the_programs_are_built_without_a_download_and_the_build_cache_goes(cache: Path) -> None:
     lines: list[str] = []
 
-    found = await ensure(lines.append)
+    programs = await ensure(lines.append)
 
-    assert found.etcd.parent == binaries.cache_folder()
-    assert names_in(found.etcd.parent) == set(NAMES)
-    assert {Path(name).suffix for name in names_in(cache) - {found.etcd.parent.name}} == {".lock"}
+    assert programs.etcd.parent == binaries.cache_folder()
+    assert names_in(programs.etcd.parent) == set(NAMES)
+    assert {Path(name).suffix for name in names_in(cache) - {programs.etcd.parent.name}} == {".lock"}
     assert "building from source instead" in lines[1]
-    assert find() == found
+    assert find() == programs
 
 
 async def test_programs_of_another_version_leave_the_cache_when_nobody_used_them_for_a_while(cache: Path) -> None:
@@ -114,11 +114,11 @@ async def test_programs_of_another_version_leave_the_cache_when_nobody_used_them
     lock = locks.take(cache / f"{held.name}.lock")
     assert lock is not None
 
-    found = await ensure(lambda _line: None)
+    programs = await ensure(lambda _line: None)
     os.close(lock)
 
     kept = {name for name in names_in(cache) if not name.endswith(".lock")}
-    assert kept == {used.name, held.name, found.etcd.parent.name}
+    assert kept == {used.name, held.name, programs.etcd.parent.name}
 
 
 @pytest.mark.usefixtures("cache")
@@ -142,8 +142,8 @@ async def test_go_trusts_our_packages_authorities_only_where_the_system_has_none
 
     await ensure(lambda _line: None)
 
-    told = (tmp_path / "go" / "authorities").read_text().strip()
-    assert told == ("" if has_authorities else certifi.where())
+    authorities = (tmp_path / "go" / "authorities").read_text().strip()
+    assert authorities == ("" if has_authorities else certifi.where())
 
 
 async def test_an_interrupted_build_keeps_its_cache_and_leaves_no_programs(
@@ -203,9 +203,9 @@ async def test_two_at_once_build_once_and_the_second_says_that_it_waits(tmp_path
     first: list[str] = []
     second: list[str] = []
 
-    one, two = await asyncio.gather(ensure(first.append), ensure(second.append))
+    built_first, built_second = await asyncio.gather(ensure(first.append), ensure(second.append))
 
-    assert one == two
+    assert built_first == built_second
     assert (tmp_path / "go" / "builds").read_text() == "build\n"
     assert sum("another process is getting the programs" in line for line in first + second) == 1
 
@@ -239,7 +239,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def sites(tmp_path: Path) -> Iterator[tuple[Sites, Path]]:
-    """Release sites with the layout of the real ones, and the folder that they serve."""
+    """Yield release sites with the layout of the real ones, and the folder that they serve."""
     root = tmp_path / "www"
     kubernetes = root / "k" / RELEASE.kubernetes / "bin" / "linux" / "amd64"
     kubernetes.mkdir(parents=True)

@@ -23,7 +23,7 @@ async def test_a_service_account_may_do_only_what_its_role_says(plane: Plane, ap
     assert kubeconfig.stat().st_mode & 0o777 == 0o600
 
 
-async def test_nobody_gets_in_without_a_credential(plane: Plane) -> None:
+async def test_a_login_without_a_credential_is_refused(plane: Plane) -> None:
     trusted = ssl.create_default_context(cadata=plane.authority_pem.decode())
     async with (
         aiohttp.ClientSession() as session,
@@ -42,7 +42,7 @@ async def test_the_audit_log_counts_writes_by_user_and_resource(api: Api, namesp
     ours = Match(user="fairlead-admin", namespace=namespace, resource="configmaps")
     await audit.until_quiet(ours, for_s=0.5)
 
-    assert [one.verb for one in audit.requests(ours)] == ["create", "patch", "get", "delete"]
+    assert [request.verb for request in audit.requests(ours)] == ["create", "patch", "get", "delete"]
     assert audit.count(Match(user="fairlead-admin", namespace=namespace, verbs=WRITES)) == 3
 
 

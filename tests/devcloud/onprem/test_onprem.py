@@ -16,7 +16,7 @@ from tests.support.waiting import eventually
 
 
 async def login(onprem: OnPremServer, **changed: object) -> psycopg.AsyncConnection:
-    given: dict[str, object] = {
+    parameters: dict[str, object] = {
         "host": onprem.host,
         "port": onprem.port,
         "dbname": onprem.database,
@@ -26,7 +26,7 @@ async def login(onprem: OnPremServer, **changed: object) -> psycopg.AsyncConnect
         "sslrootcert": str(onprem.certificate.with_name("authority.crt")),
         "connect_timeout": 5,
     }
-    return await psycopg.AsyncConnection.connect(autocommit=True, **given | changed)  # type: ignore[arg-type]  # libpq's words
+    return await psycopg.AsyncConnection.connect(autocommit=True, **parameters | changed)  # type: ignore[arg-type]  # libpq's words
 
 
 async def rows(connection: psycopg.AsyncConnection, statement: str) -> list[tuple[object, ...]]:
@@ -36,12 +36,12 @@ async def rows(connection: psycopg.AsyncConnection, statement: str) -> list[tupl
 
 async def test_the_administrator_logs_in_verified_and_is_no_superuser(onprem_server: OnPremServer) -> None:
     async with await login(onprem_server) as connection:
-        found = await rows(
+        attributes = await rows(
             connection, "SELECT rolsuper, rolcreatedb, rolcreaterole FROM pg_roles WHERE rolname = current_user"
         )
 
         assert connection.pgconn.ssl_in_use
-        assert found == [(False, True, True)]
+        assert attributes == [(False, True, True)]
 
 
 async def test_the_administrator_reads_two_columns_of_pg_authid_and_no_password(onprem_server: OnPremServer) -> None:
@@ -53,7 +53,9 @@ async def test_the_administrator_reads_two_columns_of_pg_authid_and_no_password(
 
 
 @pytest.mark.parametrize("database", ["postgres", "template1", "fairlead"])
-async def test_others_cannot_connect_to_the_servers_own_databases(onprem_server: OnPremServer, database: str) -> None:
+async def test_another_login_cannot_connect_to_the_servers_own_databases(
+    onprem_server: OnPremServer, database: str
+) -> None:
     async with await login(onprem_server) as admin:
         await admin.execute(f"CREATE ROLE stranger_{database} LOGIN PASSWORD 'stranger-1'".encode())
 
@@ -71,7 +73,7 @@ async def test_a_session_without_tls_is_refused(onprem_server: OnPremServer) -> 
         await login(onprem_server, sslmode="disable")
 
 
-async def test_no_plain_password_is_in_the_servers_log(onprem_server: OnPremServer) -> None:
+async def test_the_servers_log_has_no_plain_password(onprem_server: OnPremServer) -> None:
     log = onprem_server.server.log.read_text()
 
     assert "CREATE DATABASE fairlead" in log
@@ -113,7 +115,7 @@ async def test_a_stopped_instance_cuts_sessions_refuses_and_returns_at_its_port(
 
 
 @pytest.mark.parametrize(
-    ("behaviour", "said"),
+    ("behaviour", "message"),
     [
         pytest.param(Refuse("57P03", "the database system is starting up"), "starting up", id="a fatal answer"),
         pytest.param(Silence(), "timeout expired", id="swallowed packets"),
@@ -122,12 +124,12 @@ async def test_a_stopped_instance_cuts_sessions_refuses_and_returns_at_its_port(
     ],
 )
 async def test_a_fault_of_the_front_reaches_the_client(
-    onprem_server: OnPremServer, onprem_proxy: TLSProxy, behaviour: Refuse | Silence | Cut, said: str
+    onprem_server: OnPremServer, onprem_proxy: TLSProxy, behaviour: Refuse | Silence | Cut, message: str
 ) -> None:
     here: dict[str, object] = {"host": "127.0.0.1", "port": onprem_proxy.port, "connect_timeout": 2}
     onprem_proxy.behave(behaviour)
 
-    with pytest.raises(psycopg.OperationalError, match=said):
+    with pytest.raises(psycopg.OperationalError, match=message):
         await login(onprem_server, **here)
 
     onprem_proxy.behave(Serve())

@@ -67,7 +67,7 @@ async def exchange(proxy: TLSProxy, sent: bytes, *, ends: bool = True) -> bytes:
         pytest.param(GSSENC_REQUEST + STARTUP, id="unencrypted bytes behind the request for GSSAPI"),
     ],
 )
-async def test_what_is_no_start_of_a_session_is_closed_without_a_word(proxy: TLSProxy, sent: bytes) -> None:
+async def test_bytes_that_start_no_session_are_closed_without_an_answer(proxy: TLSProxy, sent: bytes) -> None:
     assert await exchange(proxy, sent) == b""
 
     assert b"C28000\0" in await exchange(proxy, STARTUP, ends=False)

@@ -1,4 +1,4 @@
-"""A small STS, RDS and Pod Identity agent on one port: they know who signed, and that is all they tell.
+"""A small STS, RDS and Pod Identity agent on one port: they know who signed, and that is all.
 
 Written from the wire formats in the STS API reference; it shares no code with what is tested.
 """
@@ -28,7 +28,7 @@ class FakeAws:
     keys: dict[str, str | None] = field(default_factory=lambda: {"AKIASTATIC": ACCOUNT})
     lasting: timedelta = timedelta(hours=1)
     tokens: list[str] = field(default_factory=list)
-    asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
+    requested: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     pages: int = 1
     broken_page: int = 0
     issued: int = 0
@@ -43,7 +43,7 @@ class FakeAws:
 
     def actions(self) -> list[str]:
         """Return what was asked and by which key, in order."""
-        return [f"{action} {key}".strip() for action, key, _ in self.asked]
+        return [f"{action} {key}".strip() for action, key, _ in self.requested]
 
 
 def _credentials(issued: dict[str, str]) -> str:
@@ -76,8 +76,8 @@ def _listed(aws: FakeAws, page: int) -> tuple[int, str]:
     if page == aws.broken_page:
         return 400, _error("Throttling", "Rate exceeded")
     marker = f"<Marker>{page + 1}</Marker>" if page < aws.pages else ""
-    one = f"<DBInstance><DBInstanceIdentifier>db-{page}</DBInstanceIdentifier></DBInstance>"
-    return 200, f"<DBInstances>{one}</DBInstances>{marker}"
+    member = f"<DBInstance><DBInstanceIdentifier>db-{page}</DBInstanceIdentifier></DBInstance>"
+    return 200, f"<DBInstances>{member}</DBInstances>{marker}"
 
 
 def _error(code: str, message: str) -> str:
@@ -90,7 +90,7 @@ def _handler(aws: FakeAws) -> type[BaseHTTPRequestHandler]:
             token = self.headers.get("Authorization", "")
             aws.tokens.append(token)
             issued = aws.issue("POD")
-            aws.asked.append(("Agent", "", {}))
+            aws.requested.append(("Agent", "", {}))
             body = {"AccessKeyId": issued["key"], "SecretAccessKey": "s", "Token": "t", "Expiration": issued["until"]}
             self._send(200, "application/json", json.dumps(body))
 
@@ -99,7 +99,7 @@ def _handler(aws: FakeAws) -> type[BaseHTTPRequestHandler]:
             form = {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}
             signed = re.search(r"Credential=([^/]+)/", self.headers.get("Authorization", ""))
             key = signed[1] if signed else ""
-            aws.asked.append((form["Action"], key, form))
+            aws.requested.append((form["Action"], key, form))
             status, inner = _answer(aws, form, key)
             action = form["Action"]
             if status == 200:

@@ -21,7 +21,7 @@ SPEC: Object = {"dbInstanceClass": "db.t4g.micro", "allocatedStorage": 20, "mast
 _RATE = Rate(reads_per_second=100_000, writes_per_second=100_000)
 
 
-def provider(kind: Kind[Any] = INSTANCES) -> Provider[Any]:
+def provider(kind: Kind[Any, Any] = INSTANCES) -> Provider[Any]:
     """Return AWS's provider with one kind and without a bound on its calls."""
     return replace(PROVIDER, kinds=(kind,), rate=_RATE, endpoint_of=lambda _config: "")
 
@@ -29,7 +29,7 @@ def provider(kind: Kind[Any] = INSTANCES) -> Provider[Any]:
 class RdsWorld(World):
     """One kind of AWS's in namespace `team`, at a simulated RDS."""
 
-    def __init__(self, served: Served, *, kind: Kind[Any] = INSTANCES, spec: Object | None = None) -> None:
+    def __init__(self, served: Served, *, kind: Kind[Any, Any] = INSTANCES, spec: Object | None = None) -> None:
         self.served, self.spec = served, SPEC if spec is None else spec
         super().__init__(ToyCloud(), provider=provider(kind))
         self.kube.store(SECRETS, {
@@ -63,9 +63,9 @@ class RdsWorld(World):
         stored = self.kube.objects[SECRETS, Key("team", "db-credentials")]["data"]
         return {name: base64.b64decode(text).decode() for name, text in stored.items()}
 
-    def steer(self, **what: Any) -> None:
+    def steer(self, **calls: Any) -> None:
         """Have something happen to the instance behind the API's back."""
-        control(self.served, "POST", f"instances/{self.external_name}", what)
+        control(self.served, "POST", f"instances/{self.external_name}", calls)
 
     def refuse(self, action: str, code: str, message: str = "It is refused.") -> None:
         """Have every call of an action refused from now on."""
@@ -96,4 +96,4 @@ class RdsPaced(Paced):
     def calls(self, action: str = "") -> int:
         """Return how many calls of an action RDS got; of none that change something."""
         log = control(self.rds, "GET", "audit?since=0")
-        return sum(one["mutating"] if not action else one["action"] == action for one in log)
+        return sum(call["mutating"] if not action else call["action"] == action for call in log)

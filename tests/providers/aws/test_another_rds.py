@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from typing import Any
 
 import boto3
 import msgspec
@@ -24,9 +25,9 @@ from apis.teardown import Policy
 from providers.aws import INSTANCES
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
-from providers.aws.groups import ParameterGroups, SubnetGroups
+from providers.aws.groups.kinds import ParameterGroups, SubnetGroups
+from providers.aws.instances.client import InstanceClients, instance_clients
 from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters, RDSInstanceParameters
-from providers.aws.rds import RdsInstances
 from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.diff import diff
@@ -104,14 +105,14 @@ def _fence() -> Fence:
 
 def _subnets(account: AwsAccount) -> tuple[str, ...]:
     client = boto3.client("ec2", region_name=REGION, endpoint_url=account.config.endpoint, **KEYS)
-    found = tuple(each["SubnetId"] for each in client.describe_subnets()["Subnets"])
+    subnets = tuple(subnet["SubnetId"] for subnet in client.describe_subnets()["Subnets"])
     client.close()
-    return found[:2]
+    return subnets[:2]
 
 
-async def test_an_instance_lives_with_its_groups(moto: AwsAccount) -> None:
+async def test_instance_lives_with_its_groups(moto: AwsAccount) -> None:
     assert moto.id == "123456789012"
-    networks, parameters, instances = SubnetGroups(moto), ParameterGroups(moto), RdsInstances(moto)
+    networks, parameters, instances = SubnetGroups(moto), ParameterGroups(moto), instance_clients(moto)
     network = Target("fl-net", DBSubnetGroupParameters(subnet_ids=_subnets(moto)), OWNER, "hash")
     values = DBParameterGroupParameters(db_parameter_group_family="postgres16", parameters={"work_mem": "64MB"})
     group = Target("fl-par", values, OWNER, "hash")
@@ -137,33 +138,33 @@ async def test_an_instance_lives_with_its_groups(moto: AwsAccount) -> None:
     assert await networks.observe(network) == Absent()
 
 
-async def _an_instance_lives(cloud: RdsInstances) -> None:
+async def _an_instance_lives(cloud: InstanceClients) -> None:
     target = Target("fl-orders", INSTANCE, OWNER, "hash")
-    assert await cloud.observe(target) == Absent()
-    assert await cloud.find(OWNER) == ()
-    await cloud.create(target, Credential("app", "Sufficient-1"), _fence())
-    found = await _seen(cloud, target)
-    assert target.owner.owns(found.owner)
-    assert (diff(target.spec, found.spec), INSTANCES.guarded(target, found)) == ((), ())
+    assert await cloud.external.observe(target) == Absent()
+    assert await cloud.account.find_predecessors(OWNER) == ()
+    await cloud.external.create(target, Credential("app", "Sufficient-1"), _fence())
+    observed = await _seen(cloud, target)
+    assert target.owner.owns(observed.owner)
+    assert (diff(target.spec, observed.spec), INSTANCES.invariants(target, observed)) == ((), ())
     # An answer that was lost leads back to the same instance.
-    await cloud.create(target, Credential("app", "Sufficient-1"), _fence())
+    await cloud.external.create(target, Credential("app", "Sufficient-1"), _fence())
 
     edited = replace(target, spec=msgspec.structs.replace(INSTANCE, backup_retention_period=9, allocated_storage=30))
-    changes = tuple(INSTANCES.classify(change, found) for change in diff(edited.spec, found.spec))
+    changes = tuple(INSTANCES.classify(change, observed) for change in diff(edited.spec, observed.spec))
     assert [change.shown for change in changes] == ["allocatedStorage", "backupRetentionPeriod"]
-    await cloud.update(edited, found, changes, _fence())
-    found = await _seen(cloud, edited)
-    assert diff(edited.spec, found.spec) == ()
-    await cloud.set_password(edited, found, Credential("app", "Sufficient-2"), _fence())
-    assert "fl-orders" in (await cloud.observe_all()).items
+    await cloud.external.update(edited, observed, changes, _fence())
+    observed = await _seen(cloud, edited)
+    assert diff(edited.spec, observed.spec) == ()
+    await cloud.logins.set(edited, observed, Credential("app", "Sufficient-2"), _fence())
+    assert "fl-orders" in (await cloud.account.list()).items
 
-    leaving = replace(edited, leaving=True, incarnation=found.incarnation)
-    await cloud.delete(leaving, found, Policy.SNAPSHOT, _fence())
-    assert await cloud.observe(leaving) == Absent()
-    assert (await cloud.backup_of(leaving)).startswith("fl-final-fl-orders-")
+    leaving = replace(edited, leaving=True, incarnation=observed.incarnation)
+    await cloud.external.delete(leaving, observed, Policy.SNAPSHOT, _fence())
+    assert await cloud.external.observe(leaving) == Absent()
+    assert (await cloud.backups.latest(leaving)).startswith("fl-final-fl-orders-")
 
 
-async def _seen(cloud: RdsInstances, target: Target[RDSInstanceParameters]) -> Observed[RDSInstanceParameters]:
-    seen = await cloud.observe(target)
+async def _seen(cloud: InstanceClients, target: Target[RDSInstanceParameters]) -> Observed[RDSInstanceParameters, Any]:
+    seen = await cloud.external.observe(target)
     assert isinstance(seen, Present)
     return seen.observed

@@ -58,14 +58,14 @@ def _config(aws: FakeAws | None = None, **fields: Any) -> ProviderConfigSpec:
     return msgspec.convert(spec, ProviderConfigSpec)
 
 
-async def _identity(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]] | None = None) -> str:
-    async with connect(config, {"keys": KEYS} if given is None else given) as account:
+async def _identity(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]] | None = None) -> str:
+    async with connect(config, {"keys": KEYS} if secrets is None else secrets) as account:
         return account.id
 
 
-async def _refused(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, str]] | None = None) -> str:
+async def _refused(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]] | None = None) -> str:
     try:
-        await _identity(config, given)
+        await _identity(config, secrets)
     except (Blocked, Terminal) as failure:
         return f"{failure.reason}: {failure.message}"
     return "connected"
@@ -74,7 +74,7 @@ async def _refused(config: ProviderConfigSpec, given: Mapping[str, Mapping[str, 
 class Source(msgspec.Struct, frozen=True):
     says: str
     config: dict[str, Any]
-    found: StaticKeys | WebIdentity | PodIdentity
+    expected: StaticKeys | WebIdentity | PodIdentity
     secret: dict[str, str] = {}
     environ: dict[str, str] = {}
 
@@ -131,12 +131,12 @@ def _source(case: Source | NoSource) -> StaticKeys | WebIdentity | PodIdentity:
 
 
 @pytest.mark.parametrize("case", SOURCES, ids=lambda case: case.says)
-def test_a_source(case: Source) -> None:
-    assert _source(case) == case.found
+def test_source_of_credentials(case: Source) -> None:
+    assert _source(case) == case.expected
 
 
 @pytest.mark.parametrize("case", NO_SOURCES, ids=lambda case: case.says)
-def test_what_is_no_source(case: NoSource) -> None:
+def test_source_of_credentials_that_is_refused(case: NoSource) -> None:
     with pytest.raises(Failure) as caught:
         _source(case)
 
@@ -157,7 +157,7 @@ async def test_keys_of_a_secret_reach_their_account(aws: FakeAws, tmp_path: Path
     assert not (tmp_path / "ran").exists()
 
 
-async def test_a_chain_assumes_each_role_with_the_one_before(aws: FakeAws) -> None:
+async def test_chain_assumes_each_role_with_the_former(aws: FakeAws) -> None:
     chain = [
         {"roleARN": ROLE, "externalID": "xyz", "sessionName": "orders"},
         {"roleARN": f"arn:aws:iam::{OTHER}:role/second"},
@@ -166,12 +166,12 @@ async def test_a_chain_assumes_each_role_with_the_one_before(aws: FakeAws) -> No
 
     assert await _identity(config) == OTHER
     assert aws.actions() == ["AssumeRole AKIASTATIC", "AssumeRole ASIAFIRST1", "GetCallerIdentity ASIASECOND2"]
-    first = aws.asked[0][2]
+    first = aws.requested[0][2]
     assert (first["ExternalId"], first["RoleSessionName"]) == ("xyz", "orders")
-    assert "ExternalId" not in aws.asked[1][2]
+    assert "ExternalId" not in aws.requested[1][2]
 
 
-async def test_a_projected_token_is_exchanged_and_read_anew(
+async def test_projected_token_is_exchanged_and_read_again(
     aws: FakeAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     token = tmp_path / "token"
@@ -188,22 +188,20 @@ async def test_a_projected_token_is_exchanged_and_read_anew(
     assert aws.tokens[0] == "first"
     assert aws.tokens[-1] == "second"
     # Exchanged without a signature: no other identity of the process takes part.
-    assert {key for action, key, _ in aws.asked if action == "AssumeRoleWithWebIdentity"} == {""}
+    assert {key for action, key, _ in aws.requested if action == "AssumeRoleWithWebIdentity"} == {""}
 
 
-async def test_a_projected_token_that_is_gone_is_named(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_missing_projected_token_is_named(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
     monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere/token")
 
     refused = await _refused(_config(aws, credentials={"source": "WebIdentity"}), {})
 
     assert refused.startswith("CredentialsMissing: the projected token")
-    assert aws.asked == []
+    assert aws.requested == []
 
 
-async def test_the_agent_of_pod_identity_is_asked(
-    aws: FakeAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+async def test_agent_of_pod_identity_is_called(aws: FakeAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("pod-token")
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{aws.url}/v1/credentials")
@@ -214,7 +212,7 @@ async def test_the_agent_of_pod_identity_is_asked(
     assert aws.actions() == ["Agent", "GetCallerIdentity ASIAPOD1"]
 
 
-async def test_another_account_than_the_one_named_is_refused(aws: FakeAws) -> None:
+async def test_account_other_than_the_named_is_refused(aws: FakeAws) -> None:
     refused = await _refused(_config(aws, accountID=OTHER))
 
     assert refused.startswith("AccountChanged: ")
@@ -222,7 +220,7 @@ async def test_another_account_than_the_one_named_is_refused(aws: FakeAws) -> No
     assert OTHER in refused
 
 
-async def test_another_account_behind_the_same_credentials_is_seen(aws: FakeAws) -> None:
+async def test_account_that_changes_behind_the_same_credentials_is_seen(aws: FakeAws) -> None:
     async with connect(_config(aws), {"keys": KEYS}) as account:
         aws.keys["AKIASTATIC"] = OTHER
         with pytest.raises(Terminal) as caught:
@@ -232,20 +230,20 @@ async def test_another_account_behind_the_same_credentials_is_seen(aws: FakeAws)
 
 
 @pytest.mark.parametrize(
-    ("key", "advice"), [("AKIASTATIC", "renew the credentials"), ("AKIANOBODY", "renew the credentials")]
+    ("key", "remedy"), [("AKIASTATIC", "renew the credentials"), ("AKIANOBODY", "renew the credentials")]
 )
-async def test_a_session_that_is_over_and_an_unknown_key_are_named(aws: FakeAws, key: str, advice: str) -> None:
+async def test_expired_session_and_unknown_key_are_named(aws: FakeAws, key: str, remedy: str) -> None:
     aws.keys["AKIASTATIC"] = None
 
     refused = await _refused(_config(aws), {"keys": {**KEYS, "aws_access_key_id": key}})
 
     assert refused.startswith("CredentialsInvalid: ")
-    assert advice in refused
+    assert remedy in refused
     assert "r-1" not in refused
     assert "s3cr3t" not in refused
 
 
-async def test_no_answer_is_no_verdict() -> None:
+async def test_sts_without_an_answer_is_transient() -> None:
     with pytest.raises(Transient):
         await _identity(_config(endpoint="http://127.0.0.1:9"))
 
@@ -253,10 +251,10 @@ async def test_no_answer_is_no_verdict() -> None:
 async def test_pages_are_read_to_the_end(aws: FakeAws) -> None:
     aws.pages = 3
     async with connect(_config(aws), {"keys": KEYS}) as account:
-        found = [one async for one in account.pages("describe_db_instances", "list", "DBInstances")]
+        instances = [instance async for instance in account.pages("describe_db_instances", "list", "DBInstances")]
 
-    assert [one["DBInstanceIdentifier"] for one in found] == ["db-1", "db-2", "db-3"]
-    assert aws.asked[-1][2]["MaxRecords"] == "100"
+    assert [instance["DBInstanceIdentifier"] for instance in instances] == ["db-1", "db-2", "db-3"]
+    assert aws.requested[-1][2]["MaxRecords"] == "100"
 
 
 @pytest.mark.parametrize(
@@ -270,34 +268,35 @@ def test_times_are_read_as_the_sdk_reads_them(written: object) -> None:
     assert instant(written) == (theirs if theirs.tzinfo is not None else theirs.replace(tzinfo=UTC))
 
 
-async def test_half_a_list_is_a_failure(aws: FakeAws) -> None:
+async def test_list_that_is_cut_off_is_a_failure(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("providers.aws.errors._PAUSE", timedelta(0))
     aws.pages, aws.broken_page = 3, 2
     async with connect(_config(aws), {"keys": KEYS}) as account:
         with pytest.raises(Throttled):
-            _ = [one async for one in account.pages("describe_db_instances", "list", "DBInstances")]
+            _ = [instance async for instance in account.pages("describe_db_instances", "list", "DBInstances")]
 
 
 def _fence(*, is_open: bool) -> Fence:
     return Fence(until=time.monotonic() + 60, leads=lambda: is_open, monotonic=time.monotonic)
 
 
-async def test_a_closed_fence_stops_the_call_before_it_leaves(aws: FakeAws) -> None:
+async def test_closed_fence_stops_the_call_before_it_leaves(aws: FakeAws) -> None:
     async with connect(_config(aws), {"keys": KEYS}) as account:
-        before = len(aws.asked)
+        before = len(aws.requested)
         with pytest.raises(FenceClosed):
             await _change(account, is_open=False)
-        assert len(aws.asked) == before
+        assert len(aws.requested) == before
         # The thread forgets the fence of the call before.
         await account.call("describe_db_instances", "list")
         await _change(account, is_open=True)
-        assert len(aws.asked) == before + 2
+        assert len(aws.requested) == before + 2
 
 
 async def _change(account: AwsAccount, *, is_open: bool) -> None:
     await account.call("delete_db_instance", "delete x", fence=_fence(is_open=is_open), DBInstanceIdentifier="x")
 
 
-async def test_the_sdk_logs_no_bodies(aws: FakeAws, caplog: pytest.LogCaptureFixture) -> None:
+async def test_sdk_logs_no_bodies(aws: FakeAws, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     async with connect(_config(aws), {"keys": KEYS}) as account:
         await account.call(
@@ -321,27 +320,27 @@ class Authority(msgspec.Struct, frozen=True):
     ],
     ids=lambda case: case.says,
 )
-async def test_an_authority(aws: FakeAws, case: Authority) -> None:
+async def test_authority_of_the_config(aws: FakeAws, case: Authority) -> None:
     config = _config(aws, caBundleRef={"name": "ca"})
 
     assert secrets_of(config) == ("keys", "ca")
     assert (await _refused(config, {"keys": KEYS, "ca": case.secret})).startswith(case.refused)
-    assert aws.asked == []
+    assert aws.requested == []
 
 
-async def test_a_login_that_is_required_wants_an_authority(aws: FakeAws) -> None:
+async def test_required_login_needs_an_authority(aws: FakeAws) -> None:
     refused = await _refused(_config(aws, loginCheck="Required"), {"keys": KEYS})
 
     assert refused.startswith("InvalidValue: loginCheck Required wants caBundleRef")
-    assert aws.asked == []
+    assert aws.requested == []
 
 
 @pytest.mark.parametrize("check", ["Auto", "Off"])
-async def test_two_logins_want_one_that_is_required(aws: FakeAws, check: str) -> None:
+async def test_alternating_logins_need_a_required_login(aws: FakeAws, check: str) -> None:
     refused = await _refused(_config(aws, loginCheck=check, logins="Alternating"), {"keys": KEYS})
 
     assert refused.startswith("InvalidValue: logins Alternating wants loginCheck Required")
-    assert aws.asked == []
+    assert aws.requested == []
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -367,13 +366,13 @@ class Limit(msgspec.Struct, frozen=True):
     ],
     ids=lambda case: case.says,
 )
-def test_a_limit(case: Limit) -> None:
-    found = refusal(
+def test_limit_of_the_config(case: Limit) -> None:
+    refused = refusal(
         case.limits,
         instance_class="db.t4g.medium",
         storage_gib=case.storage_gib,
         publicly_accessible=case.public,
     )
 
-    assert (found is not None) is bool(case.refused)
-    assert found is None or (found[0] == "LimitReached" and case.refused in found[1])
+    assert (refused is not None) is bool(case.refused)
+    assert refused is None or (refused[0] == "LimitReached" and case.refused in refused[1])

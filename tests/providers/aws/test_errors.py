@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from botocore.exceptions import (
     ClientError,
+    ConnectionClosedError,
     ConnectTimeoutError,
     CredentialRetrievalError,
     EndpointConnectionError,
@@ -100,7 +101,7 @@ def _answer(case: Case) -> ClientError:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.says)
-def test_an_answer(case: Case) -> None:
+def test_answer_has_its_class(case: Case) -> None:
     failure = failure_of(_answer(case), "change database x")
 
     assert type(failure) is case.kind
@@ -110,7 +111,7 @@ def test_an_answer(case: Case) -> None:
     assert case.code in str(failure)
 
 
-def test_every_error_of_every_operation_in_use_has_a_class() -> None:
+def test_error_of_every_operation_in_use_has_a_class() -> None:
     """A code that RDS documents for what we call is decided on, not met."""
     model = botocore.session.Session().get_service_model("rds")
     codes = {
@@ -141,7 +142,7 @@ ELSEWHERE = frozenset({
 })  # fmt: skip
 
 
-def test_a_pause_that_aws_names_is_kept_within_bounds() -> None:
+def test_pause_that_aws_names_is_kept_within_bounds() -> None:
     def after(seconds: str) -> timedelta:
         meta = {"HTTPHeaders": {"retry-after": seconds}}
         failure = failure_of(ClientError({"Error": {"Code": "Throttling"}, "ResponseMetadata": meta}, "Op"), "x")
@@ -166,18 +167,37 @@ NO_ANSWERS = (
 
 
 @pytest.mark.parametrize("error", NO_ANSWERS, ids=lambda error: type(error).__name__)
-def test_no_answer_is_tried_again(error: Exception) -> None:
+def test_call_without_an_answer_is_transient(error: Exception) -> None:
     assert type(failure_of(error, "look")) is Transient
 
 
-def test_missing_credentials_need_a_person() -> None:
+MOMENTARY = (
+    ("a connection that nobody takes", EndpointConnectionError(endpoint_url=HOST), True),
+    ("a connection that breaks", ConnectionClosedError(endpoint_url=HOST), True),
+    ("a fault of AWS", _answer(Case("", "InternalFailure", Transient, status=500)), True),
+    ("a gateway's answer", _answer(Case("", "", Transient, status=502)), True),
+    ("a connection that takes too long", ConnectTimeoutError(endpoint_url=HOST), False),
+    ("an answer that takes too long", ReadTimeoutError(endpoint_url=HOST), False),
+    ("a code of tomorrow", _answer(Case("", "SomethingNew", Transient)), False),
+)
+
+
+@pytest.mark.parametrize(("error", "is_momentary"), [row[1:] for row in MOMENTARY], ids=[row[0] for row in MOMENTARY])
+def test_what_ends_at_once_is_momentary_and_a_time_out_is_not(error: Exception, *, is_momentary: bool) -> None:
+    failure = failure_of(error, "look")
+
+    assert isinstance(failure, Transient)
+    assert failure.is_momentary is is_momentary
+
+
+def test_missing_credentials_are_terminal() -> None:
     failure = failure_of(NoCredentialsError(), "look")
 
     assert isinstance(failure, Terminal)
     assert failure.reason == "CredentialsInvalid"
 
 
-def test_a_closed_fence_goes_through() -> None:
+def test_closed_fence_is_returned_as_it_is() -> None:
     closed = FenceClosed("over")
 
     assert failure_of(closed, "change") is closed
@@ -193,14 +213,14 @@ def test_a_closed_fence_goes_through() -> None:
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_no_secret_is_repeated(error: Exception) -> None:
+def test_secret_is_never_repeated(error: Exception) -> None:
     text = str(failure_of(error, "set the password", hide=("hunter2", "")))
 
     assert "hunter2" not in text
     assert "[redacted]" in text
 
 
-def test_a_refusal_that_repeats_says_the_same_and_its_request_is_in_the_log() -> None:
+def test_repeated_refusal_has_the_same_message_and_its_request_is_in_the_log() -> None:
     texts = []
     with capture_logs() as logs:
         for request in ("request-1", "request-2"):
@@ -210,4 +230,4 @@ def test_a_refusal_that_repeats_says_the_same_and_its_request_is_in_the_log() ->
             }
             texts.append(str(failure_of(ClientError(answer, "ModifyDBInstance"), "change it")))
     assert texts == ["cannot change it: not now (InvalidDBInstanceState)"] * 2
-    assert [one["request"] for one in logs] == ["request-1", "request-2"]
+    assert [entry["request"] for entry in logs] == ["request-1", "request-2"]

@@ -10,10 +10,10 @@ import pytest
 
 from apis.teardown import Policy
 from devcloud.aws.server import Served
-from providers.aws import groups
 from providers.aws.account import AwsAccount
 from providers.aws.errors import AlreadyThere
-from providers.aws.groups import ParameterGroups, SubnetGroups
+from providers.aws.groups import kinds
+from providers.aws.groups.kinds import ParameterGroups, SubnetGroups
 from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters
 from providers.aws.names import encoded_tags
 from providers.external.client import Fence, Target
@@ -48,31 +48,31 @@ def _parameter_group(name: str, parameters: dict[str, str] | None, **fields: Any
     return Target(name, spec, OWNER, "hash")
 
 
-async def _subnets_of(cloud: SubnetGroups, wanted: Target[Any]) -> tuple[Observed[Any], tuple[Change, ...]]:
+async def _subnets_of(cloud: SubnetGroups, wanted: Target[Any]) -> tuple[Observed[Any, Any], tuple[Change, ...]]:
     seen = await cloud.observe(wanted)
     assert isinstance(seen, Present)
-    found = seen.observed
-    return found, (*diff(wanted.spec, found.spec), *groups.SUBNET_GROUPS.guarded(wanted, found))
+    observed = seen.observed
+    return observed, (*diff(wanted.spec, observed.spec), *kinds.SUBNET_GROUPS.invariants(wanted, observed))
 
 
-async def _parameters_of(cloud: ParameterGroups, wanted: Target[Any]) -> tuple[Observed[Any], tuple[Change, ...]]:
+async def _parameters_of(cloud: ParameterGroups, wanted: Target[Any]) -> tuple[Observed[Any, Any], tuple[Change, ...]]:
     seen = await cloud.observe(wanted)
     assert isinstance(seen, Present)
-    found = seen.observed
-    return found, (*diff(wanted.spec, found.spec), *groups.PARAMETER_GROUPS.guarded(wanted, found))
+    observed = seen.observed
+    return observed, (*diff(wanted.spec, observed.spec), *kinds.PARAMETER_GROUPS.invariants(wanted, observed))
 
 
-async def test_a_subnet_group_is_made_changed_and_deleted(account: AwsAccount, simulator: Served) -> None:
+async def test_subnet_group_is_created_changed_and_deleted(account: AwsAccount, simulator: Served) -> None:
     cloud = SubnetGroups(account)
     wanted = _subnet_group("fl-orders", tags={"team": "orders"})
     assert await cloud.observe(wanted) == Absent()
 
     await cloud.create(wanted, NOBODY, _fence())
-    found, changes = await _subnets_of(cloud, wanted)
+    observed, changes = await _subnets_of(cloud, wanted)
     assert changes == ()
-    assert wanted.owner.owns(found.owner)
-    assert found.incarnation.endswith(":subgrp:fl-orders")
-    assert found.at_provider["vpcId"].startswith("vpc-")
+    assert wanted.owner.owns(observed.owner)
+    assert observed.incarnation.endswith(":subgrp:fl-orders")
+    assert observed.at_provider["vpcId"].startswith("vpc-")
 
     # What an interrupted create left is met again, and not made twice.
     await cloud.create(wanted, NOBODY, _fence())
@@ -80,62 +80,64 @@ async def test_a_subnet_group_is_made_changed_and_deleted(account: AwsAccount, s
         await cloud.create(replace(wanted, owner=replace(OWNER, identity="uid-2")), NOBODY, _fence())
 
     grown = _subnet_group("fl-orders", SUBNETS, db_subnet_group_description="of orders", tags={"team": "sales"})
-    found, changes = await _subnets_of(cloud, grown)
+    observed, changes = await _subnets_of(cloud, grown)
     assert [change.shown for change in changes] == ["dbSubnetGroupDescription", "subnetIds", "tags.team"]
-    await cloud.update(grown, found, changes, _fence())
-    found, changes = await _subnets_of(cloud, grown)
+    await cloud.update(grown, observed, changes, _fence())
+    observed, changes = await _subnets_of(cloud, grown)
     assert changes == ()
-    assert "fl-orders" in (await cloud.observe_all()).items
+    assert "fl-orders" in (await cloud.list()).items
 
     # A tag that the spec set and names no more goes; another's stays.
     await account.call(
-        "add_tags_to_resource", "tag", ResourceName=found.incarnation, Tags=encoded_tags({"theirs": "x"})
+        "add_tags_to_resource", "tag", ResourceName=observed.incarnation, Tags=encoded_tags({"theirs": "x"})
     )
     bare = _subnet_group("fl-orders", SUBNETS, db_subnet_group_description="of orders")
-    found, _ = await _subnets_of(cloud, bare)
-    changes = diff(bare.spec, found.spec, applied={"tags": ("team",)})
+    observed, _ = await _subnets_of(cloud, bare)
+    changes = diff(bare.spec, observed.spec, applied={"tags": ("team",)})
     assert [(change.shown, change.want) for change in changes] == [("tags.team", None)]
-    await cloud.update(bare, found, changes, _fence())
-    found, _ = await _subnets_of(cloud, bare)
-    assert found.spec.tags == {"theirs": "x"}
+    await cloud.update(bare, observed, changes, _fence())
+    observed, _ = await _subnets_of(cloud, bare)
+    assert observed.spec.tags == {"theirs": "x"}
 
     moved = _subnet_group("fl-orders", OTHER_NETWORK, db_subnet_group_description="of orders")
     with pytest.raises(Terminal, match="not in the VPC"):
-        await cloud.update(moved, found, diff(moved.spec, found.spec), _fence())
+        await cloud.update(moved, observed, diff(moved.spec, observed.spec), _fence())
 
-    await cloud.release(grown, found, _fence())
+    await cloud.release(grown, observed, _fence())
     released, _ = await _subnets_of(cloud, grown)
     assert "fairlead-released" in released.facts
     await cloud.adopt(grown, released, _fence())
     assert "fairlead-released" not in (await _subnets_of(cloud, grown))[0].facts
 
-    await cloud.delete(grown, found, Policy.DELETE, _fence())
+    await cloud.delete(grown, observed, Policy.DELETE, _fence())
     assert await cloud.observe(grown) == Absent()
-    await cloud.delete(grown, found, Policy.DELETE, _fence())
+    await cloud.delete(grown, observed, Policy.DELETE, _fence())
     assert _sent(simulator).count("CreateDBSubnetGroup") == 3
 
 
-async def test_a_lost_tag_is_put_back(account: AwsAccount) -> None:
+async def test_lost_tag_is_put_back(account: AwsAccount) -> None:
     cloud, wanted = SubnetGroups(account), _subnet_group("fl-stripped")
     await cloud.create(wanted, NOBODY, _fence())
-    found, _ = await _subnets_of(cloud, wanted)
-    await account.call("remove_tags_from_resource", "strip", ResourceName=found.incarnation, TagKeys=["fairlead-claim"])
+    observed, _ = await _subnets_of(cloud, wanted)
+    await account.call(
+        "remove_tags_from_resource", "strip", ResourceName=observed.incarnation, TagKeys=["fairlead-claim"]
+    )
 
-    found, changes = await _subnets_of(cloud, wanted)
-    assert found.owner is None
+    observed, changes = await _subnets_of(cloud, wanted)
+    assert observed.owner is None
     assert [change.shown for change in changes] == ["tags.fairlead-claim"]
-    await cloud.update(wanted, found, changes, _fence())
+    await cloud.update(wanted, observed, changes, _fence())
     assert (await _subnets_of(cloud, wanted))[1] == ()
 
 
-async def test_one_zone_alone_is_refused_with_its_sentence(account: AwsAccount) -> None:
+async def test_subnets_of_a_single_zone_are_refused_with_the_message_of_rds(account: AwsAccount) -> None:
     with pytest.raises(Terminal, match="at least 2 AZs") as caught:
         await SubnetGroups(account).create(_subnet_group("fl-alone", SUBNETS[:1]), NOBODY, _fence())
 
     assert caught.value.reason == "InvalidValue"
 
 
-async def test_a_parameter_group_is_made_changed_and_deleted(account: AwsAccount, simulator: Served) -> None:
+async def test_parameter_group_is_created_changed_and_deleted(account: AwsAccount, simulator: Served) -> None:
     cloud = ParameterGroups(account)
     # In PostgreSQL's own notation; static ones and more than one request takes are among them.
     wanted = _parameter_group(
@@ -143,37 +145,37 @@ async def test_a_parameter_group_is_made_changed_and_deleted(account: AwsAccount
         {"work_mem": "64MB", "log_connections": "on", "max_connections": "200", "statement_timeout": "2min"},
     )
     await cloud.create(wanted, NOBODY, _fence())
-    found, changes = await _parameters_of(cloud, wanted)
+    observed, changes = await _parameters_of(cloud, wanted)
     assert changes == ()
-    assert found.at_provider["parameters"] == {
+    assert observed.at_provider["parameters"] == {
         "work_mem": "65536",
         "log_connections": "1",
         "max_connections": "200",
         "statement_timeout": "120000",
     }
-    assert found.at_provider["pendingReboot"] == ["max_connections"]
+    assert observed.at_provider["pendingReboot"] == ["max_connections"]
 
     await cloud.create(wanted, NOBODY, _fence())
     edited = _parameter_group("fl-orders", {"work_mem": "32MB", "max_connections": "200", "jit": "off"})
-    found, changes = await _parameters_of(cloud, edited)
+    observed, changes = await _parameters_of(cloud, edited)
     assert [(change.shown, change.want, change.have) for change in changes] == [
         ("parameters.jit", "off", None),
         ("parameters.log_connections", None, "1"),
         ("parameters.statement_timeout", None, "120000"),
         ("parameters.work_mem", "32MB", "65536"),
     ]
-    await cloud.update(edited, found, changes, _fence())
-    found, changes = await _parameters_of(cloud, edited)
+    await cloud.update(edited, observed, changes, _fence())
+    observed, changes = await _parameters_of(cloud, edited)
     assert changes == ()
 
     # A map that is not given is not managed.
     assert (await _parameters_of(cloud, _parameter_group("fl-orders", None)))[1] == ()
-    await cloud.delete(edited, found, Policy.DELETE, _fence())
+    await cloud.delete(edited, observed, Policy.DELETE, _fence())
     assert await cloud.observe(edited) == Absent()
     assert _sent(simulator).count("ResetDBParameterGroup") == 1
 
 
-async def test_many_parameters_go_in_requests_of_twenty(account: AwsAccount, simulator: Served) -> None:
+async def test_parameters_go_in_requests_of_twenty(account: AwsAccount, simulator: Served) -> None:
     cloud = ParameterGroups(account)
     names = (
         "autovacuum_naptime checkpoint_timeout deadlock_timeout default_statistics_target lock_timeout log_temp_files"
@@ -181,8 +183,8 @@ async def test_many_parameters_go_in_requests_of_twenty(account: AwsAccount, sim
         " log_min_duration_statement logical_decoding_work_mem maintenance_work_mem max_parallel_workers max_wal_size"
         " max_parallel_workers_per_gather statement_timeout temp_buffers tcp_keepalives_idle work_mem"
     )
-    one = {"log_connections", "log_disconnections", "log_lock_waits"}
-    wanted = _parameter_group("fl-many", {name: "1" if name in one else "1024" for name in names.split()})
+    switches = {"log_connections", "log_disconnections", "log_lock_waits"}
+    wanted = _parameter_group("fl-many", {name: "1" if name in switches else "1024" for name in names.split()})
     before = _sent(simulator).count("ModifyDBParameterGroup")
 
     await cloud.create(wanted, NOBODY, _fence())
@@ -198,9 +200,7 @@ async def test_many_parameters_go_in_requests_of_twenty(account: AwsAccount, sim
         ({"work_mem": "lots"}, "allowed values are"),
     ],
 )
-async def test_a_parameter_that_rds_refuses_is_named(
-    account: AwsAccount, parameters: dict[str, str], says: str
-) -> None:
+async def test_parameter_that_rds_refuses_is_named(account: AwsAccount, parameters: dict[str, str], says: str) -> None:
     wanted = _parameter_group(f"fl-{min(parameters).replace('_', '-')}", parameters)
     with pytest.raises(Terminal, match=says) as caught:
         await ParameterGroups(account).create(wanted, NOBODY, _fence())
@@ -208,10 +208,10 @@ async def test_a_parameter_that_rds_refuses_is_named(
     assert caught.value.reason == "InvalidValue"
 
 
-async def test_a_group_in_use_stays_until_it_is_not(account: AwsAccount) -> None:
+async def test_group_in_use_stays_until_it_is_not(account: AwsAccount) -> None:
     cloud, wanted = SubnetGroups(account), _subnet_group("fl-used")
     await cloud.create(wanted, NOBODY, _fence())
-    found, _ = await _subnets_of(cloud, wanted)
+    observed, _ = await _subnets_of(cloud, wanted)
     await account.call(
         "create_db_instance", "use it", DBInstanceIdentifier="fl-user", DBInstanceClass="db.t4g.micro",
         Engine="postgres", AllocatedStorage=20, MasterUsername="app", MasterUserPassword="Sufficient-1",
@@ -219,6 +219,6 @@ async def test_a_group_in_use_stays_until_it_is_not(account: AwsAccount) -> None
     )  # fmt: skip
 
     with pytest.raises(Blocked, match="subnet group fl-used") as caught:
-        await cloud.delete(wanted, found, Policy.DELETE, _fence())
+        await cloud.delete(wanted, observed, Policy.DELETE, _fence())
 
     assert caught.value.reason == "CloudBusy"

@@ -69,7 +69,7 @@ def _pod(simulator: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     _project(until=time.time() + 3600)
 
 
-async def test_keys_speak_for_their_user(simulator: Served) -> None:
+async def test_keys_authenticate_their_user(simulator: Served) -> None:
     config = _config(simulator, source="Secret", secretRef={"name": "keys"})
     async with connect(config, _keys(simulator)) as account:
         assert await _principal(simulator, account) == f"arn:aws:iam::{ACCOUNT}:user/fairlead"
@@ -85,12 +85,12 @@ async def test_keys_speak_for_their_user(simulator: Served) -> None:
     ],
     ids=["a service account's token", "the agent of the node", "a role for keys", "a chain behind a token"],
 )
-async def test_a_role_is_spoken_for(simulator: Served, credentials: dict[str, Any]) -> None:
+async def test_role_is_assumed(simulator: Served, credentials: dict[str, Any]) -> None:
     async with connect(_config(simulator, **credentials), _keys(simulator)) as account:
         assert (await _principal(simulator, account)).startswith(AS_ROLE)
 
 
-async def test_a_role_that_trusts_nobody_is_not_assumed(simulator: Served) -> None:
+async def test_role_that_trusts_nobody_is_not_assumed(simulator: Served) -> None:
     _control(simulator, "roles", {"name": "closed", "account": ACCOUNT, "policy": None, "trust": {"accounts": []}})
     role = {"roleARN": f"arn:aws:iam::{ACCOUNT}:role/closed"}
     config = _config(simulator, source="Secret", secretRef={"name": "keys"}, assumeRoleChain=[role])
@@ -102,7 +102,7 @@ async def test_a_role_that_trusts_nobody_is_not_assumed(simulator: Served) -> No
     assert caught.value.reason == "AccessDenied"
 
 
-async def test_a_token_that_is_over_is_named(simulator: Served) -> None:
+async def test_expired_token_is_named(simulator: Served) -> None:
     _project(until=1)
 
     with pytest.raises(Terminal, match="ExpiredToken") as caught:
@@ -112,7 +112,7 @@ async def test_a_token_that_is_over_is_named(simulator: Served) -> None:
     assert caught.value.reason == "CredentialsInvalid"
 
 
-async def test_a_wrong_secret_key_is_named_and_not_shown(simulator: Served) -> None:
+async def test_wrong_secret_key_is_named_and_not_shown(simulator: Served) -> None:
     config = _config(simulator, source="Secret", secretRef={"name": "keys"})
     keys = _keys(simulator)
     keys["keys"]["aws_secret_access_key"] = "not-the-right-one"

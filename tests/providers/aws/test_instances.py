@@ -13,9 +13,9 @@ import pytest
 from apis.teardown import Policy
 from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount
+from providers.aws.instances.client import InstanceClients, Seen, instance_clients
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import tags_of
-from providers.aws.rds import RdsInstances, Seen
 from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Present
@@ -33,18 +33,19 @@ def _lists(simulator: Served) -> int:
     return sum(call["action"] == "DescribeDBInstances" and not call["identifier"] for call in calls)
 
 
-async def test_births_side_by_side_search_one_list(account: AwsAccount, simulator: Served) -> None:
+async def test_creates_side_by_side_search_one_list(account: AwsAccount, simulator: Served) -> None:
     made = await account.call(
         "create_db_instance", "make it", DBInstanceIdentifier="fl-former", DBInstanceClass="db.t4g.micro",
         Engine="postgres", AllocatedStorage=20, MasterUsername="app", MasterUserPassword="Sufficient-1",
         Tags=tags_of(FORMER),
     )  # fmt: skip
-    cloud, before = RdsInstances(account), _lists(simulator)
+    cloud, before = instance_clients(account), _lists(simulator)
 
-    found = await asyncio.gather(*(cloud.find(OURS) for _ in range(8)))
+    results = await asyncio.gather(*(cloud.account.find_predecessors(OURS) for _ in range(8)))
 
     expected = ("fl-former", made["DBInstance"]["DbiResourceId"], FORMER)
-    assert [[(one.name, one.incarnation, one.owner) for one in each] for each in found] == [[expected]] * 8
+    owners = [[(former.name, former.incarnation, former.owner) for former in predecessors] for predecessors in results]
+    assert owners == [[expected]] * 8
     assert _lists(simulator) - before == 1
 
 
@@ -59,25 +60,25 @@ def _calls(simulator: Served, action: str) -> int:
     return sum(call["action"] == action for call in control(simulator, "GET", "audit?since=0"))
 
 
-async def _made(account: AwsAccount, name: str) -> tuple[RdsInstances, Target[RDSInstanceParameters], Seen]:
+async def _made(account: AwsAccount, name: str) -> tuple[InstanceClients, Target[RDSInstanceParameters], Seen]:
     """Make an instance and return it as it is once it is available, with a target that has recorded it."""
-    cloud, target = RdsInstances(account), Target(name, SPEC, replace(OURS, claim=name), "hash")
-    await cloud.create(target, Credential("app", "Sufficient-1"), _fence())
+    cloud, target = instance_clients(account), Target(name, SPEC, replace(OURS, claim=name), "hash")
+    await cloud.external.create(target, Credential("app", "Sufficient-1"), _fence())
     return await _available(cloud, target)
 
 
 async def _available(
-    cloud: RdsInstances, target: Target[RDSInstanceParameters]
-) -> tuple[RdsInstances, Target[RDSInstanceParameters], Seen]:
+    cloud: InstanceClients, target: Target[RDSInstanceParameters]
+) -> tuple[InstanceClients, Target[RDSInstanceParameters], Seen]:
     async def available() -> Seen | None:
-        seen = await cloud.observe(target)
+        seen = await cloud.external.observe(target)
         return seen.observed if isinstance(seen, Present) and seen.observed.state == "available" else None
 
     observed = await eventually(available, f"{target.name} is available")
     return cloud, replace(target, incarnation=observed.incarnation), observed
 
 
-async def test_an_instance_that_was_renamed_is_never_absent(account: AwsAccount) -> None:
+async def test_renamed_instance_is_never_absent(account: AwsAccount) -> None:
     cloud, target, _ = await _made(account, "fl-before")
     renaming: dict[str, Any] = {
         "DBInstanceIdentifier": "fl-before",
@@ -90,25 +91,25 @@ async def test_an_instance_that_was_renamed_is_never_absent(account: AwsAccount)
 
     for leaving in (False, True):
         with pytest.raises(Blocked, match="is called fl-after now") as caught:
-            await cloud.observe(replace(target, leaving=leaving))
+            await cloud.external.observe(replace(target, leaving=leaving))
         assert caught.value.reason == "DatabaseRenamed"
         assert "fairlead.dev/external-name=fl-after`" in caught.value.message
-    assert isinstance(await cloud.observe(following), Present)
+    assert isinstance(await cloud.external.observe(following), Present)
 
 
 async def test_absence_is_believed_of_the_right_account_alone(account: AwsAccount) -> None:
-    cloud = RdsInstances(account)
+    cloud = instance_clients(account)
     recorded = Target("fl-nobody", SPEC, OURS, "hash", incarnation="db-NOBODY")
-    assert await cloud.observe(recorded) == Absent()
+    assert await cloud.external.observe(recorded) == Absent()
 
     account.id = "999999999999"
     with pytest.raises(Terminal) as caught:
-        await cloud.observe(recorded)
+        await cloud.external.observe(recorded)
     assert caught.value.reason == "AccountChanged"
 
 
 @pytest.mark.parametrize("others", [1, 5])
-async def test_a_final_snapshots_name_that_anothers_has_is_passed_over(
+async def test_final_snapshot_name_that_another_has_is_skipped(
     account: AwsAccount, simulator: Served, others: int
 ) -> None:
     await _made(account, f"fl-other-{others}")
@@ -124,22 +125,22 @@ async def test_a_final_snapshots_name_that_anothers_has_is_passed_over(
 
     if others == 5:
         with pytest.raises(Blocked, match="finalDBSnapshotIdentifierPrefix") as caught:
-            await cloud.delete(target, seen, Policy.SNAPSHOT, _fence())
+            await cloud.external.delete(target, seen, Policy.SNAPSHOT, _fence())
         assert caught.value.reason == "BackupImpossible"
-        assert isinstance(await cloud.observe(target), Present)
+        assert isinstance(await cloud.external.observe(target), Present)
     else:
-        await cloud.delete(target, seen, Policy.SNAPSHOT, _fence())
+        await cloud.external.delete(target, seen, Policy.SNAPSHOT, _fence())
         leaving = replace(target, leaving=True)
-        assert await eventually(lambda: cloud.backup_of(leaving), "its final snapshot is there") == f"{stem}-2"
+        assert await eventually(lambda: cloud.backups.latest(leaving), "its final snapshot is there") == f"{stem}-2"
     assert _calls(simulator, "DeleteDBInstance") - before == (5 if others == 5 else 2)
 
 
 async def _snapshot_is_there(account: AwsAccount, name: str) -> bool:
     answer = await account.call("describe_db_snapshots", "look", DBInstanceIdentifier=name)
-    return all(one["Status"] == "available" for one in answer["DBSnapshots"])
+    return all(snapshot["Status"] == "available" for snapshot in answer["DBSnapshots"])
 
 
-async def test_a_password_that_secrets_manager_took_over_is_seen_and_taken_back(account: AwsAccount) -> None:
+async def test_password_that_secrets_manager_took_over_is_seen_and_taken_back(account: AwsAccount) -> None:
     cloud, target, seen = await _made(account, "fl-kept-elsewhere")
     assert seen.password_elsewhere is False
     await account.call(
@@ -148,36 +149,37 @@ async def test_a_password_that_secrets_manager_took_over_is_seen_and_taken_back(
     )  # fmt: skip
 
     async def kept_elsewhere(*, expected: bool) -> Seen | None:
-        found = await cloud.observe(target)
-        assert isinstance(found, Present)
-        settled = found.observed.state == "available" and not found.observed.password_pending
-        return found.observed if settled and found.observed.password_elsewhere is expected else None
+        observation = await cloud.external.observe(target)
+        assert isinstance(observation, Present)
+        settled = observation.observed.state == "available" and not observation.observed.password_pending
+        return observation.observed if settled and observation.observed.password_elsewhere is expected else None
 
     seen = await eventually(lambda: kept_elsewhere(expected=True), "another keeper has the password")
-    await cloud.set_password(target, seen, Credential("app", "Sufficient-3"), _fence())
+    await cloud.logins.set(target, seen, Credential("app", "Sufficient-3"), _fence())
     await eventually(lambda: kept_elsewhere(expected=False), "the password is Fairlead's again")
 
 
-async def test_looks_that_hang_hold_up_no_other_one(account: AwsAccount, simulator: Served) -> None:
+async def test_observations_that_hang_hold_up_no_other_one(account: AwsAccount, simulator: Served) -> None:
     cloud, target, _ = await _made(account, "fl-answering")
     hanging: dict[str, Any] = {"action": "DescribeDBInstances", "kind": "hang", "after_effect": False, "times": None}
     hanging["identifier"] = "fl-hanging-*"
     control(simulator, "POST", "faults", hanging)
-    looks = [
-        asyncio.create_task(cloud.observe(Target(f"fl-hanging-{number}", SPEC, OURS, "hash"))) for number in range(8)
+    observations = [
+        asyncio.create_task(cloud.external.observe(Target(f"fl-hanging-{number}", SPEC, OURS, "hash")))
+        for number in range(8)
     ]
     try:
-        await eventually(lambda: _hung(simulator, len(looks)), "all of them hang at once", limit_s=10)
-        seen = await cloud.observe(target)
+        await eventually(lambda: _hung(simulator, len(observations)), "all of them hang at once", limit_s=10)
+        seen = await cloud.external.observe(target)
     finally:
         control(simulator, "DELETE", "faults")
-        for look in looks:
-            look.cancel()
-        await asyncio.gather(*looks, return_exceptions=True)
+        for observation in observations:
+            observation.cancel()
+        await asyncio.gather(*observations, return_exceptions=True)
     assert isinstance(seen, Present)
 
 
 async def _hung(simulator: Served, count: int) -> bool:
     await asyncio.sleep(0)
-    hung = [one for one in control(simulator, "GET", "audit?since=0") if one["outcome"] == "hung"]
+    hung = [call for call in control(simulator, "GET", "audit?since=0") if call["outcome"] == "hung"]
     return len(hung) >= count

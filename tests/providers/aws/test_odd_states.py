@@ -1,4 +1,4 @@
-"""States in which an instance is not simply available: what is done about them, and what people are told."""
+"""States in which an instance is not simply available: what is done about them, and what is reported."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ import pytest
 
 from apis.teardown import Policy
 from devcloud.aws.server import Served
-from providers.aws import INSTANCES, states
+from providers.aws import INSTANCES
 from providers.aws.account import AwsAccount
+from providers.aws.instances import states
+from providers.aws.instances.client import InstanceClients, Seen, instance_clients
+from providers.aws.instances.translate import observed
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
-from providers.aws.rds import RdsInstances, Seen
-from providers.aws.translate import observed
 from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.observation import Present
 from providers.external.ownership import Owner
-from providers.managed.decide_update import converge
+from providers.managed.decide_update import decide_update
 from providers.managed.inputs import Inputs, Lifecycle, differences
 from providers.managed.plan import Refuse, Update
 from runtime.errors import Blocked
 from tests.providers.aws.test_translate import ANSWER, TAGS, target
 from tests.providers.aws.test_translate import OWNER as OURS
-from tests.providers.test_decide import MARKED, NOW
+from tests.providers.managed.test_decide import NOW, RECORDED
 from tests.support.rds_control import control
 from tests.support.waiting import eventually
 
@@ -39,19 +40,19 @@ def _fence() -> Fence:
     return Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
 
 
-async def _made(account: AwsAccount, name: str) -> tuple[RdsInstances, Where, Seen]:
-    cloud, target = RdsInstances(account), Target(name, SPEC, replace(OWNER, claim=name), "hash")
-    await cloud.create(target, Credential("app", "Sufficient-1"), _fence())
+async def _made(account: AwsAccount, name: str) -> tuple[InstanceClients, Where, Seen]:
+    cloud, target = instance_clients(account), Target(name, SPEC, replace(OWNER, claim=name), "hash")
+    await cloud.external.create(target, Credential("app", "Sufficient-1"), _fence())
     seen = await eventually(lambda: _seen(cloud, target, "available"), f"{name} is available")
     return cloud, replace(target, incarnation=seen.incarnation), seen
 
 
-async def _seen(cloud: RdsInstances, target: Where, status: str) -> Seen | None:
-    found = await cloud.observe(target)
-    return found.observed if isinstance(found, Present) and found.observed.state == status else None
+async def _seen(cloud: InstanceClients, target: Where, status: str) -> Seen | None:
+    observation = await cloud.external.observe(target)
+    return observation.observed if isinstance(observation, Present) and observation.observed.state == status else None
 
 
-async def _steered(simulator: Served, cloud: RdsInstances, target: Where, status: str) -> Seen:
+async def _steered(simulator: Served, cloud: InstanceClients, target: Where, status: str) -> Seen:
     control(simulator, "POST", f"instances/{target.name}", {"status": status})
     return await eventually(lambda: _seen(cloud, target, status), f"{target.name} is {status}")
 
@@ -66,14 +67,14 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("status", REFUSED)
-async def test_a_final_snapshot_that_the_state_does_not_allow_is_said_with_the_way_out(
+async def test_final_snapshot_that_the_state_does_not_allow_is_reported_with_the_way_out(
     account: AwsAccount, simulator: Served, status: str
 ) -> None:
     cloud, target, _ = await _made(account, f"fl-{status[:30]}-{len(status)}")
     seen = await _steered(simulator, cloud, target, status)
 
     with pytest.raises(Blocked) as caught:
-        await cloud.delete(target, seen, Policy.SNAPSHOT, _fence())
+        await cloud.external.delete(target, seen, Policy.SNAPSHOT, _fence())
 
     assert caught.value.reason == "BackupImpossible"
     for words in (status, REFUSED[status], "deletion policy Delete or Orphan"):
@@ -81,57 +82,59 @@ async def test_a_final_snapshot_that_the_state_does_not_allow_is_said_with_the_w
     assert await _seen(cloud, target, status)
 
 
-async def test_a_refusal_for_a_state_that_passes_is_waited_for(account: AwsAccount, simulator: Served) -> None:
+async def test_refusal_for_a_state_that_passes_is_waited_for(account: AwsAccount, simulator: Served) -> None:
     cloud, target, seen = await _made(account, "fl-passing")
     await _steered(simulator, cloud, target, "backing-up")
 
     with pytest.raises(Blocked) as caught:
-        await cloud.delete(target, seen, Policy.SNAPSHOT, _fence())
+        await cloud.external.delete(target, seen, Policy.SNAPSHOT, _fence())
 
     assert caught.value.reason == "CloudBusy"
 
 
-async def test_a_final_snapshot_that_failed_is_named_with_the_way_out(account: AwsAccount, simulator: Served) -> None:
+async def test_final_snapshot_that_failed_is_named_with_the_way_out(account: AwsAccount, simulator: Served) -> None:
     cloud, target, seen = await _made(account, "fl-failing")
-    await cloud.delete(target, seen, Policy.SNAPSHOT, _fence())
+    await cloud.external.delete(target, seen, Policy.SNAPSHOT, _fence())
     leaving = replace(target, leaving=True)
-    final = await eventually(lambda: cloud.backup_of(leaving), "the final snapshot is available")
+    final = await eventually(lambda: cloud.backups.latest(leaving), "the final snapshot is available")
     control(simulator, "POST", f"snapshots/{final}", {"status": "failed"})
 
     with pytest.raises(Blocked) as caught:
-        await cloud.backup_of(leaving)
+        await cloud.backups.latest(leaving)
 
     assert caught.value.reason == "BackupImpossible"
     for words in (final, "failed", "deletion policy Delete or Orphan"):
         assert words in caught.value.message
     control(simulator, "POST", f"snapshots/{final}", {"status": "creating"})
-    assert await cloud.backup_of(leaving) == ""
+    assert await cloud.backups.latest(leaving) == ""
 
 
 def _inputs(status: str, **spec: Any) -> tuple[Inputs[RDSInstanceParameters], Seen]:
     where = target(**spec)
     seen = observed({**ANSWER, "DBInstanceStatus": status}, TAGS, where)
     changes = differences(INSTANCES, RDSInstanceSpec(for_provider=where.spec), where, seen, {})
-    marks = replace(MARKED, incarnation="db-ONE")
+    external_ref = replace(RECORDED, incarnation="db-ONE")
     where = replace(where, owner=OURS, address="rdsinstance/db -n team")
-    return Inputs(where, Present(seen), marks, NOW, "spec-2", 2, Lifecycle(held=True), changes=changes), seen
+    return Inputs(
+        where, Present(seen), external_ref, NOW, "spec-2", 2, Lifecycle(has_finalizer=True), changes=changes
+    ), seen
 
 
 def test_parameters_that_do_not_fit_are_left_by_another_group() -> None:
     inputs, seen = _inputs("incompatible-parameters", db_parameter_group_name="fitting")
-    plan = converge(inputs, seen)
+    plan = decide_update(inputs, seen)
     assert isinstance(plan, Update)
     assert [change.shown for change in plan.changes] == ["dbParameterGroupName"]
 
-    plan = converge(*_inputs("incompatible-parameters"))
+    plan = decide_update(*_inputs("incompatible-parameters"))
     assert isinstance(plan, Refuse)
     assert plan.reason == "DatabaseFailed"
     assert "reboot it" in plan.message
 
 
 @pytest.mark.parametrize("status", ["stopped", "failed", "incompatible-network", "storage-full", "incompatible-create"])
-def test_what_nobody_can_use_is_said_with_what_to_do(status: str) -> None:
-    assert states.advice(status)
+def test_unusable_state_has_a_remedy(status: str) -> None:
+    assert states.remedy(status)
     assert not states.usable(status)
 
 
@@ -153,5 +156,5 @@ DEADLINES = {
 
 
 @pytest.mark.parametrize(("status", "restored"), DEADLINES)
-def test_each_state_may_take_what_it_is_known_to_take(status: str, *, restored: bool) -> None:
+def test_state_has_the_deadline_that_it_is_known_to_need(status: str, *, restored: bool) -> None:
     assert states.deadline(status, restored=restored) == DEADLINES[status, restored]

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from devcloud.postgres.server import Server
-from providers.aws.parameters import SWITCHES, UNIT_OF, as_rds_writes
+from providers.aws.groups.parameters import SWITCHES, UNIT_OF, as_rds_writes
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.says)
-def test_a_value(case: Case) -> None:
+def test_value_is_written_as_rds_writes_it(case: Case) -> None:
     written = as_rds_writes(case.name, case.value)
 
     assert written == case.written

@@ -1,129 +1,214 @@
-"""A lost instance is restored by consent from a snapshot or from automated backups of its own, over RDS's wire."""
+"""What a new instance may begin with: the data of its own namespace, and no other's without the platform's word."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from devcloud.aws.server import Options, Served, running
-from providers.aws.account import AwsAccount, connect
-from providers.aws.config import ProviderConfigSpec
+from providers.aws.account import AwsAccount
+from providers.aws.instances.restores import resolved
+from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
 from providers.aws.names import tags_of
-from providers.external.ownership import owner_of
-from runtime.objects import NAMESPACES, Key
-from tests.providers.aws.rds_world import RdsPaced, RdsWorld
-from tests.providers.paced import texts
+from providers.external.client import Target
+from providers.external.ownership import Owner
+from runtime.errors import Blocked, Terminal
+from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.rds
-HOUR = timedelta(hours=1)
+OURS = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance", "shop-uid")
+TIME = "2026-11-20T12:00:00Z"
+Resolve = Callable[..., Awaitable[RestoreFrom | None]]
+
+
+async def _instance(account: AwsAccount, name: str, owner: Owner) -> str:
+    """Make an instance, wait until it is there, return its incarnation."""
+    made = await account.call(
+        "create_db_instance", f"make {name}", DBInstanceIdentifier=name, DBInstanceClass="db.t4g.micro",
+        Engine="postgres", AllocatedStorage=20, MasterUsername="app", MasterUserPassword="Sufficient-1",
+        BackupRetentionPeriod=7, CopyTagsToSnapshot=True, Tags=tags_of(owner),
+    )  # fmt: skip
+    await eventually(lambda: _is(account, name, "available"), f"{name} is available")
+    return str(made["DBInstance"]["DbiResourceId"])
+
+
+async def _is(account: AwsAccount, name: str, status: str) -> bool:
+    answers = account.pages("describe_db_instances", "look", "DBInstances")
+    states = {answer["DBInstanceIdentifier"]: answer["DBInstanceStatus"] async for answer in answers}
+    return bool(states.get(name, "gone") == status)
+
+
+async def _gone(account: AwsAccount, name: str, **parameters: Any) -> None:
+    await account.call("delete_db_instance", f"delete {name}", DBInstanceIdentifier=name, **parameters)
+    await eventually(lambda: _is(account, name, "gone"), f"{name} is gone")
+
+
+ADDRESS = "rdsinstance/new -n shop"
 
 
 @pytest.fixture
-def simulator() -> Iterator[Served]:
-    with running(Options(speed=0.0)) as served:
-        yield served
+def resolve(account: AwsAccount) -> Resolve:
+    async def of(source: RestoreFrom, *agreed: str) -> RestoreFrom | None:
+        spec = RDSInstanceParameters(
+            db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app", restore_from=source
+        )
+        owner = replace(OURS, identity="uid-2", claim="fedcba9876543210", name="new")
+        return (
+            await resolved(account, Target("fl-new", spec, owner, "hash", agreed=agreed, address=ADDRESS))
+        ).spec.restore_from
+
+    return of
 
 
-@asynccontextmanager
-async def _person(world: RdsWorld) -> AsyncIterator[AwsAccount]:
-    """Somebody with the account's keys."""
-    async with connect(msgspec.convert(world.config(), ProviderConfigSpec), {"keys": world.keys}) as account:
-        yield account
+def _claim(name: str, time: str | None = None) -> RestoreFrom:
+    return RestoreFrom(point_in_time=PointInTime(source_claim=name, restore_time=time))
 
 
-async def _lost(served: Served, **deletion: Any) -> tuple[RdsWorld, RdsPaced]:
-    """Return a world whose instance somebody deleted."""
-    world = RdsWorld(served)
-    paced = RdsPaced(world)
-    world.ask(parameters={"backupRetentionPeriod": 7, "dbName": "orders"}, deletionPolicy="Snapshot")
-    await paced.settle()
-    await paced.until(world.now + HOUR)
-    await paced.settle()
-    async with _person(world) as person:
-        name = world.external_name
-        await person.call("delete_db_instance", "delete it", DBInstanceIdentifier=name, **deletion)
-        paced.move_on(HOUR)
-        paced.wake()
-        await paced.until(world.now + timedelta(minutes=10))
-    assert world.reason("Ready") == "DatabaseLost"
-    paced.forget()
-    return world, paced
+def _incarnation(incarnation: str, time: str | None = None) -> RestoreFrom:
+    return RestoreFrom(point_in_time=PointInTime(source_dbi_resource_id=incarnation, restore_time=time))
 
 
-def _incarnation(world: RdsWorld) -> str:
-    return str((world.get() or {})["metadata"]["annotations"]["fairlead.dev/incarnation"])
+async def test_source_claim_resolves_to_what_is_kept_of_it(account: AwsAccount, resolve: Resolve) -> None:
+    incarnation = await _instance(account, "fl-kept", replace(OURS, name="kept"))
+    assert await resolve(_claim("kept", TIME)) == _incarnation(incarnation, TIME)
+
+    await _gone(account, "fl-kept", SkipFinalSnapshot=True, DeleteAutomatedBackups=False)
+    assert await resolve(_claim("kept")) == _incarnation(incarnation)
 
 
-@pytest.mark.parametrize("source", ["a snapshot", "automated backups"])
-async def test_a_lost_instance_is_restored_under_its_name(simulator: Served, source: str) -> None:
-    final = {"SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": "by-hand", "DeleteAutomatedBackups": True}
-    kept = {"SkipFinalSnapshot": True, "DeleteAutomatedBackups": False}
-    world, paced = await _lost(simulator, **(final if source == "a snapshot" else kept))
-    name, lost, password = world.external_name, _incarnation(world), world.secret["current"]
-    backup = "by-hand" if source == "a snapshot" else lost
-    assert f"fairlead.dev/consent=restore={backup}" in " ".join(texts(world.get()))
+async def test_source_claim_resolves_to_its_final_snapshot(account: AwsAccount, resolve: Resolve) -> None:
+    await _instance(account, "fl-final", replace(OURS, name="final"))
+    final = {"FinalDBSnapshotIdentifier": "fl-final-orders", "SkipFinalSnapshot": False}
+    await _gone(account, "fl-final", **final, DeleteAutomatedBackups=True)
 
-    since = len(paced.conditions)
-    world.annotate(consent=f"restore={backup}")
-    paced.wake()
-    await paced.settle()
+    async def available() -> bool:
+        answer = await account.call("describe_db_snapshots", "look", DBSnapshotIdentifier="fl-final-orders")
+        return bool(answer["DBSnapshots"][0]["Status"] == "available")
 
-    action = "RestoreDBInstanceFromDBSnapshot" if source == "a snapshot" else "RestoreDBInstanceToPointInTime"
-    assert (paced.calls(action), paced.calls("CreateDBInstance"), paced.crashes) == (1, 0, 0)
-    assert world.external_name == name
-    assert _incarnation(world) != lost
-    status = (world.get() or {})["status"]
-    assert status["usedConsents"] == [f"restore={backup}"]
-    assert status["connection"]["database"] == "orders"
-    assert "restoring" not in status
-    assert "Ready=False Restoring" in paced.told(since)
-    # What applications have goes on to count.
-    assert world.secret["current"] == password
-    assert paced.calls("ModifyDBInstance") >= 1
+    await eventually(available, "the final snapshot is available")
+    assert await resolve(_claim("final")) == RestoreFrom(db_snapshot_identifier="fl-final-orders")
+    with pytest.raises(Blocked, match="no backup of 2026-11-20"):
+        await resolve(_claim("final", TIME))
+    named = RestoreFrom(db_snapshot_identifier="fl-final-orders")
+    assert await resolve(named) == named
 
 
-async def test_a_snapshot_that_is_not_of_it_or_of_another_namespace_is_refused_with_those_that_there_are(
-    simulator: Served,
+async def test_final_snapshot_goes_before_backups_that_end_earlier(account: AwsAccount, resolve: Resolve) -> None:
+    incarnation = await _instance(account, "fl-both", replace(OURS, name="both"))
+    final = {"FinalDBSnapshotIdentifier": "fl-final-both", "SkipFinalSnapshot": False}
+    await _gone(account, "fl-both", **final, DeleteAutomatedBackups=False)
+    kept = await account.call("describe_db_instance_automated_backups", "look", DbiResourceId=incarnation)
+    ends = kept["DBInstanceAutomatedBackups"][0]["RestoreWindow"]["LatestTime"]
+
+    assert await resolve(_claim("both")) == RestoreFrom(db_snapshot_identifier="fl-final-both")
+    # A snapshot is of one instant; any other one is in the backups.
+    assert await resolve(_claim("both", TIME)) == _incarnation(incarnation, TIME)
+    taken = (await account.call("describe_db_snapshots", "look", DBSnapshotIdentifier="fl-final-both"))["DBSnapshots"]
+    assert ends < taken[0]["SnapshotCreateTime"]
+
+
+async def test_data_of_another_namespace_needs_the_platforms_consent(account: AwsAccount, resolve: Resolve) -> None:
+    theirs = await _instance(
+        account, "fl-theirs", replace(OURS, namespace="bank", name="money", namespace_uid="bank-uid")
+    )
+    by_name = RestoreFrom(point_in_time=PointInTime(source_db_instance_identifier="fl-theirs"))
+
+    with pytest.raises(Blocked, match="claim money"):
+        await resolve(_claim("money"))
+    for source in (by_name, _incarnation(theirs)):
+        with pytest.raises(Terminal, match="allowAdoption") as caught:
+            await resolve(source)
+        assert caught.value.reason == "AdoptionRefused"
+
+    account.config = msgspec.structs.replace(account.config, allow_adoption=True)
+    assert await resolve(by_name) == by_name
+    # A claim is never one of another namespace, whatever is allowed.
+    with pytest.raises(Blocked, match="claim money"):
+        await resolve(_claim("money"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [RestoreFrom(db_snapshot_identifier="nothing"), _incarnation("db-NOTHING"), _claim("nothing")],
+    ids=["a snapshot", "an incarnation", "a claim"],
+)
+async def test_missing_source_is_waited_for(resolve: Resolve, source: RestoreFrom) -> None:
+    with pytest.raises(Blocked, match=r"(?i)nothing") as caught:
+        await resolve(source)
+
+    assert caught.value.reason == "ReferenceNotFound"
+
+
+async def test_login_that_a_restore_would_not_keep_is_refused(account: AwsAccount) -> None:
+    await _instance(account, "fl-login", replace(OURS, name="login"))
+    spec = RDSInstanceParameters(
+        db_instance_class="db.t4g.micro", allocated_storage=20, master_username="other", restore_from=_claim("login")
+    )
+
+    with pytest.raises(Terminal, match="the login of instance fl-login is app, and a restore keeps it") as caught:
+        await resolved(account, Target("fl-new", spec, OURS, "hash"))
+
+    assert caught.value.reason == "InvalidValue"
+
+
+@pytest.mark.parametrize("uid", ["former-uid", ""], ids=["of a former namespace", "of before the tag"])
+async def test_namespace_of_the_same_name_is_not_the_owner(account: AwsAccount, resolve: Resolve, uid: str) -> None:
+    name = f"recycled-{uid or 'none'}"
+    incarnation = await _instance(account, f"fl-{name}", replace(OURS, name=name, namespace_uid=uid))
+    for source in (_claim(name), _incarnation(incarnation)):
+        with pytest.raises(
+            Terminal, match=f"`kubectl annotate {ADDRESS} fairlead.dev/consent=restoreFrom={incarnation}`"
+        ) as caught:
+            await resolve(source)
+        assert caught.value.reason == "AdoptionRefused"
+    assert await resolve(_claim(name), incarnation) == _incarnation(incarnation)
+
+    final = {"FinalDBSnapshotIdentifier": f"final-{name}", "SkipFinalSnapshot": False}
+    await _gone(account, f"fl-{name}", **final, DeleteAutomatedBackups=True)
+    await eventually(lambda: _is_available(account, f"final-{name}"), "the final snapshot is available")
+    kept = RestoreFrom(db_snapshot_identifier=f"final-{name}")
+    for source in (_claim(name), kept):
+        with pytest.raises(Terminal, match=f"consent=restoreFrom=final-{name}"):
+            await resolve(source)
+        assert await resolve(source, f"final-{name}") == kept
+    # For a backup that is named by itself the ProviderConfig may agree; a claim's name names no backup.
+    account.config = msgspec.structs.replace(account.config, allow_adoption=True)
+    assert await resolve(kept) == kept
+    with pytest.raises(Terminal, match="another one, or not recorded"):
+        await resolve(_claim(name))
+
+
+async def test_source_that_is_proven_to_be_of_the_namespace_goes_before_a_newer_one(
+    account: AwsAccount, resolve: Resolve
 ) -> None:
-    final = {"SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": "by-hand", "DeleteAutomatedBackups": True}
-    world, paced = await _lost(simulator, **final)
-    namespace = world.kube.objects[NAMESPACES, Key("", "team")]["metadata"]["uid"]
-    ours = owner_of(world.get() or {}, "home", namespace)
-    foreign = {
-        "another": replace(ours, identity="uid-9", claim="fedcba9876543210", name="other"),
-        "former": replace(ours, namespace_uid="uid-of-a-former-one"),
-        "untagged": None,
-    }
-    async with _person(world) as person:
-        for name, owner in foreign.items():
-            await person.call("create_db_instance", "make it", DBInstanceIdentifier=f"fl-{name}", Engine="postgres",
-                              DBInstanceClass="db.t4g.micro", AllocatedStorage=20, MasterUsername="app",
-                              MasterUserPassword="Sufficient-1", CopyTagsToSnapshot=True,
-                              Tags=[] if owner is None else tags_of(owner))  # fmt: skip
-        paced.move_on(HOUR)
-        for name in foreign:
-            await person.call(
-                "create_db_snapshot", "take it", DBSnapshotIdentifier=f"of-{name}", DBInstanceIdentifier=f"fl-{name}"
-            )
-        paced.move_on(HOUR)
-    paced.forget()
-    for named in (*(f"of-{name}" for name in foreign), "of-nobody"):
-        world.annotate(consent=f"restore={named}")
-        paced.wake()
-        await paced.until(world.now + timedelta(minutes=1))
-        said = " ".join(texts(world.get()))
-        assert (world.reason("Ready"), paced.calls()) == ("DatabaseLost", 0)
-        assert f"{named} is no backup of it that this namespace may have" in said
-        assert "its backups, the newest first: by-hand;" in said
+    incarnation = await _instance(account, "fl-mine", replace(OURS, name="both-of-one-name"))
+    await _gone(account, "fl-mine", SkipFinalSnapshot=True, DeleteAutomatedBackups=False)
+    await _instance(account, "fl-former", replace(OURS, name="both-of-one-name", namespace_uid="former-uid"))
 
-    # The platform may agree to that of the namespace's former owner by its name.
-    world.annotate(consent="restore=of-former,restoreFrom=of-former")
-    paced.wake()
-    await paced.settle()
-    assert (paced.calls("RestoreDBInstanceFromDBSnapshot"), paced.calls("CreateDBInstance")) == (1, 0)
+    assert await resolve(_claim("both-of-one-name")) == _incarnation(incarnation)
+
+
+async def _is_available(account: AwsAccount, snapshot: str) -> bool:
+    answer = await account.call("describe_db_snapshots", "look", DBSnapshotIdentifier=snapshot)
+    return bool(answer["DBSnapshots"][0]["Status"] == "available")
+
+
+async def test_database_of_a_claim_with_two_is_restored_from_its_own(account: AwsAccount, resolve: Resolve) -> None:
+    incarnation = await _instance(account, "fl-two-a", replace(OURS, name="two"))
+    await _instance(account, "fl-two-b", replace(OURS, name="two", resource="reports"))
+    assert await resolve(_claim("two")) == _incarnation(incarnation)
+
+    await _instance(account, "fl-others-a", replace(OURS, name="others", resource="primary"))
+    await _instance(account, "fl-others-b", replace(OURS, name="others", resource="reports"))
+    with pytest.raises(Terminal, match="several resources of claim others are kept: primary, reports") as caught:
+        await resolve(_claim("others"))
+    assert caught.value.reason == "InvalidValue"
+
+
+async def test_only_database_of_a_claim_is_found_under_another_resource_name(
+    account: AwsAccount, resolve: Resolve
+) -> None:
+    incarnation = await _instance(account, "fl-only", replace(OURS, name="only", resource="formerly"))
+    assert await resolve(_claim("only")) == _incarnation(incarnation)

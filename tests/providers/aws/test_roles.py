@@ -7,11 +7,21 @@ from dataclasses import dataclass, replace
 import msgspec
 import pytest
 
-from providers.aws import translate
+from providers.aws.instances import translate
+from providers.aws.instances.roles import (
+    Role,
+    Roles,
+    Wanted,
+    broken,
+    in_order,
+    names_of,
+    password,
+    retirement,
+)
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.roles import Membership, Role, Roles, Wanted, broken, in_order, names_of, password, retirement
 from providers.external.client import Target
 from providers.external.ownership import Owner
+from providers.external.sql_roles import Membership
 
 NAMES = names_of("boss")
 WANTED = Wanted(NAMES, "app", frozenset({"boss_a"}))
@@ -96,28 +106,30 @@ ROWS: dict[str, tuple[Roles, str]] = {
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
-def test_a_difference_is_ended(row: tuple[Roles, str]) -> None:
+def test_difference_of_roles_is_ended(row: tuple[Roles, str]) -> None:
     seen, statements = row
     assert broken(WANTED, seen) != ()
     assert in_order(WANTED, seen) == statements
 
 
-def test_what_is_true_needs_nothing() -> None:
+def test_roles_in_order_need_no_statement() -> None:
     assert broken(WANTED, TRUE) == ()
     assert in_order(WANTED, TRUE) == ""
     # A schema public that is gone is the application's affair.
     assert broken(WANTED, _with(schema_owner=None)) == ()
 
 
-def test_an_empty_server_gets_roles_before_what_names_them() -> None:
-    found = in_order(WANTED, Roles("boss", schema_owner="pg_database_owner", databases=("app",))).split("; ")
-    assert found[0] == 'CREATE ROLE "boss_owner" NOLOGIN'
-    assert found.index('CREATE ROLE "boss_a" LOGIN') < found.index('ALTER ROLE "boss_a" SET role TO "boss_owner"')
-    assert not any("SUPERUSER" in statement or "boss_b" in statement for statement in found)
+def test_empty_server_gets_roles_before_what_names_them() -> None:
+    statements = in_order(WANTED, Roles("boss", schema_owner="pg_database_owner", databases=("app",))).split("; ")
+    assert statements[0] == 'CREATE ROLE "boss_owner" NOLOGIN'
+    assert statements.index('CREATE ROLE "boss_a" LOGIN') < statements.index(
+        'ALTER ROLE "boss_a" SET role TO "boss_owner"'
+    )
+    assert not any("SUPERUSER" in statement or "boss_b" in statement for statement in statements)
 
 
 @pytest.mark.parametrize("name", ["boss", "boss_owner", "postgres", "eve", "boss_a.login", ""])
-def test_nothing_is_done_to_a_role_that_is_no_login_by_rule(name: str) -> None:
+def test_role_that_is_no_login_by_rule_is_never_changed(name: str) -> None:
     with pytest.raises(ValueError, match="no login of this instance"):
         password(name, "SCRAM-SHA-256$1:x$y:z", NAMES)
     with pytest.raises(ValueError, match="no login of this instance"):
@@ -157,7 +169,7 @@ LOGINS = {
 
 
 @pytest.mark.parametrize("row", LOGINS.values(), ids=LOGINS.keys())
-def test_which_logins_an_instance_has(row: Having) -> None:
+def test_logins_of_an_instance(row: Having) -> None:
     spec = RDSInstanceParameters(
         db_instance_class="x", allocated_storage=1, master_username="boss", engine_version=row.version
     )
@@ -168,7 +180,7 @@ def test_which_logins_an_instance_has(row: Having) -> None:
     assert translate.logins(target) == row.logins
 
 
-def test_who_works_meanwhile() -> None:
+def test_working_logins() -> None:
     spec = RDSInstanceParameters(db_instance_class="x", allocated_storage=1, master_username="boss")
     target = Target("fl-x", spec, Owner("home", "uid", "claim"), "hash", active="boss_a", retiring="boss_b")
     assert translate.wanted_roles(target, "app") == Wanted(NAMES, "app", frozenset(NAMES.logins))

@@ -9,18 +9,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from providers.aws import INSTANCES, states
-from providers.aws.birth import refuse_database
-from providers.aws.changes import request
-from providers.aws.listing import mark_of, tags_mark
+from providers.aws import INSTANCES
+from providers.aws.instances import states
+from providers.aws.instances.changes import request
+from providers.aws.instances.create import missing_database
+from providers.aws.instances.final_snapshots import names_for, stem_of
+from providers.aws.instances.listing import digest_of, tags_digest
+from providers.aws.instances.translate import invariants, login_versions, observed
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec, RestoreFrom
-from providers.aws.names import names_for, stem_of, tags_of
-from providers.aws.translate import guarded, login_versions, observed
+from providers.aws.names import tags_of
 from providers.external.client import Target
 from providers.external.observation import Change, Class, Phase, Queue
 from providers.external.ownership import Owner
 from providers.managed.inputs import differences
-from runtime.errors import Terminal
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "team", "orders", "db")
 BASE = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage=100, master_username="boss")
@@ -52,7 +53,7 @@ ANSWER: dict[str, Any] = {
     "DBParameterGroups": [{"DBParameterGroupName": "orders-pg", "ParameterApplyStatus": "in-sync"}],
     "PendingModifiedValues": {},
 }
-TAGS = {one["Key"]: one["Value"] for one in tags_of(OWNER)}
+TAGS = {change["Key"]: change["Value"] for change in tags_of(OWNER)}
 STATIC = [{"DBParameterGroupName": "orders-pg", "ParameterApplyStatus": "pending-reboot"}]
 
 
@@ -159,40 +160,43 @@ ROWS = {
     "logs to export": Row({"enable_cloudwatch_logs_exports": ("postgresql",)}, path="enableCloudwatchLogsExports"),
     "no monitoring has no role": Row({"monitoring_interval": 0, "monitoring_role_arn": "arn:role"}),
     "a password under way is in nobody's way": Row({}, waiting(MasterUserPassword="****")),
-    "what was said at birth is not compared": Row({"kms_key_id": "alias/x", "db_name": "other", "tags": {}}),
+    "what is set at creation is not compared": Row({"kms_key_id": "alias/x", "db_name": "other", "tags": {}}),
     "a tag to add": Row({"tags": {"team": "red"}}, path="tags.team"),
 }  # fmt: skip
 
 
-def test_the_group_of_another_major_version_goes_along_with_the_upgrade() -> None:
-    asked = {"engine_version": "17", "allow_major_version_upgrade": True, "db_parameter_group_name": "of-17"}
+def test_group_of_another_major_version_is_sent_with_the_upgrade() -> None:
+    wanted = {"engine_version": "17", "allow_major_version_upgrade": True, "db_parameter_group_name": "of-17"}
 
-    upgraded = {one.shown: one.along for one in changes(asked, {})}
-    alike = {one.shown: one.along for one in changes({"db_parameter_group_name": "another"}, {})}
+    upgraded = {change.shown: change.along for change in changes(wanted, {})}
+    alike = {change.shown: change.along for change in changes({"db_parameter_group_name": "another"}, {})}
 
     assert upgraded == {"engineVersion": (), "dbParameterGroupName": ("engineVersion",)}
     assert alike == {"dbParameterGroupName": ()}
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
-def test_what_differs_and_how_it_changes(row: Row) -> None:
-    found = changes(row.spec, row.answer)
+def test_difference_has_its_class_and_queue(row: Row) -> None:
+    differences = changes(row.spec, row.answer)
     if row.path is None:
-        assert found == ()
+        assert differences == ()
         return
     assert [
-        (one.shown, one.kind, one.queue, one.veto[0] if one.veto is not None else "") for one in found
+        (change.shown, change.kind, change.queue, change.veto[0] if change.veto is not None else "")
+        for change in differences
     ] == [(row.path, row.kind, row.queue, row.veto)]  # fmt: skip
 
 
 def test_lost_tags_of_ours_are_drift_and_tags_of_others_are_not() -> None:
-    found = changes({}, {}, {key: value for key, value in TAGS.items() if key != "fairlead-claim"} | {"mine": "x"})
-    assert [(one.shown, one.want) for one in found] == [("tags.fairlead-claim", OWNER.claim)]
+    differences = changes(
+        {}, {}, {key: value for key, value in TAGS.items() if key != "fairlead-claim"} | {"mine": "x"}
+    )
+    assert [(change.shown, change.want) for change in differences] == [("tags.fairlead-claim", OWNER.claim)]
     seen = observed(ANSWER, {"fairlead-claim": OWNER.claim}, target())
     assert seen.owner is None
 
 
-def test_who_when_and_where() -> None:
+def test_observed_has_owner_incarnation_and_phase() -> None:
     seen = observed(
         {**ANSWER, "DBParameterGroups": STATIC, **waiting(MasterUserPassword="****", Iops=1)}, TAGS, target()
     )
@@ -218,7 +222,7 @@ DATABASES: dict[str, tuple[dict[str, Any], str | None, str]] = {
 
 
 @pytest.mark.parametrize("case", DATABASES)
-def test_which_database_is_published(case: str) -> None:
+def test_database_that_is_published(case: str) -> None:
     spec, shown, expected = DATABASES[case]
     answer = {**ANSWER, **({"DBName": shown} if shown else {})}
     assert observed(answer, TAGS, target(**spec)).facts.database == expected
@@ -248,7 +252,7 @@ STATES = {
 
 
 @pytest.mark.parametrize("status", STATES)
-def test_what_a_status_lets_us_do(status: str) -> None:
+def test_status_has_its_phase(status: str) -> None:
     assert (states.phase_of(status), states.usable(status)) == STATES[status]
 
 
@@ -266,17 +270,17 @@ WINDOWS = {
 
 
 @pytest.mark.parametrize(("window", "at"), WINDOWS)
-def test_when_a_window_is_open(window: str, at: str) -> None:
+def test_window_is_open_in_its_hours(window: str, at: str) -> None:
     assert states.window_open(window, datetime.fromisoformat(at).replace(tzinfo=UTC)) is WINDOWS[window, at]
 
 
 def modification(spec: dict[str, Any], answer: dict[str, Any], *changed: Change) -> dict[str, Any]:
     where = target(**spec)
-    found = request(where.spec, observed({**ANSWER, **answer}, TAGS, where), changed) or {}
-    return {key: value for key, value in found.items() if key != "DBInstanceIdentifier"}
+    parameters = request(where.spec, observed({**ANSWER, **answer}, TAGS, where), changed) or {}
+    return {key: value for key, value in parameters.items() if key != "DBInstanceIdentifier"}
 
 
-def test_what_is_due_and_what_waits_go_in_one_request_that_never_takes_what_waits_along() -> None:
+def test_request_with_due_and_waiting_changes_never_makes_the_waiting_ones() -> None:
     storage = Change(("allocatedStorage",), 200, 100, Class.ONLINE, Queue.OPEN)
     window = Change(("preferredBackupWindow",), "a", "b")
     later = Change(("dbInstanceClass",), "big", "small", Class.RESTART, Queue.OPEN, deferred=True)
@@ -291,7 +295,7 @@ def test_what_is_due_and_what_waits_go_in_one_request_that_never_takes_what_wait
     assert modification({}, {}, Change(("tags", "team"), "red", None)) == {}
 
 
-def test_what_rds_wants_together_goes_together() -> None:
+def test_request_has_together_what_rds_wants_together() -> None:
     storage = Change(("allocatedStorage",), 500, 400, Class.ONLINE, Queue.OPEN)
     large = {"AllocatedStorage": 400, "Iops": 12_000}
     assert modification({}, large, storage)["Iops"] == 12_000
@@ -318,29 +322,27 @@ def test_final_snapshots_are_named_by_incarnation_and_never_twice() -> None:
     assert "--" not in stem_of("fl-a", "db-ONE", "mine-")
 
 
-def test_a_list_marks_what_changed_and_knows_no_tags_when_it_holds_none() -> None:
-    assert mark_of(ANSWER) == mark_of({**ANSWER, "LatestRestorableTime": datetime(2026, 1, 1, tzinfo=UTC)})
-    assert mark_of(ANSWER) != mark_of({**ANSWER, "AllocatedStorage": 101})
-    assert tags_mark(ANSWER) is None
-    assert tags_mark({"TagList": []}) != tags_mark({"TagList": [{"Key": "a", "Value": "b"}]}) is not None
+def test_digest_changes_with_the_answer_and_is_none_without_a_list_of_tags() -> None:
+    assert digest_of(ANSWER) == digest_of({**ANSWER, "LatestRestorableTime": datetime(2026, 1, 1, tzinfo=UTC)})
+    assert digest_of(ANSWER) != digest_of({**ANSWER, "AllocatedStorage": 101})
+    assert tags_digest(ANSWER) is None
+    assert tags_digest({"TagList": []}) != tags_digest({"TagList": [{"Key": "a", "Value": "b"}]}) is not None
 
 
-def test_a_database_that_a_restore_did_not_bring_is_refused_and_no_other_answer_is() -> None:
+def test_missing_database_is_reported_of_a_restored_instance_alone() -> None:
     source = RestoreFrom(db_snapshot_identifier="kept")
-    refuse_database(target(restore_from=source), "app", "")
-    refuse_database(target(restore_from=source), "app", "28P01")
-    refuse_database(target(), "app", "3D000")
-    with pytest.raises(Terminal, match="has no database app"):
-        refuse_database(target(restore_from=source), "app", "3D000")
+
+    assert "has no database app" in missing_database(target(restore_from=source), "app")
+    assert missing_database(target(), "app") == ""
 
 
-def test_an_instance_of_before_gets_its_namespaces_uid_by_one_change() -> None:
+def test_instance_without_its_namespaces_uid_gets_it_by_one_change() -> None:
     wanted = replace(target(), owner=replace(OWNER, namespace_uid="team-uid"))
 
-    (change,) = guarded(wanted, observed(ANSWER, TAGS, wanted))
+    (change,) = invariants(wanted, observed(ANSWER, TAGS, wanted))
 
     assert (change.shown, change.want, change.have) == ("tags.fairlead-namespace-uid", "team-uid", None)
     tagged = {**TAGS, "fairlead-namespace-uid": "team-uid"}
-    assert guarded(wanted, observed(ANSWER, tagged, wanted)) == ()
+    assert invariants(wanted, observed(ANSWER, tagged, wanted)) == ()
     # Where the Namespace is not known yet nothing is taken for a difference.
-    assert guarded(target(), observed(ANSWER, tagged, target())) == ()
+    assert invariants(target(), observed(ANSWER, tagged, target())) == ()

@@ -37,11 +37,11 @@ CASES: dict[str, Case] = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_a_code_means(case: Case) -> None:
-    found = failure_of(psycopg.OperationalError("x"), "look", code=case.code, at_home=case.at_home)
+def test_code_has_its_class(case: Case) -> None:
+    failure = failure_of(psycopg.OperationalError("x"), "look", code=case.code, at_home=case.at_home)
 
-    assert isinstance(found, case.failure)
-    assert str(found).count("cannot look: ") == 1
+    assert isinstance(failure, case.failure)
+    assert str(failure).count("cannot look: ") == 1
 
 
 CAUSES: dict[str, tuple[str, str, str]] = {
@@ -90,7 +90,7 @@ CAUSES: dict[str, tuple[str, str, str]] = {
 
 
 @pytest.mark.parametrize(("text", "code", "cause"), CAUSES.values(), ids=CAUSES.keys())
-def test_the_cause_of_a_failed_connection_is_said(text: str, code: str, cause: str) -> None:
+def test_failed_connection_has_its_cause(text: str, code: str, cause: str) -> None:
     failure = failure_of(psycopg.OperationalError(text), "log in", code=code)
 
     assert isinstance(failure, Transient)
@@ -98,7 +98,7 @@ def test_the_cause_of_a_failed_connection_is_said(text: str, code: str, cause: s
     assert "\n" not in str(failure)
 
 
-def test_an_unknown_collation_is_an_invalid_value() -> None:
+def test_unknown_collation_is_an_invalid_value() -> None:
     failure = failure_of(psycopg.errors.WrongObjectType("no such collation"), "create")
 
     assert isinstance(failure, Terminal)

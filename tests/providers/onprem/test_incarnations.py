@@ -27,11 +27,11 @@ def row(oid: str | None = "16405", *, random: str = "ab12", state: str = "ready"
         pytest.param(None, "16406-ab12", "16405", id="a lost row, and another database"),
     ],
 )
-def test_row(owner: Row | None, recorded: str, is_: str) -> None:
+def test_incarnation_of_a_row(owner: Row | None, recorded: str, is_: str) -> None:
     assert incarnation_of("16405", owner, recorded) == is_
 
 
-def test_an_incarnation_was_once_the_oid_alone() -> None:
+def test_incarnation_was_once_the_oid_alone() -> None:
     assert earlier_ids("16405-ab12") == ("16405",)
     assert earlier_ids("16405") == ()
     assert (oid_of("16405-ab12"), random_of("16405-ab12")) == ("16405", "ab12")
@@ -55,5 +55,5 @@ def test_an_incarnation_was_once_the_oid_alone() -> None:
         pytest.param(None, "", "", id="no row"),
     ],
 )
-def test_what_a_row_says_of_a_database_that_is_gone(owner: Row | None, recorded: str, is_: str) -> None:
+def test_row_of_a_missing_database(owner: Row | None, recorded: str, is_: str) -> None:
     assert finished_before(owner, recorded) == is_

@@ -43,7 +43,7 @@ def _does_something(sql: str) -> bool:
 
 
 @pytest.mark.parametrize("left", range(1, 7))
-async def test_no_session_is_ended_after_the_leadership(left: int) -> None:
+async def test_session_is_never_ended_after_the_leadership(left: int) -> None:
     session: Any = _Session(left=left)
     fence = Fence(1.0, lambda: session.is_open, lambda: 0.0)
 
@@ -55,7 +55,7 @@ async def test_no_session_is_ended_after_the_leadership(left: int) -> None:
     assert not session.sent[-1].startswith("SET ROLE")
 
 
-async def test_the_sessions_of_every_login_are_ended_as_that_login() -> None:
+async def test_sessions_of_each_login_are_ended_as_that_login() -> None:
     session: Any = _Session(left=99)
 
     await end_sessions(session, _LOGINS, Fence(1.0, lambda: True, lambda: 0.0))

@@ -12,8 +12,9 @@ import pytest
 from providers.external.client import Target
 from providers.external.observation import Change
 from providers.external.ownership import Owner
+from providers.external.sql_roles import Membership
 from providers.external.sql_text import literal, quoted
-from providers.onprem.facts import Database, Facts, Grant, Inside, Membership, Role, Row, Wanted, broken_rules
+from providers.onprem.facts import Database, Facts, Grant, Inside, Role, Row, Wanted, broken_rules
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names, hash_in, names_of, retired_name
 from providers.onprem.statements import (
@@ -35,7 +36,7 @@ def role(name: str, *, login: bool = True, **changed: object) -> Role:
     return msgspec.structs.replace(base, **changed)
 
 
-GRANTS = tuple(Grant(DB, one) for one in ("CONNECT", "CREATE", "TEMPORARY"))
+GRANTS = tuple(Grant(DB, privilege) for privilege in ("CONNECT", "CREATE", "TEMPORARY"))
 DATABASE = Database(DB, "16400", "admin", True, -1, False, "UTF8", "C", "C", GRANTS, ())
 MEMBERSHIPS = (
     Membership(DB, "admin", True, False, True, "postgres"),
@@ -64,7 +65,7 @@ def database(**changed: object) -> Facts:
 
 @dataclass(frozen=True)
 class Breach:
-    """Facts that break one rule, the path it is told by, and what the first statement that mends it says."""
+    """Facts that break one rule, the path that names it, and what the first statement that mends it says."""
 
     facts: Facts
     path: str
@@ -173,50 +174,54 @@ BREACHES: dict[str, Breach] = {
 
 
 @pytest.mark.parametrize("case", BREACHES.values(), ids=BREACHES.keys())
-def test_a_breach_is_found_and_mended(case: Breach) -> None:
-    found = broken_rules(WANTED, case.facts)
+def test_broken_rule_is_found_and_mended(case: Breach) -> None:
+    changes = broken_rules(WANTED, case.facts)
 
-    assert case.path in {change.shown for change in found}
-    mended = [one.sql for one in statements([change for change in found if change.shown == case.path], WANTED)]
-    assert (not case.mended_by and case.path.startswith("ownership")) or any(case.mended_by in one for one in mended)
+    assert case.path in {change.shown for change in changes}
+    mended = [
+        statement.sql for statement in statements([change for change in changes if change.shown == case.path], WANTED)
+    ]
+    assert (not case.mended_by and case.path.startswith("ownership")) or any(
+        case.mended_by in statement for statement in mended
+    )
 
 
-def test_a_good_database_breaks_no_rule() -> None:
+def test_database_in_order_breaks_no_rule() -> None:
     assert broken_rules(WANTED, GOOD) == ()
 
 
 @pytest.mark.parametrize("setting", ["work_mem=8MB", "TimeZone=UTC", "DateStyle=ISO, DMY"])
-def test_an_allowed_setting_breaks_no_rule(setting: str) -> None:
+def test_allowed_setting_breaks_no_rule(setting: str) -> None:
     assert broken_rules(WANTED, database(settings=(setting,))) == ()
 
 
-@pytest.mark.parametrize("works", [A, B])
-def test_where_nobody_remembers_the_published_login_none_is_switched_off(works: str) -> None:
+@pytest.mark.parametrize("working", [A, B])
+def test_logins_stay_where_the_published_login_is_not_known(working: str) -> None:
     forgotten = Wanted(Names(DB, DB, (A, B)), "", "", SETTABLE)
-    logins = (role(each, login=each == works, settings=(f"role={DB}",)) for each in (A, B))
+    logins = (role(name, login=name == working, settings=(f"role={DB}",)) for name in (A, B))
     both = (role(DB, login=False), *logins)
     members = (*MEMBERSHIPS, Membership(DB, B, False, True, True, "admin"))
 
     assert broken_rules(forgotten, facts(roles=both, memberships=members)) == ()
-    alone = tuple(each for each in both if each.name in {DB, works})
+    alone = tuple(name for name in both if name.name in {DB, working})
     assert broken_rules(forgotten, facts(roles=alone, memberships=members)) == ()
 
 
-def test_what_nobody_could_see_breaks_no_rule() -> None:
+def test_unobserved_inside_breaks_no_rule() -> None:
     assert broken_rules(WANTED, facts(inside=None)) == ()
 
 
-def test_what_closes_comes_before_what_opens() -> None:
+def test_statements_that_close_come_before_those_that_open() -> None:
     changes = (
         Change(("database", "allowConnections"), want=True, have=False),
         Change(("grants", "PUBLIC", "CONNECT"), None, "granted"),
         Change(("roles", A), "present", None),
     )
 
-    found = [one.sql for one in statements(changes, WANTED)]
+    texts = [statement.sql for statement in statements(changes, WANTED)]
 
-    assert found[0].startswith("REVOKE")
-    assert "ALLOW_CONNECTIONS" in found[-1]
+    assert texts[0].startswith("REVOKE")
+    assert "ALLOW_CONNECTIONS" in texts[-1]
 
 
 IDLE_B = facts(
@@ -225,24 +230,24 @@ IDLE_B = facts(
 )
 
 
-def test_an_unexpected_login_is_switched_off_and_leaves_the_owner_role() -> None:
-    found = broken_rules(WANTED, IDLE_B)
+def test_unexpected_login_is_switched_off_and_leaves_the_owner_role() -> None:
+    changes = broken_rules(WANTED, IDLE_B)
 
-    assert [one.sql for one in statements(found, WANTED)] == [
+    assert [statement.sql for statement in statements(changes, WANTED)] == [
         f'ALTER ROLE "{B}" NOLOGIN PASSWORD NULL',
         f'REVOKE "{DB}" FROM "{B}" GRANTED BY "admin"',
     ]
-    assert shut_logins(found, WANTED.names) == (B,)
+    assert shut_logins(changes, WANTED.names) == (B,)
 
 
-def test_an_unexpected_login_without_membership_is_given_none() -> None:
-    found = broken_rules(WANTED, facts(roles=(role(DB, login=False), role(A), role(B))))
+def test_unexpected_login_without_membership_gets_none() -> None:
+    changes = broken_rules(WANTED, facts(roles=(role(DB, login=False), role(A), role(B))))
 
-    assert {change.path for change in found} == {("roles", B, "login")}
+    assert {change.path for change in changes} == {("roles", B, "login")}
 
 
 @pytest.mark.parametrize("published", [A, "", "elsewhere_a"])
-def test_a_published_login_that_is_not_by_rule_switches_no_other_off(published: str) -> None:
+def test_published_login_that_is_not_by_rule_switches_no_other_off(published: str) -> None:
     wanted_ = wanted(Target(DB, spec(), Owner("home", "uid", "claim"), "abcdefghij", active=published))
 
     assert wanted_.active == (A if published == A else "")
@@ -270,19 +275,19 @@ NEVER: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", NEVER.values(), ids=NEVER.keys())
-def test_what_is_never_given_has_no_statement(change: Change) -> None:
+def test_right_that_is_never_granted_has_no_statement(change: Change) -> None:
     with pytest.raises(ValueError, match=r"never|no role"):
         statements([change], WANTED)
 
 
-def test_a_missing_login_that_is_not_published_is_made_without_login() -> None:
-    found = statements([Change(("roles", B), "present", None)], WANTED)
+def test_missing_login_that_is_not_published_is_created_without_login() -> None:
+    created = statements([Change(("roles", B), "present", None)], WANTED)
 
-    assert found[0].sql == f'CREATE ROLE "{B}" NOLOGIN'
+    assert created[0].sql == f'CREATE ROLE "{B}" NOLOGIN'
 
 
 @pytest.mark.parametrize("name", [STRANGER, f"{A}.createrole", DB, "postgres", ""])
-def test_a_password_goes_to_no_role_but_its_own_logins(name: str) -> None:
+def test_password_goes_to_no_role_but_its_own_logins(name: str) -> None:
     with pytest.raises(ValueError, match="no login of database"):
         password_statements(name, "SCRAM-SHA-256$...", WANTED)
     with pytest.raises(ValueError, match="no login of database"):
@@ -296,7 +301,7 @@ def test_names_and_texts_are_quoted_whatever_they_hold(evil: str) -> None:
     assert inner.replace("''", "").replace("\\\\", "").count("'") == 0
 
 
-def test_a_zero_byte_is_refused() -> None:
+def test_zero_byte_is_refused() -> None:
     with pytest.raises(ValueError, match="zero byte"):
         quoted("a\0")
     with pytest.raises(ValueError, match="zero byte"):
@@ -320,9 +325,9 @@ def test_names_fit_and_carry_the_hash() -> None:
     assert kept.endswith("_abcdefghij")
 
 
-@pytest.mark.parametrize("given", ["legacy", "a_" + "b" * 61, "_" * 63, "_legacy", "legacy_abcdefghij"])
-def test_a_retired_name_fits_whatever_name_a_person_gave(given: str) -> None:
-    kept = retired_name(given, "20261121")
+@pytest.mark.parametrize("name", ["legacy", "a_" + "b" * 61, "_" * 63, "_legacy", "legacy_abcdefghij"])
+def test_retired_name_fits_whatever_the_name_was(name: str) -> None:
+    kept = retired_name(name, "20261121")
 
-    assert kept.startswith(f"retired_20261121_{given[:20]}")
+    assert kept.startswith(f"retired_20261121_{name[:20]}")
     assert len(kept) <= 63

@@ -1,22 +1,22 @@
-"""A server that hangs is dialled by one at a time: everybody else is told at once, and goes on with other servers."""
+"""A server that hangs is dialled by one at a time: everybody else fails at once, and goes on with other servers."""
 
 from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from providers.external.client import Fence
-from providers.external.credential import Credential, Login
-from providers.external.login import Server
-from providers.external.sql_session import Account, NoAnswerError, Session, Unreached
+from providers.external.credential import NO_ANSWER, Credential
+from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.sql_session import ConnectionSettings, NoAnswerError, Unreached
 from providers.onprem.session import Sessions
 from runtime.errors import Transient
 
-ACCOUNT = Account(Server("pg1.example.org", 5432, ""), "fairlead", Credential("admin", "secret"), Path("/nowhere"))
+ENDPOINT = Endpoint("pg1.example.org", 5432, "fairlead", VERIFIED)
+SETTINGS = ConnectionSettings(ENDPOINT, Credential("admin", "secret"), Path("/nowhere"))
 
 
 class Alive:
@@ -42,7 +42,7 @@ class Dialler:
     waiting: list[asyncio.Future[Any]] = field(default_factory=list)
     now: float = 0.0
 
-    async def __call__(self, _account: Account, database: str) -> Any:
+    async def __call__(self, _settings: ConnectionSettings, database: str) -> Any:
         self.begun.append(database)
         if self.hangs:
             future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
@@ -57,7 +57,7 @@ class Dialler:
 
     def sessions(self) -> Sessions:
         """Make sessions that dial by this one."""
-        return Sessions(ACCOUNT, dial=self, monotonic=lambda: self.now)
+        return Sessions(SETTINGS, dial=self, monotonic=lambda: self.now)
 
 
 async def use(sessions: Sessions, database: str = "") -> None:
@@ -77,12 +77,12 @@ async def hung(dialler: Dialler) -> Sessions:
     sessions = dialler.sessions()
     tasks = await tasks_that_wait(sessions, 3)
     dialler.time_out()
-    assert [type(one) for one in await asyncio.gather(*tasks, return_exceptions=True)] == [Unreached] * 3
+    assert [type(result) for result in await asyncio.gather(*tasks, return_exceptions=True)] == [Unreached] * 3
     dialler.begun.clear()
     return sessions
 
 
-async def test_a_failed_dial_is_remembered_for_a_moment() -> None:
+async def test_failed_dial_is_remembered_for_a_moment() -> None:
     dialler = Dialler()
     sessions = await hung(dialler)
 
@@ -92,7 +92,7 @@ async def test_a_failed_dial_is_remembered_for_a_moment() -> None:
     assert dialler.begun == []
 
 
-async def test_one_dials_again_while_the_others_are_told_at_once() -> None:
+async def test_second_dial_is_made_by_one_while_the_others_fail_at_once() -> None:
     dialler = Dialler()
     sessions = await hung(dialler)
     dialler.now += 5.1
@@ -100,7 +100,7 @@ async def test_one_dials_again_while_the_others_are_told_at_once() -> None:
     (probe,) = await tasks_that_wait(sessions, 1)
     others = await asyncio.gather(*await tasks_that_wait(sessions, 15), return_exceptions=True)
 
-    assert [type(one) for one in others] == [Unreached] * 15
+    assert [type(result) for result in others] == [Unreached] * 15
     assert dialler.begun == ["fairlead"]
     assert not probe.done()
     dialler.time_out()
@@ -108,7 +108,7 @@ async def test_one_dials_again_while_the_others_are_told_at_once() -> None:
         await probe
 
 
-async def test_a_server_that_answers_again_is_used_by_all_at_once() -> None:
+async def test_server_that_answers_again_is_used_by_all_at_once() -> None:
     dialler = Dialler()
     sessions = await hung(dialler)
     dialler.now += 5.1
@@ -120,7 +120,7 @@ async def test_a_server_that_answers_again_is_used_by_all_at_once() -> None:
     assert dialler.begun == ["fairlead", *["orders"] * 4]
 
 
-async def test_what_one_database_does_is_no_matter_of_the_server() -> None:
+async def test_database_that_hangs_is_no_matter_of_the_server() -> None:
     dialler = Dialler()
     sessions = dialler.sessions()
     task = asyncio.create_task(use(sessions, "orders"))
@@ -134,7 +134,7 @@ async def test_what_one_database_does_is_no_matter_of_the_server() -> None:
     await use(sessions)
 
 
-async def test_a_cancelled_dial_lets_the_next_one_dial() -> None:
+async def test_cancelled_dial_lets_the_next_one_dial() -> None:
     dialler = Dialler()
     sessions = await hung(dialler)
     dialler.now += 5.1
@@ -146,7 +146,7 @@ async def test_a_cancelled_dial_lets_the_next_one_dial() -> None:
     await use(sessions)
 
 
-async def test_after_a_statement_without_an_answer_one_dials_at_once() -> None:
+async def test_statement_without_an_answer_is_followed_by_one_dial_at_once() -> None:
     dialler = Dialler(hangs=False)
     sessions = dialler.sessions()
 
@@ -154,7 +154,7 @@ async def test_after_a_statement_without_an_answer_one_dials_at_once() -> None:
         async def rows(self, _sql: str) -> None:
             raise NoAnswerError("no answer")
 
-    async def silent(_account: Account, _database: str) -> Any:
+    async def silent(_settings: ConnectionSettings, _database: str) -> Any:
         return Silent()
 
     sessions.dial = silent
@@ -173,7 +173,7 @@ async def test_after_a_statement_without_an_answer_one_dials_at_once() -> None:
     await use(sessions)
 
 
-async def test_a_failed_probe_tells_everybody_at_once_and_ends_what_waits() -> None:
+async def test_failed_probe_fails_every_call_at_once_and_ends_what_waits() -> None:
     dialler = Dialler(hangs=False)
     sessions = dialler.sessions()
     await use(sessions)
@@ -193,11 +193,27 @@ async def test_a_failed_probe_tells_everybody_at_once_and_ends_what_waits() -> N
     for database in ("", "orders"):
         with pytest.raises(Unreached, match="no answer"):
             await use(sessions, database)
-    assert await sessions.login("orders", ACCOUNT.admin) is Login.UNKNOWN
+    assert await sessions.try_login(ENDPOINT, SETTINGS.admin) == NO_ANSWER
     assert dialler.begun == []
 
 
-async def test_a_probe_that_succeeds_lets_everybody_in_again() -> None:
+async def test_a_failed_probe_ends_the_dials_under_way() -> None:
+    dialler = Dialler()
+    sessions = dialler.sessions()
+    waiting = [*await tasks_that_wait(sessions, 2), asyncio.create_task(use(sessions, "orders"))]
+    probe = asyncio.create_task(sessions.probe())
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    dialler.waiting.pop().set_exception(Unreached("no answer"))
+    with pytest.raises(Unreached):
+        await probe
+    ended = await asyncio.gather(*waiting, return_exceptions=True)
+
+    assert [(type(failure), str(failure)) for failure in ended] == [(Unreached, "no answer")] * 3
+
+
+async def test_probe_that_succeeds_lets_every_call_in_again() -> None:
     dialler = Dialler()
     sessions = await hung(dialler)
     dialler.hangs = False
@@ -206,30 +222,55 @@ async def test_a_probe_that_succeeds_lets_everybody_in_again() -> None:
     await use(sessions)
 
 
-class Silent:
-    """A connection that never answers."""
+@dataclass
+class Flapping:
+    """A server whose first dials find no listener."""
 
-    closed = broken = False
+    refused: int
+    is_momentary: bool = True
+    dials: int = 0
 
-    async def execute(self, _sql: bytes, _parameters: object) -> None:
-        await asyncio.Event().wait()
+    async def __call__(self, _settings: ConnectionSettings, _database: str) -> Any:
+        self.dials += 1
+        if self.dials <= self.refused:
+            raise Unreached("connection refused", is_momentary=self.is_momentary)
+        return Alive()
 
 
-@pytest.mark.parametrize(("is_change", "gone_after_s"), [(False, 0.0), (True, 0.3)])
-async def test_who_waits_for_an_answer_gives_up_and_a_change_after_its_first_seconds(
-    monkeypatch: pytest.MonkeyPatch, *, is_change: bool, gone_after_s: float
+@pytest.mark.parametrize(
+    ("server", "dials", "is_reached"),
+    [
+        (Flapping(refused=0), 1, True),
+        (Flapping(refused=1), 2, True),
+        (Flapping(refused=9), 3, False),
+        (Flapping(refused=1, is_momentary=False), 1, False),
+    ],
+    ids=["it listens", "it restarts its listener", "it is down", "it hangs or starts"],
+)
+async def test_a_server_that_nobody_knows_as_lost_is_dialled_again(
+    server: Flapping, dials: int, *, is_reached: bool
 ) -> None:
-    monkeypatch.setattr("providers.external.sql_session._CONNECT_SECONDS", 0.3)
-    loop, connection = asyncio.get_running_loop(), cast("Any", Silent())
-    session, fence = Session(connection, 20.0), Fence(float("inf"), lambda: True, lambda: 0.0)
-    began = loop.time()
-    statement = session.change("UPDATE x", fence) if is_change else session.rows("SELECT 1")
-    task = asyncio.create_task(statement)
-    for _ in range(5):
-        await asyncio.sleep(0)
+    sessions = Sessions(SETTINGS, dial=server)
+    if is_reached:
+        await use(sessions)
+    else:
+        with pytest.raises(Unreached):
+            await use(sessions)
 
-    session.give_up()
+    assert server.dials == dials
 
-    with pytest.raises(NoAnswerError):
-        await asyncio.wait_for(task, timeout=5)
-    assert gone_after_s <= loop.time() - began < 5
+
+async def test_a_server_that_is_known_as_lost_is_dialled_once_a_time() -> None:
+    now, server = 0.0, Flapping(refused=9)
+    sessions = Sessions(SETTINGS, dial=server, monotonic=lambda: now)
+    with pytest.raises(Unreached):
+        await use(sessions)
+    server.dials = 0
+    now += 5.1
+
+    with pytest.raises(Unreached):
+        await use(sessions)
+    with pytest.raises(Unreached):
+        await sessions.probe()
+
+    assert server.dials == 2

@@ -1,25 +1,21 @@
-"""Snapshots, automated backups, restores: by name over the wire, and what the databases are told of it."""
+"""Snapshots, automated backups, restores: by name over the wire, and what the databases do about it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
-
-from devcloud.aws.server import Options, running
-from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud, Recorded, refusal
+from tests.devcloud.aws.conftest import PASSWORD, Cloud, Recorded, refusal
 
 DAY_S = 24 * 3600
 
 
-def _snapshots(cloud: Cloud, **given: Any) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = cloud.rds.describe_db_snapshots(**given)["DBSnapshots"]
-    return found
+def _snapshots(cloud: Cloud, **request: Any) -> list[dict[str, Any]]:
+    snapshots: list[dict[str, Any]] = cloud.rds.describe_db_snapshots(**request)["DBSnapshots"]
+    return snapshots
 
 
-def _take(cloud: Cloud, name: str, **given: Any) -> dict[str, Any]:
-    cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier=name, **given)
+def _take(cloud: Cloud, name: str, **request: Any) -> dict[str, Any]:
+    cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier=name, **request)
     waiter = cloud.rds.get_waiter("db_snapshot_completed")
     waiter.wait(DBSnapshotIdentifier=name, WaiterConfig={"Delay": 0.02, "MaxAttempts": 3000})
     cloud.rest()
@@ -53,12 +49,12 @@ def test_automated_snapshots_come_daily_and_go_after_their_days(cloud: Cloud) ->
     for _ in range(4):
         cloud.advance(DAY_S)
         cloud.until(lambda shown: shown["DBInstanceStatus"] == "available")
-    cloud.until(lambda _: all(each["Status"] == "available" for each in _snapshots(cloud)))
+    cloud.until(lambda _: all(snapshot["Status"] == "available" for snapshot in _snapshots(cloud)))
 
-    found = _snapshots(cloud, SnapshotType="automated")
-    assert 2 <= len(found) <= 3
-    assert all(each["DBSnapshotIdentifier"].startswith("rds:db-1-") for each in found)
-    own = {"DBSnapshotIdentifier": found[0]["DBSnapshotIdentifier"]}
+    automated = _snapshots(cloud, SnapshotType="automated")
+    assert 2 <= len(automated) <= 3
+    assert all(snapshot["DBSnapshotIdentifier"].startswith("rds:db-1-") for snapshot in automated)
+    own = {"DBSnapshotIdentifier": automated[0]["DBSnapshotIdentifier"]}
     assert refusal(lambda: cloud.rds.delete_db_snapshot(**own)) == ("InvalidDBSnapshotState", 400)
 
 
@@ -67,11 +63,11 @@ def test_a_final_snapshot_outlives_the_instance_and_a_name_is_reused(cloud: Clou
     cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", FinalDBSnapshotIdentifier="last-1")
     cloud.gone()
 
-    found = _snapshots(cloud)
-    assert [(each["DBSnapshotIdentifier"], each["Status"], each["SnapshotType"]) for each in found] == [
-        ("last-1", "available", "manual")
-    ]
-    assert found[0]["DbiResourceId"] == before["DbiResourceId"]
+    snapshots = _snapshots(cloud)
+    assert [
+        (snapshot["DBSnapshotIdentifier"], snapshot["Status"], snapshot["SnapshotType"]) for snapshot in snapshots
+    ] == [("last-1", "available", "manual")]
+    assert snapshots[0]["DbiResourceId"] == before["DbiResourceId"]
     assert cloud.created()["DbiResourceId"] != before["DbiResourceId"]
 
 
@@ -88,7 +84,7 @@ def test_a_restore_is_a_new_instance_with_the_sources_storage_and_login(cloud: C
     same = ("AllocatedStorage", "StorageType", "EngineVersion", "MasterUsername", "BackupRetentionPeriod")
     assert [after[name] for name in same] == [before[name] for name in same]
     assert (after["MultiAZ"], after["TagList"]) == (False, [])
-    assert "RDS-EVENT-0043" in [each["EventID"] for each in cloud.control("GET", "events")]
+    assert "RDS-EVENT-0043" in [event["EventID"] for event in cloud.control("GET", "events")]
 
 
 def test_automated_backups_outlive_the_instance_when_asked(cloud: Cloud) -> None:
@@ -97,16 +93,18 @@ def test_automated_backups_outlive_the_instance_when_asked(cloud: Cloud) -> None
     cloud.rds.delete_db_instance(**drop)
     cloud.gone()
 
-    found = cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"]
-    assert [(each["DbiResourceId"], each["Status"]) for each in found] == [(before["DbiResourceId"], "retained")]
+    backups = cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"]
+    assert [(backup["DbiResourceId"], backup["Status"]) for backup in backups] == [
+        (before["DbiResourceId"], "retained")
+    ]
     cloud.rds.restore_db_instance_to_point_in_time(
         SourceDbiResourceId=before["DbiResourceId"], TargetDBInstanceIdentifier="db-2", UseLatestRestorableTime=True
     )
     assert cloud.rest("db-2")["MasterUsername"] == before["MasterUsername"]
     cloud.rds.delete_db_instance_automated_backup(DbiResourceId=before["DbiResourceId"])
-    found = cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"]
-    assert [each["DBInstanceIdentifier"] for each in found] == ["db-2"]
-    living = {"DbiResourceId": found[0]["DbiResourceId"]}
+    backups = cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"]
+    assert [backup["DBInstanceIdentifier"] for backup in backups] == ["db-2"]
+    living = {"DbiResourceId": backups[0]["DbiResourceId"]}
     code, _ = refusal(lambda: cloud.rds.delete_db_instance_automated_backup(**living))
     assert code == "InvalidDBInstanceAutomatedBackupState"
 
@@ -128,23 +126,10 @@ def test_a_copy_outlives_its_source(cloud: Cloud) -> None:
     cloud.rds.copy_db_snapshot(SourceDBSnapshotIdentifier="s-1", TargetDBSnapshotIdentifier="s-2")
     cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="s-1")
 
-    assert [each["DBSnapshotIdentifier"] for each in _snapshots(cloud, SnapshotType="manual")] == ["s-2"]
+    assert [snapshot["DBSnapshotIdentifier"] for snapshot in _snapshots(cloud, SnapshotType="manual")] == ["s-2"]
 
 
-@pytest.fixture
-def databases() -> Recorded:
-    return Recorded()
-
-
-@pytest.fixture
-def rig(databases: Recorded) -> Iterator[Cloud]:
-    with running(Options(durations=QUICK, databases=databases)) as served:
-        cloud = Cloud(served, Cloud(served, None).client())
-        yield cloud
-        cloud.rds.close()
-
-
-def test_the_databases_are_told_what_happens_in_order(rig: Cloud, databases: Recorded) -> None:
+def test_the_databases_are_called_in_order(rig: Cloud, databases: Recorded) -> None:
     rig.created(BackupRetentionPeriod=0, DBName="shop", Port=6432)
     change = {"DBInstanceIdentifier": "db-1", "ApplyImmediately": True}
     pending = rig.rds.modify_db_instance(**change, MasterUserPassword="Another-word-1")["DBInstance"]
@@ -166,7 +151,7 @@ def test_the_databases_are_told_what_happens_in_order(rig: Cloud, databases: Rec
     rig.rds.delete_db_snapshot(DBSnapshotIdentifier="last")
     rig.rest("db-2")
 
-    assert databases.told == [
+    assert databases.calls == [
         f"created db-1 6432 shop {PASSWORD}",
         "password db-1 Another-word-1",
         "moved db-1 7432",
@@ -188,8 +173,8 @@ def test_a_snapshot_may_go_as_soon_as_its_restore_was_taken(rig: Cloud, database
     rig.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-2", DBSnapshotIdentifier="kept")
     rig.rds.delete_db_snapshot(DBSnapshotIdentifier="kept")
 
-    rig.until(lambda _: "dropped kept" in databases.told, "db-2")
-    assert databases.told[-2:] == ["restored db-2 kept", "dropped kept"]
+    rig.until(lambda _: "dropped kept" in databases.calls, "db-2")
+    assert databases.calls[-2:] == ["restored db-2 kept", "dropped kept"]
 
 
 def test_an_instance_whose_database_cannot_be_made_is_failed(rig: Cloud) -> None:

@@ -7,7 +7,7 @@ import pytest
 from tests.devcloud.aws.conftest import Cloud, refusal
 
 
-def test_there_are_no_clusters(cloud: Cloud) -> None:
+def test_clusters_do_not_exist(cloud: Cloud) -> None:
     assert cloud.rds.describe_db_clusters()["DBClusters"] == []
     named = {"DBClusterIdentifier": "none"}
     assert refusal(lambda: cloud.rds.describe_db_clusters(**named)) == ("DBClusterNotFoundFault", 404)
@@ -31,11 +31,11 @@ def test_a_versions_own_option_group_is_listed(cloud: Cloud) -> None:
         ("describe_db_snapshot_attributes", {"DBSnapshotIdentifier": "none"}, "DBSnapshotNotFound"),
     ],
 )
-def test_what_is_not_there_is_refused(operation: str, name: dict[str, str], code: str, cloud: Cloud) -> None:
+def test_an_object_that_is_not_there_is_refused(operation: str, name: dict[str, str], code: str, cloud: Cloud) -> None:
     assert refusal(lambda: getattr(cloud.rds, operation)(**name))[0] == code
 
 
-def test_no_log_file_is_kept_and_no_snapshot_is_shared(cloud: Cloud) -> None:
+def test_a_log_file_is_never_kept_and_a_snapshot_never_shared(cloud: Cloud) -> None:
     cloud.created()
     cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier="kept")
 

@@ -77,7 +77,7 @@ def _from_retained(cloud: Cloud) -> dict[str, Any]:
     return instance
 
 
-def _born_after_a_restore(cloud: Cloud) -> dict[str, Any]:
+def _created_after_a_restore(cloud: Cloud) -> dict[str, Any]:
     _restored(cloud)
     cloud.advance(301)
     return cloud.until(lambda shown: "Endpoint" in shown, "db-2")
@@ -87,13 +87,13 @@ def _while_creating(cloud: Cloud, **created: Any) -> list[list[str]]:
     cloud.at_real_length()
     cloud.create(**created)
     names = ("AvailabilityZone", "SecondaryAvailabilityZone", "Endpoint", "EnhancedMonitoringResourceArn")
-    looks = []
+    statuses = []
     for seconds in (1, 60, 180):
         cloud.advance(seconds)
         if seconds == 180:  # the databases answer when they like
             cloud.until(lambda shown: "Endpoint" in shown)
-        looks.append(list(_shown(cloud.look(), *names)))
-    return looks
+        statuses.append(list(_shown(cloud.look(), *names)))
+    return statuses
 
 
 def _changed_while_creating(cloud: Cloud, **change: Any) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def _changed_while_creating(cloud: Cloud, **change: Any) -> dict[str, Any]:
     return reply
 
 
-def _after_birth(cloud: Cloud, **change: Any) -> dict[str, Any]:
+def _after_creation(cloud: Cloud, **change: Any) -> dict[str, Any]:
     _changed_while_creating(cloud, **change)
     cloud.advance(301)
     return cloud.until(lambda shown: shown["DBInstanceStatus"] in {"backing-up", "available"})
@@ -195,7 +195,7 @@ FACTS = (
                         reply["DBParameterGroups"][0]["ParameterApplyStatus"], reply["PendingModifiedValues"]],
          ["pending-apply", "in-sync", {}]),
     Fact("and in-sync with its endpoint", RESTORE,
-         lambda cloud: _born_after_a_restore(cloud)["OptionGroupMemberships"],
+         lambda cloud: _created_after_a_restore(cloud)["OptionGroupMemberships"],
          [{"OptionGroupName": "default:postgres-16", "Status": "in-sync"}]),
     Fact("an instance shows its zone before its endpoint, its standby's zone and log stream with it", UPGRADE,
          lambda cloud: _while_creating(cloud, MultiAZ=True, MonitoringInterval=60,
@@ -207,12 +207,13 @@ FACTS = (
                               "DBInstanceStatus", "EngineVersion", "PendingModifiedValues"),
          {"DBInstanceStatus": "creating", "EngineVersion": "16.4",
           "PendingModifiedValues": {"MasterUserPassword": "****", "EngineVersion": "16.6"}}),
-    Fact("what was asked while creating waits for the window after the birth", UPGRADE,
-         lambda cloud: _after_birth(cloud, EngineVersion="16.6")["PendingModifiedValues"], {"EngineVersion": "16.6"}),
+    Fact("what was asked while creating waits for the window after creation", UPGRADE,
+         lambda cloud: _after_creation(cloud, EngineVersion="16.6")["PendingModifiedValues"],
+         {"EngineVersion": "16.6"}),
     Fact("a password given while creating is pending until its own reset", "API ModifyDBInstance",
-         lambda cloud: _after_birth(cloud, MasterUserPassword="Another-word-1")["PendingModifiedValues"],
+         lambda cloud: _after_creation(cloud, MasterUserPassword="Another-word-1")["PendingModifiedValues"],
          {"MasterUserPassword": "****"}),
-    Fact("the port that an instance is born with is no change", "API ModifyDBInstance",
+    Fact("the port that an instance is created with is no change", "API ModifyDBInstance",
          lambda cloud: _changed_while_creating(cloud, DBPortNumber=5432)["PendingModifiedValues"],
          {"MasterUserPassword": "****"}),
     Fact("while creating nothing is applied immediately", "hashicorp/terraform-provider-aws issue 31594",

@@ -27,12 +27,12 @@ class Case(msgspec.Struct, frozen=True):
     says: str
     source: str
     call: str
-    given: dict[str, Any]
+    request: dict[str, Any]
     code: str
     status: int = 400
 
 
-BORN = {
+COMPLETE = {
     "DBInstanceIdentifier": "fresh",
     "DBInstanceClass": "db.t4g.micro",
     "Engine": "postgres",
@@ -50,12 +50,12 @@ SUBNETS = {"DBSubnetGroupName": "fresh", "DBSubnetGroupDescription": "d"}
 PARAMETER = {"ParameterName": "work_mem", "ParameterValue": "4096", "ApplyMethod": "immediate"}
 
 
-def create(says: str, source: str, code: str, /, **given: Any) -> Case:
-    return Case(says, source, "create_db_instance", {**BORN, **given}, code)
+def create(says: str, source: str, code: str, /, **request: Any) -> Case:
+    return Case(says, source, "create_db_instance", {**COMPLETE, **request}, code)
 
 
-def modify(says: str, source: str, code: str, /, **given: Any) -> Case:
-    return Case(says, source, "modify_db_instance", {**PRESENT, **given}, code)
+def modify(says: str, source: str, code: str, /, **request: Any) -> Case:
+    return Case(says, source, "modify_db_instance", {**PRESENT, **request}, code)
 
 
 CASES = (
@@ -69,8 +69,8 @@ CASES = (
     create("a password has 8 characters at least", "API CreateDBInstance", VALUE, MasterUserPassword="Short-1"),
     create("a password has 128 characters at most", "API CreateDBInstance", VALUE, MasterUserPassword="p" * 129),
     *(
-        create(f"a password lacks {each!r}", "API CreateDBInstance", VALUE, MasterUserPassword=f"Password{each}1")
-        for each in ("/", '"', "@", " ")
+        create(f"a password lacks {sign!r}", "API CreateDBInstance", VALUE, MasterUserPassword=f"Password{sign}1")
+        for sign in ("/", '"', "@", " ")
     ),
     create("a password is printable ASCII", "API CreateDBInstance", VALUE, MasterUserPassword="Passwörter-1"),
     create("a password is given or managed", "API CreateDBInstance", COMBINATION, ManageMasterUserPassword=True),
@@ -354,7 +354,7 @@ def test_the_service_refuses(case: Case, world: Cloud) -> None:
     status = 404 if case.code in NOT_FOUND else case.status
     before = world.control("GET", "instances"), world.control("GET", "snapshots")
 
-    assert refusal(lambda: getattr(world.rds, case.call)(**case.given)) == (case.code, status)
+    assert refusal(lambda: getattr(world.rds, case.call)(**case.request)) == (case.code, status)
     assert (world.control("GET", "instances"), world.control("GET", "snapshots")) == before
 
 
@@ -370,9 +370,9 @@ REQUIRED = (
 
 @pytest.mark.parametrize("name", REQUIRED)
 def test_a_creation_names_all_that_it_needs(name: str, world: Cloud) -> None:
-    given = {key: value for key, value in BORN.items() if key != name}
+    request = {key: value for key, value in COMPLETE.items() if key != name}
 
-    assert refusal(lambda: world.rds.create_db_instance(**given)) == ("MissingParameter", 400)
+    assert refusal(lambda: world.rds.create_db_instance(**request)) == ("MissingParameter", 400)
 
 
 BUSY = (
@@ -393,8 +393,8 @@ def test_a_state_refuses_changes_snapshots_and_stops(status: str, world: Cloud) 
     }
     world.control("POST", "instances/present", {"status": status})
     try:
-        found = {name: refusal(lambda: getattr(world.rds, name)(**PRESENT, **given)) for name, given in calls.items()}  # noqa: B023 - called at once
+        codes = {name: refusal(lambda: getattr(world.rds, name)(**PRESENT, **extra)) for name, extra in calls.items()}  # noqa: B023 - called at once
     finally:
         world.control("POST", "instances/present", {"status": "available"})
 
-    assert found == dict.fromkeys(calls, ("InvalidDBInstanceState", 400))
+    assert codes == dict.fromkeys(calls, ("InvalidDBInstanceState", 400))

@@ -14,9 +14,9 @@ from botocore.credentials import Credentials
 from tests.devcloud.aws.conftest import REGION, Cloud, refusal
 
 
-def _listed(cloud: Cloud, **given: Any) -> list[str]:
-    pages = cloud.rds.get_paginator("describe_db_instances").paginate(**given)
-    return [each["DBInstanceIdentifier"] for page in pages for each in page["DBInstances"]]
+def _listed(cloud: Cloud, **request: Any) -> list[str]:
+    pages = cloud.rds.get_paginator("describe_db_instances").paginate(**request)
+    return [instance["DBInstanceIdentifier"] for page in pages for instance in page["DBInstances"]]
 
 
 def test_all_instances_are_listed_page_by_page_in_order(cloud: Cloud) -> None:
@@ -27,21 +27,21 @@ def test_all_instances_are_listed_page_by_page_in_order(cloud: Cloud) -> None:
     cloud.control("DELETE", "audit")
 
     assert _listed(cloud) == names
-    assert [each["action"] for each in cloud.control("GET", "audit")] == ["DescribeDBInstances"] * 2
+    assert [call["action"] for call in cloud.control("GET", "audit")] == ["DescribeDBInstances"] * 2
     first = cloud.rds.describe_db_instances(MaxRecords=20)
     cloud.control("POST", f"instances/{names[19]}", {"vanish": True})
     second = cloud.rds.describe_db_instances(MaxRecords=20, Marker=first["Marker"])
-    assert [each["DBInstanceIdentifier"] for each in second["DBInstances"]] == names[20:40]
+    assert [instance["DBInstanceIdentifier"] for instance in second["DBInstances"]] == names[20:40]
 
 
 def test_instances_are_found_by_arn_by_name_in_any_case_and_by_filter(cloud: Cloud) -> None:
-    one, _ = cloud.create("db-1"), cloud.create("db-2")
+    first, _ = cloud.create("db-1"), cloud.create("db-2")
 
-    assert _listed(cloud, DBInstanceIdentifier=one["DBInstanceArn"]) == ["db-1"]
+    assert _listed(cloud, DBInstanceIdentifier=first["DBInstanceArn"]) == ["db-1"]
     assert _listed(cloud, DBInstanceIdentifier="DB-1") == ["db-1"]
     names = [{"Name": "db-instance-id", "Values": ["db-2", "db-3"]}]
     assert _listed(cloud, Filters=names) == ["db-2"]
-    resources = [{"Name": "dbi-resource-id", "Values": [one["DbiResourceId"]]}]
+    resources = [{"Name": "dbi-resource-id", "Values": [first["DbiResourceId"]]}]
     assert _listed(cloud, Filters=resources) == ["db-1"]
     assert _listed(cloud, Filters=names + resources) == []
 
@@ -62,7 +62,7 @@ def test_text_of_any_kind_survives_the_way_there_and_back(cloud: Cloud) -> None:
 
     assert cloud.rds.list_tags_for_resource(ResourceName=arn)["TagList"] == tags
     assert reply["DBSubnetGroupDescription"] == "<a> & \"b\" 'c'"
-    assert [each["SubnetIdentifier"] for each in reply["Subnets"]] == subnets
+    assert [subnet["SubnetIdentifier"] for subnet in reply["Subnets"]] == subnets
 
 
 def test_tags_are_added_replaced_and_removed(cloud: Cloud) -> None:
@@ -98,7 +98,7 @@ def test_groups_are_listed_with_the_services_own_and_deleted(cloud: Cloud) -> No
     )
     groups = cloud.rds.describe_db_parameter_groups()["DBParameterGroups"]
 
-    names = [each["DBParameterGroupName"] for each in groups]
+    names = [group["DBParameterGroupName"] for group in groups]
     assert names == [*(f"default.postgres{major}" for major in range(13, 19)), "own"]
     cloud.rds.delete_db_parameter_group(DBParameterGroupName="own")
     own = {"DBParameterGroupName": "own"}
@@ -115,20 +115,25 @@ def test_parameters_show_who_set_them(cloud: Cloud) -> None:
     changed = {"ParameterName": "work_mem", "ParameterValue": "8192", "ApplyMethod": "immediate"}
     cloud.rds.modify_db_parameter_group(**name, Parameters=[changed])
 
-    def parameters(**given: Any) -> dict[str, dict[str, Any]]:
-        pages = cloud.rds.get_paginator("describe_db_parameters").paginate(**name, **given)
-        return {each["ParameterName"]: each for page in pages for each in page["Parameters"]}
+    def parameters(**request: Any) -> dict[str, dict[str, Any]]:
+        pages = cloud.rds.get_paginator("describe_db_parameters").paginate(**name, **request)
+        return {parameter["ParameterName"]: parameter for page in pages for parameter in page["Parameters"]}
 
-    assert {key: each["ParameterValue"] for key, each in parameters(Source="user").items()} == {"work_mem": "8192"}
-    found = parameters()
-    assert (found["work_mem"]["ApplyType"], found["max_connections"]["ApplyType"]) == ("dynamic", "static")
-    assert found["rds.force_ssl"]["ParameterValue"] == "0", "on by default from PostgreSQL 15"
-    assert "ParameterValue" not in found["statement_timeout"]
+    assert {key: parameter["ParameterValue"] for key, parameter in parameters(Source="user").items()} == {
+        "work_mem": "8192"
+    }
+    parameters_now = parameters()
+    assert (parameters_now["work_mem"]["ApplyType"], parameters_now["max_connections"]["ApplyType"]) == (
+        "dynamic",
+        "static",
+    )
+    assert parameters_now["rds.force_ssl"]["ParameterValue"] == "0", "on by default from PostgreSQL 15"
+    assert "ParameterValue" not in parameters_now["statement_timeout"]
 
 
-def test_what_is_offered_is_told(cloud: Cloud) -> None:
+def test_the_offer_is_listed(cloud: Cloud) -> None:
     versions = cloud.rds.describe_db_engine_versions(Engine="postgres", EngineVersion="16.4")["DBEngineVersions"]
-    targets = {each["EngineVersion"]: each for each in versions[0]["ValidUpgradeTarget"]}
+    targets = {target["EngineVersion"]: target for target in versions[0]["ValidUpgradeTarget"]}
 
     assert versions[0]["DBParameterGroupFamily"] == "postgres16"
     assert targets["16.10"]["AutoUpgrade"]
@@ -137,13 +142,13 @@ def test_what_is_offered_is_told(cloud: Cloud) -> None:
     pages = cloud.rds.get_paginator("describe_orderable_db_instance_options").paginate(
         Engine="postgres", EngineVersion="16.4", DBInstanceClass="db.t4g.micro"
     )
-    kinds = {each["StorageType"] for page in pages for each in page["OrderableDBInstanceOptions"]}
+    kinds = {option["StorageType"] for page in pages for option in page["OrderableDBInstanceOptions"]}
     assert kinds == {"standard", "gp2", "gp3", "io1", "io2"}
     certificates = cloud.rds.describe_certificates()
     assert certificates["DefaultCertificateForNewLaunches"] == "rds-ca-rsa2048-g1"
     assert len(certificates["Certificates"]) == 3
     cloud.create()
-    used = {each["AccountQuotaName"]: each for each in cloud.rds.describe_account_attributes()["AccountQuotas"]}
+    used = {quota["AccountQuotaName"]: quota for quota in cloud.rds.describe_account_attributes()["AccountQuotas"]}
     assert (used["DBInstances"]["Used"], used["DBInstances"]["Max"]) == (1, 40)
 
 
@@ -153,7 +158,7 @@ def test_events_are_of_the_last_hour_by_source_and_carry_no_number(cloud: Cloud)
     source = {"SourceType": "db-instance", "SourceIdentifier": "db-1"}
 
     events = cloud.rds.describe_events(**source, EventCategories=["creation"])["Events"]
-    assert [each["Message"] for each in events] == ["DB instance created"]
+    assert [event["Message"] for event in events] == ["DB instance created"]
     assert set(events[0]) == {
         *("SourceIdentifier", "SourceType", "Message", "EventCategories", "Date", "SourceArn"),
     }

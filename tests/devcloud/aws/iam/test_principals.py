@@ -17,18 +17,18 @@ from tests.devcloud.aws.conftest import REGION, Cloud, refusal
 ROLE = "arn:aws:iam::123456789012:role/fairlead-provider"
 
 
-def _key(cloud: Cloud, name: str, **given: Any) -> Any:
-    cloud.control("POST", "keys", {"access_key_id": name, "secret_access_key": f"secret-of-{name}", **given})
+def _key(cloud: Cloud, name: str, **settings: Any) -> Any:
+    cloud.control("POST", "keys", {"access_key_id": name, "secret_access_key": f"secret-of-{name}", **settings})
     return cloud.client(key=(name, f"secret-of-{name}"))
 
 
-def test_the_caller_is_told_its_account(cloud: Cloud) -> None:
+def test_the_caller_learns_its_account(cloud: Cloud) -> None:
     identity = cloud.client("sts").get_caller_identity()
 
     assert (identity["Account"], identity["Arn"]) == ("123456789012", "arn:aws:iam::123456789012:user/fairlead")
 
 
-def test_an_unknown_key_a_wrong_secret_and_an_expired_key_are_told_apart(cloud: Cloud) -> None:
+def test_an_unknown_key_a_wrong_secret_and_an_expired_key_have_their_own_errors(cloud: Cloud) -> None:
     unknown = cloud.client(key=("AKIANOBODY0000000000", "x"))
     wrong = cloud.client(key=(cloud.served.credentials[0], "not-the-secret"))
     expired = _key(cloud, "AKIAEXPIRED000000000", expires_at="2020-01-01T00:00:00Z")
@@ -87,9 +87,9 @@ def test_a_creation_needs_a_permission_on_each_resource_and_to_tag(cloud: Cloud)
     tag_it = _allow("rds:AddTagsToResource", {"Null": {"aws:ResourceTag/owner": "true"}})
     tags = [{"Key": "owner", "Value": "fairlead-1"}]
 
-    def creating(number: int, *statements: dict[str, Any], **given: Any) -> None:
+    def creating(number: int, *statements: dict[str, Any], **request: Any) -> None:
         key = _key(cloud, f"AKIATAGGED{number:010}", policy={"Statement": statements})
-        Cloud(cloud.served, key).create(f"fl-{number}", DBParameterGroupName="own", **given)
+        Cloud(cloud.served, key).create(f"fl-{number}", DBParameterGroupName="own", **request)
 
     assert refusal(lambda: creating(1, ours, name_it, tag_it)) == ("AccessDenied", 403)
     assert refusal(lambda: creating(2, ours, name_it, Tags=tags)) == ("AccessDenied", 403)
@@ -99,11 +99,11 @@ def test_a_creation_needs_a_permission_on_each_resource_and_to_tag(cloud: Cloud)
 
 def test_a_role_is_assumed_by_whom_it_trusts_and_its_session_ends(cloud: Cloud) -> None:
     sts = cloud.client("sts")
-    found = sts.assume_role(RoleArn=ROLE, RoleSessionName="work", DurationSeconds=900)["Credentials"]
+    credentials = sts.assume_role(RoleArn=ROLE, RoleSessionName="work", DurationSeconds=900)["Credentials"]
     session = cloud.client(
-        key=(found["AccessKeyId"], found["SecretAccessKey"]), aws_session_token=found["SessionToken"]
+        key=(credentials["AccessKeyId"], credentials["SecretAccessKey"]), aws_session_token=credentials["SessionToken"]
     )
-    without_token = cloud.client(key=(found["AccessKeyId"], found["SecretAccessKey"]))
+    without_token = cloud.client(key=(credentials["AccessKeyId"], credentials["SecretAccessKey"]))
 
     assert session.describe_db_instances()["DBInstances"] == []
     assert refusal(without_token.describe_db_instances) == ("InvalidClientTokenId", 403)
@@ -119,7 +119,7 @@ def _token(subject: str, expires_at: float) -> str:
     return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in (b'{"alg":"RS256"}', claims, b"s"))
 
 
-def test_a_web_identity_is_told_by_its_subject(cloud: Cloud) -> None:
+def test_a_web_identity_is_known_by_its_subject(cloud: Cloud) -> None:
     trust = {"subjects": ["system:serviceaccount:fairlead-aws:*"]}
     cloud.control("POST", "roles", {"name": "pods", "trust": trust})
     sts = boto3.client(
@@ -143,13 +143,15 @@ def test_a_pod_gets_the_providers_role(cloud: Cloud) -> None:
         f"{cloud.served.url}/_eks/v1/credentials", headers={"Authorization": cloud.served.pod_token}
     )
     with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310 - as above
-        found = json.load(reply)
-    sts = cloud.client("sts", key=(found["AccessKeyId"], found["SecretAccessKey"]), aws_session_token=found["Token"])
+        credentials = json.load(reply)
+    sts = cloud.client(
+        "sts", key=(credentials["AccessKeyId"], credentials["SecretAccessKey"]), aws_session_token=credentials["Token"]
+    )
 
     assert sts.get_caller_identity()["Arn"] == "arn:aws:sts::123456789012:assumed-role/fairlead-provider/eks"
 
 
-def test_what_is_not_simulated_says_so(cloud: Cloud) -> None:
+def test_an_action_that_is_not_simulated_says_so(cloud: Cloud) -> None:
     cluster = {"DBClusterIdentifier": "c", "Engine": "aurora-postgresql"}
 
     assert refusal(lambda: cloud.rds.create_db_cluster(**cluster)) == ("InvalidAction", 400)

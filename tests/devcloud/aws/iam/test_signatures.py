@@ -12,8 +12,8 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
-from devcloud.aws.iam.signatures import Request, refuse_signature, signature_of
-from devcloud.aws.refusals import Refusal
+from devcloud.aws.iam.signatures import refuse_signature, signature_of
+from devcloud.simulator.messages import Refusal, Request
 from tests.devcloud.aws.conftest import Cloud, refusal
 
 BODY = "Action=DescribeDBInstances&Version=2014-10-31"
@@ -37,7 +37,9 @@ def _refused(request: Request, *, later: timedelta = timedelta(0)) -> str | None
 
 
 def _without(request: Request, name: str) -> Request:
-    return msgspec.structs.replace(request, headers={key: each for key, each in request.headers.items() if key != name})
+    return msgspec.structs.replace(
+        request, headers={key: value for key, value in request.headers.items() if key != name}
+    )
 
 
 def test_a_signature_of_botocore_is_believed() -> None:
@@ -66,7 +68,7 @@ def test_a_signature_of_botocore_is_believed() -> None:
         ),
     ],
 )
-def test_others_are_not(request_: Request, later: timedelta, code: str) -> None:
+def test_another_signature_is_not_believed(request_: Request, later: timedelta, code: str) -> None:
     assert _refused(request_, later=later) == code
 
 

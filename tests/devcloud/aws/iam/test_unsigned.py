@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from devcloud.aws import platform
-from devcloud.aws.iam.unsigned import refusal_of
+from devcloud.simulator import launch
+from devcloud.simulator.unsigned import refusal_of
 from tests.devcloud.aws.conftest import Cloud
 
 _KEY = {"access_key_id": "AKIAEVIL000000000000", "secret_access_key": "of-the-page"}
 
 
-def _asked(cloud: Cloud, method: str, path: str, headers: dict[str, str], body: Any = None) -> int:
+def _status_of(cloud: Cloud, method: str, path: str, headers: dict[str, str], body: Any = None) -> int:
     """Send a request with exactly these headers, `Host` among them; return the status."""
     place = cloud.served.url.removeprefix("http://")
     connection = http.client.HTTPConnection(place, timeout=60)
@@ -54,15 +54,15 @@ def _headers(cloud: Cloud, **changed: str) -> dict[str, str]:
     ],
 )
 def test_a_key_is_added_by_a_program_with_the_token_alone(cloud: Cloud, headers: dict[str, str], status: int) -> None:
-    assert _asked(cloud, "POST", "/_control/keys", _headers(cloud, **headers), _KEY) == status
+    assert _status_of(cloud, "POST", "/_control/keys", _headers(cloud, **headers), _KEY) == status
 
     assert (_KEY["access_key_id"] in cloud.control("GET", "keys")) == (status == 200)
     cloud.control("DELETE", f"keys/{_KEY['access_key_id']}")
 
 
 @pytest.mark.parametrize("path", ["audit", "keys", "instances"])
-def test_nothing_is_read_without_the_token_either(cloud: Cloud, path: str) -> None:
-    assert _asked(cloud, "GET", f"/_control/{path}", {}) == 403
+def test_a_read_without_the_token_is_refused_too(cloud: Cloud, path: str) -> None:
+    assert _status_of(cloud, "GET", f"/_control/{path}", {}) == 403
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_a_roles_credentials_are_for_a_pods_token_alone(
 ) -> None:
     token = {"pod": cloud.served.pod_token, "control": cloud.served.control_token}.get(authorization, authorization)
 
-    assert _asked(cloud, "GET", "/_eks/v1/credentials", {"Authorization": token, **more}) == status
+    assert _status_of(cloud, "GET", "/_eks/v1/credentials", {"Authorization": token, **more}) == status
 
 
 def test_a_program_that_was_given_no_token_answers_nobody() -> None:
@@ -84,7 +84,7 @@ def test_a_program_that_was_given_no_token_answers_nobody() -> None:
 
 
 def test_the_platform_keeps_its_token_to_its_user(tmp_path: Path) -> None:
-    file = platform._token_file(tmp_path)
+    file = launch.secret_in(tmp_path, "control-token")
 
     assert file.stat().st_mode & 0o777 == 0o600
-    assert platform._token_file(tmp_path).read_text() == file.read_text()
+    assert launch.secret_in(tmp_path, "control-token").read_text() == file.read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devcloud.aws.lifecycle.master_password import RESET_S, reset
-from devcloud.aws.lifecycle.steps import SetPassword
-from devcloud.aws.server import Options, running
-from tests.devcloud.aws.conftest import QUICK, Cloud, Recorded, refusal
+from devcloud.simulator.work import SetPassword
+from tests.devcloud.aws.conftest import Cloud, Recorded, refusal
 
 RESETTING = "resetting-master-credentials"
 DB = {"DBInstanceIdentifier": "db-1"}
@@ -29,19 +27,6 @@ def test_a_reset_changes_the_password_once_at_its_moment_and_takes_as_long_as_ev
     assert sum(step.seconds for step in steps) == pytest.approx(RESET_S)
     assert [step.status for step in steps] == sorted((step.status for step in steps), key=lambda status: status or "")
     assert [bool(step.ended) for step in steps] == [*[False] * (len(steps) - 1), True]
-
-
-@pytest.fixture
-def databases() -> Recorded:
-    return Recorded()
-
-
-@pytest.fixture
-def rig(databases: Recorded) -> Iterator[Cloud]:
-    with running(Options(durations=QUICK, databases=databases)) as served:
-        cloud = Cloud(served, Cloud(served, None).client())
-        yield cloud
-        cloud.rds.close()
 
 
 @pytest.mark.parametrize(
@@ -61,17 +46,17 @@ def test_the_moment_is_chosen_from_the_request_to_the_resets_end(
     if after_s:
         rig.advance(after_s - 1)
         rig.look()
-        assert line not in databases.told
+        assert line not in databases.calls
         rig.advance(1)
-    rig.until(lambda _: line in databases.told)
+    rig.until(lambda _: line in databases.calls)
     assert rig.look()["DBInstanceStatus"] in {status, "available" if after_s == RESET_S else status}
     rig.advance(RESET_S)
     after = rig.rest()
-    assert (after["PendingModifiedValues"], databases.told.count(line)) == ({}, 1)
+    assert (after["PendingModifiedValues"], databases.calls.count(line)) == ({}, 1)
 
 
 @pytest.mark.parametrize("after_s", [-1, RESET_S + 1])
-def test_no_moment_is_outside_the_reset(after_s: float, cloud: Cloud) -> None:
+def test_a_moment_outside_the_reset_is_refused(after_s: float, cloud: Cloud) -> None:
     with pytest.raises(Exception, match="400"):
         cloud.control("POST", "behaviour", {"password_after_s": after_s})
 
@@ -81,7 +66,7 @@ def _secret(shown: dict[str, Any]) -> str | None:
     return None if secret is None else str(secret["SecretStatus"])
 
 
-def test_a_secret_is_born_with_its_instance_and_rotates(cloud: Cloud) -> None:
+def test_a_secret_is_created_with_its_instance_and_rotates(cloud: Cloud) -> None:
     # The statuses are those of MasterUserSecret in the API Reference.
     first = cloud.create(ManageMasterUserPassword=True, MasterUserPassword=None)
     assert _secret(first) == "creating"
@@ -105,7 +90,7 @@ def test_a_password_is_handed_to_secrets_manager_and_taken_back(rig: Cloud, data
     assert (_secret(managed), managed["PendingModifiedValues"]) == ("creating", {"MasterUserPassword": "****"})
     rig.until(lambda shown: _secret(shown) == "active")
     # The user's own password is dead from here on.
-    assert [line.startswith("password db-1 ") and NEW not in line for line in databases.told][-1]
+    assert [line.startswith("password db-1 ") and NEW not in line for line in databases.calls][-1]
 
     assert refusal(lambda: rig.rds.modify_db_instance(**DB, MasterUserPassword=NEW))[0] == "InvalidParameterCombination"
     alone = refusal(lambda: rig.rds.modify_db_instance(**DB, ManageMasterUserPassword=False))
@@ -113,4 +98,4 @@ def test_a_password_is_handed_to_secrets_manager_and_taken_back(rig: Cloud, data
     own = rig.rds.modify_db_instance(**DB, ManageMasterUserPassword=False, MasterUserPassword=NEW)["DBInstance"]
     assert _secret(own) is None
     after = rig.until(lambda shown: shown["PendingModifiedValues"] == {})
-    assert (_secret(after), databases.told[-1]) == (None, f"password db-1 {NEW}")
+    assert (_secret(after), databases.calls[-1]) == (None, f"password db-1 {NEW}")

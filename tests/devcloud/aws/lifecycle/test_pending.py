@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devcloud.aws.lifecycle import changes, creation, progress
-from devcloud.aws.lifecycle.steps import Make, Record
+from devcloud.aws.lifecycle.steps import Record
 from devcloud.aws.state.model import NOTHING_PENDING, Endpoint, Subnet, SubnetGroup, Zone
 from devcloud.aws.state.requests import InstanceRequest
+from devcloud.simulator.work import Make
 
-BORN_AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)  # a Monday at noon: the windows of newborns are far
+CREATED_AT = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)  # a Monday at noon: the windows of a new instance are far
 WEEK = timedelta(days=7)
 QUEUED = (
     "db_instance_class",
@@ -66,8 +67,8 @@ def _two_hours(record: Record, now: datetime) -> tuple[Record, datetime]:
     return record, now
 
 
-def _born() -> Record:
-    asked = InstanceRequest(
+def _created() -> Record:
+    request = InstanceRequest(
         db_instance_class="db.t4g.micro",
         engine="postgres",
         allocated_storage=20,
@@ -84,10 +85,10 @@ def _born() -> Record:
         security_groups=("sg-1",),
         kms_key_id=None,
         password="Sufficient-1",
-        now=BORN_AT,
+        now=CREATED_AT,
     )
-    record = _moved(creation.record_of(asked, resolved, Make()), BORN_AT)
-    return _moved(record, BORN_AT + timedelta(hours=1))
+    record = _moved(creation.record_of(request, resolved, Make()), CREATED_AT)
+    return _moved(record, CREATED_AT + timedelta(hours=1))
 
 
 def _value(request: dict[str, Any], name: str) -> Any:
@@ -96,8 +97,8 @@ def _value(request: dict[str, Any], name: str) -> Any:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(REQUESTS, max_size=6))
-def test_what_waits_is_what_was_asked_last_and_is_not_so_yet(requests: list[dict[str, Any]]) -> None:
-    record, now = _born(), BORN_AT + timedelta(hours=1)
+def test_a_pending_value_is_the_last_requested_and_not_in_force_yet(requests: list[dict[str, Any]]) -> None:
+    record, now = _created(), CREATED_AT + timedelta(hours=1)
     before = {name: getattr(record.shown, name) for name in QUEUED}
     wanted = dict(before)
     for request in requests:
@@ -124,13 +125,13 @@ def test_what_waits_is_what_was_asked_last_and_is_not_so_yet(requests: list[dict
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(20, 300), st.booleans()), max_size=5))
 def test_storage_only_grows(sizes: list[tuple[int, bool]]) -> None:
-    record, now = _born(), BORN_AT + timedelta(hours=1)
+    record, now = _created(), CREATED_AT + timedelta(hours=1)
     for gib, at_once in sizes:
         present = record.shown.allocated_storage
         if gib <= present or record.optimizing_until is not None:
             continue
-        asked = InstanceRequest(db_instance_identifier="db-1", allocated_storage=gib, apply_immediately=at_once)
-        changed, _ = changes.modified(record, asked)
+        request = InstanceRequest(db_instance_identifier="db-1", allocated_storage=gib, apply_immediately=at_once)
+        changed, _ = changes.modified(record, request)
         record = _moved(changed, now)
         now += timedelta(minutes=30)
         record = _moved(record, now)
@@ -142,12 +143,12 @@ def test_storage_only_grows(sizes: list[tuple[int, bool]]) -> None:
 
 
 def test_a_jump_over_many_steps_ends_where_small_moves_end() -> None:
-    first = _born()
-    asked = InstanceRequest(
+    first = _created()
+    request = InstanceRequest(
         db_instance_identifier="db-1", db_instance_class="db.m6g.large", multi_az=True, apply_immediately=True
     )
-    changed, _ = changes.modified(first, asked)
-    start = BORN_AT + timedelta(hours=1)
+    changed, _ = changes.modified(first, request)
+    start = CREATED_AT + timedelta(hours=1)
 
     slowly = changed
     for minute in range(20):

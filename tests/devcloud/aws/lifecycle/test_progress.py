@@ -20,7 +20,7 @@ def _status(cloud: Cloud) -> str:
 
 
 def _event_ids(cloud: Cloud) -> list[str]:
-    return [each["EventID"].removeprefix("RDS-EVENT-") for each in cloud.control("GET", "events")]
+    return [event["EventID"].removeprefix("RDS-EVENT-") for event in cloud.control("GET", "events")]
 
 
 def test_a_creation_goes_from_creating_over_its_first_backup_to_available(cloud: Cloud) -> None:
@@ -107,7 +107,7 @@ def test_apply_immediately_empties_the_whole_queue(cloud: Cloud) -> None:
     assert after["DBInstanceStatus"] == "storage-optimization"
 
 
-def test_what_waits_is_not_applied_by_a_change_that_waits_too(cloud: Cloud) -> None:
+def test_a_pending_change_is_not_applied_by_another_that_waits_too(cloud: Cloud) -> None:
     cloud.created()
     _change(cloud, DBInstanceClass="db.m6g.large")
     _change(cloud, MultiAZ=True)
@@ -207,7 +207,7 @@ def test_a_static_parameter_waits_for_a_restart_that_only_its_user_does(cloud: C
     cloud.rest()
     shows("in-sync")
     pages = cloud.rds.get_paginator("describe_db_parameters").paginate(**name, Source="user")
-    assert [each for page in pages for each in page["Parameters"]] == []
+    assert [parameter for page in pages for parameter in page["Parameters"]] == []
 
 
 def test_a_new_parameter_group_is_attached_at_once_and_applied_by_a_reboot(cloud: Cloud) -> None:

@@ -1,0 +1,114 @@
+"""The pass over a claim that is being deleted: read live, decide, report, act, report, and remove the finalizer last.
+
+What is about to be done is written on the claim before it is done: a pass that was cut off goes on from there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apis import names
+from apis.teardown import Policy, instruction
+from composer.claim.act import Actor, annotation_patch
+from composer.claim.compose import Preparer
+from composer.claim.connection import denied
+from composer.claim.deletion import Teardown, UnwrittenInstructions, effective_policy, has_vanished, tear_down
+from composer.claim.failures import Failures
+from composer.claim.gather import Gatherer
+from composer.claim.outcomes import PassResult, causes_of, causes_of_errors, instructed_entries, notes_of
+from composer.claim.report import Findings, report_deletion
+from composer.claim.snapshot import Snapshot, with_entries
+from composer.claim.write import ClaimWriter
+from composer.render.render import Child
+from runtime.errors import Forbidden
+from runtime.kube import Kube
+from runtime.objects import Key, finalizers_of, is_name, key_of, uid_of
+from runtime.results import SETTLED, Result
+from runtime.secret_rights import look_again
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionPass:
+    """Deletes claims of one kind, by live reads alone."""
+
+    kube: Kube
+    gatherer: Gatherer
+    preparer: Preparer
+    actor: Actor
+    writer: ClaimWriter
+    failures: Failures
+    unwritten: UnwrittenInstructions = field(default_factory=UnwrittenInstructions)
+
+    async def run(self, snapshot: Snapshot) -> PassResult:
+        """Carry out one pass over a claim that is being deleted."""
+        if not snapshot.has_finalizer:
+            return PassResult(SETTLED)
+        live = await self.gatherer.gather_live(snapshot)
+        if live is None or not live.deleting or not live.has_finalizer:
+            return PassResult(SETTLED)
+        unlisted = await self.gatherer.unseen(live)
+        if unlisted:
+            return PassResult(await self.writer.publish_unlisted(live, unlisted))
+        live = self.unwritten.added_to(live)
+        policy = effective_policy(live, self.preparer.supported_policies(live))
+        plan = tear_down(live, policy, await self._render(live) if has_vanished(live, policy) else ())
+        if plan.done:
+            return PassResult(await self._remove_finalizer(live, keep_secret=plan.keeps_secret))
+        return await self._carry_out(live, plan)
+
+    async def _carry_out(self, snapshot: Snapshot, plan: Teardown) -> PassResult:
+        """Record what is about to be done, do it, and report what was done."""
+        repeats = self.failures.repeats(snapshot.key)
+        snapshot = with_entries(snapshot, (step.entry for step in plan.steps))
+        status = report_deletion(snapshot, plan.causes, self.writer.now())
+        delay = self.writer.delay(snapshot, status)
+        # A status that differs in messages alone may wait, and so may one after a failed pass.
+        is_recorded = status.get("inventory") == snapshot.status.get("inventory")
+        if not (is_recorded and (delay or repeats)):
+            snapshot = await self.writer.write_deletion(snapshot, status)
+        self._note(snapshot)
+        outcomes = await self.actor.act(snapshot, plan.steps)
+        causes = (*plan.causes, *causes_of(outcomes), *causes_of_errors(outcomes, repeats=repeats))
+        instructed = with_entries(snapshot, instructed_entries(outcomes))
+        if repeats or len(causes) > len(plan.causes) or instructed != snapshot:
+            snapshot = instructed
+            self._note(snapshot)
+            await self.writer.publish_deletion(snapshot, causes)
+        self.writer.events.emit(snapshot, causes, notes_of(outcomes))
+        return PassResult(Result(requeue_after=delay), outcomes)
+
+    def _note(self, snapshot: Snapshot) -> None:
+        """Note the instructions of a claim's children, which a status may not have yet."""
+        self.unwritten.note(snapshot.key, (child.entry for child in snapshot.children))
+
+    async def _render(self, snapshot: Snapshot) -> tuple[Child, ...]:
+        """Return the rendered children of a claim that is being deleted; none where it cannot be rendered."""
+        prepared = await self.preparer.prepare(snapshot)
+        return () if isinstance(prepared, Findings) else prepared.rendered.children
+
+    async def _remove_finalizer(self, snapshot: Snapshot, *, keep_secret: bool) -> Result:
+        """Delete or keep the connection Secret, then remove the finalizer: no child is left."""
+        name = (snapshot.status.get("binding") or {}).get("name")
+        if name and is_name(name):
+            # Under propagation Orphan the garbage collector keeps the Secret, whatever the claim's policy is.
+            owner = "" if "orphan" in finalizers_of(snapshot.claim) else snapshot.uid
+            secret, identity = Key(snapshot.key.namespace, name), snapshot.identity.uid
+            try:
+                await self.writer.publisher.disown(secret, identity, keep=keep_secret, collected_with=owner)
+            except Forbidden as error:
+                # A namespace that ends takes its RoleBindings before us, and its Secrets as well.
+                if snapshot.namespace and not snapshot.namespace_deleting:
+                    snapshot = await self.writer.publish_deletion(snapshot, (denied(snapshot, error),))
+                    return Result(look_again(snapshot.claim, self.writer.now()))
+        await self.writer.remove_finalizer(snapshot)
+        return SETTLED
+
+    async def detach_abandoned(self, key: Key) -> None:
+        """Give instruction Detach to the children of a claim whose finalizer was removed by force: no data is lost."""
+        resource = self.gatherer.claims.resource
+        manager = names.claim_manager(resource.group, resource.kind, key)
+        for child in await self.gatherer.abandoned(key):
+            if child.live is None or child.facts is None:
+                continue
+            operations = annotation_patch(child.live, {names.TEARDOWN: instruction(uid_of(child.live), Policy.DETACH)})
+            await self.kube.json_patch(child.facts.resource, key_of(child.live), operations, manager=manager)

@@ -1,0 +1,1 @@
+"""Subnet groups and parameter groups of RDS, which hold no data."""

@@ -1,0 +1,256 @@
+"""What an actor makes of a refused write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from apis import names
+from composer.claim.act import Actor
+from composer.claim.decide import Apply, Create
+from composer.claim.field_conflicts import WINDOW, still_yielded, without
+from composer.claim.snapshot import ObservedChild, Snapshot, stored_hash
+from composer.hashes import sent_hash
+from runtime.conditions import timestamp
+from runtime.errors import ApiError, ApplyConflict, Cause, Invalid, NotFound, WriteConflict
+from runtime.objects import Object
+from tests.composer import factories
+
+
+@dataclass(frozen=True)
+class _Refusing:
+    """An API server that refuses every patch."""
+
+    refusal: Callable[[str], ApiError]
+
+    async def json_patch(self, *_args: Any, **_options: Any) -> Any:
+        raise self.refusal("refused")
+
+    async def get(self, *_args: Any, **_options: Any) -> Any:
+        return factories.live(factories.desired(), uid="another-uid")
+
+
+def _requested() -> Snapshot:
+    claim = factories.claim(annotations={names.RECONCILE_REQUESTED_AT: "now"})
+    return factories.snapshot(
+        ObservedChild(factories.entry(), factories.live(factories.desired()), factories.DATABASE), of=claim
+    )
+
+
+def _actor(refusal: Callable[[str], ApiError]) -> Actor:
+    port: Any = _Refusing(refusal)
+    return Actor(port, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj: None)
+
+
+async def test_a_request_is_not_acknowledged_while_a_child_that_changed_meanwhile_lacks_it() -> None:
+    with pytest.raises(WriteConflict):
+        await _actor(WriteConflict).propagate_request(_requested())
+
+
+async def test_a_request_skips_a_child_that_is_gone() -> None:
+    snapshot = _requested()
+
+    assert await _actor(NotFound).propagate_request(snapshot) is snapshot
+
+
+async def test_a_first_apply_concerns_the_observed_child_and_no_other_of_its_name() -> None:
+    wanted = factories.desired()
+    step = Apply(factories.entry(), factories.DATABASE, wanted, factories.live(wanted))
+
+    (outcome,) = await _actor(NotFound).act(factories.snapshot(), (step,))
+
+    assert isinstance(outcome.error, WriteConflict)
+
+
+# Fields that somebody else holds
+
+FIELD = ".spec.limit"
+EDITED = factories.desired(spec={"limit": 30})
+NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+@dataclass
+class _Contested:
+    """An API server on which one manager always holds the field; takes down what was applied, by force or not."""
+
+    manager: str
+    using: str = " using onprem.fairlead.dev/v1alpha1"
+    applied: list[tuple[bool, Object]] = field(default_factory=list)
+
+    async def apply(self, _resource: Any, obj: Object, *, manager: str, force: bool) -> Object:  # noqa: ARG002 - the port has it
+        self.applied.append((force, obj))
+        if not force and "limit" in obj["spec"]:
+            cause = Cause("FieldManagerConflict", f'conflict with "{self.manager}"{self.using}', FIELD)
+            raise ApplyConflict("Apply failed", causes=(cause,))
+        return factories.live({**obj, "metadata": {**EDITED["metadata"]}})
+
+
+@dataclass
+class _Taking:
+    """An API server that takes every apply; somebody removes the field afterwards."""
+
+    applied: list[tuple[bool, Object]]
+
+    async def apply(self, _resource: Any, obj: Object, *, manager: str, force: bool) -> Object:  # noqa: ARG002 - the port has it
+        self.applied.append((force, obj))
+        return factories.live({**obj, "metadata": {**EDITED["metadata"]}})
+
+
+def _edit(*, applied: bool = False) -> Apply:
+    entry = factories.entry(desired=sent_hash(factories.desired()), applied=applied)
+    return Apply(entry, factories.DATABASE, EDITED, factories.live(factories.desired()))
+
+
+async def test_fields_that_the_create_of_a_child_left_to_us_are_taken_without_a_note() -> None:
+    """A POST stands in managedFields as an Update by us, with which our first apply conflicts."""
+    snapshot = factories.snapshot()
+    kube: Any = _Contested(snapshot.manager)
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    for _ in range(20):
+        (outcome,) = await actor.act(snapshot, (_edit(),))
+
+        assert outcome.notes == ()
+        assert outcome.entry is not None
+        assert outcome.entry.yielded == ()
+    assert [force for force, _ in kube.applied] == [False, True] * 20
+    assert actor.memory.conflicts_before("child-uid") == {}
+
+
+async def test_a_rival_is_reported_beside_fields_that_a_create_left_to_us() -> None:
+    snapshot = factories.snapshot()
+    kube: Any = _Contested("gadget-operator")
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+
+    (outcome,) = await actor.act(snapshot, (_edit(),))
+
+    assert [note.reason for note in outcome.notes] == ["FieldTakenBack"]
+
+
+@pytest.mark.parametrize(("using", "taken"), [(" using v1", 10), ("", 3)], ids=["by Update", "by Apply"])
+async def test_a_field_is_yielded_to_a_rival_that_takes_it_again_and_again(using: str, taken: int) -> None:
+    snapshot = factories.snapshot()
+    kube: Any = _Contested("gadget-operator", using)
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    step, warned = _edit(applied=True), 0
+    for _ in range(30):
+        (outcome,) = await actor.act(snapshot, (step,))
+        assert outcome.entry is not None
+        warned += len(outcome.notes)
+        sent = without(EDITED, still_yielded(outcome.entry.yielded, timestamp(NOON)))
+        step = replace(step, entry=outcome.entry, object=sent)
+
+    assert warned == taken
+    assert [field.manager for field in step.entry.yielded] == ["gadget-operator"]
+    forced = [obj for force, obj in kube.applied if force]
+    assert sum("limit" in obj["spec"] for obj in forced) == taken
+
+
+_START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+@dataclass
+class _Policed:
+    """An API server that refuses the content of every child until its policy is taken away."""
+
+    is_policed: bool = True
+    sent: list[str] = field(default_factory=list)
+    now: datetime = _START
+
+    async def create(self, _resource: object, obj: Object, **_options: object) -> Object:
+        return self._answer("create", obj)
+
+    async def apply(self, _resource: object, obj: Object, **_options: object) -> Object:
+        return self._answer("apply", obj)
+
+    def _answer(self, verb: str, obj: Object) -> Object:
+        self.sent.append(verb)
+        if self.is_policed:
+            raise Invalid("denied request: a label team is missing", status=422)
+        return factories.live(obj)
+
+
+def _policed() -> tuple[_Policed, Actor]:
+    kube = _Policed()
+    port: Any = kube
+    return kube, Actor(port, now=lambda: kube.now, remember=lambda _kind, _obj: None)
+
+
+async def test_a_child_that_was_deleted_after_its_apply_was_refused_is_created_again() -> None:
+    (kube, actor), wanted = _policed(), factories.desired()
+    before = factories.entry(applied=True)
+    for _ in range(2):
+        await actor.act(factories.snapshot(), (Apply(before, factories.DATABASE, wanted, factories.live(wanted)),))
+    assert kube.sent == ["apply"]
+
+    await actor.act(factories.snapshot(), (Create(factories.entry(uid=""), factories.DATABASE, wanted),))
+
+    assert kube.sent == ["apply", "create"]
+
+
+async def test_a_refused_child_is_created_some_time_after_the_policy_that_refused_it_was_changed() -> None:
+    (kube, actor), step = _policed(), Create(factories.entry(uid=""), factories.DATABASE, factories.desired())
+    await actor.act(factories.snapshot(), (step,))
+    kube.is_policed = False
+    (outcome,) = await actor.act(factories.snapshot(), (step,))
+    assert (kube.sent, outcome.written) == (["create"], None)
+
+    kube.now += timedelta(minutes=10)
+    (outcome,) = await actor.act(factories.snapshot(), (step,))
+
+    assert kube.sent == ["create", "create"]
+    assert outcome.written is not None
+
+
+async def test_a_field_that_is_removed_without_a_conflict_is_not_applied_for_ever() -> None:
+    """What an update removes belongs to nobody, so that our apply meets no conflict and no manager is named."""
+    snapshot, now = factories.snapshot(), [NOON]
+    kube: Any = _Taking([])
+    actor = Actor(kube, now=lambda: now[0], remember=lambda _kind, _obj: None)
+    entry = factories.entry(desired=sent_hash(EDITED), applied=True)
+    step = Apply(entry, factories.DATABASE, EDITED, factories.live(factories.desired()))
+
+    reasons = []
+    for _ in range(30):
+        (outcome,) = await actor.act(snapshot, (step,))
+        assert outcome.entry == entry or outcome.cause is None
+        reasons.append(outcome.cause.reason if outcome.cause else "")
+
+    assert reasons == [""] * 10 + ["FieldConflict"] * 20
+    assert len(kube.applied) == 10
+    now[0] += WINDOW
+    (outcome,) = await actor.act(snapshot, (step,))
+    assert outcome.cause is None
+
+
+async def test_a_manager_that_changes_another_field_than_ours_is_no_rival() -> None:
+    snapshot = factories.snapshot()
+    kube: Any = _Taking([])
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    stored = factories.live(EDITED)
+    entry = factories.entry(desired=sent_hash(EDITED), live=stored_hash(stored, EDITED, None), applied=True)
+    step = Apply(entry, factories.DATABASE, EDITED, factories.live(EDITED, generation=2))
+    for _ in range(30):
+        (outcome,) = await actor.act(snapshot, (step,))
+        assert outcome.cause is None
+
+    assert len(kube.applied) == 30
+
+
+async def test_an_edit_of_the_claim_is_applied_also_while_somebody_removes_its_fields() -> None:
+    snapshot = factories.snapshot()
+    kube: Any = _Taking([])
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    entry = factories.entry(desired=sent_hash(EDITED), applied=True)
+    step = Apply(entry, factories.DATABASE, EDITED, factories.live(factories.desired()))
+    for _ in range(12):
+        await actor.act(snapshot, (step,))
+
+    newer = replace(step, object=factories.desired(spec={"limit": 31}))
+    (outcome,) = await actor.act(snapshot, (newer,))
+
+    assert outcome.cause is None
+    assert len(kube.applied) == 11

@@ -1,0 +1,77 @@
+"""The same status in other words is written every two seconds at most; what is new is written at once."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from composer.claim.debounce import Debounce, only_messages_differ
+from runtime.objects import Key, Object
+
+KEY, OTHER = Key("shop", "orders"), Key("shop", "carts")
+
+
+def _status(reason: str, message: str, name: str = "a") -> Object:
+    return {"conditions": [{"type": "Ready", "reason": reason, "message": message}], "inventory": [{"name": name}]}
+
+
+BEFORE = _status("Creating", "at 10 %")
+
+
+@pytest.mark.parametrize(
+    ("after", "later", "pause"),
+    [
+        pytest.param(_status("Creating", "at 20 %"), 0.5, 1.5, id="other words wait"),
+        pytest.param(_status("Creating", "at 20 %"), 2.0, None, id="for two seconds"),
+        pytest.param(_status("Available", "at 10 %"), 0.5, None, id="a new reason does not"),
+        pytest.param(_status("Creating", "at 20 %", "b"), 0.5, None, id="a new child does not"),
+        pytest.param(BEFORE, 0.5, None, id="what is the same is not written anyway"),
+    ],
+)
+def test_a_status_is_delayed_when_only_its_words_changed(after: Object, later: float, pause: float | None) -> None:
+    debounce = Debounce()
+    debounce.wrote(KEY, 100.0)
+
+    delay = debounce.delay(KEY, BEFORE, after, 100.0 + later)
+
+    assert (delay and delay.total_seconds()) == pause
+    assert debounce.delay(OTHER, BEFORE, after, 100.0 + later) is None
+
+
+def test_progress_that_changes_all_the_time_is_written_every_two_seconds() -> None:
+    debounce, now, stored, writes = Debounce(), 100.0, _status("Creating", "at 0 s"), []
+    debounce.wrote(KEY, now)
+    for tenth in range(200):
+        now = 100.0 + tenth / 10
+        status = _status("Creating", f"at {tenth / 10} s")
+        if debounce.delay(KEY, stored, status, now) is None and status != stored:
+            debounce.wrote(KEY, now)
+            stored = status
+            writes.append(now)
+
+    assert writes == [100.0 + 2 * number for number in range(1, 10)]
+
+
+def test_a_cause_holds_since_it_became_the_first_one() -> None:
+    debounce = Debounce()
+    seconds = [
+        debounce.held(KEY, reason, now).total_seconds()
+        for reason, now in (("", 5.0), ("SecretNotFound", 9.0), ("SecretNotFound", 30.0), ("", 31.0), ("", 40.0))
+    ]
+    debounce.forget(KEY)
+
+    assert seconds == [0, 0, 21, 0, 9]
+    assert debounce.held(KEY, "", 50.0) == timedelta()
+
+
+def test_a_status_in_which_only_messages_differ_may_wait() -> None:
+    def status(**fields: Any) -> Object:
+        whole = {"type": "Ready", "status": "False", "reason": "Creating", "message": "a", **fields}
+        return {"conditions": [whole], "inventory": [{"name": "x", "marks": {}}]}
+
+    assert only_messages_differ(status(), status(message="b"))
+    assert only_messages_differ(status(), {**status(), "inventory": [{"name": "x", "marks": {"incarnation": "1"}}]})
+    assert not only_messages_differ(status(), status(reason="Updating"))
+    assert not only_messages_differ(status(), {**status(), "inventory": [{"name": "x", "live": "h", "marks": {}}]})

@@ -1,0 +1,372 @@
+"""What is done with each child of a living claim: every row of the decision."""
+
+# long: one table of rows for all that is decided of a child
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from apis import names
+from composer.claim.decide import (
+    Annotate,
+    Apply,
+    Create,
+    Delete,
+    Keep,
+    Orphan,
+    Step,
+    decide,
+)
+from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
+from composer.hashes import sent_hash
+from composer.inventory import Entry, YieldedField, external_reference_of
+from composer.render.render import Rendered, Waiting
+from runtime.objects import Object
+from tests.composer.factories import (
+    DATABASE,
+    NOW,
+    SETTINGS,
+    VOLUME,
+    annotated,
+    child,
+    claim,
+    desired,
+    entry,
+    live,
+    rendered,
+    snapshot,
+)
+
+WANTED = desired()
+LIVE = live(WANTED)
+MARKS = {"external-name": "orders_x", "incarnation": "16400", "account": "77"}
+MARKED = annotated(LIVE, external_name="orders_x", incarnation="16400", account="77")
+
+
+def _sent(obj: Object, stored: Object, **fields: Any) -> Entry:
+    return entry(desired=sent_hash(obj), live=live_hash(stored, obj, None), applied=True, **fields)
+
+
+def _only_step(known: Snapshot, composed: Rendered) -> Step:
+    (step,) = decide(known, composed, now=NOW).steps
+    return step
+
+
+def _reasons(known: Snapshot, composed: Rendered) -> list[str]:
+    return [cause.reason for cause in decide(known, composed, now=NOW).causes]
+
+
+def test_a_missing_child_is_created() -> None:
+    step = _only_step(snapshot(), rendered(child(WANTED, ready=False)))
+
+    assert isinstance(step, Create)
+    assert step.object == WANTED
+
+
+def test_a_child_as_it_was_sent_is_kept() -> None:
+    step = _only_step(snapshot(ObservedChild(_sent(WANTED, LIVE), LIVE, DATABASE)), rendered(child(WANTED)))
+
+    assert isinstance(step, Keep)
+
+
+def test_fields_that_others_add_are_kept() -> None:
+    more = {**LIVE, "spec": {**LIVE["spec"], "theirs": 1}, "status": {"observedGeneration": 1}}
+
+    assert isinstance(
+        _only_step(snapshot(ObservedChild(_sent(WANTED, LIVE), more, DATABASE)), rendered(child(WANTED))), Keep
+    )
+
+
+def test_a_value_that_was_normalised_is_not_sent_again() -> None:
+    normalised = {**LIVE, "spec": {"limit": "1"}}
+
+    assert isinstance(
+        _only_step(snapshot(ObservedChild(_sent(WANTED, normalised), normalised, DATABASE)), rendered(child(WANTED))),
+        Keep,
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stored"),
+    [
+        (desired(spec={"limit": 21}), LIVE),
+        (WANTED, {**LIVE, "spec": {"limit": 3}}),
+        (WANTED, {**LIVE, "metadata": {**LIVE["metadata"], "labels": {}}}),
+        (desired(spec={}), LIVE),
+    ],
+    ids=["a new value is wanted", "somebody changed a field", "somebody removed our label", "a field is dropped"],
+)
+def test_a_child_that_differs_is_applied(wanted: Object, stored: Object) -> None:
+    step = _only_step(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE)), rendered(child(wanted)))
+
+    assert isinstance(step, Apply)
+    assert step.object == wanted
+
+
+def test_a_foreign_object_of_our_name_is_not_touched() -> None:
+    stranger = live({**WANTED, "metadata": {**WANTED["metadata"], "labels": {}}}, uid="strangers")
+    known = snapshot(ObservedChild(entry(uid=""), stranger, DATABASE))
+    composed = rendered(child(WANTED))
+
+    assert isinstance(_only_step(known, composed), Keep)
+    assert _reasons(known, composed) == ["NotOwned"]
+
+
+def test_a_child_that_is_gone_is_created_again_with_its_external_references_and_finalizer() -> None:
+    step = _only_step(
+        snapshot(ObservedChild(entry(external_reference=MARKS), None, DATABASE)), rendered(child(WANTED, ready=False))
+    )
+
+    assert isinstance(step, Create)
+    assert step.object["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
+    assert external_reference_of(step.object) == MARKS
+
+
+class Dying(msgspec.Struct, frozen=True):
+    recorded: dict[str, str]
+    instruction: str
+    expected: str | None
+
+
+DYING = {
+    "its marks are recorded first": Dying({}, "", None),
+    "then it is let go of": Dying(MARKS, "", "child-uid/Detach"),
+    "an instruction for another uid is void": Dying(MARKS, "other/Delete", "child-uid/Detach"),
+    "an instruction that was written is removed": Dying(MARKS, "child-uid/Delete", "child-uid/Detach"),
+    "it is instructed once": Dying(MARKS, "child-uid/Detach", None),
+}
+
+
+@pytest.mark.parametrize("case", DYING.values(), ids=DYING)
+def test_a_wanted_child_that_somebody_deleted_is_detached(case: Dying) -> None:
+    dying = live(MARKED, deleted=True)
+    if case.instruction:
+        dying = annotated(dying, teardown=case.instruction)
+
+    step = _only_step(
+        snapshot(ObservedChild(entry(external_reference=case.recorded), dying, DATABASE)),
+        rendered(child(WANTED, ready=False)),
+    )
+
+    if case.expected is None:
+        assert isinstance(step, Keep)
+        assert step.entry.external_reference == MARKS
+    else:
+        assert isinstance(step, Annotate)
+        assert step.annotations == {names.TEARDOWN: case.expected}
+
+
+def test_an_instruction_on_a_living_child_is_removed() -> None:
+    instructed = annotated(LIVE, teardown="child-uid/Delete")
+
+    step = _only_step(snapshot(ObservedChild(_sent(WANTED, LIVE), instructed, DATABASE)), rendered(child(WANTED)))
+
+    assert isinstance(step, Annotate)
+    assert step.annotations == {names.TEARDOWN: None}
+
+
+def test_a_kind_that_is_gone_is_named() -> None:
+    gadget = {**WANTED, "kind": "Gadget"}
+
+    assert _reasons(snapshot(), rendered(child(gadget))) == ["KindNotInstalled"]
+
+
+# Prune
+
+OTHER = live(desired("settings", SETTINGS), uid="settings-uid")
+SETTINGS_KNOWN = ObservedChild(entry("settings", SETTINGS, uid="settings-uid"), OTHER, SETTINGS)
+DATABASE_KNOWN = ObservedChild(_sent(WANTED, LIVE), LIVE, DATABASE)
+
+
+def test_a_child_without_data_is_deleted() -> None:
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), rendered(child(WANTED)), now=NOW)
+
+    (removed,) = [step for step in plan.steps if isinstance(step, Delete)]
+    assert (removed.entry.resource, removed.instruction) == ("settings", "")
+    assert plan.causes == ()
+
+
+def test_a_child_with_data_is_held_and_the_consent_is_named() -> None:
+    known = snapshot(DATABASE_KNOWN, SETTINGS_KNOWN)
+    composed = rendered(child(desired("settings", SETTINGS), "settings"))
+    plan = decide(known, composed, now=NOW)
+
+    assert not [step for step in plan.steps if isinstance(step, Delete)]
+    (held,) = plan.causes
+    assert held.reason == "HeldDeletion"
+    assert "fairlead.dev/consent=database=child-uid`" in held.message
+
+
+@pytest.mark.parametrize(
+    ("consent", "goes"),
+    [
+        ("database=child-uid", True),
+        ("settings=x, database=child-uid", True),
+        ("database=other-uid", False),
+        ("database", False),
+        ("child-uid", False),
+    ],
+)
+def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT001 - a column of the table
+    owner = claim(annotations={names.CONSENT: consent}, deletionPolicy="Snapshot")
+    composed = rendered(child(desired("settings", SETTINGS), "settings"))
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), composed, now=NOW)
+    removed = [(step.instruction, step.policy) for step in plan.steps if isinstance(step, Delete)]
+
+    assert removed == ([("child-uid/Snapshot", "Snapshot")] if goes else [])
+
+
+@pytest.mark.parametrize(
+    ("before", "command", "entries"),
+    [
+        ("", "kubectl annotate", "database=child-uid"),
+        ("settings=x", "kubectl annotate --overwrite", "settings=x,database=child-uid"),
+    ],
+    ids=["first", "beside another, which stays"],
+)
+def test_the_consent_is_named_as_a_command(before: str, command: str, entries: str) -> None:
+    owner = claim(annotations={names.CONSENT: before} if before else {})
+    composed = rendered(child(desired("settings", SETTINGS), "settings"))
+    (held,) = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), composed, now=NOW).causes
+
+    assert f"`{command} postgresqlinstance/orders -n shop fairlead.dev/consent={entries}`" in held.message
+
+
+def test_a_child_of_another_kind_in_the_same_place_is_held_and_not_doubled() -> None:
+    plan = decide(snapshot(DATABASE_KNOWN), rendered(child(desired("database", SETTINGS))), now=NOW)
+
+    assert [type(step) for step in plan.steps] == [Keep]
+    assert [cause.reason for cause in plan.causes] == ["HeldDeletion"]
+
+
+def test_foreign_data_is_left_alone_with_consent_under_orphan() -> None:
+    stored = live(desired("data", VOLUME), uid="data-uid")
+    owner = claim(annotations={names.CONSENT: "data=data-uid"})
+    known = snapshot(DATABASE_KNOWN, ObservedChild(entry("data", VOLUME, uid="data-uid"), stored, VOLUME), of=owner)
+
+    plan = decide(known, rendered(child(WANTED)), now=NOW)
+
+    assert [type(step) for step in plan.steps] == [Keep, Orphan]
+
+
+def test_an_old_and_a_new_kind_in_one_place_are_distinguished() -> None:
+    """After a switch with consent: the old one goes, the new one stays as it is."""
+    wanted = desired("database", SETTINGS)
+    stored = live(wanted, uid="new-uid")
+    new = entry("database", SETTINGS, uid="new-uid", desired=sent_hash(wanted), live=live_hash(stored, wanted, None))
+    owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
+    for known in (
+        (DATABASE_KNOWN, ObservedChild(new, stored, SETTINGS)),
+        (ObservedChild(new, stored, SETTINGS), DATABASE_KNOWN),
+    ):
+        plan = decide(snapshot(*known, of=owner), rendered(child(wanted)), now=NOW)
+
+        assert [type(step) for step in plan.steps] == [Keep, Delete]
+
+
+def test_a_child_whose_namespace_is_deleted_gets_no_instruction() -> None:
+    going = {"metadata": {"name": "shop", "labels": {}, "deletionTimestamp": NOW}}
+    dying = live(MARKED, deleted=True)
+    plan = decide(
+        snapshot(ObservedChild(entry(external_reference=MARKS), dying, DATABASE), namespace=going),
+        rendered(child(WANTED)),
+        now=NOW,
+    )
+
+    assert [type(step) for step in plan.steps] == [Keep]
+
+
+def test_most_of_the_children_are_not_deleted_at_once() -> None:
+    known = [
+        ObservedChild(entry(name, SETTINGS, uid=name), live(desired(name, SETTINGS), uid=name), SETTINGS)
+        for name in ("a", "b", "c")
+    ]
+    kept = rendered(child(desired("a", SETTINGS), "a"))
+
+    assert _reasons(snapshot(*known), kept) == ["HeldDeletion", "HeldDeletion"]
+
+
+def test_data_under_another_object_name_is_held_and_nothing_takes_its_place() -> None:
+    known = ObservedChild(entry(name="orders-database-former"), live(desired()), DATABASE)
+
+    plan = decide(snapshot(known), rendered(child(desired())), now=NOW)
+
+    assert [cause.reason for cause in plan.causes] == ["HeldDeletion"]
+    assert [type(step) for step in plan.steps] == [Keep]
+
+
+def test_a_deletion_waits_while_something_else_fails() -> None:
+    settings = desired("settings", SETTINGS)
+    known = ObservedChild(entry("settings", SETTINGS), live(settings), SETTINGS)
+    mine = desired()
+    stranger = live(mine, uid="other", labels={})
+    others = [
+        ObservedChild(entry(uid="child-uid"), stranger, DATABASE),
+        ObservedChild(entry("a", SETTINGS), live(settings), SETTINGS),
+    ]
+
+    plan = decide(snapshot(known, *others), rendered(child(mine), child(desired("a", SETTINGS), "a")), now=NOW)
+
+    assert [cause.reason for cause in plan.causes] == ["NotOwned", "ResourcePending"]
+    assert not any(isinstance(step, Delete) for step in plan.steps)
+
+
+def test_a_deletion_waits_while_something_is_unresolved() -> None:
+    composed = rendered(child(WANTED), waiting=(Waiting("net", "database", "resources.database.status.x"),))
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), composed, now=NOW)
+
+    assert not [step for step in plan.steps if isinstance(step, Delete)]
+    assert {cause.reason for cause in plan.causes} == {"ResourcePending"}
+
+
+def test_a_child_that_waits_again_is_kept() -> None:
+    composed = rendered(waiting=(Waiting("database", "net", "resources.net.status.x"),))
+
+    assert [type(step) for step in decide(snapshot(DATABASE_KNOWN), composed, now=NOW).steps] == [Keep]
+
+
+def test_a_child_is_deleted_after_those_that_depend_on_it() -> None:
+    user = ObservedChild(
+        entry("user", SETTINGS, uid="user-uid", depends_on=("settings",)),
+        live(desired("user", SETTINGS), uid="user-uid"),
+        SETTINGS,
+    )
+    more = ObservedChild(entry("more", SETTINGS, uid="m"), live(desired("more", SETTINGS), uid="m"), SETTINGS)
+    composed = rendered(child(WANTED), child(desired("more", SETTINGS), "more"))
+    plan = decide(snapshot(DATABASE_KNOWN, more, SETTINGS_KNOWN, user), composed, now=NOW)
+
+    assert [step.entry.resource for step in plan.steps if isinstance(step, Delete)] == ["user"]
+
+
+# Pause and yielded fields
+
+
+@pytest.mark.parametrize(
+    ("until", "left_out"),
+    [("2026-11-21T12:10:00Z", True), ("2026-11-21T11:00:00Z", False)],
+    ids=["yielded until its time", "is tried again after it"],
+)
+def test_a_yielded_field_is_left_out_until_its_time(until: str, left_out: bool) -> None:  # noqa: FBT001 - a column
+    yielded = (YieldedField(".spec.limit", "rival", until),)
+    stored = {**LIVE, "spec": {"limit": 3, "other": 1}}
+    wanted = desired(spec={"limit": 20, "other": 2})
+    step = _only_step(
+        snapshot(ObservedChild(entry(yielded=yielded, applied=True), stored, DATABASE)), rendered(child(wanted))
+    )
+
+    assert isinstance(step, Apply)
+    assert ("limit" not in step.object["spec"]) == left_out
+    assert step.object["spec"]["other"] == 2
+
+
+def test_a_database_of_a_living_claim_is_never_deleted_without_consent() -> None:
+    """Whatever a render says of other things, a database without consent gets no instruction but Detach."""
+    for composed in (rendered(child(WANTED)), rendered(), rendered(child(desired("x", SETTINGS), "x"))):
+        for stored in (LIVE, live(WANTED, deleted=True), annotated(LIVE, teardown="child-uid/Delete")):
+            plan = decide(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE)), composed, now=NOW)
+
+            assert not [step for step in plan.steps if isinstance(step, Delete | Orphan)]
+            instructions = [step.annotations.get(names.TEARDOWN) for step in plan.steps if isinstance(step, Annotate)]
+            assert set(instructions) <= {None, "child-uid/Detach"}

@@ -1,0 +1,112 @@
+"""Which children being deleted are abandoned: those whose claim is gone, and nobody else's."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from apis import names
+from composer.claim.gather import Gatherer
+from composer.kinds.cluster import Cluster
+from runtime.cache import Cache
+from runtime.objects import CRDS, Key, Object
+from tests.composer.factories import CLAIMS, DATABASES, claim, desired, live
+from tests.support.fake_kube import FakeKube
+
+KEY = Key("shop", "orders")
+OWNER = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "name": "orders", "uid": "claim-uid"}
+MINE = names.claim_manager(CLAIMS.group, CLAIMS.kind, KEY)
+OTHER_KIND = names.claim_manager("other.example.org", CLAIMS.kind, KEY)
+_VERSION = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+_CRD: dict[str, Any] = {
+    "group": DATABASES.group,
+    "scope": "Namespaced",
+    "names": {"kind": DATABASES.kind, "plural": DATABASES.plural},
+    "versions": [_VERSION],
+}
+
+
+def _child(*, label: str = "claim-uid", owners: tuple[Object, ...] = (OWNER,), deleted: bool = True) -> Object:
+    stored = live(desired(), deleted=deleted, ownerReferences=list(owners), finalizers=["someone.example.org/keeps"])
+    stored["metadata"]["labels"] = {names.CLAIM_LABEL: label}
+    return stored
+
+
+async def _abandoned(child: Object, *, now: Object | None, wrote: str = MINE) -> list[str]:
+    """Return the names of the children that are abandoned; `now`: the claim as the API server has it."""
+    kube = FakeKube()
+    kube.put(CRDS, f"{DATABASES.plural}.{DATABASES.group}", namespace="", spec=_CRD)
+    meta = {**child["metadata"], "managedFields": [{"manager": wrote}]}
+    kube.put(DATABASES, meta["name"], namespace="shop", metadata=meta, spec={})
+    if now is not None:
+        kube.put(CLAIMS, "orders", namespace="shop", metadata=now["metadata"], spec={}, status=now["status"])
+    cache = Cache(kube)
+    cluster = Cluster(kube, cache)
+    gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
+    running = asyncio.create_task(cache.run())
+    try:
+        await cache.wait_synced()
+        assert await cluster.watches.unlisted([DATABASES]) == ()
+        return [abandoned.entry.name for abandoned in await gatherer.abandoned(KEY)]
+    finally:
+        running.cancel()
+        await asyncio.wait((running,))
+
+
+def _successor() -> Object:
+    owner = claim()
+    owner["metadata"] |= {"uid": "successor-uid", "annotations": {names.IDENTITY: "successor-uid@shop/orders"}}
+    return owner
+
+
+def _restored() -> Object:
+    owner = claim()
+    owner["metadata"] |= {"uid": "restored-uid", "annotations": {names.IDENTITY: "claim-uid@shop/orders"}}
+    return owner
+
+
+def _instructed() -> Object:
+    stored = _child()
+    stored["metadata"]["annotations"] |= {names.TEARDOWN: "child-uid/Delete"}
+    return stored
+
+
+@pytest.mark.parametrize(
+    ("child", "now", "is_abandoned"),
+    [
+        (_child(), None, True),
+        (_child(deleted=False), None, False),
+        (_instructed(), None, False),
+        (_child(), claim(), False),
+        (_child(), _successor(), True),
+        (_child(), _restored(), False),
+        (_child(owners=({**OWNER, "apiVersion": "other.example.org/v1"},)), None, False),
+        (_child(owners=({**OWNER, "kind": "Other"},)), None, False),
+        (_child(owners=()), None, True),
+        (_child(owners=()), _successor(), True),
+    ],
+    ids=[
+        "its claim is gone",
+        "it is not going",
+        "it has its instruction",
+        "its claim is there",
+        "another claim has the name",
+        "its claim was restored",
+        "it is of a namesake kind of another group",
+        "it is of another kind",
+        "it names no owner, and was written for this claim",
+        "it names no owner, and another claim has the name",
+    ],
+)
+async def test_a_child_being_deleted_is_abandoned_when_its_claim_is_gone(
+    child: Object,
+    now: Object | None,
+    is_abandoned: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    assert await _abandoned(child, now=now) == ([child["metadata"]["name"]] if is_abandoned else [])
+
+
+async def test_a_child_without_owner_is_not_taken_for_that_of_a_kind_of_the_same_name() -> None:
+    assert await _abandoned(_child(owners=()), now=None, wrote=OTHER_KIND) == []

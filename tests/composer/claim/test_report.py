@@ -1,0 +1,296 @@
+"""What the conditions of a claim say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from apis.reasons import ReasonClass
+from composer.causes import Cause, cause
+from composer.claim.readiness import child_cause
+from composer.claim.report import NOBODY, Findings, report, report_deletion, report_pause
+from composer.claim.snapshot import ObservedChild
+from composer.render.render import Rendered
+from runtime.objects import Object
+from tests.composer.factories import DATABASE, annotated, child, claim, desired, entry, live, rendered, snapshot
+
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
+READY_BEFORE = {
+    "type": "Ready",
+    "status": "True",
+    "reason": "Available",
+    "message": "ready",
+    "observedGeneration": 1,
+    "lastTransitionTime": "2026-11-01T00:00:00Z",
+}
+
+
+def _with_conditions(obj: Object, *conditions: tuple[str, str, str], generation: int = 1) -> Object:
+    reported = [
+        {"type": kind, "status": status, "reason": reason, "message": f"{reason}!", "observedGeneration": generation}
+        for kind, status, reason in conditions
+    ]
+    return {**obj, "status": {"observedGeneration": generation, "conditions": reported}}
+
+
+LIVE = live(desired())
+FINE = _with_conditions(LIVE, ("Ready", "True", "Available"), ("Synced", "True", "InSync"))
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was found, and the conditions: (Ready, Synced, Reconciling, Stalled) as status and reason."""
+
+    ready: str
+    synced: str
+    abnormal: str = ""
+    causes: tuple[Cause, ...] = ()
+    stored: Object | None = field(default_factory=lambda: FINE)
+    composed: Rendered | None = field(default_factory=lambda: rendered(child(desired())))
+    before: bool = False
+    published: bool = True
+    waited: timedelta = timedelta()
+
+
+CREATING = cause("Creating", "made")
+NOT_FOUND = cause("CompositionNotFound", "absent")
+INVALID = cause("TemplateInvalid", "broken")
+UNREADY = rendered(child(desired(), ready=False))
+ROWS = {
+    "all is well": Row("True Available", "True InSync"),
+    "on its way": Row("False Creating", "True InSync", "Reconciling Creating", (CREATING,), None, UNREADY),
+    "waits for a value": Row(
+        "False ResourcePending", "False ResourcePending", "Reconciling ResourcePending",
+        (cause("ResourcePending", "waits"),), None, UNREADY,
+    ),
+    "a broken template, never ready": Row(
+        "False TemplateInvalid", "False TemplateInvalid", "Stalled TemplateInvalid", (INVALID,), None, None
+    ),
+    "a broken template, ready before": Row(
+        "True Available", "False TemplateInvalid", "Stalled TemplateInvalid", (INVALID,), composed=None, before=True
+    ),
+    "something is missing": Row(
+        "False CompositionNotFound", "False CompositionNotFound", "Reconciling CompositionNotFound", (NOT_FOUND,),
+        None, None,
+    ),
+    "something is missing for a minute": Row(
+        "False CompositionNotFound", "False CompositionNotFound", "Stalled CompositionNotFound", (NOT_FOUND,),
+        None, None, waited=timedelta(seconds=61),
+    ),
+    "a held deletion beside a database that works": Row(
+        "True Available", "False HeldDeletion", "Stalled HeldDeletion", (cause("HeldDeletion", "held"),)
+    ),
+    "a field is yielded beside a database that works": Row(
+        "True Available", "False FieldConflict", "", (cause("FieldConflict", "fight"),)
+    ),
+    "the cloud is away, ready before": Row(
+        "True Available", "False CloudUnreachable", "Reconciling CloudUnreachable",
+        (cause("CloudUnreachable", "away"),), composed=UNREADY, before=True,
+    ),
+    "a lost database": Row(
+        "False DatabaseLost", "False DatabaseLost", "Stalled DatabaseLost",
+        (cause("DatabaseLost", "lost", shown_as=ReasonClass.STALLED),),
+        _with_conditions(LIVE, ("Ready", "False", "DatabaseLost"), ("Stalled", "True", "DatabaseLost")),
+        UNREADY, before=True,
+    ),
+    "the gravest comes first": Row(
+        "False TemplateInvalid", "False TemplateInvalid", "Stalled TemplateInvalid", (CREATING, INVALID), None, UNREADY
+    ),
+    "ready but for the Secret": Row(
+        "False ConnectionIncomplete", "True InSync", "Reconciling ConnectionIncomplete",
+        (cause("ConnectionIncomplete", "no password"),), published=False,
+    ),
+}  # fmt: skip
+
+
+def _conditions(status: Object) -> dict[str, str]:
+    return {condition["type"]: f"{condition['status']} {condition['reason']}" for condition in status["conditions"]}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_the_conditions_follow_the_findings(row: Row) -> None:
+    owner = claim(status={"conditions": [READY_BEFORE]} if row.before else {})
+    known = snapshot(ObservedChild(entry(), row.stored, DATABASE), of=owner)
+    findings = Findings(row.causes, (), row.composed, published=row.published, waited=row.waited)
+
+    conditions = _conditions(report(known, findings, AT))
+
+    kind, _, reason = row.abnormal.partition(" ")
+    expected = {"Ready": row.ready, "Synced": row.synced} | ({kind: f"True {reason}"} if kind else {})
+    assert conditions == expected
+
+
+@pytest.mark.parametrize(
+    ("before", "hours", "abnormal"),
+    [
+        ("Reconciling", 0.9, "Reconciling"),
+        ("Reconciling", 1.0, "Stalled"),
+        ("Stalled", 0.0, "Stalled"),
+    ],
+    ids=["for a while", "beyond its deadline", "reported before, by another process"],
+)
+def test_a_cause_that_lasts_too_long_is_stalled(before: str, hours: float, abnormal: str) -> None:
+    since = (AT - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    known = {**READY_BEFORE, "type": before, "reason": "Creating", "lastTransitionTime": since}
+    owner = claim(status={"conditions": [known]})
+
+    status = report(snapshot(ObservedChild(entry(), None, DATABASE), of=owner), Findings((CREATING,), (), UNREADY), AT)
+
+    assert _conditions(status)[abnormal] == "True Creating"
+    assert _conditions(status)["Synced"] == ("True InSync" if abnormal == "Reconciling" else "False Creating")
+
+
+def test_an_edit_that_is_under_way_is_not_ready_for_its_generation() -> None:
+    """`kubectl wait` compares a condition's generation with the object's: the old one keeps it waiting."""
+    owner = claim(generation=2, status={"observedGeneration": 1, "conditions": [READY_BEFORE]})
+    stale = {**FINE, "metadata": {**FINE["metadata"], "generation": 2}}
+    updating = cause("Updating", "on its way")
+
+    status = report(snapshot(ObservedChild(entry(), stale, DATABASE), of=owner), Findings((updating,), (), UNREADY), AT)
+
+    ready, synced, working = status["conditions"]
+    assert (ready["status"], ready["observedGeneration"], ready["lastTransitionTime"]) == (
+        "True",
+        1,
+        READY_BEFORE["lastTransitionTime"],
+    )
+    assert synced["observedGeneration"] == working["observedGeneration"] == status["observedGeneration"] == 2
+
+
+class Reported(msgspec.Struct, frozen=True):
+    live: Object | None
+    ready: bool
+    gives: tuple[str, ReasonClass] | None
+
+
+REPORTED = {
+    "nothing of a child that is well": Reported(FINE, ready=True, gives=None),
+    "of one that is not there": Reported(None, ready=False, gives=("Creating", ReasonClass.PROGRESS)),
+    "of one that nobody has seen": Reported(
+        {**LIVE, "status": {"observedGeneration": -1}}, ready=False, gives=("Creating", ReasonClass.PROGRESS)
+    ),
+    "of one whose edit nobody has seen": Reported(
+        {**FINE, "metadata": {**FINE["metadata"], "generation": 2}},
+        ready=False,
+        gives=("Updating", ReasonClass.PROGRESS),
+    ),
+    "of one that is going": Reported(
+        live(desired(), deleted=True), ready=False, gives=("Creating", ReasonClass.PROGRESS)
+    ),
+    "its own stall": Reported(
+        _with_conditions(LIVE, ("Ready", "False", "DatabaseLost"), ("Stalled", "True", "DatabaseLost")),
+        ready=False,
+        gives=("DatabaseLost", ReasonClass.STALLED),
+    ),
+    "its own work while it is usable": Reported(
+        _with_conditions(LIVE, ("Ready", "True", "Available"), ("Reconciling", "True", "Throttled")),
+        ready=False,
+        gives=("Throttled", ReasonClass.WAITING),
+    ),
+    "its own work while it is not": Reported(
+        _with_conditions(LIVE, ("Ready", "False", "Creating"), ("Reconciling", "True", "Creating")),
+        ready=False,
+        gives=("Creating", ReasonClass.PROGRESS),
+    ),
+    "what it holds back": Reported(
+        _with_conditions(LIVE, ("Ready", "True", "Available"), ("Synced", "False", "DriftHeld")),
+        ready=True,
+        gives=("DriftHeld", ReasonClass.HELD),
+    ),
+    "of a foreign one without conditions": Reported(LIVE, ready=False, gives=("ChildNotReady", ReasonClass.PROGRESS)),
+}
+
+
+@pytest.mark.parametrize("case", REPORTED.values(), ids=REPORTED)
+def test_a_child_reports_its_cause(case: Reported) -> None:
+    reported = child_cause("database", case.live, ready=case.ready)
+
+    assert (reported and (reported.reason, reported.reason_class)) == case.gives
+
+
+def test_a_closed_and_a_missing_provider_config_read_the_same() -> None:
+    closed, missing = (
+        child_cause(
+            "database", _with_conditions(LIVE, ("Ready", "False", reason), ("Stalled", "True", reason)), ready=False
+        )
+        for reason in ("NotAllowed", "ProviderConfigNotFound")
+    )
+
+    assert closed == missing
+    assert closed is not None
+
+
+def test_the_status_is_the_same_when_nothing_changed() -> None:
+    owner = claim()
+    known = snapshot(ObservedChild(entry(), FINE, DATABASE), of=owner)
+    findings = Findings((), (entry(),), rendered(child(desired())), "c", "c-1", "Orphan")
+    first = report(known, findings, AT)
+    again = report(
+        snapshot(ObservedChild(entry(), FINE, DATABASE), of={**owner, "status": first}),
+        findings,
+        AT + timedelta(hours=1),
+    )
+
+    assert again == first
+
+
+def test_a_pause_keeps_ready_as_it_was() -> None:
+    owner = annotated(claim(status={"conditions": [READY_BEFORE]}), paused="true", paused_reason="audit")
+    status = report_pause(snapshot(of=owner), NOBODY, AT)
+
+    assert _conditions(status) == {"Ready": "True Available", "Synced": "False Paused"}
+    assert "audit" in status["conditions"][1]["message"]
+
+
+def test_a_deletion_reports_what_it_waits_for() -> None:
+    status = report_deletion(snapshot(of=claim(deleted=True)), (cause("Deleting", "waits for x"),), AT)
+
+    assert _conditions(status) == {
+        "Ready": "False Deleting",
+        "Synced": "False Deleting",
+        "Reconciling": "True Deleting",
+    }
+
+
+ODD: dict[str, tuple[Any, tuple[str, str]]] = {
+    "no reason and no message": (
+        {"conditions": [{"type": "Ready", "status": "False"}]},
+        ("Unknown", "does not say why"),
+    ),
+    "a reason that no condition may have": (
+        {"conditions": [{"type": "Ready", "status": "False", "reason": "not yet!", "message": "m"}]},
+        ("Unknown", "m"),
+    ),
+    "a generation that is a text": (
+        {"observedGeneration": "x", "conditions": [{"type": "Stalled", "status": "True", "message": "m"}]},
+        ("Unknown", "m"),
+    ),
+    "conditions that are none": ({"conditions": "none"}, ("ChildNotReady", "is not ready yet")),
+    "a status that is a text": ("Running", ("ChildNotReady", "is not ready yet")),
+}
+
+
+@pytest.mark.parametrize(("status", "expected"), ODD.values(), ids=ODD)
+def test_a_child_with_odd_conditions_is_reported_all_the_same(status: Any, expected: tuple[str, str]) -> None:
+    reported = child_cause("database", {**live(desired()), "status": status}, ready=False)
+
+    assert reported is not None
+    assert reported.reason == expected[0]
+    assert expected[1] in reported.message
+
+
+def test_a_long_message_of_a_child_fits_the_status_of_its_claim() -> None:
+    loud = _with_conditions(live(desired()), ("Stalled", "True", "R" * 3_000))
+    loud["status"]["conditions"][0]["message"] = "m" * 40_000
+    reported = child_cause("database", loud, ready=False)
+    assert reported is not None
+
+    status = report(snapshot(), Findings((reported, cause("RenderFailed", "n" * 5_000)), ()), AT)
+
+    for condition in status["conditions"]:
+        assert len(condition["message"]) <= 2_000
+        assert len(condition["reason"]) <= 1_024

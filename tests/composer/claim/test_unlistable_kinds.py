@@ -1,0 +1,151 @@
+"""Kinds whose objects nobody can list: what of a claim waits for them, and what does not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import msgspec
+import pytest
+
+from apis import names
+from composer.claim.gather import Gatherer
+from composer.claim.snapshot import ObservedChild, Snapshot, kept_kinds
+from composer.inventory import dump
+from composer.kinds.cluster import Cluster
+from runtime.cache import Cache
+from runtime.errors import ApiError, Forbidden, Unavailable
+from runtime.kube import Page, Selection
+from runtime.objects import CRDS, Object, Resource
+from tests.composer.claim import test_reconciler as passes
+from tests.composer.factories import (
+    CLAIMS,
+    DATABASES,
+    SETTINGS,
+    child,
+    claim,
+    desired,
+    entry,
+    live,
+    rendered,
+    snapshot,
+)
+from tests.support.fake_kube import FakeKube
+
+DATABASE = DATABASES.group_kind
+REMEMBERS = {"identity": "claim-uid@shop/orders"}
+RECORDED = {**REMEMBERS, "inventory": dump([entry()])}
+
+
+@dataclass
+class _Kube(FakeKube):
+    """Refuses lists of one kind, or has objects of it."""
+
+    answer: ApiError | int = 0
+    selections: list[Selection] = field(default_factory=list)
+
+    async def list_page(
+        self, resource: Resource, selection: Selection, *, limit: int = 500, next_page: str = ""
+    ) -> Page:
+        if resource != DATABASES:
+            return await super().list_page(resource, selection, limit=limit, next_page=next_page)
+        self.selections.append(selection)
+        if isinstance(self.answer, ApiError):
+            raise self.answer
+        return Page((b"{}",) * self.answer, "1", "")
+
+
+class Case(msgspec.Struct, frozen=True):
+    status: Object
+    deleted: bool
+    answer: ApiError | int
+    waits: bool
+
+
+FORBIDDEN, BROKEN = Forbidden("no"), Unavailable("conversion webhook")
+CASES = {
+    "a living claim with a child of it": Case(RECORDED, deleted=False, answer=FORBIDDEN, waits=True),
+    "a living claim without one": Case(REMEMBERS, deleted=False, answer=FORBIDDEN, waits=False),
+    "a living claim that remembers nothing": Case({}, deleted=False, answer=FORBIDDEN, waits=True),
+    "a claim that goes with a child of it": Case(RECORDED, deleted=True, answer=FORBIDDEN, waits=True),
+    "a claim that goes without one": Case(REMEMBERS, deleted=True, answer=FORBIDDEN, waits=False),
+    "a claim that goes and remembers nothing": Case({}, deleted=True, answer=FORBIDDEN, waits=True),
+    "a claim that goes, whose create had no answer": Case(REMEMBERS, deleted=True, answer=1, waits=True),
+    "a claim that goes, of which nothing is found": Case(REMEMBERS, deleted=True, answer=0, waits=False),
+    "a claim that goes while nobody can answer": Case(REMEMBERS, deleted=True, answer=BROKEN, waits=True),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_an_unlistable_kind_holds_a_claim_that_may_have_children_of_it(case: Case) -> None:
+    kube = _Kube(answer=case.answer)
+    cluster = Cluster(kube, Cache(kube))
+    gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
+    owner = claim(status=case.status, deleted=case.deleted, annotations={names.KINDS: DATABASE})
+
+    unseen = await gatherer.unseen(replace(snapshot(of=owner), unlisted=(DATABASE,)))
+
+    assert unseen == ((DATABASE,) if case.waits else ())
+    assert {selection.labels for selection in kube.selections} <= {f"{names.CLAIM_LABEL}=claim-uid"}
+
+
+@pytest.mark.parametrize(("defined", "waits"), [(True, True), (False, False)], ids=["is not served", "is not there"])
+async def test_a_deleted_claim_without_memory_waits_for_a_kind_that_is_not_served(
+    defined: bool,  # noqa: FBT001 - a column of the table
+    waits: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    kube = FakeKube()
+    cluster = Cluster(kube, Cache(kube))
+    spec = {"group": "example.org", "names": {"kind": "Gadget"}, "versions": [{"name": "v1", "served": False}]}
+    if defined:
+        cluster.crds.store.remember(kube.put(CRDS, "gadgets.example.org", namespace="", spec=spec))
+    gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
+    owner = claim(deleted=True, annotations={names.KINDS: "Gadget.example.org"})
+
+    assert await gatherer.unseen(snapshot(of=owner)) == (("Gadget.example.org",) if waits else ())
+
+
+def _recorded(*kinds: str) -> Snapshot:
+    owner = claim(annotations={names.KINDS: ",".join(kinds)})
+    return snapshot(ObservedChild(entry("settings", SETTINGS), live(desired("settings", SETTINGS)), SETTINGS), of=owner)
+
+
+def test_a_kind_that_was_listed_without_a_child_is_recorded_no_longer() -> None:
+    recorded = _recorded("ConfigMap", DATABASE, "Gadget.example.org")
+
+    assert kept_kinds(recorded) == {"ConfigMap", "Gadget.example.org"}
+    assert kept_kinds(replace(recorded, unlisted=(DATABASE,))) == {"ConfigMap", DATABASE, "Gadget.example.org"}
+
+
+class _Blind(passes._Kube):
+    """Refuses every list, and takes each write down."""
+
+    async def list_page(self, *_args: object, **_options: object) -> Page:
+        raise FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("status", "deleted", "writes"),
+    [
+        (REMEMBERS, False, ["apply PostgreSQLInstance", "create ConfigMap", "status PostgreSQLInstance"]),
+        (RECORDED, False, ["status PostgreSQLInstance"]),
+        (REMEMBERS, True, ["patch PostgreSQLInstance"]),
+        (RECORDED, True, ["status PostgreSQLInstance"]),
+    ],
+    ids=["lives", "lives and has a child of it", "goes", "goes and has a child of it"],
+)
+async def test_a_claim_waits_for_an_unlistable_kind_when_it_has_a_child_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+    status: Object,
+    deleted: bool,  # noqa: FBT001 - a column of the table
+    writes: list[str],
+) -> None:
+    kube = _Blind()
+    cluster = Cluster(kube, Cache(kube))
+    gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
+    monkeypatch.setattr(passes._Reads, "unseen", lambda _reads, seen: gatherer.unseen(seen), raising=False)
+    owner = claim(status=status, deleted=deleted, annotations={names.KINDS: DATABASE})
+    seen = replace(snapshot(of=owner), unlisted=(DATABASE,))
+
+    await passes._pass(seen, seen, rendered(child(desired("settings", SETTINGS), "settings")), kube)
+
+    assert kube.verbs() == writes

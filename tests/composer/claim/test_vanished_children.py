@@ -1,0 +1,162 @@
+"""A claim goes, and a child is not there although no teardown instruction was written for its provider."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from apis import names
+from composer.claim.decide import Create, Keep
+from composer.claim.deletion import Teardown, UnwrittenInstructions, has_vanished, tear_down
+from composer.claim.outcomes import Outcome, instructed_entries
+from composer.claim.snapshot import ObservedChild, Snapshot, with_entries
+from composer.inventory import Entry
+from composer.kinds.catalog import KindFacts
+from composer.render.render import Child
+from runtime.objects import Object, annotations_of, finalizers_of
+from tests.composer.factories import (
+    DATABASE,
+    NOW,
+    SETTINGS,
+    annotated,
+    child,
+    claim,
+    desired,
+    entry,
+    live,
+    snapshot,
+)
+
+MARKS = {"external-name": "orders_ab12", "incarnation": "16401"}
+RENDERED = (child(desired()),)
+LIVE = live(desired())
+DYING = live(desired(), deleted=True)
+
+
+def _going(known: ObservedChild, **fields: Any) -> Snapshot:
+    return snapshot(known, of=claim(deleted=True), **fields)
+
+
+def _torn_down(known: ObservedChild, policy: Any, rendered: tuple[Child, ...] = RENDERED) -> Teardown:
+    return tear_down(_going(known), policy, rendered)
+
+
+class Case(msgspec.Struct, frozen=True):
+    """An entry whose object is not there; `policy` is the deletion policy in force, `again`: it must be made again."""
+
+    entry: Entry
+    policy: str
+    again: bool
+    facts: KindFacts = DATABASE
+    unseen: bool = False
+
+
+CASES = {
+    "under Snapshot": Case(entry(external_reference=MARKS), "Snapshot", again=True),
+    "under Delete": Case(entry(external_reference=MARKS), "Delete", again=True),
+    "under Orphan it may live on": Case(entry(external_reference=MARKS), "Orphan", again=False),
+    "nothing was ever made for it": Case(entry(), "Delete", again=False),
+    "its instruction was Snapshot": Case(
+        entry(external_reference=MARKS, outcome="child-uid/Snapshot"), "Snapshot", again=False
+    ),
+    "its instruction was Delete": Case(
+        entry(external_reference=MARKS, outcome="child-uid/Delete"), "Delete", again=False
+    ),
+    "it was instructed before the policy changed": Case(
+        entry(external_reference=MARKS, outcome="child-uid/Snapshot"), "Delete", again=False
+    ),
+    "the instruction was for a former object": Case(
+        entry(external_reference=MARKS, outcome="former-uid/Delete"), "Delete", again=True
+    ),
+    "it was let go of": Case(entry(external_reference=MARKS, outcome="child-uid/Detach"), "Delete", again=True),
+    "a kind of somebody else's": Case(
+        entry("settings", SETTINGS, external_reference=MARKS), "Delete", again=False, facts=SETTINGS
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_child_that_vanished_is_created_again_before_its_claim_is_gone(case: Case) -> None:
+    known = ObservedChild(case.entry, None, case.facts)
+    policy: Any = case.policy
+
+    plan = _torn_down(known, policy)
+
+    assert has_vanished(_going(known), policy) == case.again
+    assert plan.done != case.again
+    assert [type(step) for step in plan.steps] == ([Create] if case.again else [])
+
+
+def test_a_child_that_is_created_again_has_its_external_references_and_finalizer() -> None:
+    (step,) = _torn_down(
+        ObservedChild(entry(external_reference=MARKS, outcome="former-uid/Delete"), None, DATABASE), "Snapshot"
+    ).steps
+
+    assert isinstance(step, Create)
+    assert annotations_of(step.object).items() >= {names.PREFIX + mark: text for mark, text in MARKS.items()}.items()
+    assert names.TEARDOWN_FINALIZER in finalizers_of(step.object)
+    assert step.entry.outcome == ""
+
+
+@pytest.mark.parametrize(
+    ("facts", "reason"), [(DATABASE, "RevisionNotFound"), (None, "KindNotInstalled")], ids=["no render", "no kind"]
+)
+def test_a_claim_waits_for_a_child_that_cannot_be_created_again(facts: KindFacts | None, reason: str) -> None:
+    plan = _torn_down(ObservedChild(entry(external_reference=MARKS), None, facts), "Snapshot", ())
+
+    assert not plan.done
+    assert [type(step) for step in plan.steps] == [Keep]
+    assert [cause.reason for cause in plan.causes] == [reason, "Deleting"]
+    assert "spec.deletionPolicy to Orphan" in plan.causes[0].message
+
+
+def test_a_namespace_being_deleted_holds_no_claim_for_children_that_cannot_be_created_in_it() -> None:
+    space: Object = {"metadata": {"name": "shop", "labels": {names.EPHEMERAL_LABEL: "true"}, "deletionTimestamp": NOW}}
+    going = _going(ObservedChild(entry(external_reference=MARKS), None, DATABASE), namespace=space)
+
+    assert tear_down(going, "Delete", RENDERED).done
+
+
+@pytest.mark.parametrize(
+    ("stored", "policy", "outcome"),
+    [
+        (LIVE, "Snapshot", "child-uid/Snapshot"),
+        (LIVE, "Orphan", ""),
+        (DYING, "Delete", "child-uid/Delete"),
+        (annotated(DYING, teardown="child-uid/Delete"), "Delete", "child-uid/Delete"),
+        (annotated(DYING, teardown="child-uid/Detach"), "Snapshot", ""),
+    ],
+    ids=["living", "living, Orphan", "going", "going by this instruction", "going by another instruction"],
+)
+def test_the_instruction_is_recorded_before_it_is_written(stored: Object, policy: Any, outcome: str) -> None:
+    going = _going(ObservedChild(entry(external_reference=MARKS), stored, DATABASE))
+
+    plan = tear_down(going, policy)
+
+    (known,) = with_entries(going, (step.entry for step in plan.steps)).children
+    assert known.entry.outcome == outcome
+
+
+def test_an_instruction_that_replaces_another_is_recorded_once_the_object_has_it() -> None:
+    stands = annotated(DYING, teardown="child-uid/Snapshot")
+    outcomes = (
+        Outcome(entry(external_reference=MARKS), written=stands),
+        Outcome(None),
+        Outcome(entry("settings", SETTINGS)),
+    )
+
+    assert [instructed.outcome for instructed in instructed_entries(outcomes)] == ["child-uid/Snapshot"]
+
+
+def test_an_instruction_that_cannot_be_recorded_is_remembered_until_the_claim_is_gone() -> None:
+    noted, instructed = UnwrittenInstructions(), entry(external_reference=MARKS, outcome="child-uid/Delete")
+    going = _going(ObservedChild(entry(external_reference=MARKS), None, DATABASE))
+    another = _going(ObservedChild(entry(external_reference=MARKS, uid="another-uid"), None, DATABASE))
+    noted.note(going.key, (instructed, entry("settings", SETTINGS)))
+
+    assert tear_down(noted.added_to(going), "Delete", ()).done
+    assert not tear_down(noted.added_to(another), "Delete", ()).done
+    noted.forget(going.key)
+    assert noted.added_to(going) == going

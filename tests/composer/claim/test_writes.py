@@ -1,0 +1,322 @@
+"""The pure parts of writing: projections, hashes, ownership, conflicts over fields."""
+
+from __future__ import annotations
+
+import copy
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apis import names
+from composer.claim.act import annotation_patch, applier
+from composer.claim.field_conflicts import Conflict, conflicts, settle, without
+from composer.claim.snapshot import live_hash
+from composer.hashes import digest, has_fields_of, sent_hash
+from composer.inventory import YieldedField
+from composer.render.schema import defaulted, project, unknown_step
+from runtime.errors import Cause
+from runtime.managed_fields import shed, upgrade
+from tests.composer.factories import annotated, desired, live
+
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(json)
+def test_a_projection_onto_itself_is_itself(value: Any) -> None:
+    assert project(value, value, None) == value
+
+
+@given(st.dictionaries(st.text(max_size=3), json, max_size=4), st.dictionaries(st.text(max_size=3), json, max_size=4))
+def test_fields_of_others_do_not_show_in_a_projection(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """Fields beside ours, at the top, never change a projection."""
+    stored = {**{name: value for name, value in theirs.items() if name not in ours}, **ours}
+
+    assert project(stored, ours, None) == ours
+
+
+@given(json)
+def test_the_order_of_fields_is_no_difference(value: Any) -> None:
+    def turned(item: Any) -> Any:
+        if isinstance(item, dict):
+            return {name: turned(element) for name, element in reversed(item.items())}
+        return [turned(element) for element in item] if isinstance(item, list) else item
+
+    assert digest(value) == digest(turned(value))
+
+
+@pytest.mark.parametrize(
+    ("body", "same"),
+    [
+        pytest.param({"spec": {"size": 2, "names": ["a"]}}, True, id="another value"),
+        pytest.param({"spec": {"names": ["a"], "size": 1}}, True, id="another order"),
+        pytest.param({"spec": {"names": ["a"]}}, False, id="a field left out"),
+        pytest.param({"spec": {"size": 1, "names": ["a"], "new": 1}}, False, id="a field more"),
+        pytest.param({"spec": {"size": 1, "names": []}}, False, id="an item left out"),
+        pytest.param({"spec": {"size": 1, "names": ["b"]}}, False, id="another item"),
+    ],
+)
+def test_fields_are_distinguished_from_values(body: dict[str, Any], *, same: bool) -> None:
+    sent = sent_hash({"spec": {"size": 1, "names": ["a"]}})
+
+    assert has_fields_of(body, sent) is same
+
+
+def test_a_map_list_is_projected_by_its_keys() -> None:
+    schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {"type": "object"}}
+    stored = [{"name": "theirs", "x": 1}, {"name": "ours", "x": 2, "defaulted": True}]
+
+    assert project(stored, [{"name": "ours", "x": 2}], schema) == [{"name": "ours", "x": 2}]
+
+
+def test_other_lists_are_taken_whole() -> None:
+    assert project([1, 2, 3], [1], None) == [1, 2, 3]
+
+
+def test_finalizers_and_owners_of_others_are_no_difference() -> None:
+    wanted = desired()
+    wanted["metadata"]["finalizers"] = ["ours"]
+    wanted["metadata"]["ownerReferences"] = [{"uid": "claim-uid", "name": "orders"}]
+    stored = live(wanted)
+    more = copy.deepcopy(stored)
+    more["metadata"]["finalizers"].append("theirs")
+    more["metadata"]["ownerReferences"].append({"uid": "x", "name": "y"})
+
+    assert live_hash(more, wanted, None) == live_hash(stored, wanted, None)
+
+
+def test_a_lost_owner_is_a_difference() -> None:
+    wanted = desired()
+    wanted["metadata"]["ownerReferences"] = [{"uid": "claim-uid", "name": "orders"}]
+    stored = live(wanted)
+    orphaned = copy.deepcopy(stored)
+    del orphaned["metadata"]["ownerReferences"]
+
+    assert live_hash(orphaned, wanted, None) != live_hash(stored, wanted, None)
+
+
+def test_defaults_are_filled_in_as_the_api_server_does() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "a": {"default": 1},
+            "b": {"type": "object", "properties": {"c": {"default": "x"}}},
+            "d": {"type": "object", "default": {}, "properties": {"e": {"default": True}}},
+        },
+    }
+
+    assert defaulted({}, schema) == {"a": 1, "d": {"e": True}}
+    assert defaulted({"a": 2, "b": {}}, schema) == {"a": 2, "b": {"c": "x"}, "d": {"e": True}}
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (("size",), None),
+        (("sise",), (0, ", did you mean 'size'?")),
+        (("network", "publik"), (1, ", did you mean 'public'?")),
+        (("parameters", "anything"), None),
+        (("free", "a", "b"), None),
+        (("size", "x"), (1, "")),
+    ],
+)
+def test_a_path_that_a_schema_lacks_is_named_with_the_nearest_step(path: tuple[str, ...], expected: object) -> None:
+    schema = {
+        "properties": {
+            "size": {"type": "string"},
+            "network": {"type": "object", "properties": {"public": {"type": "boolean"}}},
+            "parameters": {"type": "object", "additionalProperties": {"type": "string"}},
+            "free": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        }
+    }
+
+    assert unknown_step(schema, path) == expected
+
+
+# Ownership
+
+MANAGER = "fairlead.dev/0123456789abcdef"
+OURS = applier(MANAGER)
+
+
+def _entry(manager: str, operation: str, fields: Any, **more: Any) -> dict[str, Any]:
+    return {"manager": manager, "operation": operation, "apiVersion": "v1", "fieldsV1": fields, **more}
+
+
+def _with(*entries: dict[str, Any]) -> dict[str, Any]:
+    return live(desired(), managedFields=list(entries))
+
+
+def test_a_create_becomes_an_apply_without_the_fields_lent_to_providers() -> None:
+    fields = {
+        "f:metadata": {
+            "f:annotations": {"f:fairlead.dev/resource": {}, "f:fairlead.dev/incarnation": {}},
+            "f:finalizers": {".": {}, f'v:"{names.TEARDOWN_FINALIZER}"': {}},
+        },
+        "f:spec": {"f:limit": {}},
+    }
+    *tests, change = upgrade(_with(_entry(MANAGER, "Update", fields)), OURS, keeps_finalizer=False)
+
+    assert [operation["op"] for operation in tests] == ["test", "test"]
+    (made,) = change["value"]
+    assert made["operation"] == "Apply"
+    assert made["fieldsV1"] == {
+        "f:metadata": {"f:annotations": {"f:fairlead.dev/resource": {}}},
+        "f:spec": {"f:limit": {}},
+    }
+
+
+def test_a_finalizer_of_our_own_stays_ours() -> None:
+    fields: dict[str, Any] = {"f:metadata": {"f:finalizers": {".": {}, f'v:"{names.TEARDOWN_FINALIZER}"': {}}}}
+
+    *_, change = upgrade(_with(_entry(MANAGER, "Update", fields)), OURS, keeps_finalizer=True)
+
+    assert change["value"][0]["fieldsV1"] == fields
+
+
+def test_managers_of_others_stay_and_our_former_ones_go() -> None:
+    theirs = _entry("kubectl-edit", "Update", {"f:spec": {"f:x": {}}})
+    status = _entry(MANAGER, "Update", {"f:status": {}}, subresource="status")
+    former = _entry("fairlead.dev/ffffffffffffffff", "Apply", {"f:spec": {"f:old": {}}})
+
+    *_, change = upgrade(_with(theirs, status, former), OURS, keeps_finalizer=False)
+
+    assert change["value"] == [theirs, status]
+
+
+def test_two_entries_of_ours_become_one() -> None:
+    applied = _entry(MANAGER, "Apply", {"f:spec": {"f:a": {}}})
+    updated = _entry(MANAGER, "Update", {"f:spec": {"f:b": {}}})
+
+    *_, change = upgrade(_with(applied, updated), OURS, keeps_finalizer=False)
+
+    assert change["value"] == [_entry(MANAGER, "Apply", {"f:spec": {"f:a": {}, "f:b": {}}})]
+
+
+def test_a_patch_is_empty_when_nothing_is_to_do() -> None:
+    assert upgrade(_with(_entry(MANAGER, "Apply", {})), OURS, keeps_finalizer=False) == []
+
+
+def test_fields_of_ours_that_a_copy_of_the_object_holds_are_ours_alone_after_the_first_apply() -> None:
+    label: dict[str, Any] = {"f:fairlead.dev/claim": {}}
+    mine = {
+        "f:metadata": {"f:labels": label, "f:annotations": {"f:fairlead.dev/resource": {}}},
+        "f:spec": {"f:limit": {}, "f:users": {'k:{"name":"a"}': {".": {}, "f:name": {}}}},
+    }
+    copied = {
+        "f:metadata": {
+            "f:labels": {".": {}, **label, "f:team": {}},
+            "f:annotations": {".": {}, "f:fairlead.dev/resource": {}, "f:fairlead.dev/incarnation": {}},
+        },
+        "f:spec": {
+            ".": {},
+            "f:limit": {},
+            "f:users": {".": {}, 'k:{"name":"a"}': {".": {}, "f:name": {}, "f:quota": {}}},
+        },
+    }
+    ours, theirs = _entry(MANAGER, "Apply", mine), _entry("velero-server", "Update", copied)
+    hand = _entry("kubectl-edit", "Update", {"f:spec": {"f:limit": {}}})
+    status = _entry("velero-server", "Update", {"f:metadata": {"f:labels": label}}, subresource="status")
+
+    *tests, change = shed(_with(ours, theirs, hand, status), OURS)
+
+    assert [operation["op"] for operation in tests] == ["test", "test"]
+    left = {
+        "f:metadata": {
+            "f:labels": {".": {}, "f:team": {}},
+            "f:annotations": {".": {}, "f:fairlead.dev/incarnation": {}},
+        },
+        "f:spec": {".": {}, "f:users": {".": {}, 'k:{"name":"a"}': {"f:quota": {}}}},
+    }
+    assert change["value"] == [ours, {**theirs, "fieldsV1": left}, hand, status]
+
+
+def test_a_copy_that_brought_nothing_else_holds_nothing_any_more() -> None:
+    fields = {"f:metadata": {"f:labels": {".": {}, "f:fairlead.dev/claim": {}}}, "f:spec": {"f:limit": {}}}
+    ours = _entry(MANAGER, "Apply", fields)
+
+    *_, change = shed(_with(ours, _entry("velero-server", "Update", fields)), OURS)
+
+    assert change["value"] == [ours]
+    assert shed(_with(ours), OURS) == []
+    assert shed(_with(_entry("velero-server", "Update", fields)), OURS) == []
+
+
+# Fights
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+RIVAL = Conflict(".spec.limit", "flux", by_hand=False)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ('conflict with "flux"', Conflict(".spec.x", "flux", by_hand=False)),
+        (
+            'conflict with "kubectl-edit" using v1 at 2026-11-21T12:00:00Z',
+            Conflict(".spec.x", "kubectl-edit", by_hand=True),
+        ),
+        ('conflict with "robot" using apps/v1', Conflict(".spec.x", "robot", by_hand=True)),
+        ('conflict with "kubectl"', Conflict(".spec.x", "kubectl", by_hand=False)),
+        ('conflict with "a" with subresource "status" using v1', Conflict(".spec.x", "a", by_hand=True)),
+    ],
+)
+def test_a_conflict_is_read_from_the_message_of_the_api_server(message: str, expected: Conflict) -> None:
+    assert conflicts([Cause("FieldManagerConflict", message, ".spec.x")]) == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("minutes_ago", "is_yielded"),
+    [((), False), ((1, 2), False), ((1, 2, 3), True), ((1, 2, 30), False)],
+    ids=["the first time", "the third time", "the fourth time in ten minutes", "seldom enough"],
+)
+def test_a_field_is_yielded_after_repeated_conflicts(minutes_ago: tuple[int, ...], is_yielded: bool) -> None:  # noqa: FBT001 - a column
+    earlier = {(RIVAL.field, RIVAL.manager): [NOW - timedelta(minutes=ago) for ago in minutes_ago]}
+
+    settled = settle([RIVAL], earlier, NOW)
+
+    assert bool(settled.yielded) == is_yielded
+    assert bool(settled.taken_back) != is_yielded
+
+
+def test_an_edit_by_hand_does_not_win_by_a_few_repeats() -> None:
+    hand = Conflict(".spec.limit", "kubectl-edit", by_hand=True)
+    earlier = {(hand.field, hand.manager): [NOW] * 9}
+
+    assert settle([hand], earlier, NOW).taken_back == (hand,)
+
+
+@pytest.mark.parametrize(
+    ("field", "left"),
+    [
+        (".spec.a", {"b": {"c": 1, "d.e": 2}, "l": [{"name": "x", "v": 1}]}),
+        (".spec.b.c", {"a": 1, "b": {"d.e": 2}, "l": [{"name": "x", "v": 1}]}),
+        ('.spec.b."d.e"', {"a": 1, "b": {"c": 1}, "l": [{"name": "x", "v": 1}]}),
+        ('.spec.l[name="x"].v', {"a": 1, "b": {"c": 1, "d.e": 2}, "l": [{"name": "x"}]}),
+        ('.spec.l[name="x"]', {"a": 1, "b": {"c": 1, "d.e": 2}, "l": []}),
+        (".spec.nowhere.x", {"a": 1, "b": {"c": 1, "d.e": 2}, "l": [{"name": "x", "v": 1}]}),
+    ],
+)
+def test_a_field_is_left_out(field: str, left: object) -> None:
+    whole = {"spec": {"a": 1, "b": {"c": 1, "d.e": 2}, "l": [{"name": "x", "v": 1}]}}
+    before = copy.deepcopy(whole)
+
+    assert without(whole, [YieldedField(field, "m", "t")]) == {"spec": left}
+    assert whole == before
+
+
+def test_annotations_are_patched_on_this_object_at_this_version_alone() -> None:
+    stored = annotated(live(desired()), paused="true")
+
+    assert annotation_patch(stored, {"fairlead.dev/paused": None, "a~b/c": "x", "absent": None}) == [
+        {"op": "test", "path": "/metadata/uid", "value": "child-uid"},
+        {"op": "test", "path": "/metadata/resourceVersion", "value": "9"},
+        {"op": "remove", "path": "/metadata/annotations/fairlead.dev~1paused"},
+        {"op": "add", "path": "/metadata/annotations/a~0b~1c", "value": "x"},
+    ]

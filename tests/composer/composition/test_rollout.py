@@ -1,0 +1,354 @@
+"""How a revision goes from wave to wave: every row of the decision, and what always holds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from composer.composition.rollout import advance, choice_after, conditions_of, is_included, sentence, superseded
+from composer.composition.rollout_claims import RolloutClaim, rank_of, rollout_claim_of, unchanged_since
+from composer.models import CompositionChoice, RolloutStatus
+from composer.validation.rollout import faults
+from tests.composer.composition import fleet
+from tests.composer.composition.fleet import MINUTE, NEW, NOW, OLD
+from tests.composer.factories import claim
+
+
+def test_a_rollout_goes_wave_by_wave_watches_each_and_ends() -> None:
+    course, claims, state = fleet.course(fleet.rules("1", "25%", "100%")), fleet.claims(10), None
+    seen: list[tuple[str, int, int]] = []
+    now = NOW
+    for _ in range(20):
+        state = advance(course, state, claims, now)
+        claims = fleet.moved(claims, state)
+        seen.append((state.phase, state.wave, len(fleet.on_new(claims))))
+        now += MINUTE
+        if state.phase == "Finished":
+            break
+    assert seen == [
+        ("Progressing", 1, 1),
+        ("Soaking", 1, 1),
+        ("Progressing", 2, 3),
+        ("Soaking", 2, 3),
+        ("Progressing", 3, 10),
+        ("Soaking", 3, 10),
+        ("Finished", 3, 10),
+    ]
+
+
+class Stop(msgspec.Struct, frozen=True):
+    """What the one claim of the first wave says, and what the rollout makes of it."""
+
+    phase: str
+    fields: dict[str, Any] = {}
+    rules: dict[str, Any] = {}
+
+
+STOPS = {
+    "a claim that stalls halts it": Stop("Halted", {"trouble": ("InvalidValue", "no")}),
+    "a claim that is not ready within the deadline halts it": Stop(
+        "Halted", {"is_ready": False, "since": NOW - 2 * MINUTE}, {"progressDeadlineSeconds": 60}
+    ),
+    "a claim that is still being changed after the deadline halts it": Stop(
+        "Halted", {"is_working": True, "since": NOW - 2 * MINUTE}, {"progressDeadlineSeconds": 60}
+    ),
+    "a claim that is not ready yet is waited for": Stop("Progressing", {"is_ready": False, "since": NOW}),
+    "a claim that is being changed is waited for": Stop("Progressing", {"is_working": True, "since": NOW}),
+    "a claim that was not well before counts for nothing": Stop(
+        "Soaking", {"trouble": ("InvalidValue", "no"), "was_ready": False}
+    ),
+    "as many failures as are allowed are passed over": Stop(
+        "Soaking", {"trouble": ("InvalidValue", "no")}, {"maxFailed": 1}
+    ),
+    "a rollback is asked for by the rules": Stop(
+        "Reverted", {"trouble": ("InvalidValue", "no")}, {"onFailure": "Rollback"}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STOPS.values(), ids=STOPS)
+def test_a_wave_is_stopped_by_failures(case: Stop) -> None:
+    course, claims = fleet.course(fleet.rules("1", "100%", **case.rules)), fleet.claims(10)
+    state = advance(course, None, claims, NOW)
+    claims = fleet.moved(claims, state)
+    claims[0] = replace(claims[0], **case.fields)
+
+    after = advance(course, state, claims, NOW)
+
+    assert after.phase == case.phase
+    assert fleet.on_new(fleet.moved(claims, after)) == ["shop/0"]
+    if case.phase in ("Halted", "Reverted"):
+        assert [failure.claim for failure in after.failures] == ["shop/0"]
+        assert "shop/0" in sentence(after)
+        assert advance(course, after, claims, NOW + 100 * MINUTE) == after
+
+
+def test_a_failure_while_a_wave_is_watched_stops_it_too() -> None:
+    course, claims = fleet.course(fleet.rules("50%", "100%")), fleet.claims(4)
+    state = advance(course, None, claims, NOW)
+    claims = fleet.moved(claims, state)
+    state = advance(course, state, claims, NOW)
+    assert state.phase == "Soaking"
+    claims[1] = replace(claims[1], trouble=("DatabaseLost", "gone"))
+
+    assert advance(course, state, claims, NOW).phase == "Halted"
+
+
+def test_a_claim_that_was_ill_before_goes_last_and_is_not_waited_for() -> None:
+    course, claims = fleet.course(fleet.rules("50%", "100%", soakSeconds=0)), fleet.claims(4)
+    claims[0] = replace(claims[0], is_ready=False)
+    first = advance(course, None, claims, NOW)
+    claims = fleet.moved(claims, first)
+    assert fleet.on_new(claims) == ["shop/1", "shop/2"]
+    claims = fleet.moved(claims, advance(course, first, claims, NOW))
+    assert fleet.on_new(claims) == ["shop/0", "shop/1", "shop/2", "shop/3"]
+    last = advance(course, first, claims, NOW)
+
+    assert (last.phase, last.failed) == ("Finished", 0)
+
+
+class Late(msgspec.Struct, frozen=True):
+    """A claim at the head of the order that was not counted for the wave, and how it came."""
+
+    came: str
+    fields: dict[str, Any]
+
+
+LATE = {
+    "one that was made meanwhile": Late("", {"unchanged_since": NOW + MINUTE}),
+    "one that became healthy meanwhile": Late("ill", {"is_ready": True, "unchanged_since": NOW + MINUTE}),
+    "one whose pause ended meanwhile": Late("", {"unchanged_since": datetime.max.replace(tzinfo=UTC)}),
+}
+
+
+@pytest.mark.parametrize("case", LATE.values(), ids=LATE)
+def test_a_claim_that_comes_while_a_wave_is_open_goes_with_the_next(case: Late) -> None:
+    course, claims = fleet.course(fleet.rules("3", "100%", soakSeconds=0)), fleet.claims(10)
+    first = RolloutClaim("shop/late", "0" * 15, OLD, is_ready=case.came != "ill")
+    if case.came:
+        claims.append(first)
+    wave = advance(course, None, claims, NOW)
+    late = replace(first, **case.fields)
+    claims = [late, *(claim for claim in fleet.moved(claims, wave) if claim.name != late.name)]
+
+    assert not is_included(wave, late.rank, well=late.is_well, since=late.unchanged_since)
+    assert len(fleet.on_new(fleet.moved(claims, wave))) == 3
+    # It holds up nobody, either, and says by its next pass since when it stands so.
+    claims[0] = replace(late, unchanged_since=NOW + MINUTE)
+    last = advance(course, advance(course, wave, claims, NOW + 2 * MINUTE), claims, NOW + 2 * MINUTE)
+    assert (last.wave, last.everyone) == (2, True)
+    assert len(fleet.on_new(fleet.moved(claims, last))) == len(claims)
+
+
+def test_a_wave_that_an_earlier_version_opened_goes_on() -> None:
+    state = RolloutStatus(revision=2, phase="Progressing", wave=1, waves=2, through="f" * 16)
+
+    assert is_included(state, "0" * 16, well=True, since=NOW)
+
+
+class Stand(msgspec.Struct, frozen=True):
+    """A claim's status, and since when it stands so."""
+
+    gives: datetime
+    conditions: dict[str, tuple[str, str, str]] = {}
+    since: str = ""
+    created: str = ""
+
+
+STANDS = {
+    "nothing is known of it": Stand(datetime.min.replace(tzinfo=UTC)),
+    "what it says has no time zone": Stand(datetime.min.replace(tzinfo=UTC), since="2026-11-21T12:00:00"),
+    "it was made": Stand(NOW, created="2026-11-21T12:00:00Z"),
+    "it took its revision": Stand(NOW, since="2026-11-21T12:00:00Z", created="2026-11-21T11:00:00Z"),
+    "it became ready": Stand(NOW, {"Ready": ("True", "Available", "2026-11-21T12:00:00Z")}, "2026-11-21T11:00:00Z"),
+    "it is not ready": Stand(
+        NOW - 60 * MINUTE, {"Ready": ("False", "Creating", "2026-11-21T12:00:00Z")}, "2026-11-21T11:00:00Z"
+    ),
+    "its trouble ended": Stand(
+        NOW,
+        {
+            "Ready": ("True", "Available", "2026-11-21T11:00:00Z"),
+            "Synced": ("True", "InSync", "2026-11-21T12:00:00Z"),
+        },
+        "2026-11-21T11:00:00Z",
+    ),
+    "it was paused until now": Stand(
+        datetime.max.replace(tzinfo=UTC), {"Synced": ("False", "Paused", "2026-11-21T11:00:00Z")}
+    ),
+}
+
+
+@pytest.mark.parametrize("case", STANDS.values(), ids=STANDS)
+def test_a_claim_is_unchanged_since_its_last_transition(case: Stand) -> None:
+    conditions = [
+        {"type": type_, "status": status, "reason": reason, "lastTransitionTime": at}
+        for type_, (status, reason, at) in case.conditions.items()
+    ]
+    stored = claim(status={"conditions": conditions, "composition": {"since": case.since}})
+    if case.created:
+        stored["metadata"]["creationTimestamp"] = case.created
+
+    assert unchanged_since(stored) == case.gives
+
+
+def test_a_halted_rollout_goes_on_when_a_person_requests_it() -> None:
+    course, claims = fleet.course(fleet.rules("1", "100%", soakSeconds=0)), fleet.claims(3)
+    claims = fleet.moved(claims, advance(course, None, claims, NOW))
+    ill = [replace(claims[0], trouble=("InvalidValue", "no")), *claims[1:]]
+    halted = advance(course, advance(course, None, claims, NOW), ill, NOW)
+    assert halted.phase == "Halted"
+
+    assert advance(fleet.course(course.rules, resumed=True), halted, ill, NOW).phase == "Halted"
+    assert advance(fleet.course(course.rules, resumed=True), halted, claims, NOW).wave == 2
+
+
+def test_a_newer_revision_ends_what_is_under_way_and_leaves_what_has_ended() -> None:
+    under_way = advance(fleet.course(fleet.rules("1", "100%")), None, fleet.claims(3), NOW)
+    ended = [RolloutStatus(revision=1, phase=phase) for phase in ("Finished", "Halted", "Reverted")]
+
+    state = superseded(under_way, NOW)
+
+    assert state is not None
+    assert state.phase == "Superseded"
+    assert conditions_of(state) == ()
+    assert "gave way" in sentence(state)
+    assert [superseded(earlier, NOW) for earlier in ended] == ended
+    assert superseded(None, NOW) is None
+
+
+def test_content_that_comes_back_is_rolled_out_again() -> None:
+    done = RolloutStatus(revision=1, phase="Finished", wave=2, waves=2, through="f" * 16, everyone=True)
+
+    again = advance(fleet.course(fleet.rules("1", "100%")), done, fleet.claims(5), NOW)
+
+    assert (again.revision, again.phase, again.wave, again.everyone) == (2, "Progressing", 1, False)
+
+
+def test_a_rollout_without_claims_is_finished_at_once() -> None:
+    assert advance(fleet.course(fleet.rules("1", "100%")), None, [], NOW).phase == "Finished"
+
+
+@given(
+    total=st.integers(0, 40),
+    ill=st.sets(st.integers(0, 39), max_size=8),
+    failing=st.sets(st.integers(0, 39), max_size=3),
+    waves=st.sampled_from([("1", "10%", "100%"), ("3", "100%"), ("50%", "100%"), ()]),
+)
+def test_a_revision_is_used_by_its_wave_alone_and_a_failure_moves_nobody(
+    total: int, ill: set[int], failing: set[int], waves: tuple[str, ...]
+) -> None:
+    """Whoever is ill or fails: no claim moves beyond the open wave, none after a halt, and it ends."""
+    rules = fleet.rules(*waves, soakSeconds=0)
+    sizes = [
+        math.ceil(total * int(wave[:-1]) / 100) if wave.endswith("%") else int(wave) for wave in waves or ("100%",)
+    ]
+    claims = fleet.claims(total)
+    claims = [replace(claim, is_ready=index not in ill) for index, claim in enumerate(claims)]
+    state: RolloutStatus | None = None
+    for _ in range(4 * len(sizes) + 4):
+        before = len(fleet.on_new(claims))
+        state = advance(fleet.course(rules), state, claims, NOW)
+        claims = fleet.moved(claims, state)
+        for index in failing & set(range(total)):
+            if claims[index].revision == NEW:
+                claims[index] = replace(claims[index], trouble=("InvalidValue", "no"))
+        if state.phase == "Halted":
+            assert len(fleet.on_new(claims)) == before
+        elif state.wave and state.wave < len(sizes) and sizes[state.wave - 1] < total:
+            assert len(fleet.on_new(claims)) <= sizes[state.wave - 1]
+            assert not {f"shop/{number}" for number in ill} & set(fleet.on_new(claims))
+    assert state is not None
+    healthy_failures = {number for number in failing if number < total and number not in ill}
+    assert state.phase == ("Halted" if healthy_failures else "Finished")
+
+
+def test_the_order_is_another_for_each_revision() -> None:
+    names = [f"uid-{number}@shop/{number}" for number in range(20)]
+
+    orders = {tuple(sorted(names, key=lambda identity: rank_of(identity, revision))) for revision in (OLD, NEW)}
+
+    assert len(orders) == 2
+
+
+@pytest.mark.parametrize(
+    ("waves", "problems"),
+    [
+        (("1", "10%", "100%"), 0),
+        (("5", "100%"), 0),
+        ((), 0),
+        (("1", "50%"), 1),
+        (("50%", "10%", "100%"), 1),
+        (("10%", "10%", "100%"), 1),
+    ],
+)
+def test_waves_must_grow_to_everyone(waves: tuple[str, ...], problems: int) -> None:
+    assert len(faults(fleet.rules(*waves))) == problems
+
+
+class Read(msgspec.Struct, frozen=True):
+    claim: dict[str, Any]
+    is_member: bool = True
+
+
+_STATUS = {"composition": {"name": "c", "revision": OLD}}
+
+READS = {
+    "one that uses a revision": Read({"status": _STATUS}),
+    "one that has none yet": Read({"status": {}}, is_member=False),
+    "one that is being deleted": Read({"status": _STATUS, "deleted": True}, is_member=False),
+    "one that is pinned": Read({"status": _STATUS, "compositionRevisionRef": {"name": OLD}}, is_member=False),
+    "one that is paused": Read({"status": _STATUS, "annotations": {"fairlead.dev/paused": "true"}}),
+    "one that lost its status": Read({"status": {}, "annotations": {"fairlead.dev/identity": "1@shop/orders"}}),
+}
+
+
+@pytest.mark.parametrize("case", READS.values(), ids=READS)
+def test_a_rollout_claim_is_read_from_a_claim_that_takes_part(case: Read) -> None:
+    assert (rollout_claim_of(claim(**case.claim), NEW, NOW) is not None) == case.is_member
+
+
+def test_a_claim_that_settled_since_gets_the_deadline_again() -> None:
+    """A claim that its owner edits an hour after the revision came is not late."""
+    taken, edited = "2026-11-21T10:00:00Z", "2026-11-21T11:30:00Z"
+    working = {"type": "Reconciling", "status": "True", "lastTransitionTime": edited}
+    status = {"composition": {**_STATUS["composition"], "since": taken}, "conditions": [working]}
+
+    claim_in_rollout = rollout_claim_of(claim(status=status), NEW, NOW)
+
+    assert claim_in_rollout is not None
+    assert claim_in_rollout.since == datetime.fromisoformat(edited)
+
+
+def test_a_claim_remembers_how_it_came_to_its_revision() -> None:
+    ready = [{"type": "Ready", "status": "True"}]
+    before = claim(status={"composition": {"name": "c", "revision": OLD}, "conditions": ready})
+
+    moved = choice_after(before["status"]["composition"], CompositionChoice("c", NEW, "2026-11-21T12:00:00Z"), before)
+
+    assert moved == {
+        "name": "c",
+        "revision": NEW,
+        "previous": OLD,
+        "since": "2026-11-21T12:00:00Z",
+        "wasReady": True,
+        "input": moved["input"],
+    }
+    assert choice_after(moved, CompositionChoice("c", NEW, "2026-11-21T13:00:00Z"), before) == moved
+    assert choice_after(moved, CompositionChoice("d", "d-1"), before) == {"name": "d", "revision": "d-1"}
+
+
+def test_the_conditions_of_a_rollout_end_with_it() -> None:
+    state = advance(fleet.course(fleet.rules("1", "100%")), None, fleet.claims(3), NOW)
+
+    assert [(condition.type, condition.reason) for condition in conditions_of(state)] == [
+        ("Synced", "RollingOut"),
+        ("Reconciling", "RollingOut"),
+    ]
+    assert conditions_of(advance(fleet.course(fleet.rules("100%")), None, [], NOW)) == ()

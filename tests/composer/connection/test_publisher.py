@@ -1,0 +1,359 @@
+"""The publisher of connection Secrets: how little it asks, what it never touches, whom a change concerns."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from apis import names
+from apis.connection import SecretRef
+from composer.claim.compose import Prepared
+from composer.claim.connection import connect
+from composer.claim.outcomes import Connected, Note
+from composer.claim.snapshot import ObservedChild
+from composer.composition.revision import Revision
+from composer.connection.publisher import Publication, Publisher
+from composer.connection.secret import Origin, SecretTarget, Wanted, wanted
+from composer.models import CompositionSpec
+from composer.render.render import Rendered
+from runtime.changes import Change, ChangeKind
+from runtime.objects import SECRETS, Key, Object, dumps
+from runtime.record import record_of
+from runtime.results import Result
+from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, snapshot
+from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import FakeKube
+
+SECRET = Key("shop", "orders-connection")
+CLAIM = Key("shop", "orders")
+PLAIN = {"host": "h", "port": "5432", "database": "d", "username": "u", "sslmode": "require"}
+TEN_MINUTES = 600.0
+OURS = "servicebinding.io/postgresql"
+
+
+def _wanted(source: str = "app-login") -> Wanted:
+    origin = Origin(PLAIN, {"password": SecretRef(source, "password")})
+    return wanted(claim(), {"from": "database"}, live(desired()), origin, SecretTarget(SECRET, "claim-uid", owned=True))
+
+
+def _encoded(**data: str) -> dict[str, str]:
+    return {name: base64.b64encode(value.encode()).decode() for name, value in data.items()}
+
+
+@dataclass
+class _World:
+    kube: FakeKube = field(default_factory=FakeKube)
+    now: float = 0.0
+    resync: timedelta = timedelta(minutes=10)
+
+    def __post_init__(self) -> None:
+        self.publisher = Publisher(self.kube, monotonic=lambda: self.now, manager="m", resync=self.resync)
+        self.login("first")
+
+    def login(self, password: str) -> None:
+        self.kube.put(SECRETS, "app-login", namespace="shop", data=_encoded(password=password))
+
+    async def publish(self, want: Wanted, *, known: bool = True, is_requested: bool = False) -> Publication:
+        return await self.publisher.publish(want, known_hash=want.hash if known else "", is_requested=is_requested)
+
+    def stored(self) -> str:
+        data = self.kube.objects[SECRETS, SECRET]["data"]
+        return base64.b64decode(data["password"]).decode()
+
+    def change(self, key: Key) -> Change:
+        """Return the change that a watch delivers of an object as it is stored now."""
+        return _change(key, self.kube.objects[SECRETS, key])
+
+
+def _change(key: Key, obj: Object | None) -> Change:
+    after = record_of(dumps(obj), SECRETS, {}) if obj else None
+    return Change(key, ChangeKind.MODIFIED if obj else ChangeKind.DELETED, None, after)
+
+
+def test_the_secret_is_written_once_and_read_again_after_ten_minutes_or_on_request() -> None:
+    async def scene() -> list[bool]:
+        at = _World()
+        changes = [(await at.publish(_wanted(), known=False)).changed]
+        at.login("second")
+        changes.append((await at.publish(_wanted())).changed)
+        at.now += TEN_MINUTES
+        changes.append((await at.publish(_wanted())).changed)
+        at.login("third")
+        changes.append((await at.publish(_wanted(), is_requested=True)).changed)
+        assert at.stored() == "third"
+        return changes
+
+    assert run(scene()) == [True, False, True, True]
+
+
+def test_a_missing_source_is_named_and_nothing_is_written() -> None:
+    async def scene() -> tuple[str, str, bool]:
+        at = _World()
+        publication = await at.publish(_wanted("nowhere"), known=False)
+        assert publication.problem is not None
+        return publication.problem.reason, publication.problem.message, (SECRETS, SECRET) in at.kube.objects
+
+    reason, message, is_there = run(scene())
+
+    assert reason == "SecretNotFound"
+    assert "Secret nowhere has no key 'password'" in message
+    assert not is_there
+
+
+def test_a_foreign_secret_is_not_touched() -> None:
+    async def scene() -> str:
+        at = _World()
+        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=_encoded(password="mine"), type="Opaque")
+        publication = await at.publish(_wanted(), known=False)
+        assert at.stored() == "mine"
+        return publication.problem.reason if publication.problem else ""
+
+    assert run(scene()) == "SecretNotOwned"
+
+
+def test_a_secret_that_somebody_changed_concerns_its_claim_and_our_own_write_nobody() -> None:
+    async def scene() -> list[tuple[Key, ...]]:
+        at = _World()
+        await at.publish(_wanted(), known=False)
+        concerned = at.publisher.concerned
+        claims = [concerned(at.change(SECRET))]
+        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=_encoded(password="edited"), type=OURS)
+        claims.append(concerned(at.change(SECRET)))
+        assert (await at.publish(_wanted())).changed
+        claims += [concerned(at.change(SECRET)), concerned(_change(SECRET, None))]
+        at.login("second")
+        claims.append(concerned(at.change(Key("shop", "app-login"))))
+        claims.append(concerned(_change(Key("shop", "of-another"), None)))
+        at.publisher.forget(SECRET)
+        claims.append(concerned(_change(SECRET, None)))
+        return claims
+
+    assert run(scene()) == [(), (CLAIM,), (), (CLAIM,), (CLAIM,), (), ()]
+
+
+def test_another_source_is_watched_in_the_place_of_the_first() -> None:
+    async def scene() -> list[tuple[Key, ...]]:
+        at = _World()
+        at.kube.put(SECRETS, "other-login", namespace="shop", data=_encoded(password="x"))
+        await at.publish(_wanted(), known=False)
+        await at.publish(_wanted("other-login"))
+        await asyncio.sleep(0)
+        names = ("app-login", "other-login")
+        return [at.publisher.concerned(_change(Key("shop", name), None)) for name in names]
+
+    assert run(scene()) == [(), (CLAIM,)]
+
+
+def test_a_value_that_is_no_text_is_reported_as_a_missing_key() -> None:
+    scene = _World()
+    scene.kube.put(SECRETS, "app-login", namespace="shop", data={"password": base64.b64encode(b"\xff\xfe").decode()})
+
+    publication = run(scene.publish(_wanted(), known=False))
+
+    assert publication.problem is not None
+    assert publication.problem.reason == "SecretNotFound"
+    assert publication.problem.message == "Secret app-login has no key 'password' with a text to copy yet"
+    assert list(scene.kube.objects) == [(SECRETS, Key("shop", "app-login"))]
+
+
+@pytest.mark.parametrize(
+    ("resync", "passes_at"),
+    [(600, (590,)), (600, (1, 2, 599)), (60, (59,)), (86_400, (300,))],
+    ids=["ten minutes", "many passes", "a minute", "a day"],
+)
+def test_a_changed_source_is_published_within_one_resync_whatever_passes_lie_between(
+    resync: int, passes_at: tuple[int, ...]
+) -> None:
+    """A pass that does not look at the Secret says when the next one must."""
+
+    async def scene() -> float:
+        at = _World(resync=timedelta(seconds=resync))
+        await at.publish(_wanted(), known=False)
+        at.login("second")
+        pauses = []
+        for moment in passes_at:
+            at.now = moment
+            pauses.append((await at.publish(_wanted())).again)
+        if at.stored() == "first":
+            at.now += (pauses[-1] or timedelta(seconds=resync)).total_seconds()
+            await at.publish(_wanted())
+        assert at.stored() == "second"
+        return at.now
+
+    assert run(scene()) <= resync
+
+
+def test_a_source_that_was_created_again_is_read_at_once() -> None:
+    """The operator that made it has given it another password, and no status shows it."""
+
+    def foreign(uid: str) -> Wanted:
+        origin = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
+        declared = {"secretRef": {"resource": "database", "name": "app-login", "keys": {"password": "password"}}}
+        source = live(desired(), uid=uid)
+        return wanted(claim(), declared, source, origin, SecretTarget(SECRET, "claim-uid", owned=True))
+
+    async def scene() -> str:
+        at = _World()
+        before = foreign("first-uid")
+        await at.publish(before, known=False)
+        at.login("second")
+        await at.publisher.publish(foreign("second-uid"), known_hash=before.hash, is_requested=False)
+        return at.stored()
+
+    assert run(scene()) == "second"
+
+
+def test_the_memory_of_a_claim_that_is_gone_is_dropped() -> None:
+    """Its finalizer may have been removed by force, and then nobody disowned its Secret."""
+
+    async def scene() -> list[tuple[Key, ...]]:
+        at = _World()
+        await at.publish(_wanted(), known=False)
+        before = at.publisher.concerned(_change(SECRET, None))
+        at.publisher.forget_claim(Key("shop", "another"))
+        between = at.publisher.concerned(_change(SECRET, None))
+        at.publisher.forget_claim(CLAIM)
+        return [before, between, at.publisher.concerned(_change(SECRET, None))]
+
+    assert run(scene()) == [(CLAIM,), (CLAIM,), ()]
+
+
+# Another name
+
+
+def _prepared(composed: Rendered) -> Prepared:
+    spec: dict[str, Any] = {"compositeTypeRef": {"apiVersion": "a/v1", "kind": "K"}, "resources": []}
+    spec["deletionPolicies"] = ["Delete"]
+    return Prepared(
+        "c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), composed, snapshot()
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "label", "is_left"),
+    [(OURS, "claim-uid", False), (OURS, "other-uid", True), ("Opaque", "claim-uid", True)],
+    ids=["ours", "another claim's", "a stranger's"],
+)
+def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_there(
+    type_: str,
+    label: str,
+    is_left: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    former, login = Key("shop", "former"), {"name": "app-login", "key": "password", "hash": "h"}
+    source = {
+        **live(desired()),
+        "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}},
+    }
+    owner = claim(connectionSecretName="renamed", status={"binding": {"name": "former"}, "connectionHash": "old"})
+
+    async def scene() -> tuple[str, bool, list[tuple[str, str]], list[Note]]:
+        at = _World()
+        meta = {"labels": {names.CLAIM_LABEL: label}}
+        at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=_encoded(password="old"))
+        seen = snapshot(ObservedChild(entry(), source, DATABASE), of=owner)
+        composed = rendered(child(desired(), ready=True), connection={"from": "database"})
+        # A process that stops before the status is written does it once more.
+        first = await connect(at.publisher, seen, _prepared(composed))
+        connected = await connect(at.publisher, seen, _prepared(composed))
+        assert connected.causes == ()
+        assert (SECRETS, Key("shop", "renamed")) in at.kube.objects
+        moved = [note for note in (*first.notes, *connected.notes) if note.reason == "ConnectionMoved"]
+        return connected.secret, (SECRETS, former) in at.kube.objects, at.kube.writes, moved
+
+    secret, stays, writes, moved = run(scene())
+
+    assert (secret, stays) == ("renamed", is_left)
+    assert {verb for verb, _ in writes} == ({"create"} if is_left else {"create", "delete"})
+    # One event names both, for those who use the former one.
+    assert [("former is deleted" in note.message, "renamed" in note.message, note.is_warning) for note in moved] == (
+        [] if is_left else [(True, True, True)]
+    )
+
+
+def test_a_secret_that_keeps_its_name_is_not_deleted() -> None:
+    async def scene() -> list[tuple[str, str]]:
+        at = _World()
+        login = {"name": "app-login", "key": "password", "hash": "h"}
+        source = {**live(desired()), "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}}}
+        owner = claim(status={"binding": {"name": SECRET.name}, "connectionHash": "old"})
+        composed = rendered(child(desired(), ready=True), connection={"from": "database"})
+        await connect(at.publisher, snapshot(ObservedChild(entry(), source, DATABASE), of=owner), _prepared(composed))
+        return at.kube.writes
+
+    assert [verb for verb, _ in run(scene())] == ["create"]
+
+
+def test_a_published_secret_is_read_once_a_resync_and_its_loss_is_reported() -> None:
+    async def scene() -> tuple[list[str], int]:
+        at, reasons = _World(resync=timedelta(seconds=60)), list[str]()
+
+        async def look(*, is_requested: bool = False) -> None:
+            problem = await at.publisher.look(SECRET, "claim-uid", is_requested=is_requested)
+            reasons.append(problem.reason if problem else "")
+
+        await at.publish(_wanted(), known=False)
+        del at.kube.objects[SECRETS, SECRET]
+        await look()
+        await look(is_requested=True)
+        await look()
+        at.now += 60
+        await look()
+        await at.publish(_wanted())
+        at.now += 60
+        await look()
+        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=_encoded(password="mine"), type="Opaque")
+        await look()
+        at.now += 60
+        await look()
+        return reasons, len(at.kube.objects)
+
+    reasons, _ = run(scene())
+
+    assert reasons == ["", "SecretNotFound", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
+
+
+def test_a_watched_secret_that_is_deleted_is_read_at_once() -> None:
+    async def scene() -> str:
+        at = _World()
+        await at.publish(_wanted(), known=False)
+        del at.kube.objects[SECRETS, SECRET]
+        assert at.publisher.concerned(_change(SECRET, None)) == (CLAIM,)
+        problem = await at.publisher.look(SECRET, "claim-uid", is_requested=False)
+        return problem.reason if problem else ""
+
+    assert run(scene()) == "SecretNotFound"
+
+
+@pytest.mark.parametrize(
+    ("asked_s", "secret_s", "next_s"), [(None, None, None), (None, 5, 5), (60, None, 60), (60, 5, 5), (1, 5, 1)]
+)
+def test_the_secret_is_read_in_time_whatever_else_a_claim_waits_for(
+    asked_s: int | None, secret_s: int | None, next_s: int | None
+) -> None:
+    def pause(seconds: int | None) -> timedelta | None:
+        return None if seconds is None else timedelta(seconds=seconds)
+
+    connected = Connected("orders-connection", "hash", again=pause(secret_s))
+
+    assert connected.next_look(Result(pause(asked_s))) == Result(pause(next_s))
+
+
+def test_a_missing_source_is_read_again_soon_and_then_less_and_less_often() -> None:
+    async def scene() -> list[float]:
+        at, reads = _World(), list[float]()
+        while at.now < TEN_MINUTES:
+            publication = await at.publish(_wanted("nowhere"))
+            assert publication.again is not None
+            reads.append(at.now)
+            at.now += publication.again.total_seconds()
+        at.kube.put(SECRETS, "nowhere", namespace="shop", data=_encoded(password="back"))
+        assert (await at.publish(_wanted("nowhere"))).changed
+        return reads
+
+    assert run(scene()) == [0, 2, 4, 8, 16, 32, 64, 128, 256, 512]

@@ -1,0 +1,194 @@
+"""What a CRD must have to be a kind of claim: the shipped one has it all, and each part taken away is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from composer.kinds import claim_api
+from composer.kinds.catalog import facts_of, is_silent
+
+_CRD = Path(__file__).resolve().parents[3] / "crds" / "database.fairlead.dev_postgresqlinstances.yaml"
+SHIPPED: dict[str, Any] = YAML(typ="safe").load(_CRD.read_text())
+
+
+def _version(crd: dict[str, Any]) -> dict[str, Any]:
+    version: dict[str, Any] = crd["spec"]["versions"][0]
+    return version
+
+
+def _status(crd: dict[str, Any]) -> dict[str, Any]:
+    status: dict[str, Any] = _version(crd)["schema"]["openAPIV3Schema"]["properties"]["status"]
+    return status
+
+
+def _without(name: str) -> Callable[[dict[str, Any]], None]:
+    return lambda crd: _status(crd)["properties"].pop(name)
+
+
+def _cluster_scoped(crd: dict[str, Any]) -> None:
+    crd["spec"]["scope"] = "Cluster"
+
+
+def _no_subresource(crd: dict[str, Any]) -> None:
+    del _version(crd)["subresources"]
+
+
+def _default_on_the_property(crd: dict[str, Any]) -> None:
+    # There it shows nothing: without a status there is no property to fill in.
+    del _status(crd)["default"]
+    _status(crd)["properties"]["observedGeneration"]["default"] = -1
+
+
+def _conditions_as_a_list(crd: dict[str, Any]) -> None:
+    del _status(crd)["properties"]["conditions"]["x-kubernetes-list-type"]
+
+
+def _inventory_without_uid(crd: dict[str, Any]) -> None:
+    del _status(crd)["properties"]["inventory"]["items"]["properties"]["uid"]
+
+
+def _floors_of_numbers_alone(crd: dict[str, Any]) -> None:
+    _status(crd)["properties"]["inventory"]["items"]["properties"]["floors"]["additionalProperties"] = {
+        "type": "integer"
+    }
+
+
+def _binding_without_name(crd: dict[str, Any]) -> None:
+    del _status(crd)["properties"]["binding"]["properties"]["name"]
+
+
+TAKEN: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
+    "namespaced": (_cluster_scoped, "scope Namespaced"),
+    "the status subresource": (_no_subresource, "subresources.status"),
+    "the default on status itself": (_default_on_the_property, "status with default {observedGeneration: -1}"),
+    "conditions as a map": (_conditions_as_a_list, "status.conditions as a map list with key type"),
+    "the uid of what was composed": (_inventory_without_uid, "status.inventory[].uid"),
+    "floors that are quantities": (
+        _floors_of_numbers_alone,
+        "status.inventory[].floors with values of x-kubernetes-int-or-string",
+    ),
+    "the name of the Secret": (_binding_without_name, "status.binding.name"),
+    **{
+        name: (_without(name), f"status.{name}")
+        for name in ("inventory", "composition", "identity", "binding", "connectionHash", "lastHandledReconcileAt")
+    },
+}
+
+
+def test_the_shipped_kind_lacks_nothing() -> None:
+    facts = facts_of(SHIPPED)
+
+    assert facts is not None
+    assert facts.gaps == ()
+    assert facts.abstract
+    assert facts.is_shipped
+    assert not facts.allowed
+    assert claim_api.absent_options(_version(SHIPPED)) == ()
+
+
+@pytest.mark.parametrize(
+    ("group", "label", "holds_data"),
+    [
+        ("aws.fairlead.dev", "true", True),
+        ("aws.fairlead.dev", None, True),
+        ("aws.fairlead.dev", "", True),
+        ("aws.fairlead.dev", "no", True),
+        ("aws.fairlead.dev", "false", False),
+        ("example.org", "true", True),
+        ("example.org", None, False),
+    ],
+)
+def test_a_kind_of_a_provider_holds_data_unless_its_crd_says_that_it_does_not(
+    group: str,
+    label: str | None,
+    holds_data: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    labels = {} if label is None else {"fairlead.dev/stateful": label}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    crd = {
+        "metadata": {"name": f"things.{group}", "labels": labels},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"kind": "Thing", "plural": "things"},
+            "versions": [version],
+        },
+    }
+    facts = facts_of(crd)
+
+    assert facts is not None
+    assert facts.stateful is holds_data
+
+
+@pytest.mark.parametrize(("take", "gap"), TAKEN.values(), ids=TAKEN)
+def test_a_part_that_is_taken_away_is_named(take: Callable[[dict[str, Any]], Any], gap: str) -> None:
+    crd = deepcopy(SHIPPED)
+    take(crd)
+
+    facts = facts_of(crd)
+
+    assert facts is not None
+    assert facts.gaps == (gap,)
+    assert not facts.abstract
+
+
+def test_a_part_that_keeps_unknown_fields_may_leave_them_undeclared() -> None:
+    crd = deepcopy(SHIPPED)
+    entries = _status(crd)["properties"]["inventory"]["items"]
+    del entries["properties"]
+    entries["x-kubernetes-preserve-unknown-fields"] = True
+
+    facts = facts_of(crd)
+
+    assert facts is not None
+    assert facts.abstract
+
+
+def test_an_object_is_silent_until_a_status_that_its_kind_has_is_written() -> None:
+    without = deepcopy(SHIPPED)
+    del _version(without)["subresources"]["status"]
+    reporting, mute = facts_of(SHIPPED), facts_of(without)
+
+    assert is_silent(reporting, {"metadata": {}})
+    assert is_silent(reporting, {"metadata": {}, "status": {}})
+    assert not is_silent(reporting, {"metadata": {}, "status": {"phase": "Up"}})
+    assert not is_silent(mute, {"metadata": {}})
+    assert not is_silent(None, {"metadata": {}})
+
+
+def test_a_kind_that_is_not_served_yet_is_not_in_the_catalog() -> None:
+    begun = {**SHIPPED, "status": {"conditions": [{"type": "Established", "status": "False"}]}}
+    served = {**SHIPPED, "status": {"conditions": [{"type": "Established", "status": "True"}]}}
+
+    assert facts_of(begun) is None
+    assert facts_of(served) is not None
+
+
+@pytest.mark.parametrize(
+    ("group", "label", "allowed"),
+    [
+        pytest.param("onprem.fairlead.dev", None, True, id="ours"),
+        pytest.param("onprem.fairlead.dev", "false", False, id="ours, taken off the list"),
+        pytest.param("toys.example.org", None, False, id="a stranger's"),
+        pytest.param("toys.example.org", "true", True, id="a stranger's, put on the list"),
+        pytest.param("toys.example.org", "false", False, id="a stranger's, refused"),
+    ],
+)
+def test_a_label_on_the_crd_puts_a_kind_on_the_list_or_takes_it_off(
+    group: str, label: str | None, *, allowed: bool
+) -> None:
+    crd = deepcopy(SHIPPED)
+    crd["spec"]["group"] = group
+    crd["metadata"]["labels"] = {"fairlead.dev/composable": label} if label else {}
+    _status(crd)["properties"].pop("inventory")
+
+    facts = facts_of(crd)
+
+    assert facts is not None
+    assert facts.allowed is allowed

@@ -1,0 +1,56 @@
+"""What the composer may do with composed kinds is reviewed once in some minutes, and reported with the way out."""
+
+from __future__ import annotations
+
+from composer.kinds.rights import VERBS, Rights
+from composer.render.errors import Problem
+from runtime.objects import Object
+from tests.composer.factories import CATALOG
+from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import FakeKube
+
+
+def _resource(name: str, kind: str = "ConfigMap") -> Object:
+    return {"name": name, "template": {"apiVersion": "v1", "kind": kind}}
+
+
+def test_a_right_that_is_missing_is_named_with_the_way_to_grant_it() -> None:
+    kube = FakeKube(denied={("configmaps", "watch"), ("configmaps", "delete")})
+    rights = Rights(kube, monotonic=lambda: 0.0)
+
+    problems = run(rights.problems([_resource("a"), _resource("b", "Unknown")], CATALOG, is_requested=False))
+
+    text = (
+        "the composer may not watch, delete configmaps (ConfigMap) in all namespaces; grant it by a ClusterRole with "
+        'label fairlead.dev/aggregate-to-composer: "true"'
+    )
+    assert problems == (Problem("KindNotAllowed", text, "spec.resources[0].template.kind", resource="a"),)
+    assert [review["resourceAttributes"]["verb"] for review in kube.reviews] == list(VERBS)
+
+
+def test_a_granted_right_is_reviewed_again_after_minutes_and_a_missing_one_less_and_less_often() -> None:
+    now, kube = [0.0], FakeKube()
+    rights = Rights(kube, monotonic=lambda: now[0])
+
+    async def counts() -> list[int]:
+        reviews: list[int] = []
+        for at, is_requested, denied in (
+            (0, False, ()),
+            (299, False, ()),
+            (299, True, ()),
+            (600, False, ("list",)),
+            (604, False, ("list",)),
+            (605, False, ("list",)),
+            (614, False, ("list",)),
+            (615, False, ("list",)),
+            (635, True, ("list",)),
+            (640, False, ()),
+        ):
+            now[0] = float(at)
+            kube.denied = {("configmaps", verb) for verb in denied}
+            before = len(kube.reviews)
+            await rights.problems([_resource("a"), _resource("b")], CATALOG, is_requested=is_requested)
+            reviews.append(len(kube.reviews) - before)
+        return reviews
+
+    assert run(counts()) == [6, 0, 6, 6, 0, 6, 0, 6, 6, 6]

@@ -1,0 +1,120 @@
+"""By which versions of its API a kind may be named: the stored one, and those that hold the same fields."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer.claim.decide import Keep, decide
+from composer.claim.snapshot import ObservedChild, live_hash
+from composer.composition.revision import candidates
+from composer.hashes import sent_hash
+from composer.kinds.catalog import Catalog, KindFacts, catalog, facts_of
+from composer.validation.validate import CheckRequest, check
+from runtime.objects import Object
+from tests.composer.factories import DATABASE, NOW, child, desired, entry, live, rendered, snapshot
+from tests.support.second_api import SecondApi
+
+API = SecondApi("cache.example.org")
+
+
+def _crd(stored: str, *others: str, strategy: str = "None", unserved: str = "") -> Object:
+    crd: Object = API.node_crd(composable="true")
+    (version,) = crd["spec"]["versions"]
+    more = [{**deepcopy(version), "name": name, "storage": False, "served": name != unserved} for name in others]
+    crd["spec"]["versions"] = [{**version, "name": stored}, *more]
+    crd["spec"]["conversion"] = {"strategy": strategy}
+    return crd
+
+
+def _facts(crd: Object) -> KindFacts:
+    facts = facts_of(crd)
+    assert facts is not None
+    return facts
+
+
+class Named(msgspec.Struct, frozen=True):
+    """A CRD, the version by which a composition names its kind, and what is reported of that."""
+
+    crd: dict[str, Any]
+    version: str
+    fault: str = ""
+
+
+_WRITE = "write apiVersion: cache.example.org/v2"
+NAMES = {
+    "the stored version": Named(_crd("v2", "v1"), "v2"),
+    "a version with the same fields": Named(_crd("v2", "v1"), "v1"),
+    "a version that a webhook makes": Named(
+        _crd("v2", "v1", strategy="Webhook"),
+        "v1",
+        "kind Node of cache.example.org/v1 is converted by a webhook, and what is sent could not be compared with what "
+        f"is stored; {_WRITE}",
+    ),
+    "the stored version beside one that a webhook makes": Named(_crd("v2", "v1", strategy="Webhook"), "v2"),
+    "a version that is served no longer": Named(
+        _crd("v2", "v1", unserved="v1"), "v1", f"kind Node of cache.example.org/v1 is not served; {_WRITE}"
+    ),
+    "a version that is still to come": Named(
+        _crd("v2", "v1"), "v3", f"kind Node of cache.example.org/v3 is not served; {_WRITE}"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NAMES.values(), ids=NAMES)
+def test_a_kind_is_named_by_versions_with_the_stored_fields(case: Named) -> None:
+    known = _known(case.crd)
+    composition = API.composition("c")["spec"]
+    composition["resources"][1]["template"]["apiVersion"] = f"{API.group}/{case.version}"
+
+    problems = check(CheckRequest(composition, known))
+
+    assert _facts(case.crd).version_fault(f"{API.group}/{case.version}") == case.fault
+    assert [(problem.reason, problem.path, problem.message) for problem in problems] == (
+        [("KindNotInstalled", "spec.resources[1].template.apiVersion", case.fault)] if case.fault else []
+    )
+
+
+def _known(crd: Object) -> Catalog:
+    return catalog([API.cache_crd(), crd])
+
+
+def test_a_kind_of_claim_is_named_by_versions_alike() -> None:
+    crd = API.cache_crd()
+    (version,) = crd["spec"]["versions"]
+    crd["spec"]["versions"] = [{**deepcopy(version), "name": "v2"}, {**version, "storage": False}]
+    composition = API.composition("c")
+    known = catalog([crd, API.node_crd(composable="true")])
+
+    assert check(CheckRequest(composition["spec"], known)) == ()
+    assert [candidate.name for candidate in candidates([composition], f"{API.group}/v2", "Cache")] == ["c"]
+    composition["spec"]["compositeTypeRef"]["apiVersion"] = f"{API.group}/v3"
+    (problem,) = check(CheckRequest(composition["spec"], known))
+    assert (problem.reason, problem.path) == ("KindNotInstalled", "spec.compositeTypeRef.apiVersion")
+    assert problem.message.endswith(f"write apiVersion: {API.group}/v2")
+
+
+def test_an_object_is_written_in_the_version_of_its_template_and_compared_in_any() -> None:
+    facts = _facts(_crd("v2", "v1"))
+    wanted = {**desired(), "apiVersion": f"{API.group}/v1"}
+    stored = live(wanted)
+
+    assert facts.written_as(wanted["apiVersion"]).api_version == f"{API.group}/v1"
+    assert facts.resource.api_version == f"{API.group}/v2"
+    assert live_hash({**stored, "apiVersion": f"{API.group}/v2"}, wanted, None) == live_hash(stored, wanted, None)
+    assert sent_hash(wanted) != sent_hash({**wanted, "apiVersion": f"{API.group}/v2"})
+
+
+def test_a_version_that_is_removed_leaves_its_objects_as_they_are() -> None:
+    """A revision in use was accepted while the version was served."""
+    wanted = {**desired(), "apiVersion": "onprem.fairlead.dev/v1old"}
+    known = ObservedChild(entry(), live(wanted), DATABASE)
+
+    plan = decide(snapshot(known), rendered(child(wanted)), now=NOW)
+
+    assert [type(step) for step in plan.steps] == [Keep]
+    assert [cause.reason for cause in plan.causes] == ["KindNotInstalled"]
+    assert "write apiVersion: onprem.fairlead.dev/v1alpha1" in plan.causes[0].message

@@ -1,0 +1,238 @@
+"""Fields that never become smaller: what is kept, where it comes from, and what is reported."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer.claim.decide import Apply, Create, Keep, decide
+from composer.claim.outcomes import causes_of_floors
+from composer.claim.snapshot import ObservedChild, live_hash
+from composer.hashes import sent_hash
+from composer.models import CompositionSpec
+from composer.quantities import Amount, measured
+from composer.render.errors import CompositionError
+from composer.render.floors import Floor, Kept, faults, floors_of, raised, reached
+from composer.render.render import Request, render
+from runtime.objects import Object
+from tests.composer.factories import DATABASE, IDENTITY, NOW, child, claim, desired, entry, live, rendered, snapshot
+
+PATH = "spec.forProvider.storageGiB"
+KIND = DATABASE.resource.group_kind
+
+
+def _sized(size: Amount | None) -> Object:
+    return desired(spec={"forProvider": {"storageGiB": size} if size is not None else {}})
+
+
+def _floor(value: Amount) -> Floor:
+    return Floor("database", "", KIND, PATH, value)
+
+
+class Case(msgspec.Struct, frozen=True):
+    size: Amount | None
+    floor: Amount
+    gives: Amount
+    kept: tuple[Kept, ...] = ()
+
+
+CASES = {
+    "a smaller value is raised": Case(20, 100, 100, (Kept(PATH, 100, 20),)),
+    "a larger value is taken": Case(200, 100, 200),
+    "the same value is taken": Case(100, 100, 100),
+    "a field that is left out stays": Case(None, 100, 100, (Kept(PATH, 100, None),)),
+    "a smaller quantity is raised": Case("512Mi", "1Gi", "1Gi", (Kept(PATH, "1Gi", "512Mi"),)),
+    "a larger quantity in a smaller unit is taken": Case("1025Mi", "1Gi", "1025Mi"),
+    "binary units are larger than decimal ones": Case("20G", "20Gi", "20Gi", (Kept(PATH, "20Gi", "20G"),)),
+    "the same quantity written otherwise is taken": Case("1024Mi", "1Gi", "1024Mi"),
+    "a fraction is compared exactly": Case("1.5Gi", "1536Mi", "1.5Gi"),
+    "an exponent is read": Case("1e9", "1G", "1e9"),
+    "thousandths are less than a whole": Case("999m", 1, 1, (Kept(PATH, 1, "999m"),)),
+    "a bare number counts in the quantity's unit": Case(2**30, "1Gi", 2**30),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_a_field_does_not_fall_below_its_floor(case: Case) -> None:
+    before = _sized(case.size)
+
+    obj, kept = raised(before, [_floor(case.floor)])
+
+    assert reached(obj, [PATH]) == {PATH: case.gives}
+    assert kept == case.kept
+    assert before == _sized(case.size)
+
+
+def _spec(*floors: str) -> CompositionSpec:
+    resource = {"name": "database", "template": {"kind": "X"}, "floors": list(floors)}
+    kind = {"apiVersion": "database.fairlead.dev/v1alpha1", "kind": "X"}
+    return msgspec.convert({"compositeTypeRef": kind, "resources": [resource]}, CompositionSpec)
+
+
+STORED = live(_sized(50))
+SOURCES: dict[str, tuple[ObservedChild, tuple[str, ...], list[Amount]]] = {
+    "the inventory remembers it": (ObservedChild(entry(floors={PATH: 100}), STORED, DATABASE), (PATH,), [100]),
+    "the inventory remembers it of an object that is gone": (
+        ObservedChild(entry(floors={PATH: 100}), None, DATABASE),
+        (PATH,),
+        [100],
+    ),
+    "without a memory the object counts": (ObservedChild(entry(), STORED, DATABASE), (PATH,), [50]),
+    "without either there is none": (ObservedChild(entry(), None, DATABASE), (PATH,), []),
+    "a quantity is remembered": (ObservedChild(entry(floors={PATH: "1Gi"}), STORED, DATABASE), (PATH,), ["1Gi"]),
+    "a quantity of the object": (ObservedChild(entry(), live(_sized("2Gi")), DATABASE), (PATH,), ["2Gi"]),
+    "a memory that is no amount is none": (
+        ObservedChild(entry(floors={PATH: "much"}), STORED, DATABASE),
+        (PATH,),
+        [50],
+    ),
+    "what the composition does not name has none": (ObservedChild(entry(floors={PATH: 100}), STORED, DATABASE), (), []),
+}
+
+
+@pytest.mark.parametrize(("known", "named", "values"), SOURCES.values(), ids=SOURCES)
+def test_a_floor_comes_from_the_inventory_or_the_live_object(
+    known: ObservedChild, named: tuple[str, ...], values: list[Amount]
+) -> None:
+    assert [floor.value for floor in floors_of([(known.entry, known.live)], _spec(*named))] == values
+
+
+DONE = "status.atProvider.storageGiB"
+CARRIED_OUT: dict[str, tuple[Amount | None, Object, list[Amount]]] = {
+    "what was carried out stays": (100, {"atProvider": {"storageGiB": 100}}, [100]),
+    "what was never carried out may be taken back": (7000, {"atProvider": {"storageGiB": 100}}, [100]),
+    "what grew by itself is no floor": (100, {"atProvider": {"storageGiB": 300}}, [100]),
+    "where the status says nothing, what was applied counts": (7000, {}, [7000]),
+    "a status that is no amount says nothing": (7000, {"atProvider": {"storageGiB": "much"}}, [7000]),
+    "without a memory the object counts": (None, {"atProvider": {"storageGiB": 20}}, [20]),
+}
+
+
+@pytest.mark.parametrize(("memory", "status", "values"), CARRIED_OUT.values(), ids=CARRIED_OUT)
+def test_a_floor_is_no_larger_than_what_was_carried_out(
+    memory: Amount | None, status: Object, values: list[Amount]
+) -> None:
+    stored = {**STORED, "status": status}
+    known = ObservedChild(entry(floors={} if memory is None else {PATH: memory}), stored, DATABASE)
+    spec = _spec(PATH)
+    resource = msgspec.structs.replace(spec.resources[0], carried_out={PATH: DONE})
+    spec = msgspec.structs.replace(spec, resources=(resource,))
+    assert [floor.value for floor in floors_of([(known.entry, known.live)], spec)] == values
+    gone = replace(known, live=None)
+    assert [floor.value for floor in floors_of([(gone.entry, gone.live)], spec)] == ([] if memory is None else [memory])
+
+
+def _composition(size: Any) -> dict[str, Any]:
+    template = {
+        "apiVersion": DATABASE.resource.api_version,
+        "kind": DATABASE.resource.kind,
+        "spec": {"forProvider": {"storageGiB": size}},
+    }
+    kind = {"apiVersion": "database.fairlead.dev/v1alpha1", "kind": "PostgreSQLInstance"}
+    resources = [{"name": "database", "template": template, "floors": [PATH]}]
+    status = {"size": "{{ resources.database.spec.forProvider.storageGiB }}"}
+    return {"compositeTypeRef": kind, "resources": resources, "status": status}
+
+
+@pytest.mark.parametrize(("size", "floor"), [(20, 100), ("20Gi", "0.1Ti")], ids=["numbers", "quantities"])
+def test_a_render_keeps_to_the_floor_and_reports_it(size: Amount, floor: Amount) -> None:
+    other = Floor("database", "", "Other.example.org", PATH, 900)
+
+    made = render(Request("c", _composition(size), claim(), str(IDENTITY), floors=(_floor(floor), other)))
+
+    assert made.children[0].object["spec"]["forProvider"]["storageGiB"] == floor
+    assert made.children[0].floors == {PATH: floor}
+    assert made.status == {"size": floor}
+    (note,) = causes_of_floors(made)
+    assert note.reason == "KeptLarger"
+    assert f"stays {floor}" in note.message
+    assert f"asks for {size}" in note.message
+
+
+@pytest.mark.parametrize("size", ["20GB", "much", True, 1.5, ["20Gi"]], ids=str)
+def test_a_value_that_nobody_can_compare_is_refused_and_never_replaced(size: Any) -> None:
+    with pytest.raises(CompositionError, match="neither a whole number nor a quantity like 20Gi") as caught:
+        render(Request("c", _composition(size), claim(), str(IDENTITY), floors=(_floor(100),)))
+
+    assert caught.value.problems[0].path == f"spec.resources[0].template.{PATH}"
+    assert caught.value.problems[0].resource == "database"
+
+
+AMOUNTS: dict[str, Any] = {"1": 1, "+1": 1, "-1": -1, "0.5": 0.5, ".5": 0.5, "5.": 5, "1k": 1000, "1Ki": 1024,
+    "1M": 10**6, "1E": 10**18, "1Ei": 2**60, "1E3": 1000, "1e-1": Fraction(1, 10), "1500m": 1.5,
+    "1n": Fraction(1, 10**9), "": None, "Gi": None, "1gi": None, "1 Gi": None, "1Gi ": None, "1e": None, "1KB": None,
+    "0x1": None, "1e999": None, "\uff11": None, "9" * 99: None}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", AMOUNTS)
+def test_a_quantity_is_read_as_kubernetes_reads_it(text: str) -> None:
+    assert measured(text) == AMOUNTS[text]
+
+
+def _rendered(size: int) -> Any:
+    made = msgspec.structs.replace(child(_sized(size)), floors={PATH: size})
+    return rendered(made)
+
+
+def test_a_floor_holds_once_it_is_applied() -> None:
+    (created,) = decide(snapshot(), _rendered(100), now=NOW).steps
+    (changed,) = decide(
+        snapshot(ObservedChild(entry(floors={PATH: 50}), STORED, DATABASE)), _rendered(100), now=NOW
+    ).steps
+    still_yielded = entry(desired=sent_hash(_sized(50)), live=live_hash(STORED, _sized(50), None), applied=True)
+    (kept,) = decide(snapshot(ObservedChild(still_yielded, STORED, DATABASE)), _rendered(50), now=NOW).steps
+
+    assert isinstance(created, Create)
+    assert (created.entry.floors, created.floors) == ({}, {PATH: 100})
+    assert isinstance(changed, Apply)
+    # What is refused was never applied.
+    assert (changed.entry.floors, changed.floors) == ({PATH: 50}, {PATH: 100})
+    assert isinstance(kept, Keep)
+    assert kept.entry.floors == {PATH: 50}
+
+
+SCHEMA: dict[str, Any] = {
+    "properties": {
+        "spec": {
+            "properties": {
+                "size": {"type": "integer"},
+                "storage": {"type": "string"},
+                "either": {"x-kubernetes-int-or-string": True},
+                "whether": {"type": "boolean"},
+                "any": {"x-kubernetes-preserve-unknown-fields": True},
+            }
+        }
+    }
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "count"),
+    [
+        ("spec.size", 0),
+        ("spec.storage", 0),
+        ("spec.either", 0),
+        ("spec.any.size", 0),
+        ("spec.whether", 1),
+        ("spec.none", 1),
+    ],
+)
+def test_floors_are_of_whole_numbers_and_quantities_alone(path: str, count: int) -> None:
+    (source,) = _spec(path).resources
+
+    assert len(tuple(faults(source, SCHEMA, "spec.resources[0]"))) == count
+
+
+def test_carried_out_is_an_amount_of_a_floor() -> None:
+    (source,) = _spec("spec.size").resources
+    for carried_out, path in (
+        ({"spec.size": "spec.storage"}, ""),
+        ({"spec.size": "spec.none"}, "spec.resources[0].carriedOut"),
+        ({"spec.storage": "spec.storage"}, "spec.resources[0].carriedOut"),
+    ):
+        named = msgspec.structs.replace(source, carried_out=carried_out)
+        assert [problem.path for problem in faults(named, SCHEMA, "spec.resources[0]")] == ([path] if path else [])

@@ -1,0 +1,357 @@
+"""How resources wait, repeat and disappear; what a render is refused for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer.render.errors import CompositionError
+from composer.render.render import Observed, Rendered, Request, render
+from runtime.objects import Object
+from tests.composer.factories import CLAIMS, claim
+
+IDENTITY = "claim-uid@shop/orders"
+READY = [{"type": "Ready", "status": "True"}]
+DATABASE: dict[str, Any] = {
+    "apiVersion": "onprem.fairlead.dev/v1alpha1",
+    "kind": "PostgresDatabase",
+    "spec": {"forProvider": {"databaseName": "app"}},
+}
+
+
+def _with(**fields: Any) -> dict[str, Any]:
+    return {**DATABASE, "spec": {"forProvider": {**DATABASE["spec"]["forProvider"], **fields}}}
+
+
+def _resource(name: str, template: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    return {"name": name, "template": template or DATABASE, **fields}
+
+
+def _composition(*resources: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    ref = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
+    return {"compositeTypeRef": ref, "resources": list(resources), **spec}
+
+
+def _render(composition: dict[str, Any], *observed: Observed, **spec: Any) -> Rendered:
+    return render(Request("c", composition, claim(**spec), IDENTITY, observed=observed))
+
+
+def _observed(name: str, status: Object | None = None, key: str = "") -> Observed:
+    obj = {
+        **DATABASE,
+        "metadata": {"name": name, "generation": 1},
+        "status": {"observedGeneration": 1, **(status or {})},
+    }
+    return Observed(name, key, obj)
+
+
+def _made(rendered: Rendered) -> list[str]:
+    return [child.resource for child in rendered.children]
+
+
+PAIR = _composition(
+    _resource("user", _with(username="{{ resources.net.status.id }}")),
+    _resource("net"),
+)
+
+
+def test_a_resource_that_reads_a_status_waits_for_it_and_reports_it() -> None:
+    rendered = _render(PAIR)
+
+    assert _made(rendered) == ["net"]
+    assert [str(held) for held in rendered.waiting] == ["resource 'user' waits for resources.net.status.id"]
+
+
+def test_a_resource_is_composed_when_the_status_is_there() -> None:
+    rendered = _render(PAIR, _observed("net", {"id": "n1"}))
+
+    assert _made(rendered) == ["net", "user"]
+    assert rendered.children[1].object["spec"]["forProvider"]["username"] == "n1"
+    assert rendered.children[1].depends_on == ("net",)
+
+
+def test_a_variable_that_waits_makes_its_readers_wait() -> None:
+    composition = _composition(
+        _resource("user", _with(username="{{ vars.id }}")),
+        _resource("net"),
+        variables={"id": "{{ resources.net.status.id }}"},
+    )
+
+    assert _made(_render(composition)) == ["net"]
+    assert _render(composition, _observed("net", {"id": "x"})).children[1].depends_on == ("net",)
+
+
+def test_a_variable_that_nobody_reads_makes_nobody_wait() -> None:
+    composition = _composition(_resource("a"), _resource("net"), variables={"id": "{{ resources.net.status.id }}"})
+
+    assert _made(_render(composition)) == ["a", "net"]
+
+
+@pytest.mark.parametrize(
+    ("conditions", "made"),
+    [(None, ["a"]), ([{"type": "Ready", "status": "False"}], ["a"]), (READY, ["a", "b"])],
+    ids=["absent", "not ready", "ready"],
+)
+def test_depends_on_waits_for_ready(conditions: Any, made: list[str]) -> None:
+    composition = _composition(_resource("b", dependsOn=["a"]), _resource("a"))
+    observed = () if conditions is None else (_observed("a", {"conditions": conditions}),)
+
+    assert _made(_render(composition, *observed)) == made
+
+
+def test_a_child_that_has_reported_nothing_yet_is_not_ready_unless_ready_when_says_so() -> None:
+    created = msgspec.structs.replace(_observed("a"), object={**_observed("a").object, "status": {}})
+    silent = msgspec.structs.replace(created, is_silent=True)
+    always = _composition(_resource("a", readyWhen="{{ resources.a.metadata.name != '' }}"))
+
+    assert _render(_composition(_resource("a")), created).children[0].ready
+    assert not _render(_composition(_resource("a")), silent).children[0].ready
+    assert _render(always, silent).children[0].ready
+
+
+@pytest.mark.parametrize(
+    ("phase", "ready"),
+    [
+        ("Running", True),
+        ("Creating", False),
+        ("CreateFailed", False),
+        ("Invalid", False),
+        ("Updating", False),
+        ("SyncFailed", False),
+        ("", False),
+        (None, False),
+    ],
+)
+def test_a_zalando_cluster_is_ready_when_its_operator_says_running(phase: str | None, ready: bool) -> None:  # noqa: FBT001 - a column
+    template = {"apiVersion": "acid.zalan.do/v1", "kind": "postgresql", "spec": {"teamId": "a"}}
+    made = {**template, "metadata": {"name": "a", "generation": 1}, "status": {"PostgresClusterStatus": phase}}
+
+    whole = _render(_composition(_resource("a", template)), Observed("a", "", made))
+
+    assert whole.children[0].ready == ready
+
+
+def test_ready_when_decides_where_it_is_set() -> None:
+    composition = _composition(_resource("a", readyWhen="{{ resources.a.status.phase == 'Up' }}"))
+
+    assert not _render(composition, _observed("a", {"conditions": READY})).children[0].ready
+    assert not _render(composition, _observed("a", {"phase": "Down"})).children[0].ready
+    assert _render(composition, _observed("a", {"phase": "Up"})).children[0].ready
+
+
+def test_ready_when_may_read_resources_that_come_later() -> None:
+    composition = _composition(
+        _resource("a", readyWhen="{{ vars.host == 'h' }}"),
+        _resource("b", _with(username="{{ vars.host }}")),
+        _resource("c"),
+        variables={"host": "{{ resources.c.status.host }}"},
+    )
+    rendered = _render(composition, _observed("a"), _observed("c", {"host": "h"}))
+
+    assert _made(rendered) == ["a", "c", "b"]
+    assert rendered.children[0].ready
+
+
+def test_when_leaves_a_resource_out() -> None:
+    composition = _composition(
+        _resource("a", _with(username="{{ resources.b.status.x | or_else('none') }}")),
+        _resource("b", when="{{ claim.spec.size == 'large' }}"),
+    )
+
+    assert _made(_render(composition)) == ["a"]
+    assert _made(_render(composition, size="large")) == ["b", "a"]
+
+
+def test_for_each_composes_a_child_for_every_element() -> None:
+    composition = _composition(_resource("a", _with(username="{{ each.key }}"), forEach="{{ claim.spec.extensions }}"))
+    rendered = _render(composition, extensions=["x", "y"])
+
+    assert [(child.key, child.object["spec"]["forProvider"]["username"]) for child in rendered.children] == [
+        ("x", "x"),
+        ("y", "y"),
+    ]
+    assert len({child.object["metadata"]["name"] for child in rendered.children}) == 2
+    assert rendered.children[0].object["metadata"]["annotations"]["fairlead.dev/key"] == "x"
+
+
+def test_for_each_of_a_map_gives_its_values() -> None:
+    composition = _composition(
+        _resource("a", _with(username="{{ each.value }}"), forEach="{{ claim.spec.parameters }}")
+    )
+
+    (child,) = _render(composition, parameters={"k": "v"}).children
+
+    assert (child.key, child.object["spec"]["forProvider"]["username"]) == ("k", "v")
+
+
+def test_foreign_kinds_with_data_carry_our_finalizer_and_no_owner() -> None:
+    volume = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {}}
+    request = Request(
+        "c", _composition(_resource("a", volume)), claim(), IDENTITY, stateful_foreign=("PersistentVolumeClaim",)
+    )
+
+    meta = render(request).children[0].object["metadata"]
+
+    assert meta["finalizers"] == ["fairlead.dev/teardown"]
+    assert "ownerReferences" not in meta
+
+
+def test_annotations_of_others_are_not_copied_to_children() -> None:
+    tracked = claim(annotations={"argocd.argoproj.io/tracking-id": "x", "fairlead.dev/adopt": "none"})
+    (child,) = render(Request("c", _composition(_resource("a")), tracked, IDENTITY)).children
+
+    assert sorted(child.object["metadata"]["annotations"]) == [
+        "fairlead.dev/adopt",
+        "fairlead.dev/claim-name",
+        "fairlead.dev/composition",
+        "fairlead.dev/resource",
+    ]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    composition: dict[str, Any]
+    reason: str
+    path: str = ""
+    spec: dict[str, Any] = {}
+
+
+RENDERS = {
+    "nothing composed": Refusal(_composition(_resource("a", when="{{ false }}")), "EmptyResult"),
+    "when that is no condition": Refusal(_composition(_resource("a", when="{{ 'yes' }}")), "RenderFailed"),
+    "forEach over a number": Refusal(_composition(_resource("a", forEach="{{ 3 }}")), "RenderFailed"),
+    "forEach with the same key twice": Refusal(
+        _composition(_resource("a", forEach="{{ ['x', 'x'] }}")), "DuplicateResource"
+    ),
+    "forEach with an empty key": Refusal(_composition(_resource("a", forEach="{{ [''] }}")), "RenderFailed"),
+    "more children than there may be": Refusal(
+        _composition(_resource("a", forEach="{{ claim.spec.extensions }}")),
+        "RenderLimit",
+        spec={"extensions": [f"x{number}" for number in range(200)]},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", RENDERS.values(), ids=RENDERS)
+def test_a_render_with_a_fault_is_refused_whole(case: Refusal) -> None:
+    with pytest.raises(CompositionError) as caught:
+        _render(case.composition, **case.spec)
+
+    assert [problem.reason for problem in caught.value.problems] == [case.reason]
+
+
+VOLUME: dict[str, Any] = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {}}
+SETTINGS: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "data": {}}
+
+
+@pytest.mark.parametrize(
+    ("offered", "spec", "written"),
+    [
+        (["Orphan", "Delete"], {}, "Orphan"),
+        (["Orphan", "Delete"], {"deletionPolicy": "Delete"}, "Delete"),
+        (["Orphan"], {"deletionPolicy": "Delete"}, "Orphan"),
+    ],
+    ids=["none is asked for", "one that is offered", "one that is not offered"],
+)
+def test_a_managed_child_has_the_deletion_policy_in_force(
+    offered: list[str], spec: dict[str, str], written: str
+) -> None:
+    composition = _composition(_resource("a"), _resource("settings", SETTINGS), deletionPolicies=offered)
+    database, settings = (child.object for child in _render(composition, **spec).children)
+
+    assert database["spec"]["deletionPolicy"] == written
+    assert "spec" not in settings
+
+
+@pytest.mark.parametrize(
+    "spec", [{"deletionPolicy": "Delete"}, "{{ {'deletionPolicy': 'Delete'} }}"], ids=["plain", "computed"]
+)
+def test_a_template_cannot_set_the_deletion_policy(spec: Any) -> None:
+    with pytest.raises(CompositionError) as refused:
+        _render(_composition(_resource("a", {**DATABASE, "spec": spec})))
+
+    (problem,) = refused.value.problems
+    assert (problem.reason, problem.path) == ("TemplateForbidden", "spec.resources[0].template.spec.deletionPolicy")
+
+
+def test_a_foreign_child_may_have_a_deletion_policy_of_its_own() -> None:
+    theirs = {"apiVersion": "example.org/v1", "kind": "Cluster", "spec": {"deletionPolicy": "Retain"}}
+    (child,) = _render(_composition(_resource("a", theirs))).children
+
+    assert child.object["spec"] == {"deletionPolicy": "Retain"}
+
+
+def test_a_child_carries_what_is_needed_when_the_status_is_lost() -> None:
+    composition = _composition(
+        _resource("volume", VOLUME, stateful=True),
+        _resource("user", _with(username="{{ resources.net.metadata.name }}"), dependsOn=["volume"]),
+        _resource("net", SETTINGS, readyWhen="{{ true }}"),
+    )
+    ready = Observed("volume", "", {**VOLUME, "metadata": {"name": "v"}, "status": {"phase": "Bound"}})
+    request = Request("c", composition, claim(), IDENTITY, observed=(ready,), origins={"volume": "disk"})
+    carried = {
+        child.resource: {
+            name.removeprefix("fairlead.dev/"): text
+            for name, text in child.object["metadata"]["annotations"].items()
+            if name in ("fairlead.dev/stateful", "fairlead.dev/depends-on", "fairlead.dev/resource")
+        }
+        for child in render(request).children
+    }
+
+    assert carried["volume"] == {"resource": "disk", "stateful": "true"}
+    assert carried["net"] == {"resource": "net"}
+    # By the names under which the objects were made, as these are what is found without a status.
+    assert carried["user"] == {"resource": "user", "depends-on": "net,disk"}
+
+
+def test_a_foreign_child_that_held_data_once_keeps_our_finalizer_and_no_owner() -> None:
+    composition = _composition(_resource("volume", VOLUME))
+    (plain,) = _render(composition).children
+    places = (("volume", "", "PersistentVolumeClaim"),)
+    (kept,) = render(Request("c", composition, claim(), IDENTITY, stateful_places=places)).children
+
+    assert "ownerReferences" in plain.object["metadata"]
+    assert "ownerReferences" not in kept.object["metadata"]
+    assert kept.object["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
+
+
+# All faults at once
+
+
+def _faults(*resources: dict[str, Any], **spec: Any) -> list[tuple[str, str]]:
+    with pytest.raises(CompositionError) as caught:
+        _render(_composition(*resources, **spec))
+    return [(problem.path, problem.message) for problem in caught.value.problems]
+
+
+def test_resources_that_cannot_be_rendered_are_all_named() -> None:
+    bad = _with(username="{{ claim.spec.sise }}")
+
+    faults = _faults(_resource("one", bad), _resource("two"), _resource("three", bad))
+
+    assert [path.partition(".template")[0] for path, _ in faults] == ["spec.resources[0]", "spec.resources[2]"]
+
+
+def test_a_resource_that_reads_one_with_a_fault_is_not_blamed() -> None:
+    bad = _resource("net", _with(username="{{ claim.spec.sise }}"))
+    reader = _resource("user", _with(username="{{ resources.net.spec.forProvider.username }}"))
+    later = _resource("later", dependsOn=["user"])
+
+    assert len(_faults(bad, reader, later)) == 1
+
+
+def test_a_fault_of_a_variable_is_reported_once() -> None:
+    reader = _with(username="{{ vars.broken }}")
+
+    faults = _faults(_resource("one", reader), _resource("two", reader), variables={"broken": "{{ claim.spec.sise }}"})
+
+    assert [path for path, _ in faults] == ["spec.variables.broken"]
+
+
+def test_a_render_that_used_up_a_limit_goes_no_further() -> None:
+    large = _with(username="{{ 'a' * 100000000 }}")
+
+    faults = _faults(_resource("one", large), _resource("two", _with(username="{{ claim.spec.sise }}")))
+
+    assert len(faults) == 1

@@ -1,0 +1,208 @@
+"""The filters that pick a row of a table, and those that shift times: what they give, and what they say otherwise."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from composer.render.errors import CompositionError, PendingError
+from composer.render.tables import first_that_holds, intersect
+from composer.render.template import compile_tree, fill
+from composer.render.times import shift, window
+from composer.render.values import ExpressionError, Status
+
+_CLASSES = [
+    {"name": "small", "cpu": 2, "memoryGiB": 4},
+    {"name": "medium", "cpu": 2, "memoryGiB": 8},
+    {"name": "wide", "cpu": 2, "memoryGiB": 16},
+    {"name": "large", "cpu": 4, "memoryGiB": 16},
+]
+SCOPE: dict[str, Any] = {
+    "claim": {"spec": {"cpu": 2, "memoryGiB": 9, "day": "Sunday", "hour": 23, "wanted": ["c", "a"]}},
+    "vars": {
+        "classes": _CLASSES,
+        "amounts": [{"name": "a", "storage": "10Gi", "cpu": 0.5}, {"name": "b", "storage": "1Ti", "cpu": "1500m"}],
+        "odd": [{"name": "a", "cpu": 1}, {"name": "b", "cpus": 2}],
+        "text": [{"name": "a", "cpu": "two"}],
+    },
+    "env": {"aws": Status("aws", "env.aws", {"classes": _CLASSES, "row": {"cpu": 1}})},
+}
+
+
+class Value(msgspec.Struct, frozen=True):
+    text: str
+    gives: Any
+
+
+VALUES = {
+    "the first row that holds both": Value(
+        "{{ (vars.classes | first_that_holds(cpu=claim.spec.cpu, memoryGiB=claim.spec.memoryGiB)).name }}", "wide"
+    ),
+    "one field alone": Value("{{ (vars.classes | first_that_holds(cpu=3)).name }}", "large"),
+    "exactly as much": Value("{{ (vars.classes | first_that_holds(memoryGiB=8)).name }}", "medium"),
+    "a table of an environment": Value("{{ (env.aws.classes | first_that_holds(cpu=2)).name }}", "small"),
+    "a row as a whole": Value("{{ vars.classes | first_that_holds(cpu=1) }}", _CLASSES[0]),
+    "quantities": Value("{{ (vars.amounts | first_that_holds(storage='20Gi')).name }}", "b"),
+    "a field that is called like the table": Value("{{ [{'table': 1}] | first_that_holds(table=1) }}", {"table": 1}),
+    "a part of a number": Value("{{ (vars.amounts | first_that_holds(cpu=0.5)).name }}", "a"),
+    "a number and a quantity": Value("{{ (vars.amounts | first_that_holds(cpu=1)).name }}", "b"),
+    "what two lists have": Value("{{ ['a', 'b', 'c', 'a'] | intersect(claim.spec.wanted) }}", ["a", "c"]),
+    "what no two lists have": Value("{{ ['b'] | intersect(claim.spec.wanted) }}", []),
+    "a time": Value("{{ '01:00' | shift(hours=2) }}", "03:00"),
+    "a time across midnight": Value("{{ '23:30' | shift(minutes=45) }}", "00:15"),
+    "a time the day before": Value("{{ '00:00' | shift(hours=1 - 2) }}", "23:00"),
+    "a time of the week": Value("{{ 'sun:23:00' | shift(hours=1) }}", "mon:00:00"),
+    "a time of the week before": Value("{{ 'mon:00:10' | shift(minutes=0 - 20) }}", "sun:23:50"),
+    "a day by its whole name": Value("{{ (claim.spec.day ~ ':00:00') | shift(hours=claim.spec.hour) }}", "sun:23:00"),
+    "a window": Value("{{ '23:30-00:30' | shift(hours=1) }}", "00:30-01:30"),
+    "a window of the week": Value("{{ 'sun:22:30-sun:23:30' | shift(hours=1) }}", "sun:23:30-mon:00:30"),
+    "a window from a time": Value("{{ '23:30' | window(hours=1) }}", "23:30-00:30"),
+    "a window from a time of the week": Value("{{ 'Sat:23:00' | window(minutes=90) }}", "sat:23:00-sun:00:30"),
+    "a window of days": Value("{{ 'fri:22:00' | window(hours=48) }}", "fri:22:00-sun:22:00"),
+}
+
+
+@pytest.mark.parametrize("case", VALUES.values(), ids=VALUES)
+def test_an_expression_over_tables_and_times_is_evaluated(case: Value) -> None:
+    assert fill(compile_tree(case.text, "spec.x"), SCOPE) == case.gives
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    text: str
+    says: str
+
+
+REFUSALS = {
+    "nothing holds it": Refusal(
+        "{{ vars.classes | first_that_holds(cpu=4, memoryGiB=32) }}",
+        "no row of the table holds cpu 4, memoryGiB 32; the most that one has: cpu 4, memoryGiB 16",
+    ),
+    "no field is named": Refusal("{{ vars.classes | first_that_holds }}", "name one, as first_that_holds(cpu=2)"),
+    "a field that a row lacks": Refusal(
+        "{{ vars.odd | first_that_holds(cpu=2) }}", "row 2 of the table has no field 'cpu', did you mean 'cpus'?"
+    ),
+    "a misspelt field": Refusal(
+        "{{ vars.classes | first_that_holds(memoryGib=2) }}", "row 1 of the table has no field 'memoryGib', did you"
+    ),
+    "a row that says no amount": Refusal(
+        "{{ vars.text | first_that_holds(cpu=2) }}",
+        "row 1 of the table: cpu is 'two', which is neither a number nor a quantity like 20Gi",
+    ),
+    "no amount is wanted": Refusal(
+        "{{ vars.classes | first_that_holds(cpu='two') }}", "cpu is 'two', which is neither a number nor a quantity"
+    ),
+    "true or false is wanted": Refusal("{{ vars.classes | first_that_holds(cpu=true) }}", "cpu is 'True', which is"),
+    "a map for a table": Refusal("{{ env.aws.row | first_that_holds(cpu=2) }}", "is no table; a table is a list of"),
+    "a list of texts for a table": Refusal("{{ ['a'] | first_that_holds(cpu=2) }}", "is no table; a table is a list"),
+    "an empty table": Refusal("{{ [] | first_that_holds(cpu=2) }}", "is no table; a table is a list of maps"),
+    "what is wanted is left out": Refusal(
+        "{{ vars.classes | first_that_holds(cpu=claim.spec.vcpu) }}", "'vcpu' is undefined, did you mean 'cpu'?"
+    ),
+    "a text and a list": Refusal("{{ 'abc' | intersect(['a']) }}", "'abc' is no list, and cannot be intersected"),
+    "an hour that is none": Refusal("{{ '24:00' | shift(hours=1) }}", "'24:00' is no time like 02:30 or sun:02:30"),
+    "a time without its nought": Refusal("{{ '2:30' | shift(hours=1) }}", "'2:30' is no time like"),
+    "a day that is none": Refusal("{{ 'son:02:30' | shift(hours=1) }}", "'son' is no day of the week; one is mon, "),
+    "digits of another script": Refusal("{{ '0\u0662:30' | shift(hours=1) }}", "is no time like"),
+    "a number for a time": Refusal("{{ 230 | shift(hours=1) }}", "'230' is no time or window like 02:30"),
+    "three times": Refusal("{{ '01:00-02:00-03:00' | shift(hours=1) }}", "is no time or window like"),
+    "two forms in one window": Refusal("{{ 'sun:01:00-02:00' | shift(hours=1) }}", "is no time or window like"),
+    "half an hour": Refusal("{{ '01:00' | shift(hours=0.5) }}", "hours is '0.5', and not a whole number"),
+    "a window of a window": Refusal("{{ '01:00-02:00' | window(hours=1) }}", "is no time like 02:30 or sun:02:30"),
+    "a window of no length": Refusal("{{ '01:00' | window }}", "a window of 0 minutes is not longer than nothing"),
+    "a window of a day": Refusal("{{ '01:00' | window(hours=24) }}", "shorter than a day"),
+    "a window of a week": Refusal("{{ 'sun:01:00' | window(hours=168) }}", "shorter than a week"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
+def test_a_refusal_says_what_is_wrong(case: Refusal) -> None:
+    with pytest.raises(CompositionError) as caught:
+        fill(compile_tree(case.text, "spec.x"), SCOPE)
+
+    (problem,) = caught.value.problems
+    assert problem.reason == "RenderFailed"
+    assert case.says in problem.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{{ env.aws.tiers | first_that_holds(cpu=2) }}",
+        "{{ vars.classes | first_that_holds(cpu=env.aws.cpu) }}",
+        "{{ env.aws.start | shift(hours=1) }}",
+        "{{ '01:00' | shift(hours=env.aws.hours) }}",
+        "{{ env.aws.start | window(hours=1) }}",
+        "{{ env.aws.names | intersect([]) }}",
+        "{{ [] | intersect(env.aws.names) }}",
+    ],
+)
+def test_a_status_that_is_not_there_is_waited_for(text: str) -> None:
+    with pytest.raises(PendingError):
+        fill(compile_tree(text, "spec.x"), SCOPE)
+
+
+_AMOUNTS = st.integers(min_value=0, max_value=200)
+_TABLES = st.lists(st.fixed_dictionaries({"cpu": _AMOUNTS, "memoryGiB": _AMOUNTS}), min_size=1, max_size=8)
+
+
+@given(table=_TABLES, cpu=_AMOUNTS, memory=_AMOUNTS)
+def test_the_first_row_that_holds_both_is_taken_and_none_only_where_no_row_does(
+    table: list[dict[str, int]], cpu: int, memory: int
+) -> None:
+    holding = [row for row in table if row["cpu"] >= cpu and row["memoryGiB"] >= memory]
+    try:
+        row = first_that_holds(table, cpu=cpu, memoryGiB=memory)
+    except ExpressionError:
+        assert holding == []
+    else:
+        assert row is next(candidate for candidate in table if candidate is holding[0])
+
+
+@given(values=st.lists(st.integers(0, 9)), others=st.lists(st.integers(0, 9)))
+def test_the_intersection_holds_what_both_lists_have_once_and_in_order(values: list[int], others: list[int]) -> None:
+    shared = intersect(values, others)
+
+    assert set(shared) == set(values) & set(others)
+    assert shared == sorted(shared, key=values.index)
+    assert len(shared) == len(set(shared))
+
+
+_FORM = re.compile(r"(?:(?:mon|tue|wed|thu|fri|sat|sun):)?([01]\d|2[0-3]):[0-5]\d")
+_CLOCKS = st.builds("{:02}:{:02}".format, st.integers(0, 23), st.integers(0, 59))
+_DAYS = st.sampled_from(["mon", "tue", "wed", "thu", "fri", "sat", "sun"])
+_TIMES = st.one_of(_CLOCKS, st.builds("{}:{}".format, _DAYS, _CLOCKS))
+_SHIFTS = st.integers(min_value=-100_000, max_value=100_000)
+
+
+@given(time=_TIMES, hours=_SHIFTS, minutes=_SHIFTS)
+def test_a_shift_back_undoes_a_shift_and_keeps_the_form(time: str, hours: int, minutes: int) -> None:
+    shifted = shift(time, hours=hours, minutes=minutes)
+
+    assert _FORM.fullmatch(shifted)
+    assert shifted.count(":") == time.count(":")
+    assert shift(shifted, hours=-hours, minutes=-minutes) == time
+
+
+@given(time=_TIMES, first=_SHIFTS, second=_SHIFTS)
+def test_shifts_add_up(time: str, first: int, second: int) -> None:
+    assert shift(shift(time, minutes=first), minutes=second) == shift(time, minutes=first + second)
+
+
+@given(time=_TIMES, length=st.integers(1, 1439), later=_SHIFTS)
+def test_a_window_begins_at_its_time_ends_its_length_later_and_shifts_as_a_whole(
+    time: str, length: int, later: int
+) -> None:
+    whole = window(time, minutes=length)
+
+    assert whole == f"{time}-{shift(time, minutes=length)}"
+    assert shift(whole, minutes=later) == window(shift(time, minutes=later), minutes=length)
+
+
+@given(clock=_CLOCKS, day=_DAYS, hours=st.integers(-24 * 14, 24 * 14))
+def test_the_clock_of_a_time_of_the_week_is_that_of_the_time_of_day(clock: str, day: str, hours: int) -> None:
+    assert shift(f"{day}:{clock}", hours=hours)[4:] == shift(clock, hours=hours)

@@ -1,0 +1,400 @@
+"""What a Composition is refused for because claims that its API allows could not be rendered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer.kinds.catalog import Catalog, KindFacts
+from composer.render.errors import Problem
+from composer.render.render import Observed, Rendered, Request, render
+from composer.render.values import Pending
+from composer.validation.groups import Trial, grouped
+from composer.validation.samples import Sample, all_ready, samples
+from composer.validation.validate import CheckRequest, check, remarks
+from runtime.objects import Resource
+from tests.composer.factories import CLAIMS, claim
+from tests.composer.validation.test_validate import STATUS
+
+SPEC: dict[str, Any] = {
+    "type": "object",
+    "required": ["version"],
+    "x-kubernetes-validations": [
+        {"rule": "has(self.size) != has(self.cpu)"},
+        {"rule": "has(self.cpu) == has(self.memoryGiB)"},
+        {"rule": "!has(self.cpu) || self.cpu > 0"},
+    ],
+    "properties": {
+        "version": {"type": "string", "enum": ["15", "16"]},
+        "size": {"type": "string", "enum": ["small", "large"]},
+        "cpu": {"type": "integer", "minimum": 2},
+        "memoryGiB": {"type": "integer", "minimum": 1, "maximum": 64},
+        "storageGiB": {"type": "integer", "default": 20},
+        "startTime": {"type": "string", "pattern": "^[0-2][0-9]:[0-5][0-9]$"},
+        "owner": {"type": "string", "description": "Who pays. Example: team-a."},
+        "note": {"type": "string"},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
+}
+CHILD: dict[str, Any] = {
+    "type": "object",
+    "required": ["version"],
+    "properties": {
+        "version": {"type": "string"},
+        "connections": {"type": "integer"},
+        "owner": {"type": "string"},
+        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
+        "deletionPolicy": {"type": "string"},
+    },
+}
+CHILD_STATUS: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "endpoint": {"type": "string"},
+        "port": {"type": "integer", "minimum": 1024},
+        "phase": {"type": "string", "enum": ["Creating", "Available"]},
+        "standby": {"type": "boolean"},
+        "zones": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}},
+        "tags": {"type": "object", "additionalProperties": {"type": "string"}},
+        "raw": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+    },
+}
+PATH = "spec.resources[0].template.spec"
+
+
+def _facts(kind: str, group: str, spec: dict[str, Any], *, abstract: bool) -> KindFacts:
+    status = (
+        {**STATUS, "properties": {**STATUS["properties"], "port": {"type": "integer"}}} if abstract else CHILD_STATUS
+    )
+    properties = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "spec": spec, "status": status}
+    resource = Resource(group, "v1alpha1", kind, f"{kind.lower()}s")
+    return KindFacts(
+        resource,
+        stateful=not abstract,
+        gaps=() if abstract else ("status.inventory",),
+        allowed=not abstract,
+        schema={"type": "object", "properties": properties},
+    )
+
+
+CATALOG: Catalog = {
+    facts.resource.group_kind: facts
+    for facts in (
+        _facts(CLAIMS.kind, CLAIMS.group, SPEC, abstract=True),
+        _facts("PostgresDatabase", "onprem.fairlead.dev", CHILD, abstract=False),
+    )
+}
+
+
+def _problems(known: dict[str, dict[str, str]] | None = None, **spec: Any) -> list[str]:
+    return [f"{fault.reason} {fault}" for fault in check(CheckRequest(_composition(**spec), CATALOG, known or {}))]
+
+
+def _composition(
+    *, when: str = "", environments: tuple[str, ...] = (), status: dict[str, str] | None = None, **spec: Any
+) -> dict[str, Any]:
+    template = {
+        "apiVersion": "onprem.fairlead.dev/v1alpha1",
+        "kind": "PostgresDatabase",
+        "spec": {"version": "{{ claim.spec.version }}", **spec},
+    }
+    return {
+        "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
+        "environments": list(environments),
+        "status": status or {},
+        "resources": [
+            {"name": "database", "template": template, "when": when},
+            {
+                "name": "second",
+                "template": {**template, "spec": {"version": "{{ resources.database.spec.version | or_else('15') }}"}},
+            },
+            {"name": "third", "template": {**template, "spec": {"version": "15"}}},
+        ],
+    }
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    spec: dict[str, Any]
+    says: str
+
+
+REFUSALS = {
+    "a number for a text": Refusal(
+        {"owner": "{{ claim.spec.storageGiB }}"},
+        f"SchemaMismatch {PATH}.owner: for a claim with all that goes together: wants string, found a whole number",
+    ),
+    "a text for a number": Refusal(
+        {"connections": "{{ claim.spec.version }}"},
+        f"SchemaMismatch {PATH}.connections: for a claim with all that goes together: wants integer, found a text",
+    ),
+    "a text for a number in some claims": Refusal(
+        {"connections": "{{ {'small': 20}[claim.spec.size] | or_else('many') }}"},
+        f"SchemaMismatch {PATH}.connections: for a claim with size: large: wants integer, found a text",
+    ),
+    "a map whose values are of another type": Refusal(
+        {"labels": "{{ {'a': claim.spec.storageGiB} }}"},
+        f"SchemaMismatch {PATH}.labels.a: for a claim with all that goes together: wants string, found a whole number",
+    ),
+    "a condition that is no condition": Refusal({"when": "{{ claim.spec.version }}"}, "must be true or false"),
+    "what fails for every claim": Refusal({"owner": "{{ 1 / 0 }}"}, "cannot be computed: division by zero"),
+    "what the kind wants and no claim gives": Refusal(
+        {"version": "{{ none }}"}, f"SchemaMismatch {PATH}: fails for every claim: version is missing"
+    ),
+    "what claims of required fields alone do not give": Refusal(
+        {"version": "{{ claim.spec.owner | default(none) }}"},
+        f"SchemaMismatch {PATH}: fails for every claim without spec.owner: version is missing",
+    ),
+    "a field of a map that claims of required fields alone leave out": Refusal(
+        {"owner": "{{ claim.spec.labels.a }}"},
+        f"RenderFailed {PATH}.owner:4: fails for every claim without spec.labels: 'labels' is undefined",
+    ),
+    "two faults that have every claim fail between them": Refusal(
+        {"owner": "{{ {'small': claim.spec.cpu}[claim.spec.size] }}"},
+        f"RenderFailed {PATH}.owner:4: fails for every claim with spec.size: small: 'cpu' is undefined",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
+def test_a_composition_that_suits_no_claim_or_makes_the_wrong_shape_for_one_is_refused(case: Refusal) -> None:
+    problems = _problems(**case.spec)
+
+    assert problems
+    assert case.says in problems[0]
+
+
+ALL = "for a claim with all that goes together: "
+EVERY = "fails for every claim: "
+REPORTED = f"{ALL}once its resources report, "
+READS = {
+    "a number that is reported, for a text": Refusal(
+        {"owner": "{{ resources.third.status.port }}"},
+        f"SchemaMismatch {PATH}.owner: {REPORTED}wants string, found a whole number",
+    ),
+    "a text that is reported, for a number": Refusal(
+        {"connections": "{{ resources.third.status.endpoint }}"},
+        f"SchemaMismatch {PATH}.connections: {REPORTED}wants integer, found a text",
+    ),
+    "a list that is reported, in a text": Refusal(
+        {"status": {"endpoint": "{{ resources.third.status.zones }}"}},
+        f"SchemaMismatch spec.status.endpoint: {REPORTED}wants string, found a list",
+    ),
+    "a number in the claim's own status": Refusal(
+        {"status": {"endpoint": "{{ resources.third.status.port }}"}},
+        f"SchemaMismatch spec.status.endpoint: {REPORTED}wants string, found a whole number",
+    ),
+    "a text and a number added": Refusal(
+        {"owner": "{{ resources.third.status.endpoint + resources.third.status.port }}"},
+        f"RenderFailed {PATH}.owner:4: {REPORTED}cannot be computed",
+    ),
+    "what only comes once there is a standby": Refusal(
+        {"connections": "{{ 'x' if resources.third.status.standby else 1 }}"},
+        f"SchemaMismatch {PATH}.connections: {REPORTED}wants integer, found a text",
+    ),
+    "what only comes in the last phase": Refusal(
+        {"connections": "{{ {'Creating': 1, 'Available': 'x'}[resources.third.status.phase] }}"},
+        f"SchemaMismatch {PATH}.connections: {REPORTED}wants integer, found a text",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", READS.values(), ids=READS)
+def test_a_reader_of_a_status_is_tried_before_any_child_reports_it(case: Refusal) -> None:
+    problems = _problems(**case.spec)
+
+    assert problems
+    assert case.says in problems[0]
+
+
+SETTINGS: dict[str, Any] = {"environments": ("defaults",)}
+SETTLED = {
+    "a setting that is a text, for a number": Refusal(
+        {"connections": "{{ env.defaults.limit }}"},
+        f"SchemaMismatch {PATH}.connections: {ALL}wants integer, found a text",
+    ),
+    "a setting that is not there": Refusal(
+        {"owner": "{{ env.defaults.ovner }}"},
+        f"RenderFailed {PATH}.owner:4: {EVERY}'ovner' is undefined, did you mean 'owner'?",
+    ),
+    "a setting that is no YAML": Refusal(
+        {"owner": "{{ env.defaults.zones.first }}"},
+        f"YamlRefused {EVERY}environment 'defaults', key 'zones.yaml': line 1",
+    ),
+    "a setting of another type in YAML": Refusal(
+        {"owner": "{{ env.defaults.more.limit }}"},
+        f"SchemaMismatch {PATH}.owner: {ALL}wants string, found a whole number",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SETTLED.values(), ids=SETTLED)
+def test_environments_that_exist_are_used_in_trials(case: Refusal) -> None:
+    known = {"limit": "20", "owner": "team-a", "more.yaml": "limit: 3"}
+    broken = {"zones.yaml": "{"} if "zones" in str(case.spec) else {}
+
+    problems = _problems({"defaults": {**known, **broken}}, **SETTINGS, **case.spec)
+
+    assert problems
+    assert case.says in problems[0]
+    # What nobody has written yet is no fault.
+    assert _problems({}, **SETTINGS, **case.spec) == []
+
+
+REMARKS = {
+    "a size that the composition forgot": Refusal(
+        {"connections": "{{ {'small': 20}[claim.spec.size | default('small')] }}"},
+        f"RenderFailed {PATH}.connections:4: fails for every claim with spec.size: large: 'large' is undefined",
+    ),
+    "a field that not every claim has": Refusal(
+        {"owner": "{{ claim.spec.size }}"},
+        f"RenderFailed {PATH}.owner:4: fails for every claim without spec.size: 'size' is undefined",
+    ),
+    "a field that goes wrong where it is given": Refusal(
+        {"owner": "{{ 'x' if claim.spec.owner is undefined else claim.spec.owner | gib | string }}"},
+        f"RenderFailed {PATH}.owner:4: fails for every claim with spec.owner: 'team-a' is no quantity like 20Gi",
+    ),
+    "a value that goes wrong among others": Refusal(
+        {"owner": "{{ {'15': 'a'}[claim.spec.version] }}"},
+        f"RenderFailed {PATH}.owner:4: fails for every claim with spec.version: 16: '16' is undefined",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REMARKS.values(), ids=REMARKS)
+def test_a_composition_that_fails_for_some_claims_is_accepted_and_reports_for_which(case: Refusal) -> None:
+    request = CheckRequest(_composition(**case.spec), CATALOG)
+    (remark,) = (f"{problem.reason} {problem}" for problem in remarks(request))
+
+    assert check(request) == ()
+    assert case.says in remark
+
+
+ACCEPTED: dict[str, dict[str, Any]] = {
+    "what fails for no claim that is allowed": {
+        "owner": "{{ 'x' if claim.spec.size is defined or claim.spec.cpu is defined else 1 / 0 }}"
+    },
+    "a text that nobody can make up": {"owner": "{{ claim.spec.note | default('none') | lower }}"},
+    "a text of the pattern": {"owner": "{{ claim.spec.startTime[:2] if claim.spec.startTime is defined else '' }}"},
+    "the settings of the platform": {"owner": "{{ env.defaults.owner }}", "environments": ("defaults",)},
+    "one resource less for some claims": {"when": "{{ claim.spec.version == '16' }}"},
+    "a value that another resource will report": {"owner": "{{ resources.third.status.endpoint | lower }}"},
+    "a status for which no text can be made up": {
+        "owner": "{{ {'eu-west-1': 'a'}[resources.third.status.endpoint] }}",
+        "connections": "{{ resources.third.status.endpoint | gib }}",
+    },
+    "a part of a text that is reported": {"owner": "{{ (resources.third.status.endpoint | split('.'))[3] }}"},
+    "a number made of a text that is reported": {"connections": "{{ resources.third.status.endpoint | int }}"},
+    "what is kept as it comes": {"owner": "{{ resources.third.status.raw.deep.down }}"},
+    "an element of what is reported": {"owner": "{{ resources.third.status.zones[0].name }}"},
+    "a tag that nobody knows of": {"owner": "{{ resources.third.status.tags.team }}"},
+    "a number of the claim's status": {"status": {"port": "{{ resources.third.status.port }}"}},
+    "settings that fit": {
+        "known": {"defaults": {"limit": "20"}},
+        "environments": ("defaults",),
+        "connections": "{{ env.defaults.limit | int }}",
+    },
+}
+
+
+@pytest.mark.parametrize("spec", ACCEPTED.values(), ids=ACCEPTED)
+def test_a_composition_without_a_certain_fault_is_accepted(spec: dict[str, Any]) -> None:
+    assert _problems(**spec) == []
+
+
+def test_a_fault_without_a_common_field_reports_how_many_claims_have_it() -> None:
+    def sample(distinction: str, *, failed: bool, **spec: Any) -> Trial:
+        return Trial(Sample(distinction, spec), failed=(Problem("RenderFailed", "no"),) if failed else ())
+
+    trials = (
+        sample("a: 1", failed=True, a=1),
+        sample("b: 1", failed=True, b=1),
+        sample("both", failed=False, a=1, b=1),
+        sample("c: 1", failed=False, c=1),
+    )
+
+    (problem,) = grouped(trials)
+
+    assert problem.message == "fails for 2 of 4 claims that were tried, one with a: 1: no"
+
+
+@pytest.mark.parametrize(
+    ("schema", "plain"),
+    [
+        (SPEC, [{"version", "storageGiB", "size"}, {"version", "storageGiB", "cpu", "memoryGiB"}]),
+        ({"properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 3}}}, [{"b"}]),
+        ({"properties": {"a": {"type": "integer"}}}, [set()]),
+        ({"required": ["note"], "properties": {"note": {"type": "string"}, "a": {"type": "integer"}}}, [set()]),
+    ],
+    ids=["either of two", "a default", "nothing", "a text that nobody can make up"],
+)
+def test_the_plainest_claims_hold_what_is_required_alone(schema: dict[str, Any], plain: list[set[str]]) -> None:
+    made = samples(schema)
+
+    assert [set(fields) for fields in dict.fromkeys(sample.fields for sample in made if sample.is_plain)] == plain
+    assert len({str(sample.spec) for sample in made}) == len(made)
+
+
+def test_samples_take_every_value_of_a_list_once_and_no_fields_that_exclude_each_other() -> None:
+    specs = [sample.spec for sample in samples(SPEC)]
+
+    assert {spec["version"] for spec in specs} == {"15", "16"}
+    assert {spec["size"] for spec in specs if "size" in spec} == {"small", "large"}
+    assert all(("size" in spec) != ("cpu" in spec and "memoryGiB" in spec) for spec in specs)
+    assert all(spec["storageGiB"] == 20 for spec in specs)
+    assert {spec["owner"] for spec in specs if "owner" in spec} == {"team-a"}
+    assert all(isinstance(spec["note"], Pending) for spec in specs)
+
+
+def test_a_composition_of_many_resources_is_checked_with_fewer_claims() -> None:
+    template = {
+        "apiVersion": "onprem.fairlead.dev/v1alpha1",
+        "kind": "PostgresDatabase",
+        "spec": {"version": "{{ claim.spec.version }}"},
+    }
+    composition = {
+        "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
+        "resources": [{"name": f"r{number}", "template": template} for number in range(128)],
+    }
+
+    assert check(CheckRequest(composition, CATALOG)) == ()
+
+
+def _one_after_the_other(request: Request) -> Rendered:
+    """Render as the composer does while children come to be: each is ready before the next pass."""
+    rendered = render(request)
+    for _ in range(9):
+        ready = {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True"}]}
+        live = (
+            Observed(child.resource, child.key, {**child.object, "status": ready, "metadata": {"generation": 1}})
+            for child in rendered.children
+        )
+        rendered = render(msgspec.structs.replace(request, observed=tuple(live)))
+    return rendered
+
+
+def test_a_render_with_all_ready_gives_what_many_passes_give() -> None:
+    def resource(name: str, version: str = "15", **fields: Any) -> dict[str, Any]:
+        manifest = {"apiVersion": "onprem.fairlead.dev/v1alpha1", "kind": "PostgresDatabase"}
+        return {"name": name, "template": {**manifest, "spec": {"version": version}}, **fields}
+
+    composition = {
+        "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
+        "resources": [
+            resource("last", dependsOn=["never"]),
+            resource("never", dependsOn=["third"], readyWhen="{{ resources.never.status.endpoint != '' }}"),
+            resource("third", "{{ resources.second.status.observedGeneration | string }}", dependsOn=["many"]),
+            resource("many", forEach="{{ ['a', 'b'] }}", dependsOn=["second"]),
+            resource("second", dependsOn=["first", "absent"]),
+            resource("absent", when="{{ false }}"),
+            resource("first", readyWhen="{{ resources.second.spec.version | or_else('15') == '15' }}"),
+        ],
+    }
+    request = Request("c", composition, claim(), "claim-uid@shop/orders")
+
+    made = all_ready(request)
+
+    assert made == _one_after_the_other(request)
+    assert [child.resource for child in made.children] == ["first", "second", "many", "many", "third", "never"]
+    assert [held.resource for held in made.waiting] == ["last"]

@@ -1,0 +1,351 @@
+"""Templates are rendered where they can do no harm: real worker processes, killed and confined for real."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import errno
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from composer.render.errors import CompositionError
+from composer.render.render import Request, render
+from composer.validation.validate import CheckRequest
+from composer.workers import seccomp
+from composer.workers.pool import RenderPool, _About
+from runtime.errors import Transient
+from tests.composer.factories import claim
+from tests.composer.workers.bombs import BOMBS, request_of
+
+IDENTITY = "claim-uid@shop/orders"
+
+
+@pytest.fixture
+async def pool() -> AsyncIterator[RenderPool]:
+    made = RenderPool(workers=1)
+    await asyncio.to_thread(made.prove)
+    yield made
+    await made.close()
+
+
+def _request(text: Any) -> Request:
+    template = {"apiVersion": "onprem.fairlead.dev/v1alpha1", "kind": "PostgresDatabase", "spec": {"x": text}}
+    composition = {
+        "compositeTypeRef": {"apiVersion": "db/v1", "kind": "K"},
+        "resources": [{"name": "database", "template": template}],
+    }
+    return Request("c", composition, claim(), IDENTITY)
+
+
+def _neighbour(text: str) -> Request:
+    return msgspec.structs.replace(_request(text), identity="other-uid@library/books")
+
+
+async def _reason(pool: RenderPool, request: Request) -> str:
+    with pytest.raises(CompositionError) as caught:
+        await pool.render(request)
+    return caught.value.problems[0].reason
+
+
+async def test_a_worker_renders_the_same_bytes(pool: RenderPool) -> None:
+    request = _request("{{ claim.spec.size | upper }}-{{ {'a': 1}['a'] }}")
+
+    assert msgspec.json.encode(await pool.render(request)) == msgspec.json.encode(render(request))
+
+
+async def test_a_worker_reports_what_is_wrong(pool: RenderPool) -> None:
+    assert await _reason(pool, _request("{{ claim.spec.sise }}")) == "RenderFailed"
+    assert await _reason(pool, _request("{{ ''.__class__ }}")) == "TemplateForbidden"
+    assert [problem.reason for problem in await pool.check(CheckRequest({"resources": 3}, {}))] == ["SchemaMismatch"]
+
+
+@pytest.mark.slow
+async def test_a_bomb_costs_its_own_render_alone() -> None:
+    """Each goes off beside neighbours; all of them get what they ask for, from the worker that is left."""
+    pool = RenderPool(workers=2)
+    reasons: dict[str, str] = {}
+    neighbours = 0
+    try:
+        for name, bomb in BOMBS.items():
+            going_off = asyncio.create_task(_reason(pool, request_of(bomb)))
+            for number in range(3):
+                (child,) = (await pool.render(_neighbour(f"{name} {number}"))).children
+                neighbours += child.object["spec"]["x"] == f"{name} {number}"
+            reasons[name] = await going_off
+    finally:
+        await pool.close()
+
+    assert reasons == {name: bomb.reason for name, bomb in BOMBS.items()}
+    assert neighbours == 3 * len(BOMBS)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers that are forked from now on have a fifth of the processor time."""
+    monkeypatch.setattr("composer.workers.worker.CPU_SECONDS", 0.2)
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_render_that_kills_three_workers_is_refused_and_kills_no_fourth(pool: RenderPool) -> None:
+    """The refusal needs no worker: it comes while the only one is taken away."""
+    request = request_of(BOMBS["lists of lists"])
+    for _ in range(3):
+        assert await _reason(pool, request) == "RenderLimit"
+    idle = pool._idle
+    assert idle is not None
+    idle_worker = idle.get_nowait()
+
+    assert await _reason(pool, request) == "RenderLimit"
+
+    idle.put_nowait(idle_worker)
+    assert (await pool.render(_request("fine"))).children
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_namespace_of_bombs_has_one_worker_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = RenderPool(workers=2)
+    bombs = [msgspec.structs.replace(request_of(BOMBS["lists of lists"]), claim=claim(size=str(n))) for n in range(4)]
+    try:
+        assert await _reason(pool, bombs[0]) == "RenderLimit"
+        going_off = asyncio.create_task(_reason(pool, bombs[1]))
+        await asyncio.sleep(0)
+        for bomb in bombs[2:]:
+            with pytest.raises(Transient, match="namespace shop"):
+                await pool.render(bomb)
+        rendered = [await pool.render(_neighbour("fine")) for _ in range(3)]
+
+        assert await going_off == "RenderLimit"
+        assert all(result.children for result in rendered)
+        monkeypatch.setattr("composer.workers.pool.REFUSED_FOR", timedelta(0))
+        first, second = await asyncio.gather(pool.render(_request("a")), pool.render(_request("b")))
+        assert first.children != second.children
+    finally:
+        await pool.close()
+
+
+def _pids(idle: asyncio.Queue[Any]) -> set[int]:
+    idle_workers = [idle.get_nowait() for _ in range(idle.qsize())]
+    for idle_worker in idle_workers:
+        idle.put_nowait(idle_worker)
+    return {idle_worker.pid for idle_worker in idle_workers}
+
+
+async def test_a_render_that_takes_long_costs_its_worker_and_the_turns_of_its_namespace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every render takes long here, so what it does not show is the answer: that comes all the same."""
+    pool = RenderPool(workers=2)
+    try:
+        await pool.render(_neighbour("fine"))
+        idle = pool._idle
+        assert idle is not None
+        before = _pids(idle)
+        monkeypatch.setattr("composer.workers.pool.LONG", timedelta(0))
+        (child,) = (await pool.render(_request("long"))).children
+        monkeypatch.undo()
+        after = _pids(idle)
+        under_way = asyncio.create_task(pool.render(_request("again")))
+        await asyncio.sleep(0)
+        with pytest.raises(Transient, match="namespace shop"):
+            await pool.render(_request("at the same time"))
+
+        assert child.object["spec"]["x"] == "long"
+        assert len(before & after) == 1
+        assert (await under_way).children
+        assert (await pool.render(_neighbour("fine"))).children
+    finally:
+        await pool.close()
+
+
+async def test_other_namespaces_keep_the_worker_with_their_compositions_and_throttled_ones_get_another() -> None:
+    pool = RenderPool(workers=2)
+
+    def served() -> list[int]:
+        assert pool._idle is not None
+        return sorted(idle_worker.served for idle_worker in pool._idle._queue)
+
+    try:
+        for _ in range(3):
+            await pool.render(_neighbour("fine"))
+        alone = served()
+        pool._throttle("shop")
+        await pool.render(_request("fine"))
+        served_by_both = served()
+        await asyncio.gather(*(pool.render(_neighbour("fine")) for _ in range(4)))
+    finally:
+        await pool.close()
+
+    assert alone == [0, 3]
+    assert served_by_both == [1, 3]
+
+
+async def test_a_worker_gets_a_lower_priority_on_order(pool: RenderPool) -> None:
+    await pool.render(_request("fine"))
+    idle = pool._idle
+    assert idle is not None
+    idle_worker = idle.get_nowait()
+    before = os.getpriority(os.PRIO_PROCESS, idle_worker.pid)
+    pool._watch(idle_worker, _About("content", "shop"), 0.0)
+    # The server takes one order after the other: with the answer to the second, the first is done.
+    other, pipe = await asyncio.to_thread(pool._spawn)
+    pipe.close()
+
+    assert other != idle_worker.pid
+    assert os.getpriority(os.PRIO_PROCESS, idle_worker.pid) == min(before + 10, 19)
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
+    pool._end(idle_worker)
+    idle.put_nowait(await pool._new())
+
+
+@pytest.mark.usefixtures("impatient")
+async def test_a_render_that_kills_three_workers_is_refused_to_its_own_content_alone(pool: RenderPool) -> None:
+    """The same Composition and the same spec: what the neighbour's child says decides, and it says something else."""
+    bomb = request_of(BOMBS["lists of lists"])
+    for _ in range(4):
+        assert await _reason(pool, bomb) == "RenderLimit"
+    killed = len(pool._kills)
+    neighbour = msgspec.structs.replace(bomb, identity="other-uid@library/books")
+
+    with pytest.raises(CompositionError) as caught:
+        await pool.render(neighbour)
+
+    assert "tried again" not in str(caught.value)
+    assert (killed, len(pool._kills)) == (1, 2)
+
+
+async def test_a_worker_that_writes_too_much_is_disconnected(monkeypatch: pytest.MonkeyPatch, pool: RenderPool) -> None:
+    await pool.render(_request("fine"))
+    assert pool._idle is not None
+    next_worker = max(pool._idle._queue, key=lambda worker: worker.served)
+    monkeypatch.setattr(next_worker.pipe, "_largest", 100)
+
+    assert await _reason(pool, _request("x" * 100)) == "RenderLimit"
+    assert (await pool.render(_request("fine"))).children
+
+
+async def test_the_message_about_a_bomb_is_short(pool: RenderPool) -> None:
+    with pytest.raises(CompositionError) as caught:
+        await pool.render(request_of(BOMBS["a name of a mebibyte in the message"]))
+
+    assert len(str(caught.value)) <= 400
+
+
+async def test_a_killed_worker_is_replaced(pool: RenderPool) -> None:
+    await pool.render(_request("fine"))
+    idle = pool._idle
+    assert idle is not None
+    idle_worker = idle.get_nowait()
+    pool._end(idle_worker)
+    idle.put_nowait(idle_worker)
+
+    assert await _reason(pool, _request("fine")) == "RenderLimit"
+    assert (await pool.render(_request("fine"))).children
+
+
+async def test_a_cancelled_render_does_not_answer_the_next_request(pool: RenderPool) -> None:
+    await pool.render(_request("fine"))
+    slow = asyncio.create_task(pool.render(_request("{{ 'slow' }}")))
+    await asyncio.sleep(0)
+    slow.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await slow
+
+    (child,) = (await pool.render(_request("{{ 'next' }}"))).children
+
+    assert child.object["spec"]["x"] == "next"
+
+
+# What a process can do once it is confined, each in a process of its own.
+
+
+def _read() -> None:
+    Path("/etc/passwd").read_bytes()
+
+
+def _create() -> None:
+    os.open("/tmp/fairlead-escape", os.O_CREAT | os.O_WRONLY, 0o600)  # noqa: S108 - refused, which is the point
+
+
+def _connect() -> None:
+    socket.socket(socket.AF_INET)
+
+
+def _fork() -> None:
+    if os.fork() == 0:
+        os._exit(0)
+
+
+def _execute() -> None:
+    os.execv("/bin/true", ["true"])  # noqa: S606 - refused, which is the point
+
+
+def _kill() -> None:
+    os.kill(os.getppid(), 0)
+
+
+def _trace() -> None:
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.ptrace(16, os.getppid(), 0, 0) == -1:
+        raise OSError(ctypes.get_errno(), "ptrace")
+
+
+ATTEMPTS = {attempt.__name__: attempt for attempt in (_read, _create, _connect, _fork, _execute, _kill, _trace)}
+_ALLOWED, _REFUSED, _OTHER = 0, 7, 9
+
+
+def _outcome(attempt: Callable[[], None], *, user: int) -> int:
+    """Try something in a confined child of this user; return how it ended."""
+    pid = os.fork()
+    if pid == 0:
+        status = _OTHER
+        try:
+            if user and os.geteuid() == 0:
+                os.setgid(user)
+                os.setuid(user)
+            seccomp.confine(system_calls=True)
+            attempt()
+            status = _ALLOWED
+        except OSError as error:
+            status = _REFUSED if error.errno == errno.EPERM else _OTHER
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+@pytest.mark.parametrize("user", [0, 65534], ids=["as whoever runs the tests", "as nobody"])
+@pytest.mark.parametrize("attempt", ATTEMPTS.values(), ids=ATTEMPTS)
+def test_a_confined_process_is_refused(attempt: Callable[[], None], user: int) -> None:
+    assert _outcome(attempt, user=user) == _REFUSED
+
+
+def test_the_filter_refuses_a_foreign_calling_convention() -> None:
+    """On x86_64 the x32 calls share the audit number; the program must end them before it compares."""
+    program = seccomp.filter_program(1, 0x40000000, (0,))
+    bare = seccomp.filter_program(1, 0, (0,))
+
+    assert len(program) - len(bare) == 2 * 8
+
+
+async def test_the_composer_does_not_start_where_workers_cannot_be_confined(tmp_path: Path) -> None:
+    """A kernel without seccomp is played by a machine name that seccomp does not know."""
+    program = (
+        "import platform, sys; platform.machine = lambda: 'unknown'\n"
+        "from composer.__main__ import main\n"
+        f"sys.exit(main(['--kubeconfig', {str(tmp_path / 'absent')!r}]))\n"
+    )
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, stderr=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    _, output = await asyncio.wait_for(process.communicate(), 60)
+
+    assert process.returncode == 1
+    assert b"--unsafe-render" in output

@@ -1,0 +1,149 @@
+"""Databases of a cloud whose instances have an authority, users and a firewall each: real logins over TLS."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+import pytest_asyncio
+
+from devcloud import addresses
+from devcloud.errors import DevcloudError
+from devcloud.postgres.access import Access
+from devcloud.postgres.instance import StatementError
+from devcloud.postgres.scram import scram_verifier
+from devcloud.simulator.databases import Databases, Options, discard, open_databases
+from devcloud.simulator.dataplane import Address, Database
+from tests.devcloud.simulator.toy_cloud import ENGINE, login
+
+pytestmark = [pytest.mark.postgres, pytest.mark.asyncio(loop_scope="module")]
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    databases: Databases
+    folder: Path
+
+    async def create(self, name: str) -> Address:
+        return await self.databases.create(
+            Database(
+                resource_id=name,
+                identifier=name,
+                port=5432,
+                username="boss",
+                password="first-pass",
+                db_name=None,
+                version="16",
+            )
+        )
+
+    def trust(self, name: str) -> Path:
+        """Return a file with the authority of an instance, as its API shows it."""
+        path = self.folder / f"{name}.pem"
+        path.write_bytes(self.databases.authority_of(name))
+        return path
+
+    async def login(self, address: Address, trust: Path, **changed: object) -> psycopg.AsyncConnection:
+        parameters: dict[str, object] = {
+            "host": address.host,
+            "port": address.port,
+            "dbname": "postgres",
+            "user": "boss",
+            "password": "first-pass",
+            "sslmode": "verify-full",
+            "sslrootcert": str(trust),
+            "connect_timeout": 30,
+        }
+        return await psycopg.AsyncConnection.connect(autocommit=True, **parameters | changed)  # type: ignore[arg-type]  # libpq's words
+
+    async def refusal(self, address: Address, trust: Path, **changed: object) -> str:
+        """Return why a login is refused."""
+        with pytest.raises(psycopg.OperationalError) as error:
+            await self.login(address, trust, **changed)
+        return str(error.value)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    folder, lease = tmp_path_factory.mktemp("toy"), addresses.lease()
+    async with open_databases(ENGINE, Options(folder=folder, octet=lease.octet)) as databases:
+        yield World(databases, folder)
+    discard(folder)
+    lease.release()
+
+
+async def test_instance_is_verified_by_its_own_authority_alone(world: World) -> None:
+    first, second = await world.create("first"), await world.create("second")
+
+    for name, address in (("first", first), ("second", second)):
+        async with await world.login(address, world.trust(name)):
+            pass
+    assert "certificate verify failed" in await world.refusal(first, world.trust("second"))
+
+
+async def test_authority_that_is_rotated_is_another_one_and_sessions_go_on(world: World) -> None:
+    address = await world.create("rotated")
+    former = world.trust("rotated").rename(world.folder / "former.pem")
+
+    async with await world.login(address, former) as session:
+        await world.databases.rotate_authority("rotated")
+        await session.execute("SELECT 1")
+    assert "certificate verify failed" in await world.refusal(address, former)
+    async with await world.login(address, world.trust("rotated")):
+        pass
+
+
+async def test_statements_make_users_and_databases_of_a_running_instance(world: World) -> None:
+    address = await world.create("users")
+    user = login("app", scram_verifier("app-pass"))
+
+    await world.databases.execute("users", (user, "CREATE DATABASE orders OWNER app"))
+    await world.databases.execute(
+        "users", ("CREATE TABLE kept (id int)", "GRANT ALL ON kept TO app"), database="orders"
+    )
+
+    async with await world.login(
+        address, world.trust("users"), user="app", password="app-pass", dbname="orders"
+    ) as app:
+        await app.execute("INSERT INTO kept VALUES (1)")
+    with pytest.raises(StatementError, match="already exists") as error:
+        await world.databases.execute("users", (user,))
+    assert error.value.sqlstate == "42710"
+
+
+async def test_stopped_instance_takes_no_statement(world: World) -> None:
+    await world.create("stopped")
+    await world.databases.stop("stopped")
+
+    with pytest.raises(DevcloudError, match="instance stopped is stopped"):
+        await world.databases.execute("stopped", ("SELECT 1",))
+    with pytest.raises(DevcloudError, match="instance none does not run"):
+        await world.databases.execute("none", ("SELECT 1",))
+
+
+async def test_firewall_lets_in_the_addresses_of_its_rules(world: World) -> None:
+    address = await world.create("fenced")
+    trust = world.trust("fenced")
+
+    for networks in ((), ("10.0.0.0/8", "192.0.2.7/32")):
+        await world.databases.set_access("fenced", Access(networks=networks))
+        reason = await world.refusal(address, trust)
+        assert 'no pg_hba.conf entry for host "127.' in reason
+        assert 'user "boss", database "postgres", SSL encryption' in reason
+    await world.databases.set_access("fenced", Access(networks=("10.0.0.0/8", "127.0.0.0/8")))
+    async with await world.login(address, trust) as session:
+        await world.databases.set_access("fenced", Access(networks=()))
+        await session.execute("SELECT 1")
+
+
+async def test_instance_takes_sessions_without_tls_where_it_may(world: World) -> None:
+    address = await world.create("plain")
+    trust = world.trust("plain")
+
+    assert "no encryption" in await world.refusal(address, trust, sslmode="disable")
+    await world.databases.set_access("plain", Access(requires_tls=False))
+    async with await world.login(address, trust, sslmode="disable") as session:
+        assert not session.pgconn.ssl_in_use

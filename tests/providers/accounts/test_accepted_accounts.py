@@ -1,0 +1,126 @@
+"""A server that has another identity since an upgrade is taken for the former one by consent, database by database."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from dataclasses import replace
+
+from providers.external.provider import RecordedAccount
+from runtime.errors import Terminal
+from runtime.objects import Key, Object
+from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, provider_of
+from tests.providers.world import World
+
+
+def guarded_world() -> World:
+    """Make a world whose account refuses a login that leads elsewhere, as clouds do before they write anything."""
+    cloud = ToyCloud()
+
+    @asynccontextmanager
+    async def connect(
+        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], recorded: RecordedAccount
+    ) -> AsyncIterator[ToyCloud]:
+        if recorded.id not in {"", cloud.account}:
+            text = f"this is {cloud.account}, not {recorded.id}: {recorded.accept(cloud.account)}"
+            raise Terminal("AccountChanged", text)
+        yield cloud
+
+    return World(cloud, provider=replace(provider_of(cloud), connect=connect))
+
+
+async def upgraded() -> World:
+    """Return a world with a ready database on a server that has another identity since."""
+    world = guarded_world()
+    world.ask(size=1)
+    await world.settle()
+    config(world, account="account-1")
+    world.cloud.account = "account-2"
+    world.accounts.forget("default")
+    world.ask(size=2)
+    await world.step()
+    assert world.reason("Synced") == "AccountChanged"
+    return world
+
+
+def config(world: World, *, consent: str = "", account: str = "") -> None:
+    obj: Object = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
+    if consent:
+        obj["metadata"].setdefault("annotations", {})["fairlead.dev/consent"] = consent
+    if account:
+        obj["status"] = {"account": account}
+    world.kube.store(CONFIGS, obj)
+
+
+def size(world: World) -> int | None:
+    return next(iter(world.cloud.toys.values())).size
+
+
+async def test_consent_to_another_account_accepts_the_databases_that_are_the_same() -> None:
+    world = await upgraded()
+
+    config(world, consent="account=account-2")
+    await world.settle()
+
+    assert world.reason("Synced") == "InSync"
+    assert size(world) == 2
+    assert (world.get() or {})["metadata"]["annotations"]["fairlead.dev/account"] == "account-2"
+    assert world.cloud.calls.count("create") == 1
+
+    config(world, account="account-2")
+    world.ask(size=3)
+    await world.settle()
+    assert size(world) == 3
+
+
+async def test_consent_to_an_account_that_is_not_reached_accepts_nothing() -> None:
+    world = await upgraded()
+
+    config(world, consent="account=account-3")
+    await world.step()
+
+    assert world.reason("Synced") == "AccountChanged"
+    assert size(world) == 1
+
+
+CONSENT = "providerconfig.toy.example.org/default fairlead.dev/consent=account="
+
+
+async def test_message_has_the_command_that_accepts_the_account() -> None:
+    world = await upgraded()
+    assert f"`kubectl annotate {CONSENT}account-2`" in world.condition()["message"]
+
+    config(world, consent="account=account-3")
+    await world.step()
+    assert f"`kubectl annotate --overwrite {CONSENT}account-3,account=account-2`" in world.condition()["message"]
+
+
+async def test_consent_before_the_upgrade_changes_nothing_yet() -> None:
+    world = guarded_world()
+    world.ask(size=1)
+    await world.settle()
+    config(world, consent="account=account-2", account="account-1")
+    world.ask(size=2)
+    await world.settle()
+
+    assert size(world) == 2
+    assert (world.get() or {})["metadata"]["annotations"]["fairlead.dev/account"] == "account-1"
+
+
+async def test_database_that_is_not_the_same_stays_as_it_is() -> None:
+    for change in ("absent", "incarnation", "owner"):
+        world = await upgraded()
+        name, toy = next(iter(world.cloud.toys.items()))
+        if change == "absent":
+            del world.cloud.toys[name]
+        else:
+            setattr(toy, change, None if change == "owner" else "another")
+        config(world, consent="account=account-2")
+
+        for _ in range(5):
+            await world.step()
+
+        assert world.reason("Synced") == "AccountChanged", change
+        assert world.cloud.calls.count("create") == 1
+        assert [call for call in world.cloud.calls if call.startswith("update")] == []

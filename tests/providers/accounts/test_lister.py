@@ -1,0 +1,71 @@
+"""An account is listed where a resource could be enqueued by it, and enqueues what its list shows to have changed."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from providers.accounts.lister import ExternalStore, Lister
+from providers.external.client import ExternalList
+from runtime.objects import Key
+from tests.providers.toy import TOYS, ToyCloud
+from tests.providers.world import World
+
+
+async def test_account_without_a_resource_of_the_kind_is_not_listed() -> None:
+    cloud, enqueued = ToyCloud(), list[Key]()
+    world = World(cloud)
+    lister = Lister(world.accounts, world.cache.informer(TOYS), enqueued.append, timedelta(seconds=30))
+    world.feed()
+    await world.accounts.connect("default")
+    assert (await lister(Key("", "default"))).requeue_after == timedelta(seconds=30)
+    assert cloud.lists == 0
+
+    world.ask()
+    await world.settle()
+    await lister(Key("", "default"))
+    await lister(Key("", "default"))
+    assert (cloud.lists, enqueued) == (2, [Key("team", "db")])
+
+
+def test_list_enqueues_what_changed_appeared_and_vanished() -> None:
+    store = ExternalStore()
+    # All of the first: what it shows may have changed after the observation at a start.
+    assert store.changed(ExternalList({"a": "1", "b": "1"}, complete=True), 1.0) == ("a", "b")
+
+    assert store.changed(ExternalList({"a": "2", "b": "1", "c": "1"}, complete=True), 2.0) == ("a", "c")
+    assert store.changed(ExternalList({"a": "2"}, complete=True), 3.0) == ("b", "c")
+    assert store.changed(ExternalList({"a": "2"}, complete=True), 4.0) == ()
+
+
+def test_list_that_is_older_replaces_nothing() -> None:
+    store = ExternalStore()
+    store.changed(ExternalList({"a": "2"}, complete=True), 2.0)
+
+    assert store.changed(ExternalList({"a": "1"}, complete=True), 1.0) == ()
+    assert store.changed(ExternalList({"a": "2"}, complete=True), 3.0) == ()
+
+
+def test_list_that_is_incomplete_shows_no_absence() -> None:
+    store = ExternalStore()
+    store.changed(ExternalList({"a": "1", "b": "1"}, complete=True), 1.0)
+
+    assert store.changed(ExternalList({"a": "1"}, complete=False), 2.0) == ()
+    assert store.changed(ExternalList({"a": "1", "b": "1"}, complete=True), 3.0) == ()
+
+
+def test_list_enqueues_by_what_was_last_seen() -> None:
+    store = ExternalStore()
+
+    def enqueued(listed: str, last_seen: str | None, as_of: float) -> bool:
+        seen = {} if last_seen is None else {"a": last_seen}
+        return store.changed(ExternalList({"a": listed}, complete=True, last_seen=seen), as_of) == ("a",)
+
+    # The first list after a start shows what the observation at the start saw.
+    assert not enqueued("1", "1", 1.0)
+    # Changed and observed between two lists, and undone again before the second.
+    assert enqueued("1", "2", 2.0)
+    assert not enqueued("1", "1", 3.0)
+    assert enqueued("3", "1", 4.0)
+    # A list that never shows what an observation does enqueues once, not for ever.
+    assert not enqueued("3", "1", 5.0)
+    assert enqueued("3", None, 6.0)

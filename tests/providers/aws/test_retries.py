@@ -1,0 +1,131 @@
+"""Calls that are sent again within a pass, over RDS's wire: those that read, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from devcloud.aws.server import Options, Served, running
+from providers.aws.account import AwsAccount, connect
+from providers.aws.config import ProviderConfigSpec
+from runtime.errors import Throttled, Transient
+from tests.providers.aws.rds_world import RdsPaced, RdsWorld
+from tests.support.rds_control import control
+
+pytestmark = pytest.mark.rds
+
+
+@pytest.fixture(autouse=True)
+def throttles_of_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("providers.aws.errors._PAUSE", timedelta(milliseconds=20))
+
+
+@pytest.fixture
+def simulator() -> Iterator[Served]:
+    # Its clock stands still by itself, and is moved on with the world's.
+    with running(Options(speed=0.0)) as served:
+        yield served
+
+
+async def _ready(simulator: Served) -> tuple[RdsWorld, RdsPaced]:
+    world = RdsWorld(simulator)
+    paced = RdsPaced(world)
+    world.ask()
+    await paced.until(world.now + timedelta(hours=1))
+    await paced.settle()
+    paced.forget()
+    return world, paced
+
+
+def _fail(simulator: Served, action: str, times: int | None, **fault: Any) -> None:
+    control(simulator, "POST", "faults", {"action": action, "times": times, **fault})
+
+
+THROTTLING = {"code": "Throttling", "message": "Rate exceeded"}
+FAULTS: dict[str, dict[str, Any]] = {
+    "a throttle": THROTTLING,
+    "a fault of AWS": {"code": "InternalFailure"},
+    "a connection that breaks": {"kind": "drop"},
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_a_read_that_fails_once_is_sent_again_in_the_same_pass(simulator: Served, fault: str) -> None:
+    world, paced = await _ready(simulator)
+    _fail(simulator, "DescribeDBInstances", 1, **FAULTS[fault])
+    paced.wake()
+    passes = paced.passes
+    await paced.step()
+
+    assert (paced.passes - passes, paced.calls("DescribeDBInstances")) == (1, 2)
+    assert paced.conditions[-1] == ("Ready=True Available", "Synced=True InSync")
+    assert world.get() is not None
+
+
+async def test_a_read_that_is_throttled_ten_times_is_left_to_the_queue(simulator: Served) -> None:
+    _, paced = await _ready(simulator)
+    _fail(simulator, "DescribeDBInstances", 10, **THROTTLING)
+    paced.wake()
+    await paced.step()
+    assert paced.calls("DescribeDBInstances") == 3
+
+    # Three a pass: the fourth pass has what is left of the ten, and reads.
+    for requests in (6, 9, 11):
+        await paced.step()
+        assert paced.calls("DescribeDBInstances") == requests
+    assert paced.conditions[-1] == ("Ready=True Available", "Synced=True InSync")
+
+
+async def test_a_create_that_is_throttled_is_sent_once_a_pass(simulator: Served) -> None:
+    world = RdsWorld(simulator)
+    paced = RdsPaced(world)
+    _fail(simulator, "CreateDBInstance", 2, **THROTTLING)
+    world.ask()
+    sent = []
+    while (calls := paced.calls("CreateDBInstance")) < 3:
+        await paced.step()
+        sent.append(paced.calls("CreateDBInstance") - calls)
+
+    assert max(sent) == 1
+    await paced.settle()
+    assert world.reason("Ready") == "Available"
+
+
+@pytest.mark.parametrize(("times", "is_connected"), [(2, True), (3, False)])
+async def test_the_question_whose_account_it_is_is_asked_again(
+    simulator: Served, times: int, *, is_connected: bool
+) -> None:
+    world = RdsWorld(simulator)
+    _fail(simulator, "GetCallerIdentity", times, **THROTTLING)
+
+    assert await _is_connected(world) is is_connected
+    assert RdsPaced(world).calls("GetCallerIdentity") == 3
+
+
+async def _is_connected(world: RdsWorld) -> bool:
+    try:
+        async with connect(msgspec.convert(world.config(), ProviderConfigSpec), {"keys": world.keys}) as account:
+            assert account.id
+    except Throttled:
+        return False
+    return True
+
+
+async def test_a_change_whose_connection_breaks_is_not_sent_again(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    config = msgspec.convert(world.config(), ProviderConfigSpec)
+    _fail(simulator, "ModifyDBInstance", None, kind="drop")
+
+    async def change(account: AwsAccount) -> None:
+        name = world.external_name
+        await account.call("modify_db_instance", "change it", DBInstanceIdentifier=name, BackupRetentionPeriod=9)
+
+    async with connect(config, {"keys": world.keys}) as account:
+        with pytest.raises(Transient):
+            await change(account)
+
+    assert paced.calls("ModifyDBInstance") == 1

@@ -1,0 +1,149 @@
+"""Which calls are sent again within a pass, how soon, how often, and what each further request costs."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+import pytest
+from aiolimiter import AsyncLimiter
+
+from providers.accounts.rate_limit import CALLS, Budget, Meter
+from providers.external.retries import CONNECTS, READS, Policy, repeated
+from providers.external.sql_session import Unreached
+from runtime.backoff import Backoff
+from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
+
+MOMENTARY = Transient("the connection broke", is_momentary=True)
+
+
+def throttled(seconds: float) -> Throttled:
+    return Throttled("slow down", after=timedelta(seconds=seconds))
+
+
+@dataclass
+class Call:
+    """Fails with these, one after the other, and answers then; remembers how long was waited before each request."""
+
+    failures: list[BaseException]
+    waits: list[float] = field(default_factory=list)
+    requests: int = 0
+
+    async def __call__(self) -> str:
+        self.requests += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        return "answer"
+
+    async def sleep(self, seconds: float) -> None:
+        self.waits.append(round(seconds, 3))
+
+    async def made(self, policy: Policy = READS, chance: float = 0.0) -> str:
+        return await repeated(self, policy, sleep=self.sleep, chance=lambda: chance)
+
+
+@dataclass(frozen=True)
+class Case:
+    failures: tuple[BaseException, ...]
+    waits: tuple[float, ...]
+    answered: bool = True
+    policy: Policy = READS
+    chance: float = 0.0
+
+
+CASES = {
+    "a call that succeeds is sent once": Case((), ()),
+    "a broken connection is retried soon": Case((MOMENTARY,), (0.2,)),
+    "the second pause is twice the first": Case((MOMENTARY, MOMENTARY), (0.2, 0.4)),
+    "jitter adds half at most": Case((MOMENTARY, MOMENTARY), (0.3, 0.6), chance=1.0),
+    "three requests are all": Case((MOMENTARY,) * 3, (0.2, 0.4), answered=False),
+    "a throttled call waits as long as the cloud says": Case((throttled(5),), (5.2,)),
+    "ten throttles are the queue's": Case((throttled(5),) * 10, (5.2, 5.4), answered=False),
+    "a pause that the pass has no time for is the queue's": Case((throttled(60),), (), answered=False),
+    "a time-out is the queue's": Case((Transient("no answer within 15 s"),), (), answered=False),
+    "a refusal is the queue's": Case((Terminal("AccessDenied", "no right"),), (), answered=False),
+    "what is missing is the queue's": Case((Blocked("ReferenceNotFound", "absent"),), (), answered=False),
+    "a conflict is the queue's": Case((Conflict("somebody was first"),), (), answered=False),
+    "a defect is raised": Case((ValueError("x"),), (), answered=False),
+    "a cancelled call is cancelled": Case((asyncio.CancelledError(),), (), answered=False),
+    "a refused password after a broken connection is final": Case(
+        (MOMENTARY, Terminal("CredentialsInvalid", "refused")), (0.2,), answered=False
+    ),
+    "a connection that nobody took is dialled again": Case(
+        (Unreached("connection refused", is_momentary=True),), (0.2,), policy=CONNECTS
+    ),
+    "a server that is starting is the queue's": Case((Unreached("57P03"),), (), answered=False, policy=CONNECTS),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_call_is_sent_again_by_the_class_of_its_failure(case: Case) -> None:
+    call = Call(list(case.failures))
+    if case.answered:
+        assert await call.made(case.policy, case.chance) == "answer"
+    else:
+        with pytest.raises(type(case.failures[-1])) as raised:
+            await call.made(case.policy, case.chance)
+        assert raised.value is case.failures[len(case.waits)]
+
+    assert tuple(call.waits) == case.waits
+    assert call.requests == len(case.waits) + 1
+
+
+async def test_no_request_is_sent_after_the_time_of_the_policy() -> None:
+    policy = replace(READS, within=timedelta(seconds=0.1), backoff=Backoff(timedelta(0), timedelta(0)))
+
+    async def slow() -> None:
+        await asyncio.sleep(0.06)
+        requests.append("sent")
+        raise MOMENTARY
+
+    requests: list[str] = []
+    with pytest.raises(Transient):
+        await repeated(slow, policy)
+
+    assert len(requests) == 2
+
+
+async def test_retry_takes_a_token_waits_for_the_pause_and_is_counted() -> None:
+    # A bucket that fills itself up too slowly to be seen.
+    reads = Budget(AsyncLimiter(10, 3600))
+    meter = Meter("toy-of-retries", reads, reads)
+    pauses: list[float] = []
+    call = Call([throttled(0.05), MOMENTARY])
+
+    async def observe() -> str:
+        async def sleep(_seconds: float) -> None:
+            pauses.append(reads.paused_until)
+
+        return await repeated(call, READS, sleep=sleep)
+
+    assert await meter.read("observe", observe) == "answer"
+
+    # The pause of the account begins when the cloud asks for it, and not when the retries are used up.
+    assert pauses[0] > 0
+    assert reads.limiter.has_capacity(7)
+    assert not reads.limiter.has_capacity(8)
+    assert {code: _calls("observe", code) for code in ("ok", "throttled", "transient", "error")} == {
+        "ok": 1, "throttled": 1, "transient": 1, "error": 0,
+    }  # fmt: skip
+
+
+def _calls(operation: str, code: str) -> float:
+    return float(CALLS.labels("toy-of-retries", operation, code)._value.get())
+
+
+async def test_calls_side_by_side_do_not_share_their_attempts() -> None:
+    calls = [Call([MOMENTARY] * number) for number in range(4)]
+
+    async def made(call: Call) -> str | Failure:
+        try:
+            return await call.made()
+        except Transient as failure:
+            return failure
+
+    answers = await asyncio.gather(*(made(call) for call in calls))
+
+    assert answers == ["answer", "answer", "answer", MOMENTARY]
+    assert [call.requests for call in calls] == [1, 2, 3, 3]

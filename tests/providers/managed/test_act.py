@@ -1,0 +1,248 @@
+"""What stops a call at the last moment, and what a finalizer waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.external.client import FenceClosed, Target
+from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
+from providers.external.endpoint import Endpoint
+from providers.external.observation import Absent, Present
+from runtime.errors import Blocked, Transient, WriteConflict
+from runtime.objects import SECRETS, Key, Object, Resource
+from tests.providers.toy import CONFIGS, ToyCloud, ToyParameters, provider_of
+from tests.providers.world import World
+from tests.support.fake_kube import FakeKube
+
+
+class _EditedBeforeTheIntent(FakeKube):
+    """An API server at which somebody writes just before an intent arrives."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.edit: Callable[[], object] | None = None
+
+    async def json_patch(
+        self, resource: Resource, key: Key, operations: list[Object], *, manager: str, subresource: str = ""
+    ) -> Object:
+        if subresource == "status" and "intent" in operations[-1]["value"] and self.edit is not None:
+            edit, self.edit = self.edit, None
+            edit()
+        return await super().json_patch(resource, key, operations, manager=manager, subresource=subresource)
+
+
+async def test_change_is_stopped_by_an_edit_between_decision_and_intent() -> None:
+    kube = _EditedBeforeTheIntent()
+    world = World(cloud := ToyCloud(), kube=kube)
+    world.ask(size=10)
+    await world.settle()
+    cloud.calls.clear()
+
+    world.ask(size=20)
+    kube.edit = lambda: world.ask(size=30)
+    with pytest.raises(WriteConflict):
+        await world.step()
+
+    assert cloud.calls == []
+    await world.settle()
+    assert [toy.size for toy in cloud.toys.values()] == [30]
+
+
+async def test_deletion_is_stopped_by_an_edit_of_its_policy_between_decision_and_intent() -> None:
+    kube = _EditedBeforeTheIntent()
+    world = World(cloud := ToyCloud(), kube=kube)
+    world.ask(deletionPolicy="Delete")
+    await world.settle()
+
+    world.delete()
+    kube.edit = lambda: world.ask(deletionPolicy="Orphan")
+    with pytest.raises(WriteConflict):
+        await world.step()
+
+    assert len(cloud.toys) == 1
+    await world.settle()
+    assert (world.get(), len(cloud.toys)) == (None, 1)
+
+
+@pytest.mark.parametrize("verb", ["create", "update", "delete"])
+async def test_fence_stops_calls_after_the_leadership_was_lost(verb: str) -> None:
+    world = World(cloud := ToyCloud())
+    world.ask(size=10)
+    if verb != "create":
+        await world.settle()
+        cloud.calls.clear()
+        if verb == "update":
+            world.ask(size=20)
+        else:
+            world.delete()
+    writer = world.reconcile._executor.writer
+    before, writer._leads = writer._leads, lambda: lambda _budget: False
+
+    answer = await world.step()
+
+    assert isinstance(answer, FenceClosed)
+    assert cloud.calls == []
+    writer._leads = before
+    await world.settle()
+    assert cloud.calls
+
+
+@pytest.mark.parametrize("verb", ["create", "delete"])
+async def test_fence_stops_calls_after_the_time_of_the_intent(verb: str) -> None:
+    world = World(cloud := ToyCloud())
+    world.ask(size=10)
+    if verb == "delete":
+        await world.settle()
+        cloud.calls.clear()
+        world.delete()
+    writer = world.reconcile._executor.writer
+    writer._settings = replace(writer._settings, call_budget=timedelta(0))
+
+    assert isinstance(await world.step(), FenceClosed)
+    assert cloud.calls == []
+
+
+@dataclass
+class _SeenOnceMore(ToyCloud):
+    """A cloud that answers once that a database is gone, and shows it again."""
+
+    observations: int = 0
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+        if not any(call.startswith("delete") for call in self.calls):
+            self.kept = dict(self.toys)
+            return await super().observe(target)
+        self.observations += 1
+        if self.observations > 1:
+            self.toys = dict(self.kept)
+        return await super().observe(target)
+
+
+async def test_deletion_is_believed_after_two_observations() -> None:
+    world = World(cloud := _SeenOnceMore())
+    world.ask()
+    await world.settle()
+    world.delete()
+
+    await world.step()
+
+    assert (cloud.observations, world.get() is not None) == (2, True)
+    assert "still there" in str(world.get())
+
+
+@dataclass
+class _WithoutBackup(ToyCloud):
+    """A cloud whose deletions keep nothing, whatever the policy."""
+
+    async def latest(self, target: Target[ToyParameters]) -> str:
+        assert target.name
+        return ""
+
+
+async def test_snapshot_policy_keeps_the_object_without_a_backup() -> None:
+    world = World(_WithoutBackup())
+    world.ask(deletionPolicy="Snapshot")
+    await world.settle()
+    world.delete()
+
+    answer = await world.step()
+
+    assert isinstance(answer, Blocked)
+    assert world.reason("Stalled") == "BackupImpossible"
+    for _ in range(5):
+        world.now += timedelta(minutes=5)
+        await world.step()
+    assert world.reason("Stalled") == "BackupImpossible"
+
+
+@pytest.mark.parametrize("backups", [True, False])
+async def test_lost_database_ends_under_snapshot_only_with_a_backup(*, backups: bool) -> None:
+    cloud = ToyCloud() if backups else _WithoutBackup()
+    world = World(cloud)
+    world.ask(deletionPolicy="Snapshot")
+    await world.settle()
+    cloud.calls += [f"backup {name}" for name in cloud.toys]
+    cloud.toys.clear()
+    world.delete()
+
+    for _ in range(5):
+        await world.step()
+        world.now += timedelta(minutes=1)
+
+    assert (world.get() is None) is backups
+    if not backups:
+        assert world.reason("Stalled") == "BackupImpossible"
+        assert "Delete or Orphan" in str(world.get())
+
+
+async def test_backup_that_cannot_be_listed_is_not_taken_for_missing() -> None:
+    world = World(cloud := ToyCloud())
+    world.ask(deletionPolicy="Snapshot")
+    await world.settle()
+    cloud.toys.clear()
+    world.delete()
+
+    for _ in range(6):
+        cloud.faults = [("backup_of", Transient("no answer"), False)]
+        await world.step()
+        world.now += timedelta(minutes=1)
+
+    assert (world.get() is not None, world.reason()) == (True, "CloudUnreachable")
+
+
+async def test_kind_without_data_goes_under_snapshot_as_under_delete() -> None:
+    cloud = _WithoutBackup()
+    world = World(cloud, provider=provider_of(cloud, stateful=False, logins=None))
+    world.ask(deletionPolicy="Snapshot")
+    await world.settle()
+    world.delete()
+
+    assert (await world.settle(), world.get(), cloud.toys) == (1, None, {})
+
+
+async def test_kind_without_data_is_called_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World(cloud := _WithoutBackup(), provider=provider_of(cloud, stateful=False, logins=None))
+    events: list[str] = []
+    monkeypatch.setattr(world.events, "emit", lambda _, **event: events.append(f"{event['reason']} {event['message']}"))
+    world.ask(deletionPolicy="Snapshot")
+    await world.settle()
+    status = (world.get() or {})["status"]
+    world.delete()
+    await world.settle()
+
+    assert [condition["message"] for condition in status["conditions"]] == [
+        "the Toy is there",
+        "the Toy is as it was asked for",
+    ]
+    assert [text.rsplit(" ", 1)[0] for text in events if "Delete" in text] == ["DeleteRequested Delete of Toy"]
+
+
+@dataclass
+class _Unreachable(ToyCloud):
+    """A cloud whose databases no login reaches."""
+
+    async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        del endpoint, credential
+        return NO_ANSWER
+
+
+async def test_password_without_a_proving_login_is_not_published_where_one_is_required() -> None:
+    world = World(_Unreachable())
+    config = world.kube.objects[CONFIGS, Key("", "default")]
+    world.kube.store(CONFIGS, {**config, "spec": {**config["spec"], "loginCheck": "Required"}})
+    world.ask()
+
+    for _ in range(3):
+        await world.step()
+        world.now += timedelta(seconds=30)
+
+    status = (world.get() or {})["status"]
+    assert "connection" not in status
+    secrets = [obj for (resource, _), obj in world.kube.objects.items() if resource == SECRETS]
+    assert [sorted(secret.get("data", {}).keys() & {"current", "pending"}) for secret in secrets] == [["pending"]]
+    assert world.reason("Ready") != "Available"

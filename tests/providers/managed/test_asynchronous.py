@@ -1,0 +1,253 @@
+"""Passes of the generic reconciler over a cloud that answers first and acts later, with one login for all."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from apis.teardown import Policy
+from providers.external.client import Fence, Operation, Target
+from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
+from providers.external.endpoint import Endpoint
+from providers.external.observation import Absent, Change, Observed, Phase, Present
+from providers.external.ownership import Owner
+from providers.external.provider import Provider
+from runtime.errors import Transient
+from runtime.objects import Key
+from tests.providers.toy import CONFIGS, Toy, ToyCloud, ToyParameters, logins_of, provider_of
+from tests.providers.world import World
+
+pytestmark = pytest.mark.asyncio
+
+
+@dataclass
+class LateCloud(ToyCloud):
+    """A toy cloud without operations: the state of a database shows its progress. `deaf` drops all that it accepts."""
+
+    deaf: bool = False
+    reachable: bool = False
+    backups: tuple[str, ...] = ()
+
+    def _changed(self, kind: str, name: str) -> Operation | None:
+        del kind, name
+        return None
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+        observation = await super().observe(target)
+        if isinstance(observation, Present):
+            observed = observation.observed
+            return Present(replace(observed, state="at work" if observed.phase is Phase.BUSY else "fine"))
+        return observation
+
+    async def update(
+        self,
+        target: Target[ToyParameters],
+        observed: Observed[ToyParameters, Any],
+        changes: tuple[Change, ...],
+        fence: Fence,
+    ) -> Operation | None:
+        if not self.deaf:
+            return await super().update(target, observed, changes, fence)
+        self.calls.append(f"update {[change.shown for change in changes]}")
+        return None
+
+    async def set(
+        self,
+        target: Target[ToyParameters],
+        observed: Observed[ToyParameters, Any],
+        credential: Credential,
+        fence: Fence,
+    ) -> Operation | None:
+        before = dict(self.toys[target.name].passwords)
+        await super().set(target, observed, credential, fence)
+        if self.deaf:
+            self.toys[target.name].passwords = before
+        return None
+
+    async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        return await super().try_login(endpoint, credential) if self.reachable else NO_ANSWER
+
+    async def delete(
+        self, target: Target[ToyParameters], observed: Observed[ToyParameters, Any] | None, policy: Policy, fence: Fence
+    ) -> Operation | None:
+        await super().delete(target, observed, policy, fence)
+        self.backups = ()
+        return None
+
+    async def latest(self, target: Target[ToyParameters]) -> str:
+        assert target.name
+        return self.backups[-1] if self.backups else ""
+
+
+def late(cloud: LateCloud, **rules: Any) -> Provider[Any]:
+    logins = replace(logins_of(cloud), names=lambda _target: ("boss", "boss"), **rules)
+    return provider_of(cloud, asynchronous=True, logins=logins)
+
+
+def world_of(cloud: LateCloud) -> World:
+    return World(cloud, provider=late(cloud))
+
+
+def require_logins(world: World) -> None:
+    config = world.kube.objects[CONFIGS, Key("", "default")]
+    world.kube.store(CONFIGS, {**config, "spec": {**config["spec"], "loginCheck": "Required"}})
+
+
+async def ready(world: World, **spec: Any) -> None:
+    world.ask(**spec)
+    await world.settle(most=40)
+    assert world.reason("Ready") == "Available"
+
+
+@pytest.mark.parametrize("reachable", [True, False])
+async def test_create_is_one_call_and_its_password_counts_when_the_cloud_shows_it(*, reachable: bool) -> None:
+    cloud = LateCloud(slow=3, reachable=reachable)
+    world = world_of(cloud)
+    world.ask()
+    await world.step()
+    assert world.reason() == "Creating"
+    await world.settle(most=40)
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+    assert cloud.calls == ["create"]
+
+
+async def test_create_whose_answer_was_lost_is_made_once() -> None:
+    cloud = LateCloud(slow=2)
+    cloud.faults.append(("create", Transient("no answer"), True))
+    world = world_of(cloud)
+    await ready(world)
+    # Whether the password came with it is not known: where no login can tell, it is sent once more.
+    assert cloud.calls == ["create", "set_password boss"]
+
+
+async def test_rotation_is_sent_once_and_reported_until_it_counts() -> None:
+    cloud = LateCloud(slow=1)
+    world = world_of(cloud)
+    await ready(world)
+    world.ask(passwordRotation={"token": "2"})
+    await world.step()
+    assert world.reason() == "Rotating"
+    await world.settle(most=40)
+    assert (world.reason(), cloud.calls) == ("InSync", ["create", "set_password boss"])
+    assert await world.settle() == 1
+
+
+async def test_password_counts_only_after_a_login_where_one_is_required() -> None:
+    cloud = LateCloud(slow=1)
+    world = world_of(cloud)
+    require_logins(world)
+    world.ask()
+    for _ in range(20):
+        await world.step()
+        world.now += timedelta(seconds=30)
+    assert (world.reason(), world.reason("Ready")) == ("Creating", "Creating")
+    assert "toy.example.org:5432 was not reached" in str(world.get())
+    assert "passwordRef" not in str(world.get())
+    cloud.reachable = True
+    await world.settle()
+    assert (world.reason("Ready"), cloud.calls) == ("Available", ["create"])
+
+    cloud.reachable = False
+    world.ask(passwordRotation={"token": "2"})
+    for _ in range(20):
+        await world.step()
+        world.now += timedelta(seconds=30)
+    assert (world.reason(), world.reason("Ready")) == ("Rotating", "Available")
+    cloud.reachable = True
+    await world.settle(most=40)
+    assert (world.reason(), cloud.calls) == ("InSync", ["create", "set_password boss"])
+
+
+async def test_change_that_the_cloud_accepts_and_never_shows_is_given_up_and_named() -> None:
+    cloud = LateCloud(slow=1)
+    world = world_of(cloud)
+    await ready(world)
+    cloud.deaf = True
+    world.ask(size=99)
+    for _ in range(100):
+        await world.step()
+        world.now += timedelta(seconds=5)
+        if world.reason() == "InvalidValue":
+            break
+    obj = world.get() or {}
+    assert "size is 10, wanted 99" in str(obj["status"]["conditions"])
+    assert cloud.calls == ["create", *["update ['size']"] * 3]
+
+
+async def test_password_that_no_login_accepts_is_sent_three_times_and_its_login_named() -> None:
+    cloud = LateCloud(slow=1, reachable=True)
+    world = world_of(cloud)
+    await ready(world)
+    cloud.deaf = True
+    world.ask(passwordRotation={"token": "2"})
+    await _pass_for(world, timedelta(hours=2))
+    # The published one still works.
+    assert (world.reason(), world.reason("Ready")) == ("PasswordUnknown", "Available")
+    assert "the password of login boss" in str((world.get() or {})["status"]["conditions"])
+    assert cloud.calls == ["create", *["set_password boss"] * 3]
+    written = len(world.kube.writes)
+    await _pass_for(world, timedelta(hours=2))
+    assert len(world.kube.writes) == written
+
+    # A new token is a new password, and has tries of its own.
+    cloud.deaf = False
+    world.ask(passwordRotation={"token": "3"})
+    await _pass_for(world, timedelta(minutes=5))
+    assert (world.reason(), cloud.calls.count("set_password boss")) == ("InSync", 4)
+
+
+async def _pass_for(world: World, time: timedelta) -> None:
+    until = world.now + time
+    while world.now < until:
+        await world.step()
+        world.now += timedelta(minutes=1)
+
+
+async def test_deletion_waits_for_its_final_backup() -> None:
+    cloud = LateCloud(slow=2)
+    world = world_of(cloud)
+    await ready(world, deletionPolicy="Snapshot")
+    world.delete()
+    for _ in range(30):
+        await world.step()
+        world.now += timedelta(seconds=5)
+    assert (cloud.toys, world.reason()) == ({}, "Deleting")
+    cloud.backups = ("final-1",)
+    await world.settle(most=40)
+    assert world.get() is None
+    assert [call for call in cloud.calls if call.startswith("delete")] == ["delete Snapshot"]
+
+
+async def test_database_that_was_never_observed_may_still_appear_and_is_waited_for() -> None:
+    cloud = LateCloud(slow=2)
+    world = world_of(cloud)
+    world.ask()
+    await world.step()
+    hidden = cloud.toys.copy()
+    cloud.toys.clear()
+    world.delete()
+    await world.step()
+    assert world.get() is not None
+    cloud.toys.update(hidden)
+    world.now += timedelta(seconds=30)
+    await world.settle(most=40)
+    assert (world.get(), cloud.toys) == (None, {})
+
+
+async def test_lost_database_names_its_newest_backup() -> None:
+    cloud = LateCloud()
+    world = world_of(cloud)
+    await ready(world)
+    cloud.backups, name = ("nightly-7",), next(iter(cloud.toys))
+    del cloud.toys[name]
+    for _ in range(4):
+        await world.step()
+        world.now += timedelta(seconds=40)
+    assert world.reason() == "DatabaseLost"
+    assert "nightly-7" in str((world.get() or {})["status"]["conditions"])
+    cloud.toys[name] = Toy("another", Owner("home", "x", "y"), 10)
+    await world.step()
+    assert world.reason() == "Replaced"

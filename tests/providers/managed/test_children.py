@@ -1,0 +1,126 @@
+"""What lives inside a server: named after it, without tags, left to it unless the policy is Delete; logins by spec."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from providers.external.client import Target
+from providers.external.observation import Absent, Present
+from runtime.errors import Terminal, Transient
+from runtime.objects import Object
+from tests.providers.toy import ToyCloud, ToyParameters, logins_of, provider_of
+from tests.providers.world import World
+
+pytestmark = pytest.mark.asyncio
+
+
+class Untagged(ToyCloud):
+    """A cloud whose objects carry no owner."""
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+        answer = await super().observe(target)
+        return Present(replace(answer.observed, owner=None)) if isinstance(answer, Present) else answer
+
+
+def _child(cloud: ToyCloud, server: str = "server-1") -> World:
+    children = {
+        "server_of": lambda _target: server,
+        "inside": True,
+        "tagged": False,
+        "invariants": lambda _target, _observed: (),
+    }
+    return World(cloud, provider=provider_of(cloud, **children))
+
+
+def _status(world: World) -> Object:
+    status: Object = (world.get() or {})["status"]
+    return status
+
+
+async def test_child_is_ours_by_the_record_before_its_create() -> None:
+    cloud = Untagged()
+    world = _child(cloud)
+    world.ask()
+    await world.settle()
+    assert cloud.calls == ["create"]
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+async def test_child_whose_create_had_no_answer_heals_by_itself() -> None:
+    cloud = Untagged(faults=[("create", Transient("no answer"), True)])
+    world = _child(cloud)
+    world.ask()
+    await world.step()
+    await world.settle()
+    assert cloud.calls[0] == "create"
+    assert cloud.calls.count("create") == 1
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+async def test_child_that_was_there_before_is_not_ours() -> None:
+    cloud = Untagged()
+    await _foreign(cloud)
+    world = _child(cloud)
+    world.ask()
+    await world.step()
+    assert world.reason() == "NotOwned"
+    assert cloud.calls == ["create"]
+
+
+async def test_child_whose_create_was_refused_is_not_ours_when_it_appears() -> None:
+    cloud = Untagged(faults=[("create", Terminal("InvalidValue", "the name is taken"), False)])
+    world = _child(cloud)
+    world.ask()
+    await world.step()
+    assert world.reason() == "InvalidValue"
+    await _foreign(cloud)
+
+    world.annotate(**{"reconcile-requested-at": "now"})
+    await world.step()
+    assert world.reason() == "NotOwned"
+
+
+async def _foreign(cloud: Untagged) -> None:
+    """Have somebody else create what the child would be called."""
+    other = _child(cloud)
+    other.ask()
+    await other.settle()
+
+
+@pytest.mark.parametrize(("policy", "stays"), [("Delete", False), ("Snapshot", True), ("Orphan", True)])
+async def test_child_is_left_to_its_server_unless_the_policy_is_delete(policy: str, *, stays: bool) -> None:
+    cloud = Untagged()
+    world = _child(cloud)
+    world.ask(deletionPolicy=policy)
+    await world.settle()
+    world.delete()
+    await world.settle()
+    assert world.get() is None
+    assert bool(cloud.toys) is stays
+    assert [call for call in cloud.calls if call.startswith(("release", "backup"))] == []
+
+
+async def test_child_is_not_observed_before_its_server_has_a_name() -> None:
+    cloud = Untagged(faults=[("observe", AssertionError("observed"), False)])
+    world = _child(cloud, server="")
+    world.ask()
+    await world.step()
+    assert world.reason() == "ResourcePending"
+
+    world.delete()
+    await world.settle()
+    assert world.get() is None
+
+
+async def test_kind_whose_spec_asks_for_no_login_has_none() -> None:
+    cloud = ToyCloud()
+    rules = replace(logins_of(cloud), applies=lambda spec: spec.size != 1)
+    world = World(cloud, provider=provider_of(cloud, logins=rules))
+    world.ask(size=1)
+    await world.settle()
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+    assert "passwordRef" not in _status(world).get("connection", {})
+    assert [toy.passwords for toy in cloud.toys.values()] == [{"": ""}]

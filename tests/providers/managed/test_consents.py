@@ -1,0 +1,176 @@
+"""A consent allows one act: it is used by it, never before, and never a second time."""
+
+from __future__ import annotations
+
+import itertools
+from copy import deepcopy
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.external.observation import Class
+from runtime.errors import Transient
+from runtime.objects import Key
+from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, provider_of
+from tests.providers.world import World
+
+
+class _Cut(BaseException):
+    """The process ends here."""
+
+
+def _restored_server() -> ToyCloud:
+    """A cloud that gives each new database the same incarnation, as a restored server gives its oids again."""
+    return ToyCloud(numbers=itertools.count(1, 0))
+
+
+async def _lost(world: World) -> str:
+    """Lose the database and wait until that is reported; return its incarnation."""
+    assert isinstance(world.cloud, ToyCloud)
+    (toy,) = world.cloud.toys.values()
+    world.cloud.toys.clear()
+    for _ in range(3):
+        await world.step()
+        world.now += timedelta(minutes=1)
+    assert world.reason("Stalled") == "DatabaseLost"
+    return toy.incarnation
+
+
+async def test_lost_database_is_given_up_once_for_each_consent() -> None:
+    world = World(cloud := _restored_server())
+    world.ask()
+    await world.settle()
+    lost = await _lost(world)
+
+    world.annotate(consent=f"recreate={lost}")
+    await world.settle()
+    assert world.reason("Ready") == "Available"
+    assert [toy.incarnation for toy in cloud.toys.values()] == [lost]
+
+    assert await _lost(world) == lost
+    assert cloud.toys == {}
+    assert "was used already" in str(world.get())
+
+    # Taken away and given again it is another consent.
+    world.annotate(consent="")
+    await world.step()
+    world.annotate(consent=f"recreate={lost}")
+    await world.settle()
+    assert world.reason("Ready") == "Available"
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before the create", "after the create"])
+async def test_create_that_was_interrupted_needs_no_second_consent_and_leaves_none(*, done: bool) -> None:
+    world = World(cloud := _restored_server())
+    world.ask()
+    await world.settle()
+    lost = await _lost(world)
+    world.annotate(consent=f"recreate={lost}")
+    cloud.faults.append(("create", _Cut(), done))
+
+    with pytest.raises(_Cut):
+        await world.step()
+    successor = World(cloud, kube=world.kube, process="process-2")
+    successor.now = world.now + timedelta(minutes=1)
+    await successor.settle()
+
+    assert successor.reason("Ready") == "Available"
+    await _lost(successor)
+
+
+async def test_consent_that_could_not_be_acted_on_stays() -> None:
+    world = World(cloud := _restored_server())
+    world.ask()
+    await world.settle()
+    lost = await _lost(world)
+    world.annotate(consent=f"recreate={lost}")
+    cloud.faults += [("create", Transient("no answer"), False)] * 3
+
+    for _ in range(5):
+        await world.step()
+        world.now += timedelta(seconds=5)
+
+    assert len(cloud.toys) == 1
+
+
+async def test_recreation_that_was_consented_to_before_a_loss_is_void() -> None:
+    world = World(cloud := _restored_server())
+    world.ask()
+    await world.settle()
+    (toy,) = cloud.toys.values()
+    world.annotate(consent=f"recreate={toy.incarnation}")
+    await world.step()
+
+    await _lost(world)
+
+
+def _loses(cloud: ToyCloud) -> Any:
+    return provider_of(cloud, classify=lambda change, _: replace(change, kind=Class.LOSS))
+
+
+async def test_consent_to_a_loss_counts_once() -> None:
+    cloud = ToyCloud()
+    world = World(cloud, provider=_loses(cloud))
+    world.ask(size=7)
+    await world.settle()
+    world.ask(size=0)
+    world.annotate(consent="size=0")
+    await world.settle()
+    assert [toy.size for toy in cloud.toys.values()] == [0]
+    assert (world.get() or {})["status"]["usedConsents"] == ["size=0"]
+    writes = len(world.kube.writes)
+    for _ in range(3):
+        await world.step()
+    assert len(world.kube.writes) == writes
+
+    # Up again by a consent of its own, and down again only by a new one.
+    world.annotate(consent="size=0,size=7")
+    world.ask(size=7)
+    await world.settle()
+    world.ask(size=0)
+    await world.step()
+    assert (world.reason("Stalled"), [toy.size for toy in cloud.toys.values()]) == ("HeldChange", [7])
+    assert "size=0` (the one that is there was used already" in str(world.get())
+
+
+async def test_loss_that_was_consented_to_and_interrupted_is_made_by_the_next_process() -> None:
+    cloud = ToyCloud()
+    world = World(cloud, provider=_loses(cloud))
+    world.ask(size=7)
+    await world.settle()
+    world.ask(size=0)
+    world.annotate(consent="size=0")
+    cloud.faults.append(("update", _Cut(), False))
+    with pytest.raises(_Cut):
+        await world.step()
+
+    successor = World(cloud, kube=world.kube, process="process-2", provider=_loses(cloud))
+    successor.now = world.now + timedelta(minutes=1)
+    await successor.settle()
+    assert [toy.size for toy in cloud.toys.values()] == [0]
+
+
+async def test_consent_to_an_adoption_counts_once() -> None:
+    world = World(cloud := ToyCloud())
+    config = world.kube.objects[CONFIGS, Key("", "default")]
+    world.kube.store(CONFIGS, {**config, "spec": {**config["spec"], "allowAdoption": True}})
+    world.ask()
+    await world.settle()
+    ((name, first),) = cloud.toys.items()
+    cloud.toys[name] = Toy("second", first.owner, 10)
+    await world.step()
+    assert world.reason() == "Replaced"
+    world.annotate(adopt="second")
+    await world.settle()
+    assert world.reason() in {"InSync", "PasswordUnknown"}
+    assert (world.get() or {})["status"]["usedConsents"] == ["adopt=second"]
+
+    # It goes, another one comes by another way, and the second returns: nobody agreed to that.
+    edited = deepcopy(world.get() or {})
+    edited["metadata"]["annotations"]["fairlead.dev/incarnation"] = "third"
+    world.kube.store(TOYS, edited)
+    await world.step()
+    assert world.reason() == "Replaced"
+    assert "was used already" in str(world.get())

@@ -1,0 +1,103 @@
+"""What was tried before is part of the one decision: rows for what is rejected, postponed, in flight, just created."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.credentials.passwords import Introduce, Keep
+from providers.external.observation import Change, Class
+from providers.managed.attempts import MOST_TRIES, Attempts, InFlight, Postponed, Rejected, Try
+from providers.managed.decide import decide
+from providers.managed.inputs import Inputs
+from providers.managed.outcome import work_digest
+from providers.managed.plan import Create, Refuse, Update, Wait
+from tests.providers.managed.test_decide import FRESH, GONE, NOW, Spec, inputs, there
+
+OBJECT: Any = {"kind": "Toy", "metadata": {"name": "db", "namespace": "team", "uid": "uid-1"}}
+SIZE = Change(("size",), 3, 2, Class.ONLINE)
+UPDATE = Update((SIZE,))
+LATER, BEFORE = NOW + timedelta(seconds=10), NOW - timedelta(seconds=1)
+SENT = Attempts(in_flight=InFlight({("size",): Try(3, deferred=False, at=BEFORE, count=1)}))
+NEVER_SHOWN = Attempts(
+    in_flight=InFlight({("size",): Try(3, deferred=False, at=NOW - timedelta(minutes=2), count=MOST_TRIES)})
+)
+NEW = Introduce("app", "secret-password")
+
+
+def differing(**changed: Any) -> Inputs[Spec]:
+    return inputs(there(), changes=(SIZE,), obj=OBJECT, **changed)
+
+
+def rejected(facts: Inputs[Spec], refusal: tuple[str, str] | None, until: Any = LATER) -> Inputs[Spec]:
+    return replace(facts, attempts=Attempts(rejected=Rejected(work_digest(facts, UPDATE), until, refusal)))
+
+
+def postponed(facts: Inputs[Spec], plan: Any, reason: str) -> Inputs[Spec]:
+    held = Postponed(work_digest(facts, plan), LATER, timedelta(seconds=10), reason, "not now")
+    return replace(facts, attempts=Attempts(postponed=held))
+
+
+@dataclass(frozen=True)
+class Row:
+    inputs: Inputs[Spec]
+    plan: type
+    holds: dict[str, Any]
+
+
+ROWS: dict[str, Row] = {
+    "a password in trouble begins no database": Row(
+        inputs(GONE, FRESH, obj=OBJECT, password_problem=("SecretNotFound", "none")),
+        Refuse,
+        {"reason": "SecretNotFound"},
+    ),
+    "what was just created is waited for": Row(
+        inputs(GONE, FRESH, obj=OBJECT, eventual=True, attempts=Attempts(created=("uid-1", BEFORE))),
+        Wait,
+        {"reason": "Creating"},
+    ),
+    "what was created for another object is made": Row(
+        inputs(GONE, FRESH, obj=OBJECT, eventual=True, attempts=Attempts(created=("uid-0", BEFORE))), Create, {}
+    ),
+    "what was just sent is waited for": Row(differing(eventual=True, attempts=SENT), Wait, {"reason": "CloudBusy"}),
+    "what never shows is refused": Row(
+        differing(eventual=True, attempts=NEVER_SHOWN), Refuse, {"reason": "InvalidValue", "held": (SIZE,)}
+    ),
+    "what was rejected is refused as it was": Row(
+        rejected(differing(), ("UnsupportedVersion", "no")), Refuse, {"reason": "UnsupportedVersion"}
+    ),
+    "what did not take is refused": Row(rejected(differing(), None), Refuse, {"reason": "AccessDenied"}),
+    "what was rejected long ago is sent again": Row(rejected(differing(), None, BEFORE), Update, {}),
+    "what the state forbade waits for its time": Row(
+        postponed(differing(), UPDATE, "CloudBusy"), Wait, {"after": timedelta(seconds=10)}
+    ),
+    "a refused password alone is not sent again": Row(
+        postponed(inputs(there(), obj=OBJECT, step=NEW), Refuse("", ""), "InvalidPassword"),
+        Refuse,
+        {"reason": "InvalidPassword"},
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
+def test_decide_leaves_out_repeats(row: Row) -> None:
+    decision = decide(row.inputs)
+
+    assert type(decision.plan) is row.plan, decision
+    assert {key: getattr(decision.plan, key) for key in row.holds} == row.holds
+    assert decision.step == Keep()
+
+
+def test_reconcile_request_sends_again_what_is_in_flight() -> None:
+    requested = {
+        **OBJECT,
+        "metadata": {**OBJECT["metadata"], "annotations": {"fairlead.dev/reconcile-requested-at": "1"}},
+    }
+
+    decision = decide(replace(differing(eventual=True, attempts=SENT), obj=requested))
+
+    assert isinstance(decision.plan, Update)
+    assert decision.attempts.in_flight == InFlight()

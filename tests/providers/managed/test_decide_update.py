@@ -1,0 +1,212 @@
+"""What waits in the cloud's own queue, what a state forbids; and what was sent to an asynchronous cloud."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from providers.external.client import Target
+from providers.external.consent import Consent
+from providers.external.observation import Change, Class, Converged, ExternalRef, Observed, Phase, Present, Queue
+from providers.external.ownership import Owner
+from providers.managed.attempts import MOST_TRIES, InFlight, Sendable
+from providers.managed.decide_update import decide_update
+from providers.managed.inputs import Inputs
+from providers.managed.plan import Plan, Refuse, Rest, Settled, Update, Wait
+
+
+class Spec(msgspec.Struct, frozen=True):
+    size: int | None = None
+
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+OWNER = Owner("home", "uid-1", "claim-1")
+SEEN = Observed("db", "one", OWNER, Phase.READY, Spec(), None, {}, state="available")
+TARGET = Target("db", Spec(), OWNER, "hash", address="toy/db -n team")
+RECORDED = ExternalRef("db", "one", "account", Converged(1, "before", "seen", 1))
+DRIFTED = replace(RECORDED, converged=Converged(1, "edited", "seen", 1))
+
+STORAGE = Change(("storage",), 40, 20, Class.ONLINE, Queue.OPEN)
+CLASS = Change(("class",), "large", "small", Class.RESTART, Queue.OPEN)
+QUEUED_CLASS = replace(CLASS, queue=Queue.WAITING)
+REVERT = Change(("class",), "small", "large", Class.ONLINE, Queue.CANCEL)
+PORT = Change(("port",), 5433, 5432, Class.LOCKOUT)
+MAJOR = Change(("version",), "17", "16.4", Class.LOSS, Queue.OPEN)
+WINDOW = Change(("window",), "a", "b")
+GROUP = Change(("group",), "of-17", "of-16", along=("version",))
+EDITION = Change(("edition",), "b", "a", alone=True)
+TIER = Change(("tier",), "b", "a", alone=True)
+BUSY = replace(STORAGE, veto=("CloudBusy", "being optimized"))
+OLDER = Change(("version",), "15", "16.4", Class.LOSS, Queue.OPEN, ("InvalidValue", "no downgrade"))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A difference, what the queue holds, and what follows: made now, handed to the queue, the reason of the rest."""
+
+    changes: tuple[Change, ...]
+    now: tuple[Change, ...] = ()
+    queued: tuple[Change, ...] = ()
+    reason: str = ""
+    pending: tuple[str, ...] = ()
+    usable: bool = True
+    desired: dict[str, Any] | None = None
+    constraints: dict[str, Any] | None = None
+    external_ref: ExternalRef = RECORDED
+
+
+CASES = {
+    "a restart waits in the queue": Case((CLASS,), queued=(CLASS,), reason="WaitingForWindow"),
+    "what waits there is not sent again": Case((QUEUED_CLASS,), reason="WaitingForWindow", pending=("class",)),
+    "drift that restarts waits there too": Case((CLASS,), queued=(CLASS,), reason="DriftHeld", external_ref=DRIFTED),
+    "an immediate edit makes what waits": Case(
+        (QUEUED_CLASS,), (QUEUED_CLASS,), pending=("class",), desired={"apply_now": True}
+    ),
+    "growth is made at once": Case((STORAGE,), (STORAGE,)),
+    "what waits is not handed to a queue that growth is about to empty": Case(
+        (CLASS, STORAGE), (STORAGE,), reason="WaitingForWindow"
+    ),
+    "growth does not take others along": Case(
+        (STORAGE,), queued=(STORAGE,), reason="PendingChangesInTheWay", pending=("class",)
+    ),
+    "what touches no queue goes beside it": Case(
+        (STORAGE, WINDOW), (WINDOW,), (STORAGE,), "PendingChangesInTheWay", pending=("class",)
+    ),
+    "a reverted edit leaves the queue and makes room": Case((REVERT, STORAGE), (REVERT, STORAGE), pending=("class",)),
+    "an edit that waits stands in the way of growth": Case(
+        (QUEUED_CLASS, STORAGE), queued=(STORAGE,), reason="PendingChangesInTheWay", pending=("class",)
+    ),
+    "the window sends what the queue cannot hold": Case(
+        (PORT, CLASS), (PORT,), (CLASS,), "WaitingForWindow", constraints={"window_open": True}
+    ),
+    "what goes along waits for the same consent": Case((GROUP, MAJOR, WINDOW), (WINDOW,), reason="HeldChange"),
+    "what goes along is sent with what is handed to the queue": Case(
+        (GROUP, MAJOR), (GROUP,), (MAJOR,), "WaitingForWindow", desired={"consent": Consent((("version", "17"),))}
+    ),
+    "what goes along is made with what is made now": Case(
+        (GROUP, MAJOR), (GROUP, MAJOR), desired={"consent": Consent((("version", "17"),)), "apply_now": True}
+    ),
+    "what goes along does not go with what empties the queue alone": Case(
+        (GROUP, MAJOR, STORAGE),
+        (STORAGE,),
+        reason="WaitingForWindow",
+        desired={"consent": Consent((("version", "17"),))},
+    ),
+    "what goes along with a change that is not there goes by itself": Case((GROUP,), (GROUP,)),
+    "a destroy limit keeps the queue as it is": Case(
+        (CLASS,), reason="WaitingForWindow", constraints={"destroy_limit_reached": "too many"}
+    ),
+    "a destroy limit is named where something would interrupt now": Case(
+        (PORT, WINDOW),
+        (WINDOW,),
+        reason="Brake",
+        desired={"apply_now": True},
+        constraints={"destroy_limit_reached": "too many"},
+    ),
+    "a loss is neither made nor queued": Case((MAJOR,), reason="HeldChange", desired={"apply_now": True}),
+    "an agreed loss that restarts waits in the queue": Case(
+        (MAJOR,), queued=(MAJOR,), reason="WaitingForWindow", desired={"consent": Consent((("version", "17"),))}
+    ),
+    "an agreed loss is made when asked for now": Case(
+        (MAJOR,), (MAJOR,), desired={"consent": Consent((("version", "17"),)), "apply_now": True}
+    ),
+    "what travels alone follows what may share a request": Case(
+        (EDITION, WINDOW, PORT), (WINDOW,), reason="WaitingForWindow"
+    ),
+    "of those that travel alone one is made at a time": Case((EDITION, TIER), (EDITION,)),
+    "what travels alone is not queued beside another": Case((TIER, CLASS), (TIER,), reason="WaitingForWindow"),
+    "what the state forbids waits beside the rest": Case((BUSY, WINDOW), (WINDOW,), reason="CloudBusy"),
+    "what can never be is refused": Case((OLDER,), reason="InvalidValue"),
+    "nobody can use it and nothing is left to do": Case((), reason="DatabaseFailed", usable=False),
+    "nobody can use it and a change may help": Case((STORAGE,), (STORAGE,), usable=False),
+    "nobody can use it and what is left does not help": Case((BUSY,), reason="DatabaseFailed", usable=False),
+}
+
+
+def inputs(
+    observed: Observed[Spec, Any],
+    external_ref: ExternalRef = RECORDED,
+    changes: tuple[Change, ...] = (),
+    **changed: Any,
+) -> Inputs[Spec]:
+    whole: dict[str, Any] = {"spec_hash": "edited", "generation": 2, "changes": changes, **changed}
+    return Inputs(TARGET, Present(observed), external_ref, NOW, **whole)
+
+
+def _reason(plan: Plan) -> str:
+    match plan:
+        case Update(held=Rest() | Refuse() | Wait() as held):
+            return held.reason
+        case Rest(reason=reason) | Refuse(reason=reason) | Wait(reason=reason):
+            return reason
+        case _:
+            return ""
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_decide_update_returns_what_is_made_and_what_waits(case: Case) -> None:
+    seen = replace(SEEN, pending=case.pending, usable=case.usable)
+    plan = decide_update(
+        inputs(seen, case.external_ref, case.changes, **(case.desired or {}), **(case.constraints or {})), seen
+    )
+    made = (plan.changes, plan.queued) if isinstance(plan, Update) else ((), ())
+    assert (made, _reason(plan)) == ((case.now, case.queued), case.reason)
+
+
+def test_unusable_database_reports_what_holds_the_change_that_may_help() -> None:
+    seen, growth = replace(SEEN, pending=("class", "storage"), usable=False), replace(STORAGE, queue=Queue.WAITING)
+    plan = decide_update(inputs(seen, changes=(QUEUED_CLASS, growth)), seen)
+    assert isinstance(plan, Refuse)
+    assert plan.reason == "DatabaseFailed"
+    assert plan.message.endswith("what waits for the maintenance window: class")
+
+
+def test_static_parameters_are_reported_once_nothing_else_is_left() -> None:
+    seen = replace(SEEN, restart="static parameters wait")
+    plan = decide_update(inputs(seen), seen)
+    assert plan == Rest("PendingRestart", "static parameters wait")
+    assert isinstance(decide_update(inputs(SEEN), SEEN), Settled)
+
+
+SETTLE = timedelta(seconds=60)
+
+
+def remaining(sent: InFlight, plan: Update, differing: tuple[Change, ...], now: datetime) -> Sendable:
+    return sent.still_differing(differing, now, SETTLE).sendable(plan, now, SETTLE)
+
+
+def test_change_in_flight_is_not_sent_again_before_it_settled() -> None:
+    plan = Update((WINDOW,), queued=(CLASS,))
+    sent = InFlight().with_sent(plan, NOW)
+    sendable = remaining(sent, plan, (WINDOW, CLASS), NOW + SETTLE / 2)
+    assert (sendable.plan.changes, sendable.plan.queued, sendable.waiting) == ((), (), ("window", "class"))
+    assert sent.settles_in(NOW + SETTLE / 2, SETTLE) == SETTLE / 2
+    assert remaining(sent, plan, (WINDOW, CLASS), NOW + SETTLE).plan == plan
+    assert sent.settles_in(NOW + 2 * SETTLE, SETTLE) is None
+
+
+def test_change_to_another_value_or_to_an_earlier_time_is_sent_at_once() -> None:
+    sent = InFlight().with_sent(Update((), queued=(CLASS,)), NOW)
+    now = Update((CLASS,))
+    assert remaining(sent, now, (CLASS,), NOW).plan == now
+    other = Update((), queued=(replace(CLASS, want="huge"),))
+    assert remaining(sent, other, other.queued, NOW).plan == other
+
+
+def test_change_that_never_shows_is_given_up_and_named_until_much_later() -> None:
+    sent, plan, at = InFlight(), Update((WINDOW,)), NOW
+    for _ in range(MOST_TRIES):
+        assert remaining(sent, plan, plan.changes, at).plan == plan
+        sent = sent.with_sent(plan, at)
+        at += SETTLE
+    assert remaining(sent, plan, plan.changes, at).ineffective == (WINDOW,)
+    assert remaining(sent, plan, plan.changes, at + 10 * SETTLE).plan == plan
+
+
+def test_change_that_showed_is_forgotten_while_others_differ() -> None:
+    sent = InFlight().with_sent(Update((WINDOW, STORAGE)), NOW)
+    assert list(sent.still_differing((STORAGE,), NOW, SETTLE).tries) == [("storage",)]

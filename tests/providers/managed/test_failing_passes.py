@@ -1,0 +1,195 @@
+"""A pass that fails, by a defect or again and again, is reported on its resource, once, until a pass succeeds."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.external.client import Target
+from providers.external.observation import Absent, Present
+from runtime.errors import NotLeading, Unavailable
+from runtime.objects import Key, Object, Resource
+from tests.providers.paced import Paced, texts
+from tests.providers.toy import ToyCloud, ToyParameters
+from tests.providers.world import World
+from tests.support.fake_kube import FakeKube
+
+pytestmark = pytest.mark.asyncio
+KEY = Key("team", "db")
+
+
+class Broken(ToyCloud):
+    """A cloud whose answers meet a defect of ours, or never come."""
+
+    defect: Exception | None = None
+    hangs = False
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+        if self.defect is not None:
+            raise self.defect
+        if self.hangs:
+            await asyncio.Event().wait()
+        return await super().observe(target)
+
+
+def _conditions(world: World) -> dict[str, str]:
+    conditions: list[Object] = (world.get() or {})["status"]["conditions"]
+    return {condition["type"]: f"{condition['status']} {condition['reason']}" for condition in conditions}
+
+
+async def _ready(cloud: Broken) -> tuple[World, Paced]:
+    world = World(cloud)
+    paced = Paced(world)
+    world.ask()
+    await paced.settle()
+    return world, paced
+
+
+async def test_defect_is_reported_once_in_a_plain_sentence_until_a_pass_succeeds() -> None:
+    cloud = Broken()
+    world, paced = await _ready(cloud)
+    kept = {name: value for name, value in (world.get() or {})["status"].items() if name != "conditions"}
+    writes, cloud.defect = len(world.kube.writes), ZeroDivisionError("a secret")
+    paced.wake()
+    for _ in range(4):
+        await paced.step()
+
+    assert _conditions(world) == {
+        "Ready": "True Available",
+        "Synced": "False InternalError",
+        "Reconciling": "True InternalError",
+    }
+    said = " ".join(texts(world.get()))
+    assert "ZeroDivisionError" in said
+    assert "secret" not in said.replace("Secret", "")
+    assert "Traceback" not in said
+    assert len(world.kube.writes) == writes + 1
+    status = (world.get() or {})["status"]
+    assert {name: value for name, value in status.items() if name != "conditions"} == kept
+
+    cloud.defect = None
+    await paced.step()
+    assert _conditions(world) == {"Ready": "True Available", "Synced": "True InSync"}
+
+
+async def test_defect_that_goes_on_is_tried_ever_more_rarely_and_is_stalled_in_the_end() -> None:
+    cloud = Broken()
+    world, paced = await _ready(cloud)
+    cloud.defect = KeyError("x")
+    paced.wake()
+    pauses = []
+    for _ in range(12):
+        before = world.now
+        await paced.step()
+        pauses.append(world.now - before)
+    assert pauses[2:10] == sorted(pauses[2:10])
+    assert pauses[-1] >= timedelta(minutes=5)
+    assert _conditions(world)["Stalled"] == "True InternalError"
+    assert "Reconciling" not in _conditions(world)
+
+    cloud.defect = None
+    await paced.step()
+    assert _conditions(world) == {"Ready": "True Available", "Synced": "True InSync"}
+
+
+async def test_defect_in_the_first_pass_is_reported_without_a_status_before() -> None:
+    cloud = Broken()
+    cloud.defect = TypeError("x")
+    world = World(cloud)
+    world.ask()
+    world.feed()
+    with pytest.raises(TypeError):
+        await world.reconcile(KEY)
+    assert _conditions(world) == {
+        "Ready": "False InternalError",
+        "Synced": "False InternalError",
+        "Reconciling": "True InternalError",
+    }
+
+
+async def test_defect_in_a_deletion_is_reported() -> None:
+    cloud = Broken()
+    world, paced = await _ready(cloud)
+    cloud.defect = TypeError("x")
+    world.delete()
+    paced.wake()
+    await paced.step()
+    assert _conditions(world)["Reconciling"] == "True InternalError"
+    cloud.defect = None
+    await paced.settle()
+    assert world.get() is None
+
+
+async def test_defect_hides_no_lost_database() -> None:
+    cloud = Broken()
+    world, _ = await _ready(cloud)
+    cloud.toys.clear()
+    for _ in range(4):
+        world.now += timedelta(minutes=1)
+        await world.step()
+    assert world.reason("Ready") == "DatabaseLost"
+    cloud.defect = TypeError("x")
+    with pytest.raises(TypeError):
+        await world.reconcile(KEY)
+    assert _conditions(world)["Ready"] == "False DatabaseLost"
+
+
+async def test_pass_that_never_ends_is_reported_from_the_third_one_on() -> None:
+    cloud = Broken()
+    world, paced = await _ready(cloud)
+    object.__setattr__(world.reconcile._settings, "pass_limit", timedelta(milliseconds=20))
+    cloud.hangs = True
+    paced.wake()
+    reported = []
+    for _ in range(4):
+        await paced.step()
+        reported.append(_conditions(world).get("Reconciling", ""))
+    assert reported == ["", "", "True RequestFailed", "True RequestFailed"]
+    assert "the pass took longer than 0.02 seconds" in " ".join(texts(world.get()))
+    assert paced.crashes == 0
+    cloud.hangs = False
+    await paced.step()
+    assert _conditions(world) == {"Ready": "True Available", "Synced": "True InSync"}
+
+
+class Refusing(FakeKube):
+    """An API server that refuses to read Secrets with an error."""
+
+    error: Exception | None = None
+
+    async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:
+        if self.error is not None and resource.plural == "secrets":
+            raise self.error
+        return await super().get(resource, key, metadata_only=metadata_only)
+
+
+async def test_requests_that_fail_in_a_row_are_reported_and_single_ones_are_not() -> None:
+    kube = Refusing()
+    world = World(Broken(), kube=kube)
+    paced = Paced(world)
+    world.ask()
+    await paced.settle()
+    reported = []
+    for error in (Unavailable("etcd is slow"), None, *[Unavailable("etcd is slow")] * 4):
+        kube.error = error
+        paced.wake()
+        await paced.step()
+        reported.append(_conditions(world)["Synced"])
+    assert reported == ["True InSync"] * 4 + ["False RequestFailed"] * 2
+    assert "etcd is slow" in " ".join(texts(world.get()))
+
+
+async def test_process_that_leads_no_more_reports_nothing() -> None:
+    kube = Refusing()
+    world = World(Broken(), kube=kube)
+    paced = Paced(world)
+    world.ask()
+    await paced.settle()
+    writes, kube.error = len(kube.writes), NotLeading("over")
+    for _ in range(12):
+        paced.wake()
+        await paced.step()
+    assert len(kube.writes) == writes

@@ -1,0 +1,92 @@
+"""Passes over a credentials Secret that its tenant wrote into: what Fairlead knows is put back."""
+
+from __future__ import annotations
+
+import base64
+from copy import deepcopy
+
+import pytest
+
+from runtime.objects import SECRETS, Key, Object
+from tests.providers.toy import TOYS, ToyCloud
+from tests.providers.world import World
+
+_SECRET = SECRETS, Key("team", "db-credentials")
+THEIRS = "Written1by2a3tenant4of5its6own"
+
+
+async def _ready() -> World:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    return world
+
+
+def _kept(world: World) -> dict[str, str]:
+    data = world.kube.objects[_SECRET]["data"]
+    return {key: base64.b64decode(value).decode() for key, value in data.items()}
+
+
+def _tamper(world: World, **texts: str | None) -> None:
+    secret: Object = deepcopy(world.kube.objects[_SECRET])
+    for key, text in texts.items():
+        secret["data"].pop(key, None)
+        if text is not None:
+            secret["data"][key] = base64.b64encode(text.encode()).decode()
+    world.kube.store(SECRETS, secret)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        pytest.param({"username": "another_b"}, id="another's login"),
+        pytest.param({"username": None}, id="no login"),
+        pytest.param({"pending": THEIRS}, id="a pending password"),
+        pytest.param({"pending": "pässwörter"}, id="a pending password that no verifier takes"),
+        pytest.param({"username": "another_b.login", "pending": THEIRS}, id="an attribute behind a login"),
+    ],
+)
+async def test_secret_that_a_tenant_wrote_is_put_back_without_a_call(texts: dict[str, str | None]) -> None:
+    world = await _ready()
+    before, calls = _kept(world), list(world.cloud.calls)
+
+    _tamper(world, **texts)
+    await world.settle()
+
+    assert _kept(world) == before
+    assert world.cloud.calls == calls
+    assert (world.reason(), world.reason("Ready")) == ("InSync", "Available")
+
+
+async def test_password_that_a_tenant_overwrote_is_reported_and_reset_by_the_token() -> None:
+    world = await _ready()
+    _tamper(world, current=THEIRS)
+
+    await world.step()
+
+    conditions = str((world.get() or {})["status"]["conditions"])
+    assert world.reason() == "PasswordUnknown"
+    assert "holds what Fairlead did not write (current)" in conditions
+    assert THEIRS not in str(world.get())
+    world.ask(passwordRotation={"token": "again"})
+    await world.settle()
+    assert world.reason() == "InSync"
+    assert _kept(world)["current"] != THEIRS
+
+
+@pytest.mark.parametrize("wiped", [("status",), ("annotations",), ("status", "annotations")], ids="-and-".join)
+async def test_password_outlives_the_loss_of_annotations_and_status(wiped: tuple[str, ...]) -> None:
+    world = await _ready()
+    before, calls = _kept(world), list(world.cloud.calls)
+
+    obj = deepcopy(world.kube.objects[TOYS, Key("team", "db")])
+    if "status" in wiped:
+        del obj["status"]
+    if "annotations" in wiped:
+        obj["metadata"]["annotations"] = {}
+    world.kube.store(TOYS, obj)
+    await world.settle()
+
+    assert _kept(world) == before
+    assert world.cloud.calls == calls
+    assert world.reason() == "InSync"

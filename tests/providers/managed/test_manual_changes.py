@@ -1,0 +1,147 @@
+"""What people do to a resource from outside: they pause it, or its ProviderConfig, or change the schema under it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.external.client import Fence, Target
+from providers.external.observation import Class, Observed
+from runtime.errors import Invalid
+from runtime.objects import Key, Object, Resource
+from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, ToyParameters, provider_of
+from tests.providers.world import World
+from tests.support.fake_kube import FakeKube
+
+
+async def test_pause_requeues_at_its_end() -> None:
+    world = World(cloud := ToyCloud())
+    world.ask()
+    world.annotate(paused="2026-11-21T12:05:00Z")
+
+    result = await world.step()
+
+    assert world.reason() == "Paused"
+    assert getattr(result, "requeue_after", None) == timedelta(minutes=5)
+    assert cloud.toys == {}
+    world.now += timedelta(minutes=5)
+    await world.settle()
+    assert world.reason("Ready") == "Available"
+
+
+async def test_paused_provider_config_pauses_all_that_it_serves() -> None:
+    world = World(cloud := ToyCloud())
+    world.ask()
+    await world.settle()
+    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
+    config["metadata"]["annotations"] = {"fairlead.dev/paused": "true", "fairlead.dev/paused-reason": "a move"}
+    world.kube.store(CONFIGS, config)
+    cloud.calls.clear()
+
+    world.ask(size=20)
+    await world.settle()
+    world.ask("other")
+    await world.settle("other")
+    world.delete()
+    await world.settle()
+
+    assert [world.reason(), world.reason(name="other")] == ["Paused", "Paused"]
+    obj = world.get() or {}
+    conditions = obj["status"]["conditions"]
+    messages = [condition["message"] for condition in conditions if condition["reason"] == "Paused"]
+    assert ["a move (all of this ProviderConfig)" in message for message in messages] == [True]
+    assert len(cloud.toys) == 1
+    del config["metadata"]["annotations"]
+    world.kube.store(CONFIGS, config)
+    await world.settle()
+    assert (world.get(), cloud.toys) == (None, {})
+
+
+async def test_database_that_waits_for_consent_is_ready_whatever_it_waited_for_before() -> None:
+    cloud = ToyCloud()
+    world = World(cloud, provider=provider_of(cloud, classify=lambda change, _: replace(change, kind=Class.LOSS)))
+    world.ask(size=1)
+    await world.settle()
+    pending = deepcopy(world.get() or {})
+    for condition in pending["status"]["conditions"]:
+        condition |= {"status": "False", "reason": "ResourcePending"}
+    world.kube.store(TOYS, pending)
+
+    world.ask(size=2)
+    await world.step()
+
+    assert world.reason("Stalled") == "HeldChange"
+    assert world.reason("Ready") == "Available"
+    world.annotate(consent="size=2")
+    await world.settle()
+    assert (world.reason(), [toy.size for toy in cloud.toys.values()]) == ("InSync", [2])
+
+
+class _Narrowed(FakeKube):
+    """An API server whose schema refuses every new word in a status."""
+
+    async def json_patch(
+        self, resource: Resource, key: Key, operations: list[Object], *, manager: str, subresource: str = ""
+    ) -> Object:
+        if subresource == "status":
+            stored = self.objects[resource, key].get("status", {}).get("conditions")
+            if operations[-1]["value"].get("conditions") != stored:
+                raise Invalid("status.conditions[0].message: too long", status=422)
+        return await super().json_patch(resource, key, operations, manager=manager, subresource=subresource)
+
+
+async def test_schema_that_refuses_the_status_keeps_no_deleted_object() -> None:
+    world = World(cloud := ToyCloud())
+    world.ask()
+    await world.settle()
+    narrowed = _Narrowed()
+    narrowed.objects, narrowed.version = world.kube.objects, world.kube.version
+    after = World(cloud, kube=narrowed)
+
+    after.delete()
+    await after.settle()
+
+    assert (after.get(), cloud.toys) == (None, {})
+
+
+class _Watched(ToyCloud):
+    """Records the differences that the resource's status had when it was adopted."""
+
+    read_drift: Callable[[], list[Object]]
+    drift: list[Object] | None = None
+
+    async def adopt(self, target: Target[ToyParameters], observed: Observed[ToyParameters, Any], fence: Fence) -> None:
+        self.drift = self.read_drift()
+        await super().adopt(target, observed, fence)
+
+
+@pytest.mark.parametrize("at_once", [True, False], ids=["with the consent at once", "after it was refused"])
+async def test_adoption_shows_its_changes_before_anything_is_written(*, at_once: bool) -> None:
+    world = World(cloud := _Watched())
+    cloud.toys["legacy"] = Toy("incarnation-7", None, 5, {"app_a": "somebodys"})
+    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
+    config["spec"]["allowAdoption"] = True
+    world.kube.store(CONFIGS, config)
+    cloud.read_drift = lambda: list((world.get() or {}).get("status", {}).get("drift", ()))
+    expected = [("size", "20", "5", "Held"), ("owner", "ours", "nobody's", "Held")]
+
+    world.ask(size=20)
+    world.annotate(**{"external-name": "legacy"})
+    if not at_once:
+        await world.step()
+        assert (world.reason(), _entries(cloud.read_drift()), cloud.calls) == ("NotOwned", expected, [])
+    world.annotate(adopt="incarnation-7")
+    await world.settle()
+
+    assert _entries(cloud.drift or []) == expected
+    assert cloud.calls[:2] == ["adopt", "update ['size']"]
+    assert cloud.toys["legacy"].size == 20
+
+
+def _entries(drift: list[Object]) -> list[tuple[str, str, str, str]]:
+    return [(entry["path"], entry["desired"], entry["observed"], entry["action"]) for entry in drift]

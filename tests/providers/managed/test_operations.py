@@ -1,0 +1,243 @@
+"""A cloud whose every change is an operation: each is followed, none meets another, a failed one is remembered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from apis.teardown import Policy
+from providers.external.client import Fence, Operation, Target
+from providers.external.credential import Credential
+from providers.external.observation import Change
+from runtime.errors import Failure, Terminal, Transient
+from runtime.objects import Object
+from tests.providers.paced import Paced
+from tests.providers.toy import START, Seen, ToyCloud, ToyParameters, provider_of
+from tests.providers.world import World
+
+pytestmark = pytest.mark.asyncio
+REFUSED = Terminal("InvalidValue", "the quota of this project is used up")
+
+
+@dataclass
+class OperatedToys(ToyCloud):
+    """Changes take effect at once and are done after so many `polls`; kinds in `failing` have no effect, and fail."""
+
+    polls: int = 2
+    failing: dict[str, Failure] = field(default_factory=dict)
+    unanswered: bool = False
+    opened: dict[str, int] = field(default_factory=dict)
+    begun: list[str] = field(default_factory=list)
+
+    def _begin(self, kind: str, name: str) -> Operation:
+        open_ones = [handle for handle in self.opened if handle.split("/")[1] == name]
+        assert not open_ones, f"{kind} of {name} beside {open_ones}"
+        handle = f"{kind}/{name}/{len(self.begun)}"
+        self.opened[handle] = self.polls
+        self.begun.append(kind)
+        return Operation(handle, kind, START)
+
+    async def create(self, target: Target[ToyParameters], credential: Credential, fence: Fence) -> Operation:
+        operation = self._begin("Create", target.name)
+        if "Create" not in self.failing:
+            await super().create(target, credential, fence)
+        return operation
+
+    async def update(
+        self, target: Target[ToyParameters], observed: Seen, changes: tuple[Change, ...], fence: Fence
+    ) -> Operation:
+        operation = self._begin("Update", target.name)
+        if "Update" not in self.failing:
+            await super().update(target, observed, changes, fence)
+        return operation
+
+    async def set(
+        self, target: Target[ToyParameters], observed: Seen, credential: Credential, fence: Fence
+    ) -> Operation:
+        operation = self._begin("SetPassword", target.name)
+        if "SetPassword" not in self.failing:
+            await super().set(target, observed, credential, fence)
+        return operation
+
+    async def disable(self, target: Target[ToyParameters], observed: Seen, username: str, fence: Fence) -> Operation:
+        operation = self._begin("Disable", target.name)
+        await super().disable(target, observed, username, fence)
+        return operation
+
+    async def adopt(self, target: Target[ToyParameters], observed: Seen, fence: Fence) -> Operation:
+        operation = self._begin("Adopt", target.name)
+        await super().adopt(target, observed, fence)
+        return operation
+
+    async def delete(
+        self, target: Target[ToyParameters], observed: Seen | None, policy: Policy, fence: Fence
+    ) -> Operation:
+        operation = self._begin("Delete", target.name)
+        if "Delete" not in self.failing:
+            await super().delete(target, observed, policy, fence)
+        return operation
+
+    async def poll(self, operation: Operation) -> bool:
+        if self.unanswered:
+            raise Transient("no answer")
+        if operation.id not in self.opened:
+            return True
+        self.opened[operation.id] -= 1
+        if self.opened[operation.id] > 0:
+            return False
+        del self.opened[operation.id]
+        if operation.kind in self.failing:
+            raise self.failing[operation.kind]
+        return True
+
+
+async def _ready(cloud: OperatedToys, **kind: Any) -> World:
+    world = World(cloud, provider=provider_of(cloud, **kind))
+    world.ask()
+    await world.settle()
+    assert world.reason("Ready") == "Available"
+    return world
+
+
+def _status(world: World) -> Object:
+    status: Object = (world.get() or {})["status"]
+    return status
+
+
+async def test_operation_of_a_create_is_followed_and_its_login_published_without_another_call() -> None:
+    cloud = OperatedToys()
+    world = World(cloud)
+    world.ask()
+    await world.step()
+    assert _status(world)["operation"]["kind"] == "Create"
+    assert world.reason("Ready") == "Creating"
+
+    await world.settle()
+    assert cloud.begun == ["Create"]
+    assert "operation" not in _status(world)
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+async def test_operation_of_a_kind_without_logins_is_followed() -> None:
+    cloud = OperatedToys()
+    world = await _ready(cloud, logins=None, stateful=False)
+    assert cloud.begun == ["Create"]
+    world.ask(size=20)
+    await world.settle()
+    assert cloud.begun == ["Create", "Update"]
+
+
+async def test_operation_of_an_update_is_over_before_the_password_is_set() -> None:
+    cloud = OperatedToys()
+    world = await _ready(cloud)
+    world.ask(size=20, passwordRotation={"token": "1"})
+    await world.settle()
+    assert cloud.begun == ["Create", "Update", "SetPassword", "Disable"]
+    assert _status(world)["rotation"]["token"] == "1"
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+async def test_operation_is_followed_by_the_next_process() -> None:
+    cloud = OperatedToys(polls=3)
+    world = World(cloud)
+    world.ask()
+    await world.step()
+    await world.step()
+
+    restarted = World(cloud, process="process-2", kube=world.kube)
+    restarted.now = world.now + timedelta(minutes=2)
+    await restarted.settle()
+    assert cloud.begun == ["Create"]
+    assert restarted.reason("Ready") == "Available"
+
+
+@pytest.mark.parametrize("kind", ["Update", "SetPassword"])
+async def test_operation_that_fails_for_ever_is_sent_three_times_in_six_hours_and_says_one_thing(kind: str) -> None:
+    cloud = OperatedToys()
+    world = await _ready(cloud)
+    cloud.failing[kind] = REFUSED
+    cloud.begun.clear()
+    paced = Paced(world)
+    world.ask(size=20) if kind == "Update" else world.ask(passwordRotation={"token": "1"})
+    paced.wake()
+    await paced.until(world.now + timedelta(minutes=5))
+    paced.conditions.clear()
+    await paced.until(world.now + timedelta(hours=6))
+
+    assert len(cloud.begun) <= 3
+    assert set(cloud.begun) == {kind}
+    settled = {conditions for conditions in paced.conditions if "CloudBusy" not in str(conditions)}
+    assert len(settled) == 1
+    assert "Synced=False InvalidValue" in str(settled)
+    assert "the quota of this project is used up" in world.condition()["message"]
+
+
+async def test_operation_that_failed_is_sent_again_once_the_spec_changes() -> None:
+    cloud = OperatedToys()
+    world = await _ready(cloud)
+    cloud.failing["Update"] = REFUSED
+    world.ask(size=20)
+    await _until(world, "InvalidValue")
+    cloud.failing.clear()
+
+    world.ask(size=30)
+    await world.settle()
+    assert cloud.begun == ["Create", "Update", "Update"]
+    assert world.reason() == "InSync"
+
+
+async def test_operation_of_a_deletion_that_failed_is_sent_again_more_rarely() -> None:
+    cloud = OperatedToys()
+    world = await _ready(cloud)
+    cloud.failing["Delete"] = REFUSED
+    world.delete()
+    end = world.now + timedelta(hours=1)
+    while world.now < end:
+        result = await world.step()
+        world.now += getattr(result, "requeue_after", None) or timedelta(seconds=5)
+    assert 2 <= cloud.begun.count("Delete") <= 6
+
+    cloud.failing.clear()
+    world.now += timedelta(minutes=15)
+    await world.settle()
+    assert world.get() is None
+
+
+async def test_operation_whose_handle_is_lost_has_ended() -> None:
+    cloud = OperatedToys(polls=100)
+    world = World(cloud)
+    world.ask()
+    await world.step()
+    cloud.opened.clear()
+
+    await world.settle()
+    assert cloud.begun == ["Create"]
+    assert world.reason("Ready") == "Available"
+
+
+async def test_operation_that_never_answers_is_over_after_a_day() -> None:
+    cloud = OperatedToys()
+    world = await _ready(cloud)
+    world.ask(size=20)
+    await world.step()
+    cloud.unanswered = True
+    world.now = START + timedelta(hours=23)
+    await world.step()
+    assert _status(world)["operation"]["kind"] == "Update"
+
+    world.now = START + timedelta(hours=25)
+    await world.settle()
+    assert cloud.begun == ["Create", "Update"]
+    assert world.reason() == "InSync"
+
+
+async def _until(world: World, reason: str) -> None:
+    for _ in range(20):
+        result = await world.step()
+        if world.reason() == reason:
+            return
+        world.now += getattr(result, "requeue_after", None) or timedelta(seconds=5)
+    raise AssertionError(f"never {reason}: {world.reason()}")

@@ -1,0 +1,70 @@
+"""A published login that is refused is put back, also where that takes more than one pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from runtime.errors import Blocked, Failure, Transient
+from tests.providers.toy import Toy, ToyCloud, logins_of, provider_of
+from tests.providers.world import World
+
+
+async def _settled(cloud: ToyCloud) -> tuple[World, Toy]:
+    """Return a world at rest and its database, on a server that shows no passwords: logins are tried now and then."""
+    logins = ("app_fecnde4xn7_a", "app_fecnde4xn7_b")
+    rules = replace(logins_of(cloud), versions=lambda _observed: dict.fromkeys(logins, "1"), shows_passwords=False)
+    world = World(cloud, provider=provider_of(cloud, logins=rules))
+    world.ask()
+    await world.settle()
+    (toy,) = cloud.toys.values()
+    return world, toy
+
+
+async def test_login_that_was_changed_during_work_of_the_cloud_is_put_back_in_the_first_pass_after_it() -> None:
+    cloud = ToyCloud()
+    world, toy = await _settled(cloud)
+    published = dict(toy.passwords)
+    (name,) = published
+
+    toy.passwords[name], cloud.rebooting = "by-hand", True
+    await world.step()
+    cloud.rebooting = False
+    await world.step()
+
+    assert toy.passwords == published
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+async def test_login_that_was_changed_by_hand_is_put_back_when_it_is_tried_next() -> None:
+    """A pass looks a second time before it acts: what the first look learnt must not be lost."""
+    cloud = ToyCloud()
+    world, toy = await _settled(cloud)
+    published = dict(toy.passwords)
+    (name,) = published
+
+    await world.step()
+    toy.passwords[name] = "by-hand"
+    world.now += timedelta(minutes=6)
+    await world.step()
+
+    assert toy.passwords == published
+
+
+@pytest.mark.parametrize("failure", [Blocked("CloudBusy", "not now"), Transient("no answer")])
+async def test_login_is_put_back_although_that_failed_first(failure: Failure) -> None:
+    cloud = ToyCloud()
+    world, toy = await _settled(cloud)
+    published = dict(toy.passwords)
+
+    (name,) = published
+    toy.passwords[name] = "by-hand"
+    cloud.faults.append(("set_password", failure, False))
+    world.annotate(**{"reconcile-requested-at": "now"})
+    for _ in range(4):
+        await world.step()
+        world.now += timedelta(seconds=30)
+    assert toy.passwords == published
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")

@@ -1,0 +1,376 @@
+"""Passes of the generic reconciler over a cloud that takes its time, loses answers and refuses."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from providers.external.ownership import Owner, identity_of
+from runtime.errors import Failure, Terminal, Throttled, Transient
+from runtime.objects import SECRETS, Key
+from tests.providers.toy import TOYS, Toy, ToyCloud
+from tests.providers.world import World
+
+SLOW = [0, 1, 3]
+
+
+@pytest.mark.parametrize("slow", SLOW)
+async def test_create_is_sent_once_and_becomes_ready(slow: int) -> None:
+    world = World(ToyCloud(slow=slow))
+    world.ask(size=7)
+
+    await world.settle()
+
+    assert world.cloud.calls.count("create") == 1
+    (toy,) = world.cloud.toys.values()
+    assert toy.size == 7
+    assert world.reason("Ready") == "Available"
+    obj = world.get()
+    assert obj is not None
+    assert "operation" not in obj["status"]
+    assert "intent" not in obj["status"]
+    secret = world.kube.objects[SECRETS, Key("team", "db-credentials")]
+    assert set(secret["data"]) == {"current", "username"}
+
+
+async def test_instant_create_is_four_object_writes_and_two_of_the_secret() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.step()
+
+    assert [write for write in world.kube.writes if write[1].startswith("toys")] == [
+        ("apply", "toys"),
+        ("patch", "toys/status"),
+        ("apply", "toys"),
+        ("patch", "toys/status"),
+    ]
+    assert [verb for verb, written in world.kube.writes if written == "secrets"] == ["create", "replace"]
+
+
+@pytest.mark.parametrize("slow", SLOW)
+async def test_settled_resource_is_not_written_and_not_changed(slow: int) -> None:
+    world = World(ToyCloud(slow=slow))
+    world.ask()
+    await world.settle()
+    writes, calls = len(world.kube.writes), len(world.cloud.calls)
+
+    for _ in range(10):
+        world.now += timedelta(minutes=10)
+        await world.step()
+
+    assert (len(world.kube.writes), len(world.cloud.calls)) == (writes, calls)
+
+
+@pytest.mark.parametrize("slow", SLOW)
+async def test_edit_and_drift_are_each_sent_once(slow: int) -> None:
+    world = World(ToyCloud(slow=slow))
+    world.ask(size=1)
+    await world.settle()
+
+    world.ask(size=2)
+    await world.settle()
+    (toy,) = world.cloud.toys.values()
+    assert toy.size == 2
+    toy.size = 99
+    await world.settle()
+
+    assert toy.size == 2
+    assert [call for call in world.cloud.calls if call.startswith("update")] == ["update ['size']"] * 2
+    obj = world.get()
+    assert obj is not None
+    (entry,) = obj["status"]["drift"]
+    assert {key: entry[key] for key in ("path", "desired", "observed", "action")} == {
+        "path": "size",
+        "desired": "2",
+        "observed": "99",
+        "action": "Corrected",
+    }
+
+
+@pytest.mark.parametrize("slow", SLOW)
+async def test_deletion_deletes_the_database_and_lets_the_object_go(slow: int) -> None:
+    world = World(ToyCloud(slow=slow))
+    world.ask()
+    await world.settle()
+    world.delete()
+
+    await world.settle()
+
+    assert world.get() is None
+    assert world.cloud.toys == {}
+    assert [call for call in world.cloud.calls if call.startswith("delete")] == ["delete Delete"]
+    assert (SECRETS, Key("team", "db-credentials")) not in world.kube.objects
+
+
+@pytest.mark.parametrize("slow", SLOW)
+@pytest.mark.parametrize("call", ["create", "set_password", "update", "delete", "observe", "poll"])
+@pytest.mark.parametrize("after", [False, True], ids=["not sent", "answer lost"])
+async def test_lost_answer_doubles_nothing_and_blocks_nothing(slow: int, call: str, after: bool) -> None:  # noqa: FBT001 - a column
+    cloud = ToyCloud(slow=slow)
+    cloud.faults.append((call, Transient("no answer"), after))
+    world = World(cloud)
+    world.ask(size=1)
+    await world.settle()
+    world.ask(size=2)
+    await world.settle()
+
+    assert len(cloud.toys) == 1
+    assert [toy.size for toy in cloud.toys.values()] == [2]
+    world.delete()
+    await world.settle()
+    assert (world.get(), cloud.toys) == (None, {})
+
+
+async def test_open_intent_holds_another_process() -> None:
+    first = World(ToyCloud())
+    first.ask()
+    first.cloud.faults.append(("create", Transient("killed"), True))
+    first.feed()
+    obj = first.get()
+    assert obj is not None
+    obj["status"] = {
+        "intent": {"format": 1, "by": "process-0", "notAfter": "2026-11-21T12:00:25Z", "calls": []},
+    }
+
+    result = await first.step()
+
+    assert first.cloud.calls == []
+    assert getattr(result, "requeue_after", None) == timedelta(seconds=25)
+    first.now += timedelta(seconds=25)
+    first.cloud.faults.clear()
+    await first.settle()
+    assert first.reason("Ready") == "Available"
+
+
+async def test_intent_of_a_newer_version_is_left_alone() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    obj = world.get()
+    assert obj is not None
+    obj["status"] = {"intent": {"format": 99, "by": "x", "notAfter": "2026-11-21T12:00:25Z", "calls": []}}
+
+    await world.step()
+
+    assert world.cloud.calls == []
+    assert world.reason() == "NewerProvider"
+
+
+async def test_name_that_a_person_set_is_never_created() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    world.annotate(**{"external-name": "somebody-elses-next"})
+
+    await world.step()
+
+    assert world.cloud.calls == []
+    assert world.reason("Stalled") == "AdoptionRefused"
+
+
+@pytest.mark.parametrize("word", ["", "uid-999/Delete", "own/Detach", "own/Orphan", "own/Snapshot", "own/Delete"])
+async def test_child_is_deleted_by_the_teardown_instruction_of_its_claim_alone(word: str) -> None:
+    world = World(ToyCloud())
+    world.ask()
+    obj = world.get()
+    assert obj is not None
+    obj["metadata"]["labels"] = {"fairlead.dev/claim": "claim-uid"}
+    world.annotate(**{"claim-name": "shop", "resource": "database"})
+    await world.settle()
+    calls = len(world.cloud.calls)
+    world.delete()
+    world.annotate(teardown=word.replace("own", str(obj["metadata"]["uid"])))
+
+    for _ in range(3):
+        await world.step()
+        world.now += timedelta(minutes=2)
+
+    done = world.cloud.calls[calls:]
+    (toy,) = world.cloud.toys.values() or (None,)
+    match word.partition("own/")[2]:
+        case "":
+            assert (done, world.reason()) == ([], "AwaitingTeardown")
+        case "Detach":
+            assert (done, toy is not None, world.get()) == ([], True, None)
+        case "Orphan":
+            assert (done, toy is not None and toy.released, world.get()) == (["release"], True, None)
+        case "Snapshot":
+            assert (done[0], toy, world.get()) == ("delete Snapshot", None, None)
+        case _:
+            assert (done, toy, world.get()) == (["delete Delete"], None, None)
+    assert ((SECRETS, Key("team", "db-credentials")) in world.kube.objects) == (toy is not None)
+
+
+@pytest.mark.parametrize(("word", "own"), [("Delete", "Orphan"), ("Snapshot", "Orphan"), ("Delete", "Snapshot")])
+async def test_teardown_instruction_beyond_the_resources_own_policy_destroys_nothing(word: str, own: str) -> None:
+    world = World(ToyCloud())
+    world.ask(deletionPolicy=own)
+    obj = world.get()
+    assert obj is not None
+    obj["metadata"]["labels"] = {"fairlead.dev/claim": "claim-uid"}
+    world.annotate(**{"claim-name": "shop", "resource": "database"})
+    await world.settle()
+    calls = len(world.cloud.calls)
+    world.delete()
+    world.annotate(teardown=f"{obj['metadata']['uid']}/{word}")
+
+    for _ in range(3):
+        await world.step()
+        world.now += timedelta(minutes=2)
+
+    assert (world.cloud.calls[calls:], len(world.cloud.toys)) == ([], 1)
+    assert world.reason("Stalled") == "HeldDeletion"
+
+
+async def test_lost_database_is_reported_and_not_created_again() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    world.cloud.toys.clear()
+
+    for _ in range(5):
+        await world.step()
+        world.now += timedelta(seconds=61)
+
+    assert world.reason("Stalled") == "DatabaseLost"
+    assert world.reason("Ready") == "DatabaseLost"
+    assert world.cloud.toys == {}
+    world.annotate(consent="recreate=incarnation-1")
+    await world.settle()
+    assert [toy.incarnation for toy in world.cloud.toys.values()] == ["incarnation-2"]
+    assert world.reason("Ready") == "Available"
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["not sent", "answer lost"])
+async def test_database_recreated_by_consent_is_not_taken_for_a_strangers(after: bool) -> None:  # noqa: FBT001 - a column
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    world.cloud.toys.clear()
+    for _ in range(3):
+        await world.step()
+        world.now += timedelta(seconds=61)
+    world.annotate(consent="recreate=incarnation-1")
+    world.cloud.faults.append(("create", Transient("killed"), after))
+
+    for _ in range(6):
+        await world.step()
+        world.now += timedelta(seconds=61)
+
+    (toy,) = world.cloud.toys.values()
+    assert world.reason("Ready") == "Available"
+    obj = world.get()
+    assert obj is not None
+    assert obj["metadata"]["annotations"]["fairlead.dev/incarnation"] == toy.incarnation == "incarnation-2"
+
+
+async def test_failed_observations_are_reported_from_the_third_on_and_change_nothing() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    calls = list(world.cloud.calls)
+    world.cloud.faults += [("observe", Transient("away"), False)] * 3
+
+    reasons = []
+    for _ in range(3):
+        await world.step()
+        reasons.append(world.reason())
+
+    assert reasons == ["InSync", "InSync", "CloudUnreachable"]
+    assert world.reason("Ready") == "Available"
+    assert world.cloud.calls == calls
+    await world.settle()
+    assert world.reason() == "InSync"
+
+
+async def test_refusal_is_reported_with_its_reason() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    world.cloud.faults.append(("create", Terminal("AccessDenied", "may not create"), False))
+
+    await world.step()
+
+    assert world.reason("Stalled") == "AccessDenied"
+    obj = world.get()
+    assert obj is not None
+    assert "intent" not in obj["status"]
+
+
+async def test_lost_password_of_an_adopted_database_is_reported_without_a_resync() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    (toy,) = world.cloud.toys.values()
+    # As the end of a namespace takes both along.
+    for place in ((TOYS, Key("team", "db")), (SECRETS, Key("team", "db-credentials"))):
+        world.kube.objects.pop(place)
+    await world.step()
+    world.ask()
+    await world.step()
+    assert world.reason("Stalled") == "PredecessorFound"
+
+    # A login by rule is there, and somebody may use it.
+    toy.passwords = {f"app_{identity_of(world.get() or {}).hash}_a": "theirs"}
+    world.annotate(adopt=toy.incarnation)
+    await world.settle()
+
+    assert world.reason("Stalled") == "PasswordUnknown"
+    assert world.cloud.calls == ["create", "adopt"]
+
+
+async def test_database_of_a_stranger_under_our_name_is_not_touched() -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    (name,) = world.cloud.toys
+    stranger = Toy("foreign", Owner("elsewhere", "x", "y"), 1)
+    world.cloud.toys[name] = stranger
+    calls = list(world.cloud.calls)
+
+    await world.step()
+    assert world.reason("Stalled") == "Replaced"
+    world.delete()
+    await world.settle()
+
+    assert world.get() is None
+    assert world.cloud.toys == {name: stranger}
+    assert world.cloud.calls == calls
+
+
+@settings(max_examples=40)
+@given(
+    st.integers(0, 2),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["create", "update", "delete", "observe", "poll", "set_password"]),
+            st.sampled_from([Transient("away"), Throttled("slow", after=timedelta(0)), Terminal("AccessDenied", "no")]),
+            st.booleans(),
+        ),
+        max_size=6,
+    ),
+    st.lists(st.integers(1, 5), max_size=3),
+)
+async def test_failures_in_any_order_end_settled(
+    slow: int, faults: list[tuple[str, Failure, bool]], sizes: list[int]
+) -> None:
+    cloud: Any = ToyCloud(slow=slow, faults=list(faults))
+    foreign = Toy("foreign", Owner("elsewhere", "x", "y"), 1)
+    cloud.toys["foreign"] = foreign
+    world = World(cloud)
+    for size in (9, *sizes):
+        world.ask(size=size)
+        for _ in range(3):
+            await world.step()
+            world.now += timedelta(minutes=6)
+    cloud.faults.clear()
+    for _ in range(12):
+        await world.step()
+        world.now += timedelta(minutes=6)
+
+    (ours,) = [toy for name, toy in cloud.toys.items() if name != "foreign"]
+    assert ours.size == (sizes or [9])[-1]
+    assert world.reason("Ready") == "Available"
+    assert world.reason() == "InSync"
+    assert cloud.toys["foreign"] == Toy("foreign", Owner("elsewhere", "x", "y"), 1)

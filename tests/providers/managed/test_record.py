@@ -1,0 +1,120 @@
+"""A Kubernetes object as the decision reads it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from apis.teardown import Policy, instruction_of
+from providers.external.client import Operation
+from providers.external.consent import consent_of
+from providers.managed import record
+from runtime.objects import Object
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+P = "fairlead.dev/"
+
+
+def obj(annotations: dict[str, str] | None = None, **fields: object) -> Object:
+    meta = {"name": "db", "namespace": "team", "uid": "uid-1", "annotations": annotations or {}}
+    return {"metadata": meta | {"labels": fields.pop("labels", {})}, **fields}
+
+
+@pytest.mark.parametrize(
+    ("instruction", "policy"),
+    [
+        ("", None),
+        ("uid-1/Delete", Policy.DELETE),
+        ("uid-1/Snapshot", Policy.SNAPSHOT),
+        ("uid-1/Orphan", Policy.ORPHAN),
+        ("uid-1/Detach", Policy.DETACH),
+        ("uid-2/Delete", None),
+        ("uid-1/delete", None),
+        ("uid-1", None),
+        ("/Delete", None),
+        ("Delete", None),
+    ],
+)
+def test_teardown_instruction_counts_for_its_own_uid_alone(instruction: str, policy: Policy | None) -> None:
+    assert instruction_of(obj({P + "teardown": instruction})) is policy
+
+
+@pytest.mark.parametrize("own", [Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE])
+@pytest.mark.parametrize("instruction", [None, Policy.DETACH, Policy.ORPHAN, Policy.SNAPSHOT, Policy.DELETE])
+def test_teardown_instruction_destroys_no_more_than_the_resources_own_policy_asks_for(
+    instruction: Policy | None, own: Policy
+) -> None:
+    agreed = {
+        (Policy.SNAPSHOT, Policy.SNAPSHOT),
+        (Policy.SNAPSHOT, Policy.DELETE),
+        (Policy.DELETE, Policy.DELETE),
+    }
+    destroys = instruction in (Policy.SNAPSHOT, Policy.DELETE)
+
+    assert bool(record.refuse_destroy(instruction, own)) is (destroys and (instruction, own) not in agreed)
+
+
+@pytest.mark.parametrize(
+    ("value", "is_paused"),
+    [
+        ("true", True),
+        ("2026-11-21T12:00:01Z", True),
+        ("2026-11-21T12:00:00Z", False),
+        ("2020-01-01T00:00:00Z", False),
+        ("2999-01-01T00:00:00", True),
+        ("false", False),
+        ("yes", True),
+        ("", False),
+    ],
+)
+def test_pause_has_an_end(value: str, is_paused: bool) -> None:  # noqa: FBT001 - a column of the table
+    assert bool(record.paused(obj({P + "paused": value}), NOW)) is is_paused
+
+
+def test_pause_names_its_reason() -> None:
+    assert "the rack moves" in record.paused(obj({P + "paused": "true", P + "paused-reason": "the rack moves"}), NOW)
+
+
+def test_pause_of_the_claim_leads_to_who_set_it() -> None:
+    paused = record.paused(obj({P + "paused": "true", P + "claim-name": "orders"}), NOW)
+
+    assert "with its claim orders, which says by whom and when" in paused
+
+
+def test_external_ref_is_read_from_annotations_or_status() -> None:
+    names = {"external-name": "x", "incarnation": "7", "account": "a"}
+    by_annotation = obj({P + key: value for key, value in names.items()})
+    by_status = obj(status={"externalName": "x", "incarnation": "7", "account": "a"})
+
+    for recorded in (by_annotation, by_status):
+        external_ref = record.external_ref_of(recorded, absent_since=None)
+        assert (external_ref.external_name, external_ref.incarnation, external_ref.account) == ("x", "7", "a")
+
+
+def test_consent_is_a_list_of_paths_and_values() -> None:
+    consent = consent_of(obj({P + "consent": "recreate=7, a.b = 3,nonsense", P + "adopt": "9"}))
+
+    assert consent.to("recreate", "7")
+    assert consent.to("a.b", "3")
+    assert not consent.to("recreate", "8")
+    assert not consent.to("nonsense", "")
+    assert consent.adopt == "9"
+
+
+def test_intent_is_read_as_it_was_written() -> None:
+    calls = (record.Call("Create", "db"), record.Call("SetPassword", "app_a", "7", "hash"))
+    intent = record.Intent(1, "process-1", NOW + timedelta(seconds=25), calls)
+
+    assert record.intent_of(obj(status={"intent": record.dump_intent(intent)})) == intent
+    assert record.intent_of(obj()) is None
+    assert record.intent_of(obj(status={"intent": {"format": 1, "notAfter": "nonsense"}})) is None
+
+
+def test_operation_is_read_from_status() -> None:
+    operation = record.operation_of(
+        obj(status={"operation": {"id": "o", "kind": "Create", "startedAt": "2026-11-21T12:00:00Z"}})
+    )
+
+    assert operation == Operation("o", "Create", NOW)
+    assert record.operation_of(obj()) is None

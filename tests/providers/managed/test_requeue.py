@@ -1,0 +1,223 @@
+"""How often the generic reconciler observes, and repeats what failed: only failures are counted, and not stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from apis.teardown import Policy
+from providers.external.client import Fence, Operation, Target
+from providers.external.credential import Credential
+from providers.external.observation import Absent, Change, Observed, Phase, Present
+from runtime.errors import Blocked, Transient
+from runtime.results import Result
+from tests.providers.managed.test_asynchronous import LateCloud, ready, world_of
+from tests.providers.toy import ToyCloud, ToyParameters
+from tests.providers.world import World
+
+pytestmark = pytest.mark.asyncio
+UNREACHABLE = Transient("no answer")
+
+
+async def _pass(world: World) -> timedelta:
+    """Make one pass as its result asks for, the clock moved on; return how long that was."""
+    result = await world.step()
+    after = result.requeue_after if isinstance(result, Result) else timedelta(minutes=5)
+    world.now += after or timedelta(minutes=10)
+    return after or timedelta(minutes=10)
+
+
+@pytest.mark.parametrize("slow", [0, 2])
+async def test_outage_of_three_hours_is_observed_once_a_minute_and_ends(slow: int) -> None:
+    cloud = ToyCloud(slow=slow)
+    world = World(cloud)
+    world.ask()
+    await world.settle()
+    until, passes = world.now + timedelta(hours=3), 0
+    while world.now < until:
+        cloud.faults = [("observe", UNREACHABLE, False)]
+        await _pass(world)
+        passes += 1
+    assert world.reason() == "CloudUnreachable"
+    assert 180 <= passes <= 200
+
+    cloud.faults.clear()
+    await world.settle()
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+async def test_change_of_three_hours_is_observed_at_its_own_rate() -> None:
+    cloud = LateCloud(slow=1)
+    world = world_of(cloud)
+    await ready(world)
+    (toy,) = cloud.toys.values()
+    paces = []
+    for _ in range(2000):
+        toy.busy = 10
+        paces.append(await _pass(world))
+    assert set(paces) <= {timedelta(seconds=2), timedelta(seconds=4), timedelta(seconds=5)}
+    assert paces[10:] == [timedelta(seconds=5)] * 1990
+    toy.busy = 0
+    await world.settle()
+    assert world.reason() == "InSync"
+
+
+async def test_single_failed_observations_between_good_ones_are_never_reported() -> None:
+    cloud = ToyCloud()
+    world = World(cloud)
+    world.ask()
+    await world.settle()
+    writes = len(world.kube.writes)
+    for _ in range(60):
+        cloud.faults = [("observe", UNREACHABLE, False)]
+        await _pass(world)
+        await _pass(world)
+        world.now += timedelta(hours=1)
+    assert len(world.kube.writes) == writes
+
+
+async def test_answer_of_a_busy_cloud_is_not_counted_as_a_failure() -> None:
+    cloud = LateCloud(slow=1)
+    world = world_of(cloud)
+    await ready(world)
+    (toy,) = cloud.toys.values()
+    world.ask(size=99)
+    for _ in range(20):
+        toy.busy = 10
+        await _pass(world)
+    assert world.reason() == "CloudBusy"
+    for expected in ("CloudBusy", "CloudBusy", "CloudUnreachable"):
+        cloud.faults = [("observe", UNREACHABLE, False)]
+        await _pass(world)
+        assert world.reason() == expected
+
+
+@dataclass
+class Refusing(LateCloud):
+    """Answers calls of the kinds in `refuses` that the state allows none; `hidden` looks show nothing yet."""
+
+    refuses: tuple[str, ...] = ()
+    refused: int = 0
+    hidden: int = 0
+    state: str = "fine"
+
+    def _may_refuse(self, call: str) -> None:
+        if call in self.refuses:
+            self.refused += 1
+            raise Blocked("CloudBusy", "cannot do it: the state allows none")
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+        seen = await super().observe(target)
+        if self.toys and self.hidden:
+            self.hidden -= 1
+            return Absent()
+        if isinstance(seen, Present) and seen.observed.phase is Phase.READY:
+            return Present(replace(seen.observed, state=self.state))
+        return seen
+
+    async def update(
+        self,
+        target: Target[ToyParameters],
+        observed: Observed[ToyParameters, Any],
+        changes: tuple[Change, ...],
+        fence: Fence,
+    ) -> Operation | None:
+        self._may_refuse("update")
+        return await super().update(target, observed, changes, fence)
+
+    async def set(
+        self,
+        target: Target[ToyParameters],
+        observed: Observed[ToyParameters, Any],
+        credential: Credential,
+        fence: Fence,
+    ) -> Operation | None:
+        self._may_refuse("set_password")
+        return await super().set(target, observed, credential, fence)
+
+    async def delete(
+        self, target: Target[ToyParameters], observed: Observed[ToyParameters, Any] | None, policy: Policy, fence: Fence
+    ) -> Operation | None:
+        self._may_refuse("delete")
+        return await super().delete(target, observed, policy, fence)
+
+
+def _begin(world: World, call: str) -> None:
+    if call == "delete":
+        world.delete()
+    elif call == "update":
+        world.ask(size=99)
+    else:
+        world.ask(passwordRotation={"token": "2"})
+
+
+@pytest.mark.parametrize("call", ["delete", "update", "set_password"])
+async def test_refusal_by_state_is_tried_at_most_twenty_times_an_hour_and_reported_once(call: str) -> None:
+    cloud = Refusing(refuses=("delete", "update", "set_password"))
+    world = world_of(cloud)
+    await ready(world)
+    _begin(world, call)
+    until, words = world.now + timedelta(hours=1), []
+    while world.now < until:
+        await _pass(world)
+        words.append(str((world.get() or {})["status"]["conditions"]))
+    assert 5 <= cloud.refused <= 20
+    # Reconciling at first, Stalled later.
+    assert (world.reason(), len(set(words))) == ("CloudBusy", 2)
+
+    # A pass in between, whoever requested it, repeats nothing.
+    refused = cloud.refused
+    for _ in range(10):
+        await world.step()
+    assert cloud.refused <= refused + 1
+
+    # Another state is another matter.
+    refused, cloud.state = cloud.refused, "another"
+    await world.step()
+    assert cloud.refused == refused + 1
+    cloud.refuses = ()
+    cloud.state = "a third"
+    world.now += timedelta(seconds=1)
+    await world.settle(most=40)
+    assert world.get() is None if call == "delete" else world.reason() == "InSync"
+
+
+async def test_create_that_is_not_shown_yet_is_not_sent_again() -> None:
+    cloud = Refusing(slow=1, hidden=8)
+    world = world_of(cloud)
+    world.ask()
+    await world.settle(most=60)
+    assert (cloud.calls, world.reason()) == (["create"], "InSync")
+
+
+async def test_create_that_is_never_shown_is_sent_again() -> None:
+    cloud = Refusing(slow=1)
+    world = world_of(cloud)
+    world.ask()
+    await world.step()
+    cloud.toys.clear()
+    await world.settle(most=60)
+    assert (cloud.calls.count("create"), world.reason()) == (2, "InSync")
+
+
+async def test_audit_log_has_each_create_update_and_delete_with_its_result() -> None:
+    cloud = ToyCloud()
+    world = World(cloud)
+    world.ask()
+    with capture_logs() as logs:
+        await world.settle()
+        world.ask(size=20)
+        cloud.faults = [("update", UNREACHABLE, True)]
+        await world.step()
+        await world.settle()
+        world.delete()
+        await world.settle()
+    lines = [(entry["action"], entry["result"]) for entry in logs if entry["event"] == "audit"]
+    assert lines == [("Create", "done"), ("Update", "CloudUnreachable"), ("Delete", "done")]
+    audit = next(entry for entry in logs if entry["event"] == "audit")
+    assert (audit["object"], audit["kind"], audit["account"]) == ("team/db", "Toy", "account-1")
+    assert audit["target"].startswith("toy-")

@@ -1,0 +1,251 @@
+"""A lost database is restored by consent, from a backup of its own, under its name: once, and never as an empty one."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+
+import pytest
+
+from providers.external.client import Fence, Operation, Target
+from providers.external.credential import Credential
+from runtime.errors import Blocked, Transient
+from runtime.objects import Key, Object
+from tests.providers.managed.test_asynchronous import LateCloud, ready, world_of
+from tests.providers.toy import ToyCloud, ToyParameters
+from tests.providers.world import World
+
+pytestmark = pytest.mark.asyncio
+KEPT = ("backup-2", "backup-1")
+
+
+def _name(world: World) -> str:
+    return str((world.get() or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
+
+
+def _status(world: World) -> Object:
+    status: Object = (world.get() or {})["status"]
+    return status
+
+
+def _message(world: World, kind: str = "Synced") -> str:
+    conditions = _status(world)["conditions"]
+    return next(str(condition["message"]) for condition in conditions if condition["type"] == kind)
+
+
+async def _lost(cloud: LateCloud, *, kept: tuple[str, ...] = KEPT) -> World:
+    world = world_of(cloud)
+    await ready(world)
+    cloud.own_backups[_name(world)] = kept
+    cloud.toys.clear()
+    for _ in range(4):
+        world.now += timedelta(minutes=1)
+        await world.step()
+    assert world.reason("Ready") == "DatabaseLost"
+    cloud.calls.clear()
+    return world
+
+
+async def test_lost_database_names_its_backups_and_how_to_have_one_restored() -> None:
+    world = await _lost(LateCloud(slow=1))
+    text = _message(world)
+    assert "its backups, the newest first: backup-2, backup-1" in text
+    assert "fairlead.dev/consent=restore=backup-2" in text
+    assert "fairlead.dev/consent=recreate=incarnation-1" in text
+
+
+@pytest.mark.parametrize("reachable", [True, False])
+async def test_named_backup_is_restored_under_the_name_and_published(*, reachable: bool) -> None:
+    cloud = LateCloud(slow=3, reachable=reachable)
+    world = await _lost(cloud)
+    name = _name(world)
+    world.annotate(consent="restore=backup-1")
+    await world.step()
+    assert (world.reason(), world.reason("Ready")) == ("Restoring", "Restoring")
+    assert "backup-1" in _message(world)
+    await world.settle(most=60)
+
+    assert [call for call in cloud.calls if not call.startswith("set_password")] == ["restore backup-1"]
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+    assert list(cloud.toys) == [name]
+    assert _status(world)["incarnation"] == "incarnation-2"
+    assert (world.get() or {})["metadata"]["annotations"]["fairlead.dev/incarnation"] == "incarnation-2"
+    assert _status(world)["usedConsents"] == ["restore=backup-1"]
+    assert "restoring" not in _status(world)
+    assert "madeAt" not in _status(world)
+
+
+async def test_consent_to_restore_is_used_once() -> None:
+    cloud = LateCloud(slow=1)
+    world = await _lost(cloud)
+    world.annotate(consent="restore=backup-2")
+    await world.settle(most=60)
+    cloud.toys.clear()
+    cloud.calls.clear()
+    for _ in range(5):
+        world.now += timedelta(minutes=1)
+        await world.step()
+    assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
+    assert "was used already" in _message(world)
+
+
+@pytest.mark.parametrize("consent", ["restore=backup-9", "restore=backup-1,restore=backup-2"])
+async def test_name_of_no_backup_is_refused_with_those_that_there_are(consent: str) -> None:
+    cloud = LateCloud(slow=1)
+    world = await _lost(cloud)
+    # Not even where an empty one was agreed to as well.
+    world.annotate(consent=f"{consent},recreate=incarnation-1")
+    for _ in range(3):
+        await world.step()
+    assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
+    assert "backup-2, backup-1" in _message(world)
+    assert ("backup-9 is no backup of it" in _message(world)) is ("9" in consent)
+
+
+async def test_consent_to_restore_is_refused_without_backups() -> None:
+    cloud = LateCloud(slow=1)
+    world = await _lost(cloud, kept=())
+    world.annotate(consent="restore=backup-1")
+    await world.step()
+    assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
+    assert "no backup of it is known" in _message(world)
+
+
+async def test_backups_that_cannot_be_listed_are_waited_for() -> None:
+    cloud = LateCloud(slow=1)
+    world = await _lost(cloud)
+    world.annotate(consent="restore=backup-1")
+    cloud.faults = [("restorable", Transient("no answer"), False)]
+    await world.step()
+    assert cloud.calls == []
+    await world.step()
+    assert cloud.calls == ["restore backup-1"]
+
+
+class Failing(LateCloud):
+    """Fails creates before or after their effect, or by a crash of the process."""
+
+    error: BaseException | None = None
+    after = False
+
+    async def create(self, target: Target[ToyParameters], credential: Credential, fence: Fence) -> Operation | None:
+        if self.error is not None and not self.after:
+            raise self.error
+        answer = await super().create(target, credential, fence)
+        if self.error is not None:
+            raise self.error
+        return answer
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("after", [False, True], ids=["before its effect", "after its effect"])
+@pytest.mark.parametrize("error", [Killed(), Transient("no answer"), Blocked("QuotaExceeded", "full")])
+@pytest.mark.parametrize("dropped", [False, True], ids=["the consent stays", "the consent is dropped"])
+async def test_restore_that_was_interrupted_goes_on_and_nothing_empty_is_created(
+    error: BaseException, *, after: bool, dropped: bool
+) -> None:
+    cloud = Failing(slow=1)
+    world = await _lost(cloud)
+    cloud.error, cloud.after = error, after
+    world.annotate(consent="restore=backup-1")
+    if isinstance(error, Killed):
+        with pytest.raises(Killed):
+            await world.step()
+    else:
+        await world.step()
+    if dropped:
+        world.annotate(consent="")
+        with suppress(Killed):
+            await world.step()
+    cloud.error = None
+    # Another process, which remembers nothing.
+    again = World(cloud, process="process-2", kube=world.kube, provider=world.provider)
+    again.now = world.now + timedelta(minutes=5)
+    await again.settle(most=60)
+
+    assert {call for call in cloud.calls if not call.startswith("set_password")} == {"restore backup-1"}
+    assert (again.reason("Ready"), again.reason()) == ("Available", "InSync")
+    assert len(cloud.toys) == 1
+
+
+async def test_restore_that_can_never_be_made_gives_way_to_another_backup_or_to_an_empty_database() -> None:
+    for consent, call in (("restore=backup-2", "restore backup-2"), ("recreate=incarnation-1", "create")):
+        cloud = Failing(slow=1)
+        world = await _lost(cloud)
+        cloud.error = Blocked("ReferenceNotFound", "there is no backup-1 to restore from")
+        world.annotate(consent="restore=backup-1")
+        await world.step()
+        assert world.reason() == "ReferenceNotFound"
+        cloud.error = None
+        cloud.calls.clear()
+        world.annotate(consent=consent)
+        await world.settle(most=60)
+        assert [made for made in cloud.calls if not made.startswith("set_password")] == [call]
+        assert world.reason("Ready") == "Available"
+
+
+async def test_restore_whose_status_is_lost_creates_nothing_empty() -> None:
+    cloud = Failing(slow=1)
+    world = await _lost(cloud)
+    cloud.error = Blocked("QuotaExceeded", "full")
+    world.annotate(consent="restore=backup-1")
+    await world.step()
+    cloud.error = None
+    obj = world.kube.objects[world.kind.resource, Key("team", "db")]
+    del obj["status"]
+    obj["metadata"]["annotations"].pop("fairlead.dev/consent")
+    for _ in range(4):
+        world.now += timedelta(minutes=1)
+        await world.step()
+    assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
+
+
+@pytest.mark.parametrize("obstacle", ["paused", "observed"])
+async def test_paused_or_observed_database_is_not_restored(obstacle: str) -> None:
+    cloud = LateCloud(slow=1)
+    world = await _lost(cloud)
+    world.annotate(consent="restore=backup-1")
+    if obstacle == "paused":
+        world.annotate(paused="true")
+    else:
+        world.ask(managementPolicy="Observe")
+    for _ in range(3):
+        await world.step()
+    assert cloud.calls == []
+
+
+async def test_consent_to_restore_before_a_loss_restores_nothing_later() -> None:
+    cloud = LateCloud(slow=1)
+    world = world_of(cloud)
+    await ready(world)
+    cloud.own_backups[_name(world)] = KEPT
+    world.annotate(consent="restore=backup-1")
+    world.ask(size=11)
+    await world.settle(most=40)
+    cloud.toys.clear()
+    cloud.calls.clear()
+    for _ in range(5):
+        world.now += timedelta(minutes=1)
+        await world.step()
+    assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
+
+
+async def test_synchronous_cloud_restores_too() -> None:
+    cloud = ToyCloud()
+    world = World(cloud)
+    world.ask()
+    await world.settle()
+    cloud.own_backups[_name(world)] = KEPT
+    cloud.toys.clear()
+    for _ in range(4):
+        world.now += timedelta(minutes=1)
+        await world.step()
+    cloud.calls.clear()
+    world.annotate(consent="restore=backup-2")
+    await world.settle(most=40)
+    assert cloud.calls[0] == "restore backup-2"
+    assert (world.reason("Ready"), _status(world)["incarnation"]) == ("Available", "incarnation-2")
+    assert "restoring" not in _status(world)

@@ -1,0 +1,320 @@
+"""Passes over a cloud with one login, whose role has one password at a time, as PostgreSQL has it."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.credentials.passwords import keyed_hash
+from providers.external.client import Fence, Operation, Target
+from providers.external.credential import Credential
+from providers.external.endpoint import Endpoint
+from providers.external.observation import Absent, Observed, Phase, Present
+from runtime.objects import SECRETS, Key, Object
+from runtime.results import Result
+from runtime.secrets import text_of
+from tests.providers.managed.test_asynchronous import LateCloud, late
+from tests.providers.toy import TOYS, ToyParameters
+from tests.providers.world import World
+
+pytestmark = pytest.mark.asyncio
+CREDENTIALS = Key("team", "db-credentials")
+
+
+@dataclass
+class OneLogin(LateCloud):
+    """A reset counts `counts_after` looks after its answer, and is shown as under way for `resets` of them."""
+
+    reachable: bool = True
+    counts_after: int = 0
+    resets: int = 20
+    left: int = 0
+    coming: str = field(default="", repr=False)
+    elsewhere: bool = False
+    state: str = "fine"
+    accepts: bool = True
+    ca: str = ""
+
+    def endpoint(self, name: str) -> Endpoint:
+        return replace(super().endpoint(name), ca=self.ca)
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+        seen = await super().observe(target)
+        if isinstance(seen, Absent):
+            return seen
+        if self.coming and self.resets - self.left >= self.counts_after:
+            self.toys[target.name].passwords["boss"], self.coming = self.coming, ""
+        resetting = self.left > 0
+        self.left = max(0, self.left - 1)
+        observed = replace(seen.observed, password_elsewhere=self.elsewhere)
+        if resetting:
+            observed = replace(observed, phase=Phase.BUSY, state="resetting", password_pending=True)
+        return Present(observed)
+
+    async def set(
+        self,
+        target: Target[ToyParameters],
+        observed: Observed[ToyParameters, Any],
+        credential: Credential,
+        fence: Fence,
+    ) -> Operation | None:
+        del target, observed
+        fence.check()
+        self.calls.append("set_password")
+        if self.accepts:
+            self.coming, self.left, self.elsewhere = credential.password, self.resets, False
+        return None
+
+    def by_hand(self, password: str, *, shown: bool) -> None:
+        """Reset the password as a person does at the cloud's console."""
+        self.coming, self.left = password, self.resets if shown else 0
+        if not shown:
+            (toy,) = self.toys.values()
+            toy.passwords["boss"], self.coming = password, ""
+
+
+def world_of(cloud: OneLogin) -> World:
+    provider = late(cloud, versions=lambda _observed: {"boss": "1"}, shows_passwords=False)
+    return World(cloud, provider=provider)
+
+
+async def _ready(world: World, **spec: Any) -> None:
+    world.ask(**spec)
+    obj = world.get() or {}
+    obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
+    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
+    world.kube.store(TOYS, obj)
+    await world.settle(most=60)
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+def _published(world: World) -> str:
+    """Return the current password once the status publishes it, as the composer copies it; else what it copied last."""
+    secret = world.kube.objects.get((SECRETS, CREDENTIALS))
+    current = text_of(secret, "current") if secret is not None else ""
+    hash_ = (world.get() or {})["status"]["connection"]["passwordRef"]["hash"]
+    assert keyed_hash(b"key", current) == hash_
+    return current
+
+
+def _connect(world: World, name: str = "shop-connection") -> None:
+    body: Object = {"metadata": {"name": name, "namespace": "team"}}
+    secret = world.kube.objects[SECRETS, CREDENTIALS]
+    world.kube.store(SECRETS, body | {"data": {"password": secret["data"]["current"]}})
+
+
+def _role(cloud: OneLogin) -> str:
+    (toy,) = cloud.toys.values()
+    return toy.passwords["boss"]
+
+
+async def _run(world: World, time: timedelta) -> None:
+    until = world.now + time
+    while world.now < until:
+        result = await world.step()
+        after = result.requeue_after if isinstance(result, Result) else None
+        world.now += min(after or timedelta(minutes=10), until - world.now)
+
+
+@pytest.mark.parametrize("counts_after", [0, 1, 10])
+async def test_new_password_is_published_at_the_first_login_that_succeeds(counts_after: int) -> None:
+    cloud = OneLogin(counts_after=counts_after)
+    world = world_of(cloud)
+    await _ready(world)
+    world.ask(passwordRotation={"token": "2"})
+    _keep_claim(world)
+    locked_out = timedelta()
+    for _ in range(200):
+        before = world.now
+        result = await world.step()
+        after = (result.requeue_after if isinstance(result, Result) else None) or timedelta(minutes=1)
+        world.now += after
+        if _published(world) != _role(cloud):
+            locked_out += world.now - before
+        assert world.reason("Ready") == "Available"
+        if after >= timedelta(minutes=1):
+            break
+    assert cloud.calls == ["create", "set_password"]
+    assert locked_out <= timedelta(seconds=1)
+    await world.settle(most=60)
+    assert world.reason() == "InSync"
+
+
+def _keep_claim(world: World) -> None:
+    obj = world.get() or {}
+    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
+    world.kube.store(TOYS, obj)
+
+
+async def test_edit_that_waits_for_consent_keeps_no_password_from_being_published() -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    world.ask(passwordRotation={"token": "2"})
+    await world.step()
+    assert cloud.calls[-1] == "set_password"
+    world.ask(size=101, passwordRotation={"token": "2"})
+    await _run(world, timedelta(minutes=2))
+    assert world.reason() == "InvalidValue"
+    assert _published(world) == _role(cloud)
+
+
+@pytest.mark.parametrize("after_looks", [1, 5, 19])
+async def test_secret_that_is_lost_during_a_reset_locks_nobody_out(after_looks: int) -> None:
+    cloud = OneLogin(counts_after=15)
+    world = world_of(cloud)
+    await _ready(world)
+    _connect(world)
+    world.ask(passwordRotation={"token": "2"})
+    while cloud.calls[-1] != "set_password":
+        await world.step()
+    cloud.left = min(cloud.left, cloud.resets - after_looks) if after_looks < cloud.resets else 0
+    del world.kube.objects[SECRETS, CREDENTIALS]
+    await _run(world, timedelta(minutes=30))
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+    assert _published(world) == _role(cloud)
+    assert cloud.calls == ["create", "set_password", "set_password"]
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+async def test_password_recovered_from_the_connection_secret_is_proven_by_a_login(*, is_right: bool) -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    _connect(world)
+    del world.kube.objects[SECRETS, CREDENTIALS]
+    if not is_right:
+        cloud.by_hand("another-password", shown=False)
+    await _run(world, timedelta(minutes=1))
+    if is_right:
+        assert (world.reason("Ready"), _published(world)) == ("Available", _role(cloud))
+    else:
+        assert (world.reason("Ready"), world.reason()) == ("PasswordUnknown", "PasswordUnknown")
+    assert cloud.calls == ["create"]
+
+
+@pytest.mark.parametrize("name", ["orders-db", "shop.db", "s" * 253])
+async def test_lost_secret_is_recovered_from_a_connection_secret_of_any_name(name: str) -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    world.annotate(**{"connection-secret": name})
+    password = _role(cloud)
+    _connect(world, name)
+    del world.kube.objects[SECRETS, CREDENTIALS]
+    await _run(world, timedelta(minutes=1))
+    assert (world.reason("Ready"), _published(world)) == ("Available", password)
+    assert cloud.calls == ["create"]
+
+
+@pytest.mark.parametrize("name", ["../other/shop-connection", "a/b", "A", "x" * 254])
+async def test_name_that_no_secret_can_have_is_read_nowhere(name: str) -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    world.annotate(**{"connection-secret": name})
+    _connect(world, name)
+    del world.kube.objects[SECRETS, CREDENTIALS]
+    await _run(world, timedelta(minutes=1))
+    assert world.reason() == "PasswordUnknown"
+    assert cloud.calls == ["create"]
+
+
+@pytest.mark.parametrize("password", ["guessed-password", ""])
+async def test_content_that_a_tenant_put_into_the_named_secret_is_not_used(password: str) -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    world.annotate(**{"connection-secret": "mine"})
+    body: Object = {"metadata": {"name": "mine", "namespace": "team"}}
+    world.kube.store(SECRETS, body | {"data": {"password": base64.b64encode(password.encode()).decode()}})
+    del world.kube.objects[SECRETS, CREDENTIALS]
+    await _run(world, timedelta(minutes=1))
+    assert world.reason() == "PasswordUnknown"
+    assert cloud.calls == ["create"]
+
+
+@pytest.mark.parametrize("shown", [True, False])
+async def test_login_that_somebody_else_changed_is_noticed_and_reported(*, shown: bool) -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    await _run(world, timedelta(minutes=30))
+    cloud.by_hand("another-password", shown=shown)
+    # A reset that is shown is seen by the sweep; one that is not, at the next resync.
+    await _run(world, timedelta(minutes=2 if shown else 11))
+    assert (world.reason("Ready"), world.reason()) == ("PasswordUnknown", "PasswordUnknown")
+    assert "passwordRotation.token" in str((world.get() or {})["status"]["conditions"])
+    assert _condition(world, "Ready")["status"] == "False"
+    written = len(world.kube.writes)
+    await _run(world, timedelta(hours=1))
+    assert len(world.kube.writes) == written
+
+    cloud.by_hand(_published(world), shown=False)
+    await _run(world, timedelta(minutes=2))
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+    cloud.by_hand("a-third-password", shown=False)
+    world.annotate(**{"reconcile-requested-at": "now"})
+    await world.step()
+    assert world.reason("Ready") == "PasswordUnknown"
+    world.ask(passwordRotation={"token": "2"})
+    await _run(world, timedelta(minutes=5))
+    assert (world.reason("Ready"), world.reason(), _published(world)) == ("Available", "InSync", _role(cloud))
+
+
+def _condition(world: World, kind: str) -> Object:
+    conditions = (world.get() or {})["status"]["conditions"]
+    return next(condition for condition in conditions if condition["type"] == kind)
+
+
+async def test_proof_is_renewed_at_each_resync_and_writes_nothing() -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    written = len(world.kube.writes)
+    await _run(world, timedelta(hours=2))
+    assert len(world.kube.writes) == written
+
+
+async def test_password_that_another_keeper_took_over_is_taken_back() -> None:
+    cloud = OneLogin()
+    world = world_of(cloud)
+    await _ready(world)
+    cloud.elsewhere = True
+    cloud.by_hand("the-keepers-password", shown=False)
+    await _run(world, timedelta(minutes=12))
+    assert (world.reason("Ready"), world.reason(), _published(world)) == ("Available", "InSync", _role(cloud))
+    assert cloud.calls == ["create", "set_password"]
+    assert "another keeper" in str((world.get() or {})["status"]["drift"])
+
+
+async def test_password_taken_over_is_reset_three_times_and_then_reported() -> None:
+    cloud = OneLogin(accepts=False)
+    world = world_of(cloud)
+    await _ready(world)
+    cloud.elsewhere = True
+    await _run(world, timedelta(hours=3))
+    assert world.reason() == "PasswordUnknown"
+    assert cloud.calls == ["create", *["set_password"] * 3]
+
+
+async def test_renewed_authority_reaches_the_secret_and_the_status() -> None:
+    cloud = OneLogin(ca="PEM-1")
+    world = world_of(cloud)
+    await _ready(world)
+    first = (world.get() or {})["status"]["connection"]["caRef"]["hash"]
+    password = _published(world)
+    cloud.ca = "PEM-2"
+    await _run(world, timedelta(minutes=10))
+    secret = world.kube.objects[SECRETS, CREDENTIALS]
+    assert (text_of(secret, "ca.crt"), text_of(secret, "current")) == ("PEM-2", password)
+    assert (world.get() or {})["status"]["connection"]["caRef"]["hash"] != first
+    assert (world.reason("Ready"), world.reason(), cloud.calls) == ("Available", "InSync", ["create"])
+    written = len(world.kube.writes)
+    await _run(world, timedelta(hours=1))
+    assert len(world.kube.writes) == written

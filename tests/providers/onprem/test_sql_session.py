@@ -1,0 +1,96 @@
+"""A session whose server gives no answer ends at once, and asks the server for nothing more."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+import pytest
+
+from providers.external.client import Fence
+from providers.external.sql_session import NoAnswerError, Session
+
+pytestmark = pytest.mark.asyncio
+_FENCE = Fence(float("inf"), lambda: True, time.monotonic)
+_GREETING = struct.pack("!cII", b"R", 8, 0) + struct.pack("!cIII", b"K", 12, 1, 1) + struct.pack("!cIc", b"Z", 5, b"I")
+"""AuthenticationOk, BackendKeyData, ReadyForQuery (PostgreSQL manual, "Message Formats")."""
+
+
+_DONE = struct.pack("!cI10s", b"C", 14, b"DROP ROLE\0") + struct.pack("!cIc", b"Z", 5, b"I")
+"""CommandComplete, ReadyForQuery."""
+
+
+@dataclass
+class SilentServer:
+    """Lets a client in and answers no statement of it; holds every line that was opened."""
+
+    lines: list[asyncio.StreamWriter] = field(default_factory=list)
+    statement: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Greet one client; note when its first statement has come."""
+        self.lines.append(writer)
+        (length,) = struct.unpack("!I", await reader.readexactly(4))
+        await reader.readexactly(length - 4)
+        writer.write(_GREETING)
+        await reader.readexactly(1)
+        self.statement.set()
+
+    @asynccontextmanager
+    async def session(self, answer_s: float) -> AsyncIterator[Session]:
+        """Yield a session on this server."""
+        server = await asyncio.start_server(self.serve, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        where = f"host=127.0.0.1 port={port} user=u dbname=d sslmode=disable gssencmode=disable"
+        session = Session(await psycopg.AsyncConnection.connect(where, autocommit=True), answer_s)
+        try:
+            yield session
+        finally:
+            await session.close()
+            for line in self.lines:
+                line.close()
+            server.close()
+
+
+async def test_session_without_an_answer_in_time_asks_nothing_more() -> None:
+    server = SilentServer()
+    async with server.session(answer_s=0.1) as session:
+        with pytest.raises(NoAnswerError, match="no answer"):
+            await session.rows("SELECT 1")
+        assert session.broken
+    assert len(server.lines) == 1
+
+
+@pytest.mark.parametrize("changes", [False, True])
+async def test_session_that_is_given_up_asks_nothing_more(*, changes: bool) -> None:
+    server = SilentServer()
+    async with server.session(answer_s=3600) as session:
+        work = asyncio.create_task(session.change("DROP ROLE x", _FENCE) if changes else session.rows("SELECT 1"))
+        await server.statement.wait()
+        session.give_up()
+        with pytest.raises(NoAnswerError, match="no answer"):
+            await work
+    assert len(server.lines) == 1
+
+
+async def test_session_lets_a_change_be_answered_in_its_first_seconds() -> None:
+    server = SilentServer()
+    async with server.session(answer_s=3600) as session:
+        change = asyncio.create_task(session.change("DROP ROLE x", _FENCE))
+        await server.statement.wait()
+        session.give_up()
+        server.lines[0].write(_DONE)
+        assert await change == []
+        assert not session.broken
+
+
+async def test_session_that_waits_for_nothing_is_given_up_unharmed() -> None:
+    server = SilentServer()
+    async with server.session(answer_s=3600) as session:
+        session.give_up()
+        assert not session.broken
