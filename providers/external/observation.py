@@ -96,7 +96,8 @@ class Observed(Generic[SpecT, FactsT]):
     sent does not yet count, `password_elsewhere` that another keeper of passwords took it over, `restart` what waits
     for a restart that nobody begins by itself. `tolerated` are differences that `spec` does not show, as nobody is to
     undo them: a later minor version, grown storage. `endpoint` is how an application reaches it, without a host where
-    the cloud shows none and where nobody logs in.
+    the cloud shows none and where nobody logs in. `incomplete`: a part could not be read, as no session with the server
+    came about; nothing is known to differ there, and it is read again before the resync.
     """
 
     name: str
@@ -117,6 +118,7 @@ class Observed(Generic[SpecT, FactsT]):
     tolerated: tuple[Change, ...] = ()
     earlier_ids: tuple[str, ...] = ()
     endpoint: Endpoint = NO_ENDPOINT
+    incomplete: bool = False
 
     def is_recorded_as(self, incarnation: str) -> bool:
         """Return whether this very database was recorded under an incarnation."""

@@ -179,6 +179,9 @@ async def _why(settings: ConnectionSettings, database: str, error: psycopg.Error
     if answer is Login.REFUSED:
         remedy = "the server refused it; renew username and password in the administrator's Secret"
         return Terminal("CredentialsInvalid", f"cannot {action}: {remedy}")
+    if answer is Login.OK:
+        # Its password, or its right to log in, has just begun to count.
+        return Transient(f"cannot {action}: it works since, which the next try uses")
     failure = failure_of(error, action, code=code, at_home=database == settings.endpoint.database)
     is_shut = not code or code == _CANNOT_CONNECT_NOW
     if not isinstance(failure, Transient) or not is_shut:

@@ -36,6 +36,8 @@ _REJECTIONS = frozenset({"InvalidValue", "UnsupportedVersion"})
 _OBSERVATIONS_BEFORE_REPORT = 3
 _AFTER_FIRST_FAILURE = timedelta(seconds=2)
 _MOST_DOUBLINGS = 10
+# What could not be read is read again after the first pause, which is doubled; the resync does so anyway.
+_AFTER_FIRST_INCOMPLETE = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ class Attempts:
 
     `created` are the uid of the object for which a create was accepted last, and when. `streak` is whether the last
     observation failed, and how many in a row ended the same; `busy` the state in which the cloud is at work, and since
-    when.
+    when; `incomplete` how many observations in a row left a part unread.
     """
 
     rejected: Rejected | None = None
@@ -146,6 +148,7 @@ class Attempts:
     created: tuple[str, datetime] | None = None
     streak: tuple[bool, int] = (False, 0)
     busy: tuple[str, datetime] | None = None
+    incomplete: int = 0
 
     @property
     def failing(self) -> bool:
@@ -166,6 +169,14 @@ class Attempts:
         """Return the same with one more observation."""
         count = self.streak[1] + 1 if self.streak[0] is failed else 1
         return replace(self, streak=(failed, count))
+
+    def after_reading(self, *, incomplete: bool) -> Attempts:
+        """Return the same with one more observation that succeeded, in whole or in part."""
+        return replace(self, incomplete=self.incomplete + 1 if incomplete else 0)
+
+    def read_again_after(self) -> timedelta | None:
+        """Return after how long to read again what could not be read; None when all was."""
+        return _AFTER_FIRST_INCOMPLETE * 2 ** min(self.incomplete - 1, _MOST_DOUBLINGS) if self.incomplete else None
 
     def after_busy(self, state: str, now: datetime) -> Attempts:
         """Return the same with an observation of the cloud at work in a state."""

@@ -212,8 +212,10 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return replace(inputs, attempts=attempts, now=now), plan
         inputs, plan = self._decide_again(inputs, plan, outcome)
         attempts = self._memory.of(key)
-        if inputs.observed is not None and isinstance(plan, Wait):
-            attempts = attempts.after_busy(inputs.observed.state, now)
+        if inputs.observed is not None:
+            attempts = attempts.after_reading(incomplete=inputs.observed.incomplete)
+            if isinstance(plan, Wait):
+                attempts = attempts.after_busy(inputs.observed.state, now)
             self._memory.keep(key, attempts)
         return replace(inputs, attempts=attempts, now=now), plan
 
@@ -261,11 +263,10 @@ class Reconciler(Generic[SpecT, ConfigT]):
         return self._forget(key_of(inputs.obj))
 
     def _sooner(self, attempts: Attempts, after: timedelta | None, now: datetime) -> timedelta | None:
-        """Requeue once what was sent last has settled, where nothing else is due before."""
+        """Requeue once what was sent last has settled, or what was not read may be, where nothing else is due before."""
         settles_in = attempts.in_flight.settles_in(now, self._settings.settle) if self._kind.asynchronous else None
-        if settles_in is None:
-            return after
-        return settles_in + _SOON if after is None else min(after, settles_in + _SOON)
+        settled = None if settles_in is None else settles_in + _SOON
+        return min((due for due in (after, settled, attempts.read_again_after()) if due is not None), default=None)
 
     async def _report_error(self, key: Key, error: Exception) -> None:
         """Report on the resource that its passes fail, as far as it can be written."""

@@ -82,7 +82,8 @@ class OnPremCloud:
         is_recorded = facts.row is None and oid_of(target.incarnation) == database.oid
         kept = kept_rights(wanted(target), facts, is_ours=is_ours, is_recorded=is_recorded)
         seen = observed(database, msgspec.structs.replace(facts, kept=kept), target)
-        return Present(replace(seen, endpoint=self.endpoint(target.name)))
+        incomplete = database.allows and facts.inside is None
+        return Present(replace(seen, endpoint=self.endpoint(target.name), incomplete=incomplete))
 
     async def list(self) -> ExternalList:
         """List the databases of our table with a digest of all that the catalogs say about each."""

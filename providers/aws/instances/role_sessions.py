@@ -58,10 +58,10 @@ class RoleSessions:
                 present = await read_roles(session, names_of(target.spec.master_username))
         except AdministratorRefused:
             refused = not observed.password_pending
-            return replace(observed, facts=replace(observed.facts, administrator_refused=refused))
+            facts = replace(observed.facts, administrator_refused=refused)
+            return replace(observed, facts=facts, incomplete=not refused)
         except Failure:
-            # Nothing was learnt.
-            return observed
+            return replace(observed, incomplete=True)
         return replace(observed, facts=replace(observed.facts, roles=present))
 
     async def put_in_order(self, target: Where, observed: Seen, changes: tuple[Change, ...], fence: Fence) -> None:

@@ -221,3 +221,35 @@ async def test_audit_log_has_each_create_update_and_delete_with_its_result() -> 
     audit = next(entry for entry in logs if entry["event"] == "audit")
     assert (audit["object"], audit["kind"], audit["account"]) == ("team/db", "Toy", "account-1")
     assert audit["target"].startswith("toy-")
+
+
+@dataclass
+class HalfReadCloud(ToyCloud):
+    """Shows, while `is_shut`, a database without what only a session with it tells: here, its size."""
+
+    is_shut: bool = False
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+        seen = await super().observe(target)
+        if isinstance(seen, Absent) or not self.is_shut:
+            return seen
+        return Present(replace(seen.observed, spec=target.spec, incomplete=True))
+
+
+async def test_incomplete_observation_is_repeated_ever_more_slowly_until_all_is_read() -> None:
+    cloud = HalfReadCloud()
+    world = World(cloud)
+    world.ask()
+    await world.settle()
+    (toy,) = cloud.toys.values()
+
+    toy.size, cloud.is_shut = 99, True
+    assert [(await _pass(world)).total_seconds() for _ in range(5)] == [5, 10, 20, 40, 80]
+    assert world.reason() == "InSync"
+    cloud.is_shut = False
+    await world.settle()
+    assert toy.size == 10
+
+    result = await world.step()
+    assert isinstance(result, Result)
+    assert result.requeue_after is None, "the resync alone reads again what was read in whole"
