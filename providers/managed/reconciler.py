@@ -263,7 +263,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         return self._forget(key_of(inputs.obj))
 
     def _sooner(self, attempts: Attempts, after: timedelta | None, now: datetime) -> timedelta | None:
-        """Requeue once what was sent last has settled, or what was not read may be, where nothing else is due before."""
+        """Requeue once what was sent last has settled, or to read what was not read; sooner where more is due."""
         settles_in = attempts.in_flight.settles_in(now, self._settings.settle) if self._kind.asynchronous else None
         settled = None if settles_in is None else settles_in + _SOON
         return min((due for due in (after, settled, attempts.read_again_after()) if due is not None), default=None)

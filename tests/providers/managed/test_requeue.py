@@ -225,7 +225,7 @@ async def test_audit_log_has_each_create_update_and_delete_with_its_result() -> 
 
 @dataclass
 class HalfReadCloud(ToyCloud):
-    """Shows, while `is_shut`, a database without what only a session with it tells: here, its size."""
+    """Shows, while `is_shut`, a database without what only a session with it shows: here, its size."""
 
     is_shut: bool = False
 
