@@ -118,12 +118,12 @@ def is_safe(url: str) -> bool:
 def is_of(url: str, endpoint: str) -> bool:
     """Return whether a URL leads to an endpoint: the same scheme, host and port, and no login in it."""
     try:
-        asked, own = urlsplit(url), urlsplit(endpoint)
-        same_port = (asked.port or _port(asked.scheme)) == (own.port or _port(own.scheme))
+        parts, own = urlsplit(url), urlsplit(endpoint)
+        same_port = (parts.port or _port(parts.scheme)) == (own.port or _port(own.scheme))
     except ValueError:
         return False
-    same_host = (asked.hostname or "").lower() == (own.hostname or "").lower()
-    return asked.scheme == own.scheme and same_host and same_port and "@" not in asked.netloc
+    same_host = (parts.hostname or "").lower() == (own.hostname or "").lower()
+    return parts.scheme == own.scheme and same_host and same_port and "@" not in parts.netloc
 
 
 def _port(scheme: str) -> int:
