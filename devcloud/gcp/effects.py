@@ -138,6 +138,13 @@ class CloudSqlEffects:
                 self._deleted(instance, effect)
             case "BACKUP_VOLUME":
                 self.end_backup(effect["backup"], succeeded=True)
+            case _:
+                self._inside(operation.kind, instance, effect)
+
+    def _inside(self, kind: str, instance: Instance, effect: dict[str, Any]) -> None:
+        """Have what changed inside an instance: a user or a database."""
+        world = self._world
+        match kind:
             case "CREATE_USER" | "UPDATE_USER":
                 self._have_user(instance, effect)
             case "DELETE_USER":

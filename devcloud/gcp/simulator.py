@@ -178,9 +178,7 @@ class Simulator:
         permission = PERMISSIONS.get(call.action)
         if permission is not None and not self.identities.allows(call.principal, call.project, permission):
             raise not_authorized()
-        cloud = Cloud(
-            world=self.world, operations=self._running, behaviour=self.controls.behaviour, project=project
-        )
+        cloud = Cloud(world=self.world, operations=self._running, behaviour=self.controls.behaviour, project=project)
         return json_answer(METHODS[call.action](cloud, call))
 
     def _refuse_over_quota(self, call: Call, project: Project) -> None:

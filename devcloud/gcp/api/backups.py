@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 
 from devcloud.gcp.api.calls import Call, Cloud, page
 from devcloud.gcp.api.instances import BACKUP_FAILED, backed_up
-from devcloud.gcp.api.starting import started
+from devcloud.gcp.api.starting import Kind, started
 from devcloud.gcp.api.views import backup_view, run_view
 from devcloud.gcp.refusals import in_progress, invalid, not_running
 from devcloud.gcp.state.model import Backup
@@ -49,7 +49,7 @@ def _taken(cloud: Cloud, call: Call, name: str, description: str) -> Json:
     )
     fails = any(fnmatchcase(name, pattern) for pattern in cloud.behaviour.failing_backups)
     error = BACKUP_FAILED if fails else None
-    answer = started(cloud, call, name, kind="BACKUP_VOLUME", seconds=BACKUP_S, error=error, backup=backup.key)
+    answer = started(cloud, call, name, Kind("BACKUP_VOLUME", BACKUP_S), error=error, backup=backup.key)
     cloud.world.put_backup(backup)
     return answer
 
@@ -114,7 +114,7 @@ def delete_backup(cloud: Cloud, call: Call) -> Json:
 
 
 def _deleted(cloud: Cloud, call: Call, backup: Backup) -> Json:
-    return started(cloud, call, backup.instance, kind="DELETE_BACKUP", seconds=DELETE_S, backup=backup.key)
+    return started(cloud, call, backup.instance, Kind("DELETE_BACKUP", DELETE_S), backup=backup.key)
 
 
 def _newest(cloud: Cloud, project: str) -> list[Backup]:

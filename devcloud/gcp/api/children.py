@@ -3,7 +3,7 @@
 import re
 
 from devcloud.gcp.api.calls import Call, Cloud
-from devcloud.gcp.api.starting import started
+from devcloud.gcp.api.starting import Kind, started
 from devcloud.gcp.api.views import database_view, user_view
 from devcloud.gcp.databases import ADMINISTRATOR, IAM_ROLES, SUPERUSER
 from devcloud.gcp.refusals import in_progress, invalid, not_running, wrong_state
@@ -71,8 +71,8 @@ def insert_user(cloud: Cloud, call: Call) -> Json:
         raise invalid(
             'Database username for Cloud IAM service account should be created without ".gserviceaccount.com" suffix.'
         )
-    user = {"name": name, "type": kind, "password": password, "roles": _roles(body)}
-    return started(cloud, call, instance.name, kind="CREATE_USER", seconds=0, **user)
+    user: Json = {"name": name, "type": kind, "password": password, "roles": _roles(body)}
+    return started(cloud, call, instance.name, Kind("CREATE_USER"), **user)
 
 
 def update_user(cloud: Cloud, call: Call) -> Json:
@@ -84,8 +84,8 @@ def update_user(cloud: Cloud, call: Call) -> Json:
         raise invalid("Password cannot be set for IAM users.")
     if password:
         _refuse_password(instance, user.name, password)
-    change = {"name": user.name, "password": password, "roles": _roles(body)}
-    return started(cloud, call, instance.name, kind="UPDATE_USER", seconds=0, **change)
+    change: Json = {"name": user.name, "password": password, "roles": _roles(body)}
+    return started(cloud, call, instance.name, Kind("UPDATE_USER"), **change)
 
 
 def delete_user(cloud: Cloud, call: Call) -> Json:
@@ -94,7 +94,7 @@ def delete_user(cloud: Cloud, call: Call) -> Json:
     user = _user(instance, call.parameters.get("name", ""))
     if user.name == ADMINISTRATOR:
         raise invalid(f"failed to delete user {ADMINISTRATOR}: the default user cannot be deleted.")
-    return started(cloud, call, instance.name, kind="DELETE_USER", seconds=0, name=user.name)
+    return started(cloud, call, instance.name, Kind("DELETE_USER"), name=user.name)
 
 
 def _user(instance: Instance, name: str) -> User:
@@ -165,8 +165,8 @@ def insert_database(cloud: Cloud, call: Call) -> Json:
     charset, collation = str(body.get("charset") or "UTF8"), str(body.get("collation") or "en_US.UTF8")
     if charset != "UTF8":
         raise invalid(f"Charset {charset} is not simulated, UTF8 alone.")
-    database = {"name": name, "charset": charset, "collation": collation}
-    return started(cloud, call, instance.name, kind="CREATE_DATABASE", seconds=0, **database)
+    database: Json = {"name": name, "charset": charset, "collation": collation}
+    return started(cloud, call, instance.name, Kind("CREATE_DATABASE"), **database)
 
 
 def delete_database(cloud: Cloud, call: Call) -> Json:
@@ -175,7 +175,7 @@ def delete_database(cloud: Cloud, call: Call) -> Json:
     _refuse_absent(instance, name)
     if name in _SYSTEM_DATABASES:
         raise invalid(f"failed to delete database {name}. Detail: a system database cannot be deleted.")
-    return started(cloud, call, instance.name, kind="DELETE_DATABASE", seconds=0, name=name)
+    return started(cloud, call, instance.name, Kind("DELETE_DATABASE"), name=name)
 
 
 def _refuse_absent(instance: Instance, name: str) -> None:

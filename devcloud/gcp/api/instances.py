@@ -8,7 +8,7 @@ import msgspec
 
 from devcloud.gcp.api.calls import Call, Cloud, page
 from devcloud.gcp.api.messages import time_text
-from devcloud.gcp.api.starting import started
+from devcloud.gcp.api.starting import Kind, started
 from devcloud.gcp.api.views import instance_view, service_agent
 from devcloud.gcp.databases import ADMINISTRATOR
 from devcloud.gcp.refusals import (
@@ -104,7 +104,7 @@ def insert(cloud: Cloud, call: Call) -> Json:
     wanted = _new(cloud, call, settings.chosen(body))
     password = str(body.get("rootPassword", "")) or secrets.token_urlsafe(24)
     _have(cloud, wanted, password)
-    return started(cloud, call, name, kind="CREATE", seconds=CREATE_S)
+    return started(cloud, call, name, Kind("CREATE", CREATE_S))
 
 
 def _refuse_name(cloud: Cloud, call: Call, name: str) -> None:
@@ -120,7 +120,8 @@ def _refuse_name(cloud: Cloud, call: Call, name: str) -> None:
 
 def _new(cloud: Cloud, call: Call, sent: Json) -> Json:
     region = sent.get("region") or "us-central1"
-    chosen = sent.get("settings", {})
+    # What is null is as what is not sent.
+    chosen = settings.merged({}, sent.get("settings") or {})
     edition = chosen.get("edition") or _edition_of(str(chosen.get("tier", "")))
     if region not in catalog.REGIONS:
         raise invalid(f"Invalid value for region: {region}.")
@@ -185,15 +186,16 @@ def patch(cloud: Cloud, call: Call) -> Json:
     """Change what is sent, and nothing else. An empty body changes nothing, by an operation (recorded)."""
     present = _changing(cloud, call)
     sent = settings.chosen(call.body)
-    changes.refuse_stale(present.shown, sent.get("settings") or {}, required=False)
-    return _change(cloud, call, present, settings.merged(present.shown, sent))
+    chosen = sent.get("settings") or {}
+    changes.refuse_stale(present.shown, chosen, required=False)
+    return _change(cloud, call, present, settings.merged(present.shown, {**sent, "settings": chosen}))
 
 
 def update(cloud: Cloud, call: Call) -> Json:
     """Replace all settings; what is not sent goes back to its default, the disk's size and the zone stay."""
     present = _changing(cloud, call)
     sent = settings.chosen(call.body)
-    chosen, before = sent.pop("settings", {}), present.shown["settings"]
+    chosen, before = sent.pop("settings", None) or {}, present.shown["settings"]
     changes.refuse_stale(present.shown, chosen, required=True)
     edition = chosen.get("edition") or before.get("edition", "ENTERPRISE")
     usual = settings.defaults(edition, catalog.zone_in(present.shown["region"]))
@@ -217,20 +219,22 @@ def _refuse_busy(cloud: Cloud, instance: Instance) -> None:
 
 
 def _change(cloud: Cloud, call: Call, present: Instance, wanted: Json) -> Json:
-    wanted = {**wanted, "settings": settings.settled(wanted["settings"])}
+    before = present.shown["settings"]
+    edition = wanted["settings"].get("edition") or before.get("edition", "ENTERPRISE")
+    # What a null cleared is as if it had never been sent.
+    usual = settings.defaults(edition, catalog.zone_in(present.shown["region"]))
+    kept = settings.settled(settings.merged(usual, wanted["settings"]), cloud.behaviour.dropped_settings)
+    wanted = {**wanted, "settings": {**kept, "settingsVersion": str(int(before["settingsVersion"]) + 1)}}
     changes.refuse_change(present.shown, wanted)
     effect = changes.effect_of(present.shown, wanted)
-    version = int(present.shown["settings"]["settingsVersion"]) + 1
-    kept = settings.settled(wanted["settings"], cloud.behaviour.dropped_settings)
-    wanted = {**wanted, "settings": {**kept, "settingsVersion": str(version)}}
     seconds = changes.LENGTH_S[effect]
-    return started(cloud, call, present.name, kind="UPDATE", seconds=seconds, wanted=wanted, does=effect)
+    return started(cloud, call, present.name, Kind("UPDATE", seconds), wanted=wanted, does=effect)
 
 
 def restart(cloud: Cloud, call: Call) -> Json:
     """Restart a running instance."""
     _refuse_not_running(cloud, call)
-    return started(cloud, call, call.instance, kind="RESTART", seconds=RESTART_S)
+    return started(cloud, call, call.instance, Kind("RESTART", RESTART_S))
 
 
 def failover(cloud: Cloud, call: Call) -> Json:
@@ -240,13 +244,13 @@ def failover(cloud: Cloud, call: Call) -> Json:
         raise invalid("The instance is not configured for high availability.")
     version = call.body.get("failoverContext", {}).get("settingsVersion")
     changes.refuse_stale(instance.shown, {"settingsVersion": version}, required=False)
-    return started(cloud, call, call.instance, kind="FAILOVER", seconds=FAILOVER_S)
+    return started(cloud, call, call.instance, Kind("FAILOVER", FAILOVER_S))
 
 
 def rotate_server_ca(cloud: Cloud, call: Call) -> Json:
     """Give the instance a new authority; in place of Google's two steps (add, rotate) there is one."""
     _refuse_not_running(cloud, call)
-    return started(cloud, call, call.instance, kind="UPDATE", seconds=ROTATE_S, rotates=True)
+    return started(cloud, call, call.instance, Kind("UPDATE", ROTATE_S), rotates=True)
 
 
 def list_server_cas(cloud: Cloud, call: Call) -> Json:
@@ -289,8 +293,7 @@ def delete(cloud: Cloud, call: Call) -> Json:
         cloud,
         call,
         instance.name,
-        kind="DELETE",
-        seconds=DELETE_S,
+        Kind("DELETE", DELETE_S),
         error=BACKUP_FAILED if fails else None,
         final=final.key if final is not None else "",
     )
@@ -353,7 +356,7 @@ def restore_backup(cloud: Cloud, call: Call) -> Json:
         raise invalid("Disk size can not be decreased.")
     shown = _new(cloud, call, wanted)
     _have(cloud, shown, secrets.token_urlsafe(24))
-    return started(cloud, call, call.instance, kind="RESTORE_VOLUME", seconds=RESTORE_S, backup=backup.key)
+    return started(cloud, call, call.instance, Kind("RESTORE_VOLUME", RESTORE_S), backup=backup.key)
 
 
 def _named_backup(call: Call) -> tuple[str, str]:

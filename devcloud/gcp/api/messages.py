@@ -79,7 +79,7 @@ def _words(text: str) -> str:
         return text.partition("\n")[0]
     path = match["path"].partition(".")[2]
     at = f" at '{path}'" if path else ""
-    return f"Unknown name \"{match['name']}\"{at}: Cannot find field."
+    return f'Unknown name "{match["name"]}"{at}: Cannot find field.'
 
 
 def _with_presence(raw: Mapping[str, Any], spelled: Json, *, is_map: bool = False) -> Json:

@@ -53,9 +53,7 @@ _VERSIONED = {
 }
 # cloudresourcemanager.googleapis.com: who a project is.
 _PROJECTS = Routes((Route("GET", "v3/projects/{project}", "projects.get"),))
-MUTATING = frozenset(
-    route.action for route in _METHODS if route.method != "GET"
-)
+MUTATING = frozenset(route.action for route in _METHODS if route.method != "GET")
 """The methods that change something."""
 
 

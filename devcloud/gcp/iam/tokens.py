@@ -46,7 +46,6 @@ _JWT_TYPES = frozenset({"urn:ietf:params:oauth:token-type:jwt", "urn:ietf:params
 _ACCESS_TYPE = "urn:ietf:params:oauth:token-type:access_token"
 _SKEW = timedelta(minutes=5)
 _LONGEST_ASSERTION = timedelta(hours=1)
-_JWT_PARTS = 3
 _FLAVOUR = {"Metadata-Flavor": "Google", "Server": "Metadata Server for VM"}
 
 
@@ -125,8 +124,6 @@ def _is_signed(public_pem: str, signed: bytes, signature: bytes) -> bool:
 def _parts(token: str) -> tuple[dict[str, Any], dict[str, Any], bytes, bytes]:
     parts = token.split(".")
     try:
-        if len(parts) != _JWT_PARTS:
-            raise ValueError("three parts")
         head, claims, signature = (base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)) for part in parts)
         decoder = msgspec.json.Decoder(dict[str, Any])
         return decoder.decode(head), decoder.decode(claims), f"{parts[0]}.{parts[1]}".encode(), signature

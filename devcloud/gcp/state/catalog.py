@@ -140,6 +140,6 @@ def refusal_of_flag(name: str, value: str) -> str:
             lawful = re.fullmatch(r"-?\d{1,10}", value) is not None and flag.low <= int(value) <= flag.high
         case "FLOAT":
             lawful = re.fullmatch(r"\d+(\.\d+)?", value) is not None
-        case "STRING":
+        case _:
             lawful = bool(value)
     return "" if lawful else f"Invalid flag value: {value} for {name}."

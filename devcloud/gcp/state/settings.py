@@ -81,7 +81,8 @@ def merged(present: Json, change: Mapping[str, Any]) -> Json:
 
 def chosen(body: Mapping[str, Any]) -> Json:
     """Return of a body what the caller may choose; what the service decides is passed over, as Google does."""
-    return {name: value for name, value in body.items() if name not in _OUTPUT_ONLY and name not in WRITE_ONLY}
+    passed_over = _OUTPUT_ONLY | WRITE_ONLY
+    return {name: value for name, value in body.items() if name not in passed_over and value is not None}
 
 
 def settled(settings: Json, dropped: tuple[str, ...] = ()) -> Json:

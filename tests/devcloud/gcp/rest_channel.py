@@ -12,7 +12,7 @@ import re
 import urllib.parse
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import grpc
 import grpc.aio
@@ -97,7 +97,8 @@ class Rest:
 
     def _method(self, rpc: str) -> Json:
         _, service, name = rpc.split("/")
-        methods = self._document["resources"][_RESOURCES[service.rpartition(".")[2]]]["methods"]
+        resources = {key.lower(): value for key, value in self._document["resources"].items()}
+        methods = resources[_RESOURCES[service.rpartition(".")[2]].lower()]["methods"]
         method: Json = next(value for key, value in methods.items() if key.lower() == name.lower())
         return method
 
@@ -144,7 +145,7 @@ class SyncChannel(grpc.Channel):  # type: ignore[misc]  # grpc has no types
     def close(self) -> None:
         pass
 
-    def __enter__(self) -> SyncChannel:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -184,7 +185,7 @@ class AsyncChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no types
 
     unary_stream = stream_unary = stream_stream
 
-    async def __aenter__(self) -> AsyncChannel:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:

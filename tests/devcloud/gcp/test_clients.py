@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -18,6 +19,8 @@ from devcloud.gcp.api.routes import PREFIXES, methods
 from devcloud.gcp.simulator import METHODS
 from tests.devcloud.gcp.conftest import Cloud, Json, until
 from tests.devcloud.gcp.rest_channel import Rest, async_client, document, sync_client
+
+pytestmark = pytest.mark.slow
 
 # Proto-plus and google-auth have no types for what they are made of.
 sql: Any = sqladmin_v1
@@ -35,8 +38,10 @@ def documented(version: str) -> Iterator[tuple[str, str, str]]:
     for resource, content in document(version)["resources"].items():
         for name, method in content.get("methods", {}).items():
             path = method["flatPath"].replace("{projectsId}", "{project}").replace("{backupsId}", "{backup}")
-            renamed = {"CreateBackup": "create", "ListBackups": "list", "GetBackup": "get", "DeleteBackup": "delete"}
-            yield f"{resource}.{renamed.get(name, name)}", method["httpMethod"], path.replace("{+parent}", "")
+            # The newest resource has names of another style: `Backups.ListBackups`, `backups.listBackups`.
+            short = re.sub(r"^([A-Za-z]+)Backups?$", r"\1", name) if resource.lower() == "backups" else name
+            action = f"{resource[:1].lower()}{resource[1:]}.{short[:1].lower()}{short[1:]}"
+            yield action, method["httpMethod"], path
 
 
 @pytest.mark.parametrize("version", PREFIXES)

@@ -138,6 +138,7 @@ print(project, credentials.service_account_email, credentials.token)
 """
 
 
+@pytest.mark.slow
 def test_metadata_server_gives_the_token_of_its_account(cloud: Cloud, tmp_path: Path) -> None:
     token = "computeMetadata/v1/instance/service-accounts/default/token"
     flavour = {"Metadata-Flavor": "Google"}

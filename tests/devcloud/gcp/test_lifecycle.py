@@ -73,6 +73,17 @@ def test_patch_merges_and_null_clears(cloud: Cloud) -> None:
     }
 
 
+def test_object_that_a_null_clears_has_its_defaults_again(cloud: Cloud) -> None:
+    usual = cloud.created()["settings"]["ipConfiguration"]
+    networks = {"authorizedNetworks": [{"value": "10.0.0.0/8"}], "sslMode": "ENCRYPTED_ONLY"}
+    cloud.done(cloud.patch({"settings": {"ipConfiguration": networks}}))
+    assert cloud.look()["settings"]["ipConfiguration"]["sslMode"] == "ENCRYPTED_ONLY"
+
+    cloud.done(cloud.patch({"settings": {"ipConfiguration": None}}))
+
+    assert cloud.look()["settings"]["ipConfiguration"] == usual
+
+
 def test_put_sets_back_what_is_not_sent(cloud: Cloud) -> None:
     cloud.created(dataDiskSizeGb="20", deletionProtectionEnabled=True, userLabels={"team": "a"})
 
