@@ -1,1 +1,0 @@
-"""What there is in a project, and which changes of it are lawful."""
