@@ -11,12 +11,12 @@ import pytest
 from apis.teardown import Policy
 from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount
-from providers.aws.errors import AlreadyThere
 from providers.aws.groups import kinds
 from providers.aws.groups.kinds import ParameterGroups, SubnetGroups
 from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters
-from providers.aws.names import encoded_tags
+from providers.aws.tag_lists import encoded_tags
 from providers.external.client import Fence, Target
+from providers.external.cloud_api.refusals import AlreadyThere
 from providers.external.credential import Credential
 from providers.external.diff import diff
 from providers.external.observation import Absent, Change, Observed, Present

@@ -15,7 +15,7 @@ from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount
 from providers.aws.instances.client import InstanceClients, Seen, instance_clients
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.names import tags_of
+from providers.aws.tag_lists import tags_of
 from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Present
