@@ -18,7 +18,6 @@ from tests.support.aws import (
     DB_PARAMETER_GROUP,
     DB_SUBNET_GROUP,
     NAMESPACE,
-    QUICK,
     RDS_INSTANCE,
     Aws,
 )
@@ -28,6 +27,7 @@ from tests.support.end_state import name_in, object_state, secret_state
 from tests.support.gate import Effect, Gate, Moment
 from tests.support.kinds import CLAIM, SECRET, claim, is_ready
 from tests.support.kube_proxy import Relay
+from tests.support.simulated_cloud import QUICK
 
 _HOST = "127.0.0.1"
 _READING = re.compile(r"Describe|List|Get|Assume|Download")

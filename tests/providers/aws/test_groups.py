@@ -22,7 +22,7 @@ from providers.external.diff import diff
 from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 SUBNETS = tuple(f"subnet-0a1b2c3d4e5f6000{zone}" for zone in "abc")
 OTHER_NETWORK = ("subnet-0a1b2c3d4e5f6001a", "subnet-0a1b2c3d4e5f6001b")

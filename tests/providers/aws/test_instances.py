@@ -21,7 +21,7 @@ from providers.external.credential import Credential
 from providers.external.observation import Absent, Present
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 from tests.support.waiting import eventually
 
 OURS = Owner("home", "uid-2", "0123456789abcdef", "shop", "orders", "instance")

@@ -14,7 +14,7 @@ from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
 from runtime.errors import Throttled, Transient
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.rds
 
