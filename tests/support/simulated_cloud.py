@@ -174,10 +174,8 @@ class SimulatedCloud:
 
     async def changes(self, since: int = 0) -> list[JsonObject]:
         """Return the mutating calls after a mark but the person's, whatever became of them."""
-        persons = self.person_principal
-        return [
-            call for call in await self.calls(since) if call["mutating"] and not call["principal"].endswith(persons)
-        ]
+        calls = await self.calls(since)
+        return [call for call in calls if call["mutating"] and not call["principal"].endswith(self.person_principal)]
 
     # Processes
 

@@ -36,7 +36,7 @@ def send(
     *,
     context: ssl.SSLContext | None = None,
 ) -> Any:
-    """Make a call with a body of JSON, over TLS with a context; return its JSON. Raises HTTPError where it is refused."""
+    """Make a call with a body of JSON, with a context over TLS; return its JSON. Raises HTTPError when refused."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{served.url}/{path}", method=method, data=data, headers=headers)  # noqa: S310 - loop-back
     with urllib.request.urlopen(request, timeout=60, context=context) as reply:  # noqa: S310 - as above
