@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from providers.aws.account import AwsAccount
@@ -10,7 +10,7 @@ from providers.aws.instances import listing
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.tags import Tagged
 from providers.external.client import ExternalList
-from providers.external.cloud_api.listed import Listed
+from providers.external.cloud_api.listed import ListedObject, ListedObjects
 from providers.external.cloud_api.lists import AccountLists
 from providers.external.cloud_api.tags import owner_from
 from providers.external.config import limit_refusal
@@ -23,7 +23,7 @@ class InstanceList:
 
     def __init__(self, account: AwsAccount) -> None:
         self._account = account
-        self._lists = AccountLists(self._listed, self._owner_of)
+        self._lists = AccountLists(self._read, self._owner_of)
 
     async def whoami(self) -> str:
         """Return the account that the credentials reach."""
@@ -45,11 +45,11 @@ class InstanceList:
         """List the instances of the same claim under another identity; a recent list will do."""
         return await self._lists.find_predecessors(owner)
 
-    async def _listed(self) -> AsyncIterator[Listed]:
-        async for answer in self._account.pages("describe_db_instances", "list the instances", "DBInstances"):
-            yield listing.listed(answer)
+    async def _read(self) -> ListedObjects:
+        answers = self._account.pages("describe_db_instances", "list the instances", "DBInstances")
+        return ListedObjects(tuple([listing.listed(answer) async for answer in answers]))
 
-    async def _owner_of(self, instance: Listed) -> Owner | None:
+    async def _owner_of(self, instance: ListedObject) -> Owner | None:
         return owner_from(await Tagged(self._account, f"instance {instance.name}", instance.reference).read())
 
     def refusal(self, spec: RDSInstanceParameters) -> tuple[str, str] | None:

@@ -7,15 +7,15 @@ from typing import Any
 
 from providers.aws.tag_lists import decoded_tags
 from providers.external.cloud_api import listed as generic
-from providers.external.cloud_api.listed import Listed, owner_in
+from providers.external.cloud_api.listed import ListedObject, owner_in
 
 Answer = Mapping[str, Any]
 _VOLATILE = frozenset({"LatestRestorableTime", "TagList", "ResponseMetadata"})
 
 
-def listed(answer: Answer) -> Listed:
+def listed(answer: Answer) -> ListedObject:
     """Return what is kept of one member of DescribeDBInstances."""
-    return Listed(
+    return ListedObject(
         name=str(answer["DBInstanceIdentifier"]),
         incarnation=str(answer["DbiResourceId"]),
         digest=digest_of(answer),

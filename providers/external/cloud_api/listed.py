@@ -15,7 +15,7 @@ from providers.external.ownership import Owner
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
+class ListedObject:
     """One object of a list.
 
     `digest` changes when anything about it does, its tags apart; `tags_digest` when a tag does. That is None where the
@@ -29,6 +29,14 @@ class Listed:
     tags_digest: str | None
     owner: Owner | None
     reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedObjects:
+    """A list; not `complete` where a part of the account did not answer, as a region of Google's may not."""
+
+    objects: tuple[ListedObject, ...]
+    complete: bool = True
 
 
 def digest_of(answer: Mapping[str, Any], volatile: Collection[str]) -> str:

@@ -7,38 +7,46 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from typing import Final
 
 from providers.external.client import ExternalList
-from providers.external.cloud_api.listed import Listed, tags_digest
+from providers.external.cloud_api.listed import ListedObject, ListedObjects, tags_digest
 from providers.external.observation import Predecessor
 from providers.external.ownership import Owner
+from runtime.errors import Transient
 
-RECENT = timedelta(seconds=30)
+RECENT: Final = timedelta(seconds=30)
 """How old a list may be that a search uses: a hundred creates at once search one list, not each its own."""
+_NOTHING: Final = ListedObjects((), complete=False)
+
+
+async def tags_are_listed(listed: ListedObject) -> Owner | None:
+    """Return the owner that a list showed, for a cloud whose lists always say which tags there are."""
+    return listed.owner
 
 
 class AccountLists:
     """The lists of one kind in one account: `list` and `find_predecessors` of an Account.
 
-    `read` yields all objects of the account, or raises a Failure. `owner_of` asks for the tags of one that a list named
+    `read` lists all objects of the account, or raises a Failure. `owner_of` asks for the tags of one that a list named
     without them. What a list does not say of tags, the list or observation before it stands for.
     """
 
     def __init__(
         self,
-        read: Callable[[], AsyncIterator[Listed]],
-        owner_of: Callable[[Listed], Awaitable[Owner | None]],
+        read: Callable[[], Awaitable[ListedObjects]],
+        owner_of: Callable[[ListedObject], Awaitable[Owner | None]] = tags_are_listed,
         *,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._read = read
         self._owner_of = owner_of
         self._monotonic = monotonic
-        self._listed: tuple[Listed, ...] = ()
+        self._listed = _NOTHING
         self._listed_at = float("-inf")
-        self._owners: Mapping[str, Owner] = {}
+        self._owners: dict[str, Owner] = {}
         self._tags_digests: dict[str, str] = {}
         self._last_seen: dict[str, dict[str, str]] = {}
         self._searching = asyncio.Lock()
@@ -57,28 +65,39 @@ class AccountLists:
 
     async def list(self) -> ExternalList:
         """List the account's objects."""
-        listed = tuple([member async for member in self._read()])
-        known = self._tags_digests
-        self._tags_digests = {member.name: member.tags_digest or known.get(member.name, "") for member in listed}
-        items = {member.name: f"{member.digest}/{self._tags_digests[member.name]}" for member in listed}
+        listed = await self._read()
         self._listed, self._listed_at = listed, self._monotonic()
-        self._last_seen = {name: digests for name, digests in self._last_seen.items() if name in items}
-        last_seen = {name: " ".join(sorted(set(digests.values()))) for name, digests in self._last_seen.items()}
+        known = self._tags_digests
+        digests = {member.name: member.tags_digest or known.get(member.name, "") for member in listed.objects}
+        items = {member.name: f"{member.digest}/{digests[member.name]}" for member in listed.objects}
         # A list without tags says nothing about owners: those that were known are kept.
-        owners = {member.name: member.owner or self._known_owner(member) for member in listed}
-        self._owners = {name: owner for name, owner in owners.items() if owner is not None}
-        return ExternalList(items, complete=True, last_seen=last_seen, owners=self._owners)
+        shown = {member.name: member.owner or self._known_owner(member) for member in listed.objects}
+        owners = {name: owner for name, owner in shown.items() if owner is not None}
+        if listed.complete:
+            self._tags_digests, self._owners = digests, owners
+            self._last_seen = {name: seen for name, seen in self._last_seen.items() if name in items}
+        else:
+            self._tags_digests, self._owners = known | digests, self._owners | owners
+        last_seen = {name: " ".join(sorted(set(seen.values()))) for name, seen in self._last_seen.items()}
+        return ExternalList(items, complete=listed.complete, last_seen=last_seen, owners=owners)
 
-    def _known_owner(self, member: Listed) -> Owner | None:
+    def _known_owner(self, member: ListedObject) -> Owner | None:
         return self._owners.get(member.name) if member.tags_digest is None else None
 
     async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
-        """List the objects of the same claim under another identity; a recent list will do."""
+        """List the objects of the same claim under another identity; a recent list will do.
+
+        Raises:
+            Transient: A part of the account did not answer: it may hold one.
+        """
         async with self._searching:
-            if self._monotonic() - self._listed_at > RECENT.total_seconds():
+            if not self._listed.complete or self._monotonic() - self._listed_at > RECENT.total_seconds():
                 await self.list()
+            listed = self._listed
+        if not listed.complete:
+            raise Transient("a part of the account did not answer its list; what it holds is not known")
         predecessors = []
-        for member in self._listed:
+        for member in listed.objects:
             former = member.owner if member.tags_digest is not None else await self._owner_of(member)
             if former is not None and former.precedes(owner):
                 predecessors.append(Predecessor(member.name, member.incarnation, former))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from providers.external.cloud_api.listed import Listed, digest_of, owner_in, tags_digest
+import pytest
+
+from providers.external.cloud_api.listed import ListedObject, ListedObjects, digest_of, owner_in, tags_digest
 from providers.external.cloud_api.lists import RECENT, AccountLists
 from providers.external.cloud_api.tags import owner_tags
 from providers.external.observation import Predecessor
 from providers.external.ownership import Owner
+from runtime.errors import Transient
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "db")
 VOLATILE = frozenset({"asOf"})
@@ -23,16 +26,21 @@ class Cloud:
 
     objects: dict[str, tuple[dict[str, Any], Mapping[str, str] | None]] = field(default_factory=dict)
     now: float = 0.0
+    complete: bool = True
     lists: int = 0
     asked: list[str] = field(default_factory=list)
 
-    async def read(self) -> AsyncIterator[Listed]:
+    async def read(self) -> ListedObjects:
         self.lists += 1
-        for name, (answer, tags) in self.objects.items():
-            await asyncio.sleep(0)
-            yield Listed(name, f"id-{name}", digest_of(answer, VOLATILE), tags_digest(tags), owner_in(tags), f"/{name}")
+        await asyncio.sleep(0)
+        return ListedObjects(tuple(map(self._listed, self.objects)), complete=self.complete)
 
-    async def owner_of(self, listed: Listed) -> Owner | None:
+    def _listed(self, name: str) -> ListedObject:
+        answer, tags = self.objects[name]
+        digest = digest_of(answer, VOLATILE)
+        return ListedObject(name, f"id-{name}", digest, tags_digest(tags), owner_in(tags), f"/{name}")
+
+    async def owner_of(self, listed: ListedObject) -> Owner | None:
         self.asked.append(listed.reference)
         return OWNER
 
@@ -104,3 +112,22 @@ async def test_searches_share_a_recent_list() -> None:
     cloud.objects = {"d": ({}, None)}
     assert await lists.find_predecessors(replace(OWNER, identity="uid-2")) == (Predecessor("d", "id-d", OWNER),)
     assert (cloud.lists, cloud.asked) == (2, ["/d"])
+
+
+async def test_a_list_in_part_forgets_nothing_and_proves_nothing() -> None:
+    cloud = Cloud({"a": ({}, owner_tags(OWNER)), "b": ({}, {})})
+    lists = cloud.account_lists()
+    lists.record_observed("a", "uid-1", digest_of({}, VOLATILE), owner_tags(OWNER))
+    whole = await lists.list()
+
+    cloud.objects, cloud.complete = {"b": ({}, {})}, False
+    partial = await lists.list()
+    assert not partial.complete
+    assert set(partial.items) == {"b"}
+    assert partial.last_seen == whole.last_seen
+    with pytest.raises(Transient, match="did not answer its list"):
+        await lists.find_predecessors(replace(OWNER, identity="uid-2"))
+
+    cloud.objects, cloud.complete = {"a": ({}, owner_tags(OWNER))}, True
+    former = (Predecessor("a", "id-a", OWNER),)
+    assert await lists.find_predecessors(replace(OWNER, identity="uid-2")) == former
