@@ -1,4 +1,4 @@
-"""The crash matrix over a simulated cloud: gates before the API server and the cloud's API, and a provider behind them."""
+"""The crash matrix over a simulated cloud: gates before the API server and the cloud's API, a provider behind them."""
 
 from __future__ import annotations
 
