@@ -101,8 +101,7 @@ def _fail(text: str, code: Exit) -> Exit:
 def up(*, clouds: Clouds = "") -> Exit:
     """Bring up a whole platform on this machine: API server, simulated clouds, composer, providers. It stays up.
 
-    Without --clouds a new platform gets a PostgreSQL server of the platform team's own, and one that was there keeps
-    what it has.
+    Without --clouds a new platform gets a platform team's own server, and one that was there keeps what it has.
     """
     import asyncio
 
@@ -159,10 +158,7 @@ def env() -> Exit:
 
 @app.command
 def demo(*, clouds: Clouds = "") -> Exit:
-    """Bring the platform up and run its steps: claims, psql, drift repaired, a lost database, a broken claim.
-
-    Without --clouds: on a PostgreSQL server of the platform team's own.
-    """
+    """Bring the platform up and run its steps: claims, psql, drift repaired, a lost database, a broken claim."""
     import asyncio
 
     from fairlead import demo as stories

@@ -95,8 +95,8 @@ def add_cloud(root: Path) -> list[Path]:
         written.append(target)
     _allow_shelves(root / "deploy" / "kustomize" / "clouds" / CLOUD)
     simulation = root / "devcloud" / CLOUD
-    for file, words in ((simulation / "story.py", _STORY_WORDS), (simulation / "platform.py", _PLATFORM_WORDS)):
-        file.write_text(_replaced(file.read_text(encoding="utf-8"), words), encoding="utf-8")
+    for module, words in ((simulation / "story.py", _STORY_WORDS), (simulation / "platform.py", _PLATFORM_WORDS)):
+        module.write_text(_replaced(module.read_text(encoding="utf-8"), words), encoding="utf-8")
     package, shelves = root / "providers" / CLOUD, root / "providers" / CLOUD / "shelves.py"
     shelves.write_text((root / "tests" / "support" / "toy_shelves.py").read_text(encoding="utf-8"), encoding="utf-8")
     wiring = package / "__init__.py"

@@ -270,7 +270,7 @@ def test_times_are_read_as_the_sdk_reads_them(written: object) -> None:
 
 
 async def test_list_that_is_cut_off_is_a_failure(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.aws.errors._PAUSE", timedelta(0))
+    monkeypatch.setattr("providers.external.cloud_api.refusals._PAUSE", timedelta(0))
     aws.pages, aws.broken_page = 3, 2
     async with connect(_config(aws), {"keys": KEYS}) as account:
         with pytest.raises(Throttled):

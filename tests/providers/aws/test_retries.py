@@ -21,7 +21,7 @@ pytestmark = pytest.mark.rds
 
 @pytest.fixture(autouse=True)
 def throttles_of_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.aws.errors._PAUSE", timedelta(milliseconds=20))
+    monkeypatch.setattr("providers.external.cloud_api.refusals._PAUSE", timedelta(milliseconds=20))
 
 
 @pytest.fixture

@@ -28,7 +28,7 @@ class Cloud:
     now: float = 0.0
     complete: bool = True
     lists: int = 0
-    asked: list[str] = field(default_factory=list)
+    tags_read: list[str] = field(default_factory=list)
 
     async def read(self) -> ListedObjects:
         self.lists += 1
@@ -41,7 +41,7 @@ class Cloud:
         return ListedObject(name, f"id-{name}", digest, tags_digest(tags), owner_in(tags), f"/{name}")
 
     async def owner_of(self, listed: ListedObject) -> Owner | None:
-        self.asked.append(listed.reference)
+        self.tags_read.append(listed.reference)
         return OWNER
 
     def account_lists(self) -> AccountLists:
@@ -102,7 +102,7 @@ async def test_searches_share_a_recent_list() -> None:
 
     searched = await asyncio.gather(*(lists.find_predecessors(OWNER) for _ in range(100)))
     assert searched == [(Predecessor("a", "id-a", former),)] * 100
-    assert (cloud.lists, cloud.asked) == (1, [])
+    assert (cloud.lists, cloud.tags_read) == (1, [])
 
     cloud.now += RECENT.total_seconds()
     await lists.find_predecessors(OWNER)
@@ -111,7 +111,7 @@ async def test_searches_share_a_recent_list() -> None:
     cloud.now += 1
     cloud.objects = {"d": ({}, None)}
     assert await lists.find_predecessors(replace(OWNER, identity="uid-2")) == (Predecessor("d", "id-d", OWNER),)
-    assert (cloud.lists, cloud.asked) == (2, ["/d"])
+    assert (cloud.lists, cloud.tags_read) == (2, ["/d"])
 
 
 async def test_a_list_in_part_forgets_nothing_and_proves_nothing() -> None:
