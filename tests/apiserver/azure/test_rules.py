@@ -145,7 +145,7 @@ CONFIG: dict[str, Any] = {
     "subscriptionID": "11111111-2222-3333-4444-555555555555",
     "credentials": {"source": "WorkloadIdentity"},
 }
-CONFIGS = (
+CONFIGS: tuple[tuple[dict[str, Any], str], ...] = (
     ({}, ""),
     ({"cloud": "AzureUSGovernment", "endpoint": "https://arm.example", "authorityHost": "https://arm.example"}, ""),
     ({"subscriptionID": "mine"}, "should match"),

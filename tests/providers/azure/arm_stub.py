@@ -174,9 +174,9 @@ class ArmStub:
 
     def _appeared(self, key: str, name: str, present: dict[str, Any] | None) -> dict[str, Any] | None:
         """Return a child that somebody else makes after so many looks at it."""
-        word, looks = self.appears_after
-        self.appears_after = (word, looks - 1)
-        if looks > 0:
+        word, reads = self.appears_after
+        self.appears_after = (word, reads - 1)
+        if reads > 0:
             return present
         known = {"value": "9", "source": "user-override", "startIpAddress": "192.0.2.1", "endIpAddress": "192.0.2.1"}
         self.children[key] = {"name": name, "properties": known}
