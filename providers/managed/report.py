@@ -149,9 +149,7 @@ def _is_create_refused(inputs: Inputs[Any], plan: Plan, outcome: Outcome[Any]) -
     return inputs.operation_failed is not None and operation is not None and operation.kind == "Create"
 
 
-def _status(
-    inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[Any], settings: Settings
-) -> Object:
+def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[Any], settings: Settings) -> Object:
     """Return the whole status; equal to the old one when nothing happened."""
     obj, old, now = outcome.obj, status_of(outcome.obj), inputs.now
     status: Object = {"observedGeneration": generation_of(obj)}
