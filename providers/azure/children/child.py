@@ -125,6 +125,7 @@ class ServerChild(Generic[SpecT]):
         try:
             return await self._put(target, fence, {"If-None-Match": "*"})
         except AlreadyThere:
+            # It would pass for ours: what was recorded before this call is all that says whose it is.
             raise NotCreated(f"{self.noun} {target.name}") from None
         except NotThere as error:
             raise Blocked("ReferenceNotFound", f"{error}; its server is gone") from None
