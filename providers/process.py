@@ -204,9 +204,14 @@ def _kind(context: ProcessContext, kind: Kind[Any, Any], accounts: Accounts[Any,
 
     lister = Controller(
         f"{kind.resource.plural}-sweep",
-        Lister(accounts, resources, enqueue, settings.sweep, gatherer.limiter),
+        Lister(accounts, resources, enqueue, gatherer.answers, gatherer.limiter),
         settings=ControllerSettings(workers=2),
     )
+
+    def enqueue_list(config: str, after: timedelta) -> None:
+        lister.enqueue(Key("", config), after=after)
+
+    gatherer.answers.enqueue_list = enqueue_list
     namespaces = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
     controller.source(Source(resources, primary=True))
     controller.source(Source(namespaces, keys=_by_index(resources, BY_NAMESPACE), urgent=_never))

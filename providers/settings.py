@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -41,3 +42,4 @@ class Settings:
     resync: timedelta = timedelta(minutes=10)
     pass_limit: timedelta = timedelta(seconds=100)
     now: Callable[[], datetime] = utc_now
+    monotonic: Callable[[], float] = time.monotonic

@@ -72,7 +72,8 @@ class InstanceList:
             for instance in instances
             if not instance.tagged and instance.name in self._owners
         }
-        return ExternalList(items, complete=True, last_seen=last_seen, owners=self._owners)
+        answers = {instance.name: instance.answer for instance in instances if instance.answer}
+        return ExternalList(items, complete=True, last_seen=last_seen, owners=self._owners, answers=answers)
 
     async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
         """List the instances of the same claim under another identity; a recent list will do."""

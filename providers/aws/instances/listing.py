@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from providers.aws.names import decoded_tags, owner_from
 from providers.external.ownership import Owner
@@ -20,13 +22,17 @@ _VOLATILE = frozenset({"LatestRestorableTime", "TagList", "ResponseMetadata"})
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One instance of a list; `owner` is None as well where the list held no tags, which `tagged` says."""
+    """One instance of a list; `owner` is None as well where the list held no tags, which `tagged` says.
+
+    `answer` is what RDS answered, encoded; empty without an owner: nothing of ours needs it.
+    """
 
     name: str
     incarnation: str
     arn: str
     owner: Owner | None
     tagged: bool
+    answer: bytes = field(default=b"", repr=False)
 
 
 def listed(answer: Answer) -> Listed:
@@ -34,7 +40,20 @@ def listed(answer: Answer) -> Listed:
     members = answer.get("TagList")
     owner = owner_from(decoded_tags(members or ()))
     arn = str(answer.get("DBInstanceArn", ""))
-    return Listed(str(answer["DBInstanceIdentifier"]), str(answer["DbiResourceId"]), arn, owner, members is not None)
+    encoded = encoded_answer(answer) if owner is not None else b""
+    name, incarnation = str(answer["DBInstanceIdentifier"]), str(answer["DbiResourceId"])
+    return Listed(name, incarnation, arn, owner, members is not None, encoded)
+
+
+def encoded_answer(answer: Answer) -> bytes:
+    """Return an answer about one instance, with its tags, as it is kept: a tenth of the size of what the SDK made."""
+    return msgspec.msgpack.encode(answer)
+
+
+def decoded_answer(encoded: bytes) -> Answer:
+    """Return what `encoded_answer` kept; its times are `datetime` again."""
+    answer: dict[str, Any] = msgspec.msgpack.decode(encoded)
+    return answer
 
 
 def digest_of(answer: Answer) -> str:
