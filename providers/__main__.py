@@ -6,11 +6,14 @@ import argparse
 import sys
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from providers.external.provider import Intervals
 from providers.process import Times, build_for, provider_of
 from runtime.lease import LeaseSettings
 from runtime.serve import ProcessSettings, main
+
+if TYPE_CHECKING:
+    from providers.external.provider import Intervals
 
 
 def arguments_parser() -> argparse.ArgumentParser:

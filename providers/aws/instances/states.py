@@ -7,9 +7,10 @@ that is not known here is waited out and shown as it is.
 from __future__ import annotations
 
 import re
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
 
 from providers.external.observation import Phase
+from providers.external.windows import next_opening
 
 _READY = frozenset({
     "available", "storage-optimization", "storage-initialization", "storage-full", "incompatible-parameters",
@@ -136,8 +137,4 @@ def next_window(window: str, now: datetime) -> datetime | None:
     day, hour, minute, last, end_hour, end_minute = match.groups()
     begins = timedelta(days=_DAYS.index(day), hours=int(hour), minutes=int(minute))
     ends = timedelta(days=_DAYS.index(last), hours=int(end_hour), minutes=int(end_minute))
-    monday = datetime.combine(now.date(), time(), now.tzinfo) - timedelta(days=now.weekday())
-    moment = now - monday
-    if (moment - begins) % _WEEK < (ends - begins) % _WEEK:
-        return now
-    return now + (begins - moment) % _WEEK
+    return next_opening(begins, (ends - begins) % _WEEK, now)
