@@ -6,14 +6,10 @@ import argparse
 import sys
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from providers.process import Times, build_for, provider_of
+from providers.process import build_for, provider_of, times_of
 from runtime.lease import LeaseSettings
 from runtime.serve import ProcessSettings, main
-
-if TYPE_CHECKING:
-    from providers.external.provider import Intervals
 
 
 def arguments_parser() -> argparse.ArgumentParser:
@@ -58,31 +54,16 @@ def arguments_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _durations(options: argparse.Namespace) -> dict[str, timedelta]:
+def durations(options: argparse.Namespace) -> dict[str, timedelta]:
+    """Return the options that are times; one without a value is left out."""
     return {name: timedelta(seconds=value) for name, value in vars(options).items() if isinstance(value, int | float)}
-
-
-def times_of(options: argparse.Namespace, intervals: Intervals) -> Times:
-    """Return how often and for how long: by the command line, else by the cloud's own intervals."""
-    seconds = _durations(options)
-    # With the default lease 20 s and 5 s: who takes over from a killed process waits in proportion to its lease.
-    share = min(1.0, seconds["lease_duration"] / LeaseSettings().duration)
-    return Times(
-        resync=seconds.get("resync", intervals.resync),
-        sweep=seconds.get("sweep", intervals.sweep),
-        grace=seconds["grace"],
-        call_budget=seconds.get("call_budget", share * timedelta(seconds=20)),
-        skew=share * timedelta(seconds=5),
-        rotation_grace=seconds["rotation_grace"],
-        settle=seconds.get("settle", intervals.settle),
-    )
 
 
 def run(arguments: list[str]) -> int:
     """Run one provider until a signal; return its exit status."""
     options = arguments_parser().parse_args(arguments)
     provider = provider_of(options.cloud)
-    seconds = _durations(options)
+    seconds = durations(options)
     settings = ProcessSettings(
         name=f"fairlead-provider-{provider.cloud}",
         namespace=options.namespace or f"fairlead-{provider.cloud}",
@@ -94,7 +75,7 @@ def run(arguments: list[str]) -> int:
         log_level=options.log_level,
         packages=("providers",),
     )
-    times = times_of(options, provider.intervals)
+    times = times_of(seconds, provider.intervals)
     return main(settings, build_for(provider, times, endpoints=tuple(options.endpoint_override)))
 
 
