@@ -1,48 +1,33 @@
-"""What a list of instances says of each: enough to see that it changed, and to find whose it is. Pure.
-
-A whole answer takes a hundred times the memory of what is kept here, and an account may hold thousands of instances.
-"""
+"""What a list of instances says of each. Pure."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
-from providers.aws.names import decoded_tags, owner_from
-from providers.external.ownership import Owner
+from providers.aws.tag_lists import decoded_tags
+from providers.external.cloud_api import listed as generic
+from providers.external.cloud_api.listed import ListedObject, owner_in
 
 Answer = Mapping[str, Any]
 _VOLATILE = frozenset({"LatestRestorableTime", "TagList", "ResponseMetadata"})
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One instance of a list; `owner` is None as well where the list held no tags, which `tagged` says.
-
-    `answer` is what RDS answered, encoded; empty without an owner: nothing of ours needs it.
-    """
-
-    name: str
-    incarnation: str
-    arn: str
-    owner: Owner | None
-    tagged: bool
-    answer: bytes = field(default=b"", repr=False)
-
-
-def listed(answer: Answer) -> Listed:
-    """Return what a search needs of one member of DescribeDBInstances."""
-    members = answer.get("TagList")
-    owner = owner_from(decoded_tags(members or ()))
-    arn = str(answer.get("DBInstanceArn", ""))
-    encoded = encoded_answer(answer) if owner is not None else b""
-    name, incarnation = str(answer["DBInstanceIdentifier"]), str(answer["DbiResourceId"])
-    return Listed(name, incarnation, arn, owner, members is not None, encoded)
+def listed(answer: Answer) -> ListedObject:
+    """Return what is kept of one member of DescribeDBInstances."""
+    owner = owner_in(_tags_in(answer))
+    return ListedObject(
+        name=str(answer["DBInstanceIdentifier"]),
+        incarnation=str(answer["DbiResourceId"]),
+        digest=digest_of(answer),
+        tags_digest=tags_digest(answer),
+        owner=owner,
+        reference=str(answer.get("DBInstanceArn", "")),
+        # Nothing of ours needs what has no owner.
+        answer=encoded_answer(answer) if owner is not None else b"",
+    )
 
 
 def encoded_answer(answer: Answer) -> bytes:
@@ -58,17 +43,14 @@ def decoded_answer(encoded: bytes) -> Answer:
 
 def digest_of(answer: Answer) -> str:
     """Return what changes when anything about an instance does, its tags apart."""
-    kept = {key: value for key, value in answer.items() if key not in _VOLATILE}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return generic.digest_of(answer, _VOLATILE)
 
 
 def tags_digest(answer: Answer) -> str | None:
     """Return what changes when a tag does; None when the answer holds no list of tags, which is not an empty one."""
-    if "TagList" not in answer:
-        return None
-    return digest_of_tags(decoded_tags(answer["TagList"]))
+    return generic.tags_digest(_tags_in(answer))
 
 
-def digest_of_tags(tags: Mapping[str, str]) -> str:
-    """Return what changes when one of all the tags does."""
-    return hashlib.sha256(json.dumps(dict(tags), sort_keys=True).encode()).hexdigest()[:16]
+def _tags_in(answer: Answer) -> dict[str, str] | None:
+    members = answer.get("TagList")
+    return None if members is None else decoded_tags(members)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from providers.accounts.lister import Lister
 from runtime.objects import Key
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 _CONFIG = "default"
 _CALM = timedelta(minutes=4)

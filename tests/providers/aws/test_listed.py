@@ -12,7 +12,7 @@ from devcloud.aws.server import Options, Served, running
 from runtime.objects import Object
 from tests.providers.aws.listed_world import ListedPaced
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.rds
 POLICY: Object = {"deletionPolicy": "Snapshot", "maintenance": {"apply": "Immediate"}}
