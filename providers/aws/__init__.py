@@ -67,5 +67,6 @@ PROVIDER: Provider[ProviderConfigSpec] = Provider(
     kinds=(INSTANCES, kinds.SUBNET_GROUPS, kinds.PARAMETER_GROUPS),
     # RDS throttles an account by region; these leave room for people and other tools.
     rate=Rate(reads_per_second=10, writes_per_second=2),
+    quota_of=lambda config: config.region,
     endpoint_of=endpoint_of,
 )

@@ -19,6 +19,7 @@ from providers.external.client import ExternalList, Fence, Operation, Target
 from providers.external.credential import Credential, LoginAnswer
 from providers.external.diff import diff
 from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.metering import UNMETERED, Meter
 from providers.external.observation import Absent, Change, Observed, Predecessor, Present, renamed_text
 from providers.external.ownership import Owner
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
@@ -55,7 +56,10 @@ Where = Target[PostgresDatabaseParameters]
 class OnPremCloud:
     """ExternalClient, Account, Logins and Backups; what is done here is done when its call returns."""
 
-    def __init__(self, config: ProviderConfigSpec, sessions: Sessions, about: About) -> None:
+    def __init__(
+        self, config: ProviderConfigSpec, sessions: Sessions, about: About, meter: Meter = UNMETERED
+    ) -> None:
+        self.meter = meter
         self._config = config
         self._sessions = sessions
         self._about = about
@@ -334,7 +338,10 @@ def _owner_role(target: Where, facts: Facts) -> tuple[Statement, ...]:
 
 @asynccontextmanager
 async def connect(
-    config: ProviderConfigSpec, secret_data: Mapping[str, Mapping[str, str]], recorded: RecordedAccount = NO_ACCOUNT
+    config: ProviderConfigSpec,
+    secret_data: Mapping[str, Mapping[str, str]],
+    recorded: RecordedAccount = NO_ACCOUNT,
+    meter: Meter = UNMETERED,
 ) -> AsyncIterator[OnPremCloud]:
     """Log in, check that server and login are what they may be, make the ownership table when it is not there."""
     admin, ca = admin_login(config, secret_data), authority_of(config, secret_data)
@@ -348,6 +355,6 @@ async def connect(
                 if not about.ownership:
                     await session.rows(catalog.OWNERSHIP)
             sessions.identifier = about.account
-            yield OnPremCloud(config, sessions, about)
+            yield OnPremCloud(config, sessions, about, meter)
         finally:
             await sessions.close()

@@ -17,6 +17,7 @@ from providers.external.client import Clients, ExternalList, Fence, Operation, T
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 from providers.external.diff import Compare, compared
 from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.metering import Meter
 from providers.external.observation import Absent, Change, Class, Observed, Phase, Predecessor, Present
 from providers.external.ownership import Owner
 from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate, RecordedAccount
@@ -270,7 +271,7 @@ def provider_of(cloud: ToyCloud, **kind: Any) -> Provider[ToyConfig]:
 
     @asynccontextmanager
     async def connect(
-        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount
+        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount, _meter: Meter
     ) -> AsyncIterator[ToyCloud]:
         await asyncio.sleep(0)
         yield cloud
