@@ -22,8 +22,8 @@ from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
 from providers.external.endpoint import Endpoint
 from providers.external.login import try_login
 from providers.external.provider import NO_ACCOUNT
-from providers.external.sql_errors import failure_of
-from providers.external.sql_session import ConnectionSettings, NoAnswerError, Session, Unreached, open_session
+from providers.external.sql.errors import failure_of
+from providers.external.sql.session import ConnectionSettings, NoAnswerError, Session, Unreached, open_session
 from runtime.errors import Failure, Terminal, Transient
 
 _WHO = """

@@ -11,7 +11,7 @@ import pytest
 
 from providers.external.credential import NO_ANSWER, Credential
 from providers.external.endpoint import VERIFIED, Endpoint
-from providers.external.sql_session import ConnectionSettings, NoAnswerError, Unreached
+from providers.external.sql.session import ConnectionSettings, NoAnswerError, Unreached
 from providers.onprem.session import Sessions
 from runtime.errors import Transient
 
