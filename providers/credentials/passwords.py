@@ -63,7 +63,7 @@ class PasswordInputs:
     with it; `foreign`: the Secret also holds what somebody else wrote, which is not in `kept`; `administrator` is a
     login of the cloud's own that was published before there were two: its password is reset only on request.
     `elsewhere`: another keeper of passwords took the login over; `superseded`: a password was sent after the published
-    one, and may count by now; `ca_renewed`: the Secret holds another authority than servers have now.
+    one, and may count by now.
     """
 
     logins: tuple[str, str]
@@ -84,7 +84,6 @@ class PasswordInputs:
     foreign: bool = False
     elsewhere: bool = False
     superseded: bool = False
-    ca_renewed: bool = False
 
     @property
     def is_rotation_waiting(self) -> bool:
@@ -222,7 +221,7 @@ def decide_password(  # noqa: PLR0911 - each return is a row of the table
         # The administrator's password is not put back against whoever changed it.
         is_ours = inputs.alternates and kept.username != inputs.administrator
         return PutBack(kept.username, kept.current) if is_ours else Missing(refused=True)
-    if inputs.foreign or inputs.ca_renewed:
+    if inputs.foreign:
         return Restore(kept.username, kept.current)
     if inputs.retiring in inputs.retirable and inputs.retire_at is not None and now >= inputs.retire_at:
         return Retire(inputs.retiring)

@@ -24,7 +24,7 @@ from providers.external.observation import Absent, Change, Observed, Predecessor
 from providers.external.ownership import Owner
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from providers.external.sql.scram import verifier
-from providers.external.sql.session import ConnectionSettings, Session, as_file
+from providers.external.sql.session import ConnectionSettings, Session, roots_of
 from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login
 from providers.onprem.adoption import take_ownership
@@ -345,8 +345,8 @@ async def connect(
 ) -> AsyncIterator[OnPremCloud]:
     """Log in, check that server and login are what they may be, make the ownership table when it is not there."""
     admin, ca = admin_login(config, secret_data), authority_of(config, secret_data)
-    with as_file(ca) as file:
-        endpoint = Endpoint(config.host, config.port, config.database, VERIFIED, ca)
+    endpoint = Endpoint(config.host, config.port, config.database, VERIFIED, ca)
+    with roots_of(endpoint) as file:
         sessions = Sessions(ConnectionSettings(endpoint, admin, file), recorded.id, recorded.accept)
         try:
             async with sessions.own("look at the server") as session:

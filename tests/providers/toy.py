@@ -47,7 +47,7 @@ Seen: TypeAlias = Observed[ToyParameters, None]
 
 @dataclass
 class Toy:
-    """One database of the toy cloud; it is busy for so many looks."""
+    """One database of the toy cloud; it is busy for so many looks, and `ca` proves that it is it who answers."""
 
     incarnation: str
     owner: Owner | None
@@ -56,6 +56,7 @@ class Toy:
     busy: int = 0
     released: bool = False
     tags: dict[str, str] = field(default_factory=dict)
+    ca: str = ""
 
 
 @dataclass
@@ -235,7 +236,7 @@ class ToyCloud:
             del self.toys[name]
 
     def endpoint(self, name: str) -> Endpoint:
-        return Endpoint("toy.example.org", 5432, name, VERIFIED)
+        return Endpoint("toy.example.org", 5432, name, VERIFIED, self.toys[name].ca)
 
     def refusal(self, spec: ToyParameters) -> tuple[str, str] | None:
         return ("InvalidValue", "no toy is larger than 100") if (spec.size or 0) > 100 else None

@@ -12,7 +12,7 @@ from providers.aws.instances.facts import Facts, major_of, satisfies, version_co
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.names import owner_from, tags_of
 from providers.external.client import Target
-from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.endpoint import UNVERIFIED, VERIFIED, Endpoint
 from providers.external.observation import Change, Class, Observed, Queue, Value
 from runtime.objects import Object
 
@@ -68,7 +68,7 @@ def observed(answer: Answer, tags: Mapping[str, str], target: Where) -> Observed
 
 def endpoint_of(facts: Facts, ca: str) -> Endpoint:
     """Return how an application reaches the instance; without `ca`, the PEM of RDS's authority, nothing proves it."""
-    return Endpoint(facts.address, facts.port, facts.database, VERIFIED if ca else "require", ca)
+    return Endpoint(facts.address, facts.port, facts.database, VERIFIED if ca else UNVERIFIED, ca)
 
 
 def _tolerated(facts: Facts, spec: RDSInstanceParameters) -> Iterator[Change]:
