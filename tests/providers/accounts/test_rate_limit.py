@@ -279,7 +279,7 @@ class Accounts:
 
     def __init__(self, accounts: Mapping[str, tuple[str, str]], rate: Rate) -> None:
         self.time, self.accounts, self.meters = SteppedClock(), accounts, dict[str, Meter]()
-        self.world = World(ToyCloud(), provider=replace(self.provider(rate)))
+        self.world = World(ToyCloud(), provider=self.provider(rate))
         for name in accounts:
             meta = {"name": name, "generation": 1}
             self.world.kube.store(CONFIGS, {"metadata": meta, "spec": {"allowedNamespaces": {"selector": {}}}})

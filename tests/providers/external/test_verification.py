@@ -6,7 +6,7 @@ import secrets
 import struct
 from asyncio import StreamReader, StreamWriter, start_unix_server
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,7 +55,8 @@ class Server:
         (length,) = struct.unpack("!I", await reader.readexactly(4))
         await reader.readexactly(length - 4)
         writer.write(_GREETING)
-        await reader.read()
+        with suppress(OSError):
+            await reader.read()
         writer.close()
 
     @asynccontextmanager
