@@ -208,7 +208,7 @@ def environment_of(login: Login, folder: Path) -> dict[str, str]:
         ours["PGSSLROOTCERT"] = "system"
         # The bundled psql's OpenSSL looks for them where the machine that built it had them.
         roots = ssl.get_default_verify_paths().cafile
-        ours |= {"SSL_CERT_FILE": roots} if roots is not None else {}
+        ours |= {"SSL_CERT_FILE": roots} if roots else {}
     # A PGPASSWORD or PGSERVICE of the person's own shell would win over the Secret.
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")} | ours
 

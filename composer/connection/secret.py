@@ -131,7 +131,9 @@ def wanted(claim: Object, declared: Mapping[str, Any], source: Object, origin: O
     )
     if "certificates" in unhashed.kept:
         # The Composition's own: then the system's roots say nothing.
-        plain = {name: value for name, value in unhashed.plain.items() if (name, value) != ("sslrootcert", SYSTEM_ROOTS)}
+        plain = {
+            name: value for name, value in unhashed.plain.items() if (name, value) != ("sslrootcert", SYSTEM_ROOTS)
+        }
         unhashed = msgspec.structs.replace(unhashed, plain=plain)
     # An operator gives a recreated object another password, and its status has no hash of that.
     source_uid = [] if "from" in declared else [metadata(source).get("uid", "")]

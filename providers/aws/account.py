@@ -239,9 +239,7 @@ def _authority(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, st
     return pem
 
 
-def _dial(
-    config: ProviderConfigSpec, source: Source, ca: str, pool: ThreadPoolExecutor, meter: Meter
-) -> AwsAccount:
+def _dial(config: ProviderConfigSpec, source: Source, ca: str, pool: ThreadPoolExecutor, meter: Meter) -> AwsAccount:
     clients = Clients(config.region, config.endpoint)
     try:
         credentials = first(source, functools.partial(clients.make, "sts"))

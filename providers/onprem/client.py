@@ -56,9 +56,7 @@ Where = Target[PostgresDatabaseParameters]
 class OnPremCloud:
     """ExternalClient, Account, Logins and Backups; what is done here is done when its call returns."""
 
-    def __init__(
-        self, config: ProviderConfigSpec, sessions: Sessions, about: About, meter: Meter = UNMETERED
-    ) -> None:
+    def __init__(self, config: ProviderConfigSpec, sessions: Sessions, about: About, meter: Meter = UNMETERED) -> None:
         self.meter = meter
         self._config = config
         self._sessions = sessions

@@ -236,7 +236,7 @@ class ToyCloud:
             del self.toys[name]
 
     def endpoint(self, name: str) -> Endpoint:
-        return Endpoint("toy.example.org", 5432, name, VERIFIED, self.toys[name].ca)
+        return Endpoint("toy.example.org", 5432, name, VERIFIED, self.toys[name].ca if name in self.toys else "")
 
     def refusal(self, spec: ToyParameters) -> tuple[str, str] | None:
         return ("InvalidValue", "no toy is larger than 100") if (spec.size or 0) > 100 else None

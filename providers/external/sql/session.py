@@ -211,7 +211,7 @@ def roots_of(endpoint: Endpoint) -> Iterator[Path]:
             yield file
         return
     system = ssl.get_default_verify_paths().cafile
-    if system is None:
+    if not system:
         text = "there is no file of public authorities; install ca-certificates, or name one in SSL_CERT_FILE"
         raise Blocked("CredentialsMissing", f"cannot verify {endpoint}: {text}")
     yield Path(system)

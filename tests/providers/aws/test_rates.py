@@ -44,7 +44,7 @@ class SharedAccount(RdsWorld):
         self.kube.store(self.provider.config_resource, {"metadata": meta, "spec": spec})
         self.feed()
 
-    async def asked(self, config: str, times: int) -> None:
+    async def ask_whoami(self, config: str, times: int) -> None:
         """Ask so many times whose account it is, as one of the two."""
         account = await self.accounts.connect(config)
         for _ in range(times):
@@ -54,9 +54,9 @@ class SharedAccount(RdsWorld):
 async def test_two_configs_of_one_account_make_no_more_requests_than_its_rate_allows(fresh: Served) -> None:
     world = SharedAccount(fresh)
     began = world.time.now
-    await world.asked("default", 10)
-    await world.asked("second", 10)
-    await world.asked("default", 1)
+    await world.ask_whoami("default", 10)
+    await world.ask_whoami("second", 10)
+    await world.ask_whoami("default", 1)
     requests, lasted = _calls(fresh, "GetCallerIdentity"), world.time.now - began
 
     # Two by each connection, before its account was known.
@@ -65,9 +65,7 @@ async def test_two_configs_of_one_account_make_no_more_requests_than_its_rate_al
     assert lasted == pytest.approx(requests - 2)
 
 
-async def test_list_takes_a_token_for_each_of_its_pages(
-    account: AwsAccount, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_list_takes_a_token_for_each_of_its_pages(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("providers.aws.account._PAGE", 20)
     for number in range(45):
         await account.call("create_db_parameter_group", "make it", DBParameterGroupName=f"group-{number}",
@@ -96,15 +94,15 @@ async def test_throttle_of_one_config_pauses_the_other_of_its_account(
     fresh: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = SharedAccount(fresh)
-    await world.asked("default", 0)
-    await world.asked("second", 0)
+    await world.ask_whoami("default", 0)
+    await world.ask_whoami("second", 0)
     world.time.now += 100
     throttle = {"action": "GetCallerIdentity", "code": "Throttling", "message": "Rate exceeded", "times": 1}
     control(fresh, "POST", "faults", throttle)
     monkeypatch.setattr(retries, "READS", replace(retries.READS, requests=1))
     with pytest.raises(Throttled):
-        await world.asked("default", 1)
+        await world.ask_whoami("default", 1)
     began = world.time.now
-    await world.asked("second", 1)
+    await world.ask_whoami("second", 1)
 
     assert world.time.now - began == pytest.approx(5)

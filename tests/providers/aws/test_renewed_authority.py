@@ -106,7 +106,7 @@ async def test_renewed_bundle_reaches_every_instance_by_one_pass_each(simulator:
     after = {world.published(name)["caRef"]["hash"] for name in INSTANCES}
     assert (len(after), after & hashes) == (1, set())
     assert {world.published(name)["sslmode"] for name in INSTANCES} == {"verify-full"}
-    calls = [call for call in control(simulator, "GET", "audit?since=0")]
+    calls = list(control(simulator, "GET", "audit?since=0"))
     assert [call["action"] for call in calls if call["mutating"]] == []
     # Twice for each: what is to be written is decided on a second look.
     assert sum(call["action"] == "DescribeDBInstances" for call in calls) <= 2 * len(INSTANCES)

@@ -53,7 +53,9 @@ async def test_log_in_tries_the_endpoint_and_returns_its_answer(answer: LoginAns
     assert server.logins == [(ENDPOINT, CREDENTIAL)]
 
 
-@pytest.mark.parametrize("endpoint", [NO_ENDPOINT, replace(ENDPOINT, host=""), replace(ENDPOINT, sslmode="require"), ANY_NAME])
+@pytest.mark.parametrize(
+    "endpoint", [NO_ENDPOINT, replace(ENDPOINT, host=""), replace(ENDPOINT, sslmode="require"), ANY_NAME]
+)
 async def test_log_in_sends_no_password_where_nothing_proves_who_answers(endpoint: Endpoint) -> None:
     server = Server()
 

@@ -183,5 +183,8 @@ async def test_nothing_is_sent_where_nothing_proves_who_answers(
 def test_machine_without_public_authorities_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "nothing"))
     endpoint = Endpoint("db.example.org", 5432, "orders", VERIFIED)
-    with pytest.raises(Blocked, match="db.example.org:5432: there is no file of public authorities"), roots_of(endpoint):
+    with (
+        pytest.raises(Blocked, match=r"db\.example\.org:5432: there is no file of public authorities"),
+        roots_of(endpoint),
+    ):
         pass

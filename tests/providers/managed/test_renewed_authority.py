@@ -1,4 +1,4 @@
-"""Certificates that an endpoint is verified by now reach Secret and status, whatever else waits; no password changes."""
+"""Certificates that verify an endpoint from now on reach Secret and status, whatever waits; no password changes."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Case:
 
 CASES = {
     "nothing goes on": Case(),
-    "the cloud is at work on it": Case(be_busy, "CloudBusy"),
+    "the cloud is at work on it": Case(be_busy),
     "it is paused": Case(be_paused, "Paused"),
     "its change is refused": Case(be_refused, "InvalidValue"),
     "an operation is open": Case(hold_an_operation_open, "CloudBusy", OperatedToys, steps=3),
