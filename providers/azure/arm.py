@@ -261,9 +261,7 @@ def _unanswered(error: Exception, action: str) -> Failure:
     return Transient(text, is_momentary=isinstance(error, ServiceRequestError | ConnectionError))
 
 
-def client_of(
-    config: ProviderConfigSpec, credential: AsyncTokenCredential, meter: Meter = UNMETERED
-) -> AzureAccount:
+def client_of(config: ProviderConfigSpec, credential: AsyncTokenCredential, meter: Meter = UNMETERED) -> AzureAccount:
     """Return a subscription behind a client of the SDK, which sends nothing yet."""
     hosts = hosts_of(config)
     policies = [
