@@ -15,7 +15,7 @@ from providers.external.provider import Rate
 from runtime.errors import Throttled
 from runtime.objects import Object
 from tests.providers.aws.rds_world import RdsWorld
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 from tests.support.stepped_clock import SteppedClock
 
 pytestmark = pytest.mark.rds

@@ -17,7 +17,7 @@ from providers.settings import Settings
 from runtime.objects import SECRETS, Key, Object
 from runtime.secrets import text_of
 from tests.providers.aws.rds_world import RdsWorld
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.rds
 INSTANCES = ("one", "two", "three")
