@@ -196,7 +196,7 @@ class Several:
     def __post_init__(self) -> None:
         self.world = World(ToyCloud())
         toys = self.world.cache.informer(TOYS)
-        self.list = Lister(self.world.accounts, toys, self.enqueued.append, timedelta(seconds=30))
+        self.list = Lister(self.world.accounts, toys, self.enqueued.append, self.world.gatherer.answers)
 
     async def settle(self) -> None:
         for name in self.names:
