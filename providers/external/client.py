@@ -122,8 +122,8 @@ class ExternalClient(Protocol[SpecT, FactsT]):
         """Create the object with its tags and login; what an interrupted create left is finished.
 
         What carries no tag is ours by what was recorded before this call, so the call must fail where the name is
-        taken: by a method that creates only, or by a precondition (`If-None-Match: *`, RFC 9110 section 13.1.2). A call
-        that creates or changes, whose answer does not say which, is not sent.
+        taken: by a method that creates only, or by a precondition (`If-None-Match: *`, RFC 9110 section 13.1.2). Where
+        a cloud has no such call, and its answer does not say what it did, the client looks once more right before it.
 
         Raises:
             NotCreated: The cloud has an object of that name; what was recorded is forgotten.
