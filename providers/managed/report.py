@@ -24,9 +24,9 @@ from providers.external.credential import Login
 from providers.external.diff import joined_keys, shared_keys
 from providers.external.observation import Change, Present, describe, digest, unknown_of
 from providers.managed import record
+from providers.managed.decisions.plan import Adopt, Create, Plan, Update
 from providers.managed.inputs import Inputs, proven_versions
 from providers.managed.outcome import Event, Outcome, calls_of, consents_used_by_create, consents_used_now
-from providers.managed.plan import Adopt, Create, Plan, Update
 from providers.managed.record import Intent
 from providers.managed.summary import Summary, is_usable, login_of, still_cut_off, summary_of
 from providers.settings import Settings
