@@ -16,7 +16,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = program.new_parser("azure", __doc__)
     parser.add_argument("--client-id", default=CLIENT_ID, help="the first application's client id")
     parser.add_argument("--client-secret-file", type=Path, help="a file with that application's secret")
-    parser.add_argument("--tls", type=Path, help="a folder with the authority of the API's certificate; without it HTTP")
+    parser.add_argument(
+        "--tls", type=Path, help="a folder with the authority of the API's certificate; without it HTTP"
+    )
     return parser
 
 

@@ -15,7 +15,7 @@ class AzureFault(Fault, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A fault that answers, unless a test says otherwise, what Azure answers of its own errors."""
 
     code: str = "InternalServerError"
-    message: str = "An unexpected error occured while processing the request."
+    message: str = "An unexpected error occurred while processing the request."
 
 
 class GatewayRefusal(Refusal):

@@ -88,7 +88,8 @@ class Resources:
 
     def state_of(self, server: Server) -> str:
         """Return the state that a server shows now."""
-        for operation in self.open_operations(server.name):
+        operation = next(self.open_operations(server.name), None)
+        if operation is not None:
             return state_during(effect_from(operation.effect))
         return server.properties.state if server.is_created else "Provisioning"
 
@@ -208,6 +209,7 @@ class Resources:
         self.locks.clear()
         self.operations.reset()
         self._busy.clear()
+        self._history = History()
         self.changes += 1
 
     # What operations do
@@ -224,7 +226,7 @@ class Resources:
                 await self._carry_out(effect)
             except DevcloudError as error:
                 self._jobs.log(name, error)
-                failure = OperationError(code="InternalServerError", message="An unexpected error occured.")
+                failure = OperationError(code="InternalServerError", message="An unexpected error occurred.")
                 self.operations.work_done(operation.id, failure)
                 return
             self.operations.work_done(operation.id)

@@ -32,7 +32,6 @@ from devcloud.simulator.faults import Fault
 from devcloud.simulator.messages import Answer, Refusal, Request, json_answer
 from devcloud.simulator.operations import Operations
 from devcloud.simulator.rest import Grant, Tokens, json_object
-from devcloud.simulator.service import Saved
 
 ACTIONS: dict[str, Handler] = {**servers.ACTIONS, **children.ACTIONS, **groups.ACTIONS, **polls.ACTIONS}
 SECRETS = frozenset({"administratorLoginPassword", "client_assertion", "client_secret", "access_token", "password"})
@@ -63,6 +62,8 @@ class Simulator:
         self.operations: Operations | None = self.cloud.resources.operations
         self._scheme = scheme
         self._buckets = Buckets(time.monotonic)
+        # What the request that is being answered left of its buckets: an answer is given without a pause.
+        self._left: dict[str, str] = {}
 
     # From a request to its answer
 
@@ -88,7 +89,9 @@ class Simulator:
             method=request.method,
             path=request.path,
             names=matched.names,
-            query={name.lower() if name.lower() == "api-version" else name: v for name, v in request.parameters.items()},
+            query={
+                name.lower() if name.lower() == "api-version" else name: v for name, v in request.parameters.items()
+            },
             headers=request.headers,
             body=body,
             grant=grant,
@@ -125,12 +128,13 @@ class Simulator:
         _refuse_version(call, matched.rights)
         self._refuse_caller(call, call.grant, matched)
         verb = verb_of(call.method)
-        limits = self._buckets.take(self.controls.behaviour.throttle, call.subscription, call.grant.principal, verb)
+        throttle = self.controls.behaviour.throttle
+        self._left = self._buckets.take(throttle, call.subscription, call.grant.principal, verb)
         self._refuse_closed(call, verb)
         if verb != "read":
             self.controls.changes += 1
         answer = ACTIONS[call.action](self.cloud, call)
-        return msgspec.structs.replace(answer, headers={**_ids(call), **limits, **answer.headers})
+        return msgspec.structs.replace(answer, headers={**_ids(call), **self._left, **answer.headers})
 
     def _identify(self, call: Call) -> Answer:
         cloud, now = self.cloud, datetime.now(UTC)
@@ -180,11 +184,14 @@ class Simulator:
     def refused(self, refusal: Refusal, call: Call | None) -> Answer:
         """Return the answer of a refusal."""
         if isinstance(refusal, EntraRefusal):
-            content = {"error": refusal.code, "error_description": refusal.message}
-            return json_answer(content, status=refusal.status or 400)
+            oauth = {"error": refusal.code, "error_description": refusal.message}
+            return json_answer(oauth, status=refusal.status or 400)
         headers = {"x-ms-request-id": str(uuid.uuid4())} if call is None else _ids(call)
         if isinstance(refusal, GatewayRefusal | Throttled | Unauthenticated):
             headers["x-ms-failure-cause"] = "gateway"
+        elif call is not None:
+            # The provider's own refusals say what is left, those of ARM do not (recorded, 2022-12-01).
+            headers |= self._left
         if isinstance(refusal, Throttled):
             headers["Retry-After"] = str(refusal.retry_after_s)
         if isinstance(refusal, Unauthenticated):
@@ -237,16 +244,20 @@ class Simulator:
     def versions(self) -> tuple[int, ...]:
         """Return counters that change with every resource, operation, principal and token."""
         cloud = self.cloud
-        return (cloud.resources.changes, cloud.resources.operations.changes, cloud.directory.changes, len(cloud.tokens.grants))
+        return (
+            cloud.resources.changes,
+            cloud.resources.operations.changes,
+            cloud.directory.changes,
+            len(cloud.tokens.grants),
+        )
 
     def saved(self) -> AzureSaved:
         """Return what is kept beyond the process."""
         return state_file.saved(self.cloud)
 
-    def restore(self, saved: Saved) -> None:
+    def restore(self, saved: AzureSaved) -> None:
         """Have what a former process kept, and go on with the work."""
-        if isinstance(saved, AzureSaved):
-            state_file.restore(self.cloud, saved)
+        state_file.restore(self.cloud, saved)
 
     async def close(self) -> None:
         """End the jobs that are under way."""

@@ -49,7 +49,9 @@ class Buckets:
             )
             raise Throttled(message, wait_s)
         names = {"": left, "global-": total}
-        return {f"x-ms-ratelimit-remaining-subscription-{name}{verb}s": str(max(0, int(n))) for name, n in names.items()}
+        return {
+            f"x-ms-ratelimit-remaining-subscription-{name}{verb}s": str(max(0, int(n))) for name, n in names.items()
+        }
 
     def _taken(self, key: tuple[str, str, Verb], rate: float, burst: int) -> float:
         """Return how many tokens are left after this one; below 0, what is missing, and nothing was taken."""

@@ -49,7 +49,12 @@ _TABLE: tuple[tuple[str, str, str, Rights], ...] = (
     ("GET", f"{_SERVER}/firewallRules/{{rule}}", "firewallRules.get", Rights(f"{_RIGHT}/firewallRules/read")),
     ("DELETE", f"{_SERVER}/firewallRules/{{rule}}", "firewallRules.delete", Rights(f"{_RIGHT}/firewallRules/delete")),
     ("GET", f"{_SERVER}/firewallRules", "firewallRules.list", Rights(f"{_RIGHT}/firewallRules/read")),
-    ("PUT", f"{_SERVER}/configurations/{{configuration}}", "configurations.put", Rights(f"{_RIGHT}/configurations/write")),
+    (
+        "PUT",
+        f"{_SERVER}/configurations/{{configuration}}",
+        "configurations.put",
+        Rights(f"{_RIGHT}/configurations/write"),
+    ),
     (
         "DELETE",
         f"{_SERVER}/configurations/{{configuration}}",
@@ -62,7 +67,12 @@ _TABLE: tuple[tuple[str, str, str, Rights], ...] = (
         "configurations.patch",
         Rights(f"{_RIGHT}/configurations/write"),
     ),
-    ("GET", f"{_SERVER}/configurations/{{configuration}}", "configurations.get", Rights(f"{_RIGHT}/configurations/read")),
+    (
+        "GET",
+        f"{_SERVER}/configurations/{{configuration}}",
+        "configurations.get",
+        Rights(f"{_RIGHT}/configurations/read"),
+    ),
     ("GET", f"{_SERVER}/configurations", "configurations.list", Rights(f"{_RIGHT}/configurations/read")),
     (
         "POST",
@@ -110,12 +120,20 @@ _TABLE: tuple[tuple[str, str, str, Rights], ...] = (
         Rights("Microsoft.Resources/subscriptions/operationresults/read", GROUP_VERSIONS, "resourceGroups"),
     ),
     *(
-        (method, f"{scope}/{_LOCK}", f"locks.{method.lower()}", Rights(f"Microsoft.Authorization/locks/{right}", LOCK_VERSIONS, "locks"))
+        (
+            method,
+            f"{scope}/{_LOCK}",
+            f"locks.{method.lower()}",
+            Rights(f"Microsoft.Authorization/locks/{right}", LOCK_VERSIONS, "locks"),
+        )
         for method, right in (("PUT", "write"), ("GET", "read"), ("DELETE", "delete"))
         for scope in (_GROUP, _SERVER)
     ),
 )
-ROUTES = Routes([Route(method, path, f"{action} {index}") for index, (method, path, action, _) in enumerate(_TABLE)], ignore_case=True)
+ROUTES = Routes(
+    [Route(method, path, f"{action} {index}") for index, (method, path, action, _) in enumerate(_TABLE)],
+    ignore_case=True,
+)
 
 
 class Matched(msgspec.Struct, frozen=True):

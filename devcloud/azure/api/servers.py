@@ -97,9 +97,7 @@ def patch(cloud: Cloud, call: Call) -> Answer:
     return _update(cloud, call, server, properties, replaced_tags="tags" in call.body)
 
 
-def _update(
-    cloud: Cloud, call: Call, server: Server, properties: dict[str, Any], *, replaced_tags: bool
-) -> Answer:
+def _update(cloud: Cloud, call: Call, server: Server, properties: dict[str, Any], *, replaced_tags: bool) -> Answer:
     if server.properties.state != "Ready":
         raise not_ready(server.name, server.properties.state)
     sku = rules.sku_of(call.body.get("sku"), server.sku)

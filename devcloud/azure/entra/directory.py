@@ -51,8 +51,8 @@ class Role(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     def allows(self, action: str) -> bool:
         """Return whether it allows an action, in any letter case."""
-        asked = action.lower()
-        return _matches(asked, self.actions) and not _matches(asked, self.not_actions)
+        name = action.lower()
+        return _matches(name, self.actions) and not _matches(name, self.not_actions)
 
 
 class Assignment(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -36,9 +36,7 @@ class Claims(msgspec.Struct, frozen=True):
     exp: float
 
 
-def token_answer(
-    form: Mapping[str, str], tenant: str, directory: Directory, tokens: Tokens, now: datetime
-) -> Answer:
+def token_answer(form: Mapping[str, str], tenant: str, directory: Directory, tokens: Tokens, now: datetime) -> Answer:
     """Return a new token for the client credentials of a form.
 
     Raises:
@@ -76,7 +74,9 @@ def metadata_answer(
     if not parameters.get("api-version") or parameters.get("resource", "").rstrip("/") != RESOURCE:
         raise EntraRefusal("invalid_request", "Required query variables are missing or invalid", status=400)
     wanted = parameters.get("client_id")
-    managed = [entry for entry in directory.principals.values() if entry.is_managed and wanted in {None, entry.client_id}]
+    managed = [
+        entry for entry in directory.principals.values() if entry.is_managed and wanted in {None, entry.client_id}
+    ]
     if not managed:
         raise EntraRefusal("invalid_request", "Identity not found", status=400)
     token = issue(managed[0], tokens, now)
@@ -122,7 +122,9 @@ def issue(principal: Principal, tokens: Tokens, now: datetime) -> str:
     head = {"typ": "JWT", "alg": "RS256"}
     token = f"{_part(head)}.{_part(claims)}.{secrets.token_urlsafe(32)}"
     grant = Grant(principal=principal.object_id, account=principal.tenant, expires_at=expires_at)
-    tokens.grants = {key: kept for key, kept in tokens.grants.items() if kept.expires_at is None or kept.expires_at > now}
+    tokens.grants = {
+        key: kept for key, kept in tokens.grants.items() if kept.expires_at is None or kept.expires_at > now
+    }
     tokens.grants[token] = grant
     return token
 

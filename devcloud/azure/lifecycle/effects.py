@@ -116,7 +116,6 @@ ServerEffect = (
 Effect = ServerEffect | DropGroup
 
 
-
 def effect_from(content: dict[str, Any]) -> Effect:
     """Return an effect out of the data of an operation."""
     effect: Effect = msgspec.convert(content, Effect)

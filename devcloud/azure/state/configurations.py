@@ -69,9 +69,7 @@ CONFIGURATIONS = {
     "ssl_min_protocol_version": Configuration(default="TLSv1.2", data_type="Enumeration", allowed="TLSv1.2,TLSv1.3"),
     "statement_timeout": Configuration(default="0", data_type="Integer", allowed=_MILLISECONDS, unit="ms"),
     "timezone": Configuration(default="UTC", data_type="String"),
-    "wal_level": Configuration(
-        default="replica", data_type="Enumeration", allowed="replica,logical", is_dynamic=False
-    ),
+    "wal_level": Configuration(default="replica", data_type="Enumeration", allowed="replica,logical", is_dynamic=False),
     "work_mem": Configuration(default="4096", data_type="Integer", allowed="4096-2097151", unit="KB"),
 }
 

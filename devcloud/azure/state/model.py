@@ -70,7 +70,7 @@ class AuthConfig(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Which logins there are."""
 
     active_directory_auth: str = "Disabled"
-    password_auth: str = "Enabled"
+    password_auth: str = "Enabled"  # noqa: S105 - a switch
     tenant_id: str | None = None
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
 import ssl
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,21 +57,19 @@ def send(
     authority: Path | None = None,
 ) -> Reply:
     """Make a request, over HTTPS by an authority; return what was answered, a refusal too."""
-    context = None if authority is None else ssl.create_default_context(cafile=authority)
-    request = urllib.request.Request(url, method=method, data=data, headers=dict(headers or {}))  # noqa: S310 - loop-back
-    try:
-        with urllib.request.urlopen(request, timeout=60, context=context) as answer:  # noqa: S310 - loop-back
-            return _reply(answer.status, answer.headers, answer.read())
-    except urllib.error.HTTPError as error:
-        with error:
-            return _reply(error.code, error.headers, error.read())
-
-
-def _reply(status: int, headers: Any, body: bytes) -> Reply:
-    content = body.decode() or None
-    if content is not None and headers.get_content_type() == "application/json":
-        content = json.loads(content)
-    return Reply(status, {name.lower(): value for name, value in headers.items()}, content)
+    parts = urllib.parse.urlsplit(url)
+    if authority is None:
+        connection = http.client.HTTPConnection(parts.netloc, timeout=60)
+    else:
+        context = ssl.create_default_context(cafile=authority)
+        connection = http.client.HTTPSConnection(parts.netloc, timeout=60, context=context)
+    with contextlib.closing(connection):
+        connection.request(method, f"{parts.path}?{parts.query}", body=data, headers=dict(headers or {}))
+        answer = connection.getresponse()
+        body = answer.read().decode()
+    is_json = answer.headers.get_content_type() == "application/json"
+    content = json.loads(body) if body and is_json else body or None
+    return Reply(answer.status, {name.lower(): value for name, value in answer.headers.items()}, content)
 
 
 def token_of(served: Served, *, client_id: str = "", secret: str = "") -> str:
@@ -89,11 +87,12 @@ def token_of(served: Served, *, client_id: str = "", secret: str = "") -> str:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A client that holds a token, in one resource group."""
+    """A client that holds a token, in one resource group; `step_s` moves the time on while it waits for operations."""
 
     served: Served
     token: str = field(repr=False)
     group: str = "rg"
+    step_s: float = 400.0
 
     @property
     def group_path(self) -> str:
@@ -143,19 +142,20 @@ class Arm:
         assert accepted.status == 202, accepted
         return self.call("GET", accepted.headers["azure-asyncoperation"]).body
 
-    def until_done(self, accepted: Reply, *, step_s: float = 400.0) -> Any:
+    def until_done(self, accepted: Reply) -> Any:
         """Return the last answer of an operation, the simulated time moved on until it is there."""
         limit = time.monotonic() + _LIMIT_S
+        self.advance(self.step_s)
         while (shown := self.poll(accepted))["status"] == "InProgress":
             assert time.monotonic() < limit, f"never done: {shown}"
-            self.advance(step_s)
+            self.advance(self.step_s)
         return shown
 
-    def put(self, name: str = "pg1", *, version: str = VERSION, **properties: Any) -> Reply:
+    def put(self, name: str = "pg1", *, api: str = VERSION, **properties: Any) -> Reply:
         """Ask for a server; a property of None is left out."""
         merged = {**SERVER["properties"], **properties}
         wanted = {key: value for key, value in merged.items() if value is not None}
-        return self.call("PUT", self.path(name), {**SERVER, "properties": wanted}, version=version)
+        return self.call("PUT", self.path(name), {**SERVER, "properties": wanted}, version=api)
 
     def created(self, name: str = "pg1", **properties: Any) -> Any:
         """Create a server, wait for it, return it."""
@@ -193,6 +193,7 @@ def arm(served: Served, owner: str) -> Arm:
     """Return a client of a cloud that holds one empty resource group."""
     arm = Arm(served, owner)
     arm.control("POST", "reset")
+    arm.control("POST", "clock", {"speed": 1})
     group = arm.call("PUT", arm.group_path, {"location": "uksouth"}, version="2020-06-01")
     assert group.status == 201, group
     return arm

@@ -105,7 +105,7 @@ def test_request_that_cannot_be_carried_out_is_refused(
 
 
 def test_system_database_cannot_be_deleted_nor_a_parameter(arm: Arm) -> None:
-    """"Server concepts": azure_maintenance, azure_sys and postgres are Azure's own."""
+    """ "Server concepts": azure_maintenance, azure_sys and postgres are Azure's own."""
     arm.created()
 
     assert arm.call("DELETE", arm.path("pg1/databases/azure_sys")).refusal == (400, "InvalidDatabaseName")
@@ -113,10 +113,11 @@ def test_system_database_cannot_be_deleted_nor_a_parameter(arm: Arm) -> None:
 
 
 def test_server_in_a_subnet_has_no_firewall_rules(arm: Arm) -> None:
-    """"Networking overview": firewall rules are for public access alone."""
+    """ "Networking overview": firewall rules are for public access alone."""
+    network = "/subscriptions/s/resourceGroups/n/providers/Microsoft.Network"
     subnet = {
-        "delegatedSubnetResourceId": "/subscriptions/s/resourceGroups/n/providers/Microsoft.Network/virtualNetworks/v/subnets/d",
-        "privateDnsZoneArmResourceId": "/subscriptions/s/resourceGroups/n/providers/Microsoft.Network/privateDnsZones/z",
+        "delegatedSubnetResourceId": f"{network}/virtualNetworks/v/subnets/d",
+        "privateDnsZoneArmResourceId": f"{network}/privateDnsZones/z",
     }
     shown = arm.created(network=subnet)["properties"]["network"]
 

@@ -76,8 +76,19 @@ def test_operations_work_on_the_databases() -> None:
             arm.until_done(arm.patch(change))
         for verb in ("stop", "start", "restart"):
             arm.until_done(arm.call("POST", arm.path(f"pg1/{verb}")))
-        copy = {"createMode": "PointInTimeRestore", "sourceServerResourceId": source, "pointInTimeUTC": "2026-01-01T00:00:00Z"}
-        arm.created("pg2", **copy, storage={"storageSizeGB": 256}, version=None, administratorLogin=None, administratorLoginPassword=None)
+        copy = {
+            "createMode": "PointInTimeRestore",
+            "sourceServerResourceId": source,
+            "pointInTimeUTC": "2026-01-01T00:00:00Z",
+        }
+        arm.created(
+            "pg2",
+            **copy,
+            storage={"storageSizeGB": 256},
+            version=None,
+            administratorLogin=None,
+            administratorLoginPassword=None,
+        )
         arm.until_done(arm.call("DELETE", arm.path("pg1")))
 
     assert databases.calls == [
@@ -211,7 +222,9 @@ def test_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> Non
         assert arm.get("stopped")["properties"]["state"] == "Stopped"
         assert list(arm.control("GET", "dropped")) == [arm.path("gone")]
         path = url.partition("/subscriptions/")[2].partition("?")[0]
-        accepted = Reply(202, {"azure-asyncoperation": f"{served.url}/subscriptions/{path}?api-version=2025-08-01"}, None)
+        accepted = Reply(
+            202, {"azure-asyncoperation": f"{served.url}/subscriptions/{path}?api-version=2025-08-01"}, None
+        )
         assert arm.until_done(accepted)["status"] == "Succeeded"
         after = arm.get()
         assert (after["tags"], after["systemData"]) == ({"team": "a"}, before["systemData"])
@@ -227,7 +240,10 @@ def test_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> Non
 def test_file_that_is_no_state_is_named(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("{}", encoding="utf-8")
 
-    with pytest.raises(DevcloudError, match="no state of a simulated Azure"), running(Options(state=tmp_path / "state.json")):
+    with (
+        pytest.raises(DevcloudError, match="no state of a simulated Azure"),
+        running(Options(state=tmp_path / "state.json")),
+    ):
         pass
 
 

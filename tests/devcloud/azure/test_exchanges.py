@@ -13,7 +13,9 @@ from tests.devcloud.azure.exchanges import Exchange, Recording, differences, ser
 
 VERSION = "api-version=2022-12-01"
 HOST = "https://management.azure.com"
-OPERATION = f"{HOST}/subscriptions/00000000-0000-0000-0000-000000000000/providers/Microsoft.DBforPostgreSQL/locations/uksouth"
+OPERATION = (
+    f"{HOST}/subscriptions/00000000-0000-0000-0000-000000000000/providers/Microsoft.DBforPostgreSQL/locations/uksouth"
+)
 HANDLE = "2d3d19a9-70e4-4ee8-a6b5-f2683cb67639"
 WANTED = {
     "location": "uksouth",
@@ -39,7 +41,12 @@ def session(arm: Arm) -> list[Exchange]:
     def poll(status: str) -> Exchange:
         body = json.dumps({"name": HANDLE, "status": status, "startTime": "2001-02-03T04:05:06Z"})
         return Exchange(
-            method="GET", url=urls["azure-asyncoperation"], request="", status=200, headers={"retry-after": "60"}, body=body
+            method="GET",
+            url=urls["azure-asyncoperation"],
+            request="",
+            status=200,
+            headers={"retry-after": "60"},
+            body=body,
         )
 
     missing = json.dumps({"error": {"code": "ResourceNotFound", "message": "Not there."}})
@@ -47,7 +54,12 @@ def session(arm: Arm) -> list[Exchange]:
     return [
         Exchange(method="GET", url=url, request="", status=404, headers={}, body=missing),
         Exchange(
-            method="PUT", url=url, request=json.dumps(WANTED), status=202, headers={"retry-after": "60", **urls}, body=accepted
+            method="PUT",
+            url=url,
+            request=json.dumps(WANTED),
+            status=202,
+            headers={"retry-after": "60", **urls},
+            body=accepted,
         ),
         poll("InProgress"),
         poll("Succeeded"),

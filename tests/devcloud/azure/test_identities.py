@@ -12,6 +12,7 @@ import pytest
 
 from devcloud.azure.api.routes import match
 from devcloud.azure.entra.directory import CONTRIBUTOR, Role
+from devcloud.azure.server import Options, running
 from tests.devcloud.azure.conftest import SCOPE, SERVER, Arm, Reply, send, token_of
 
 ISSUER, SUBJECT = "https://issuer.example", "system:serviceaccount:fairlead-azure:provider"
@@ -68,7 +69,12 @@ def test_secret_and_federated_assertion_get_a_token(known: Arm) -> None:
         ({"grant_type": "password"}, 400, "unsupported_grant_type", "AADSTS70003"),
         ({"tenant": "nowhere"}, 400, "invalid_request", "AADSTS90002"),
         ({"client_assertion": "none"}, 400, "invalid_client", "AADSTS50027"),
-        ({"client_assertion": assertion(sub="system:serviceaccount:other:provider")}, 401, "invalid_client", "AADSTS700213"),
+        (
+            {"client_assertion": assertion(sub="system:serviceaccount:other:provider")},
+            401,
+            "invalid_client",
+            "AADSTS700213",
+        ),
         ({"client_assertion": assertion(iss="https://other.example")}, 401, "invalid_client", "AADSTS700213"),
         ({"client_assertion": assertion(aud="api://other")}, 401, "invalid_client", "AADSTS700213"),
         ({"client_assertion": assertion(exp=1.0)}, 401, "invalid_client", "AADSTS700024"),
@@ -104,14 +110,14 @@ def test_call_without_a_good_token_is_refused(header: str | None, code: str, arm
     assert reply.headers["www-authenticate"].startswith("Bearer ")
 
 
-def test_expired_token_is_refused_and_a_new_one_is_not(arm: Arm) -> None:
-    late = Arm(arm.served, token_of(arm.served))
-    grants = arm.control("POST", "tokens", {"expired": True})
-    assert grants == {}
+def test_expired_token_is_refused_and_a_new_one_is_not() -> None:
+    with running(Options()) as served:
+        late = Arm(served, token_of(served))
+        late.control("POST", "tokens", {"expired": True})
+        groups = f"/subscriptions/{served.subscription}/resourceGroups"
 
-    assert late.call("GET", late.group_path, version="2020-06-01").refusal == (401, "ExpiredAuthenticationToken")
-    fresh = Arm(arm.served, token_of(arm.served))
-    assert fresh.call("GET", fresh.group_path, version="2020-06-01").status == 200
+        assert late.call("GET", groups, version="2020-06-01").refusal == (401, "ExpiredAuthenticationToken")
+        assert Arm(served, token_of(served)).call("GET", groups, version="2020-06-01").status == 200
 
 
 def _role(arm: Arm, *actions: str, scope: str = "", not_actions: tuple[str, ...] = ()) -> dict[str, Any]:
@@ -195,7 +201,11 @@ def test_subscription_says_its_tenant(arm: Arm) -> None:
     [
         ({"Metadata": "true"}, "api-version=2018-02-01&resource=https://management.azure.com/", 200),
         ({}, "api-version=2018-02-01&resource=https://management.azure.com/", 400),
-        ({"Metadata": "true", "X-Forwarded-For": "1"}, "api-version=2018-02-01&resource=https://management.azure.com", 400),
+        (
+            {"Metadata": "true", "X-Forwarded-For": "1"},
+            "api-version=2018-02-01&resource=https://management.azure.com",
+            400,
+        ),
         ({"Metadata": "true"}, "api-version=2018-02-01", 400),
         ({"Metadata": "true"}, "resource=https://management.azure.com", 400),
         ({"Metadata": "true"}, "api-version=2018-02-01&resource=https://management.azure.com&client_id=x", 400),
@@ -204,7 +214,7 @@ def test_subscription_says_its_tenant(arm: Arm) -> None:
 def test_metadata_service_gives_the_machine_its_token(
     headers: dict[str, str], query: str, status: int, arm: Arm
 ) -> None:
-    """"How to use managed identities for Azure resources on an Azure VM to acquire an access token"."""
+    """ "How to use managed identities for Azure resources on an Azure VM to acquire an access token"."""
     reply = send(f"{arm.served.url}/metadata/identity/oauth2/token?{query}", headers=headers)
 
     assert reply.status == status
@@ -222,12 +232,20 @@ def test_metadata_service_gives_the_machine_its_token(
         (CONTRIBUTOR, "Microsoft.DBforPostgreSQL/flexibleServers/write", True),
         (CONTRIBUTOR, "Microsoft.Authorization/locks/write", False),
         (CONTRIBUTOR, "Microsoft.Authorization/locks/read", True),
-        (Role(name="r", actions=("Microsoft.DBforPostgreSQL/flexibleServers/*/read",)), "microsoft.dbforpostgresql/flexibleservers/databases/read", True),
-        (Role(name="r", actions=("Microsoft.DBforPostgreSQL/flexibleServers/*/read",)), "Microsoft.DBforPostgreSQL/flexibleServers/read", False),
+        (
+            Role(name="r", actions=("Microsoft.DBforPostgreSQL/flexibleServers/*/read",)),
+            "microsoft.dbforpostgresql/flexibleservers/databases/read",
+            True,
+        ),
+        (
+            Role(name="r", actions=("Microsoft.DBforPostgreSQL/flexibleServers/*/read",)),
+            "Microsoft.DBforPostgreSQL/flexibleServers/read",
+            False,
+        ),
         (Role(name="r", actions=()), "Microsoft.DBforPostgreSQL/flexibleServers/read", False),
     ],
 )
-def test_role_allows_by_patterns_less_those_that_it_excludes(role: Role, action: str, allowed: bool) -> None:
+def test_role_allows_by_patterns_less_those_that_it_excludes(role: Role, action: str, *, allowed: bool) -> None:
     assert role.allows(action) is allowed
 
 

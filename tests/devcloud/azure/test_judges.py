@@ -92,7 +92,7 @@ def _server() -> rdbms.Server:
 
 
 def test_rdbms_takes_a_server_through_its_life(judge: Arm) -> None:
-    with Rdbms(Credential(judge.token), judge.served.subscription, **_options(judge)) as client:  # type: ignore[arg-type]  # any object with get_token will do
+    with Rdbms(Credential(judge.token), judge.served.subscription, **_options(judge)) as client:
         with pytest.raises(ResourceNotFoundError) as missing:
             client.servers.get("rg", "pg1")
         created = client.servers.begin_create("rg", "pg1", _server()).result()
@@ -122,6 +122,7 @@ def test_rdbms_takes_a_server_through_its_life(judge: Arm) -> None:
 
     assert missing.value.error is not None
     assert missing.value.error.code == "ResourceNotFound"
+    assert updated.storage is not None
     assert updated.storage.storage_size_gb == 256
     assert (stopped, names, rules, is_free) == ("Stopped", ["pg1"], ["r"], False)
     assert databases == ["azure_maintenance", "postgres", "azure_sys", "app"]
@@ -137,8 +138,11 @@ async def test_rdbms_under_asyncio_sends_and_reads_json_of_another_version(judge
         token = poller.continuation_token()
         again = await client.servers.begin_create("rg", "pg1", io.BytesIO(body), continuation_token=token, **options)
         await again.result()
-        shown = await client.servers.get(
-            "rg", "pg1", api_version="2025-08-01", cls=lambda reply, _model, _headers: json.loads(reply.http_response.text())
+        shown: Any = await client.servers.get(
+            "rg",
+            "pg1",
+            api_version="2025-08-01",
+            cls=lambda reply, _model, _headers: json.loads(reply.http_response.text()),
         )
 
     assert shown["properties"]["storage"]["tier"] == "P10"
@@ -157,9 +161,11 @@ async def test_rdbms_under_asyncio_sends_and_reads_json_of_another_version(judge
 def test_rdbms_reads_refusals(fault: dict[str, Any], error: type[HttpResponseError], code: str, judge: Arm) -> None:
     judge.control("POST", "faults", {"action": "flexibleServers.get", **fault})
 
-    with Rdbms(Credential(judge.token), judge.served.subscription, **_options(judge)) as client:  # type: ignore[arg-type]  # as above
-        with pytest.raises(error) as refused:
-            client.servers.get("rg", "pg1")
+    with (
+        Rdbms(Credential(judge.token), judge.served.subscription, **_options(judge)) as client,
+        pytest.raises(error) as refused,
+    ):
+        client.servers.get("rg", "pg1")
 
     assert refused.value.status_code == fault["status"]
     assert refused.value.error is not None
@@ -169,9 +175,11 @@ def test_rdbms_reads_refusals(fault: dict[str, Any], error: type[HttpResponseErr
 def test_rdbms_sees_what_failed_in_a_poll(judge: Arm) -> None:
     judge.control("POST", "operations", {"code": "SkuNotAvailable", "message": "None left."})
 
-    with Rdbms(Credential(judge.token), judge.served.subscription, **_options(judge)) as client:  # type: ignore[arg-type]  # as above
-        with pytest.raises(HttpResponseError) as failed:
-            client.servers.begin_create("rg", "pg1", _server()).result()
+    with (
+        Rdbms(Credential(judge.token), judge.served.subscription, **_options(judge)) as client,
+        pytest.raises(HttpResponseError) as failed,
+    ):
+        client.servers.begin_create("rg", "pg1", _server()).result()
 
     assert failed.value.error is not None
     assert failed.value.error.code == "SkuNotAvailable"
@@ -192,7 +200,7 @@ def test_successor_takes_a_server_through_its_life(judge: Arm) -> None:
     change = successor.ServerForPatch(
         properties=successor.ServerPropertiesForPatch(backup=successor.BackupForPatch(backup_retention_days=14))
     )
-    with Successor(Credential(judge.token), judge.served.subscription, **_options(judge)) as client:  # type: ignore[arg-type]  # as above
+    with Successor(Credential(judge.token), judge.served.subscription, **_options(judge)) as client:
         client.servers.begin_create_or_update("rg", "pg1", server).result()
         client.servers.begin_update("rg", "pg1", change).result()
         shown = client.servers.get("rg", "pg1")

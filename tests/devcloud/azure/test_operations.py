@@ -35,13 +35,19 @@ def test_accepted_answer_leads_to_the_operation_by_two_long_urls(arm: Arm) -> No
     [
         ("PUT", "pg1/databases/app", {"charset": "utf8"}, "UpsertServerDatabaseManagementOperation", "10"),
         ("PUT", "pg1/firewallRules/r", RULE, "UpsertServerFirewallRulesManagementOperation", "60"),
-        ("PUT", "pg1/configurations/work_mem", {"value": "8192"}, "UpdateOrcasServerParameterManagementOperation", "10"),
+        (
+            "PUT",
+            "pg1/configurations/work_mem",
+            {"value": "8192"},
+            "UpdateOrcasServerParameterManagementOperation",
+            "10",
+        ),
         ("PATCH", "pg1", {}, "UpsertServerManagementOperationV2", "60"),
         ("DELETE", "pg1", None, "DropServerManagementOperation", "15"),
     ],
 )
 def test_kinds_and_pauses_are_the_recorded_ones(
-    method: str, rest: str, body: object, kind: str, retry_after: str, arm: Arm
+    *, method: str, rest: str, body: object, kind: str, retry_after: str, arm: Arm
 ) -> None:
     """Recorded, 2022-12-01, but for PATCH."""
     arm.created()
@@ -135,7 +141,8 @@ def test_children_of_different_kinds_may_overlap_where_azure_lets_them(arm: Arm)
 
 
 @pytest.mark.parametrize(
-    ("code", "status"), [("InternalServerError", "Failed"), ("OperationCancelled", "Canceled"), ("ServerIsBusy", "Failed")]
+    ("code", "status"),
+    [("InternalServerError", "Failed"), ("OperationCancelled", "Canceled"), ("ServerIsBusy", "Failed")],
 )
 def test_accepted_change_fails_at_its_end(code: str, status: str, arm: Arm) -> None:
     """Recorded, 2025-08-01: Failed/InternalServerError, Canceled/OperationCancelled."""

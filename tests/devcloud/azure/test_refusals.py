@@ -62,9 +62,7 @@ CASES = (
     new("a zone that there is not", MODEL, VALUE, availabilityZone="4"),
     new("a subnet without a DNS zone", "Networking overview", MISSING, network={"delegatedSubnetResourceId": "/s"}),
     new("a copy of nothing", MODEL, MISSING, createMode="PointInTimeRestore"),
-    new(
-        "a copy without a moment", MODEL, MISSING, createMode="PointInTimeRestore", sourceServerResourceId="/none"
-    ),
+    new("a copy without a moment", MODEL, MISSING, createMode="PointInTimeRestore", sourceServerResourceId="/none"),
     new("an unknown property", "the simulation's own", "InvalidRequestContent", storge={"storageSizeGB": 128}),
     new("a mode that is not simulated", "the simulation's own", "CreateModeNotSupported", createMode="Replica"),
     Case("an update of nothing", MODEL, "PUT", {"createMode": "Update"}, "ResourceNotFound", 404, "fresh"),
@@ -89,19 +87,43 @@ CASES = (
         name="fresh",
         envelope={"location": "moonbase"},
     ),
+    Case("another region", ARM, "PUT", {}, "InvalidResourceLocation", 409, envelope={"location": "westeurope"}),
     Case(
-        "another region", ARM, "PUT", {}, "InvalidResourceLocation", 409, envelope={"location": "westeurope"}
+        "a size of another tier",
+        MODEL,
+        "PATCH",
+        {},
+        VALUE,
+        envelope={"sku": {"name": "Standard_B1ms", "tier": "GeneralPurpose"}},
     ),
-    Case("a size of another tier", MODEL, "PATCH", {}, VALUE, envelope={"sku": {"name": "Standard_B1ms", "tier": "GeneralPurpose"}}),
-    Case("a tier that there is not", MODEL, "PATCH", {}, VALUE, envelope={"sku": {"name": "Standard_B1ms", "tier": "Basic"}}),
+    Case(
+        "a tier that there is not",
+        MODEL,
+        "PATCH",
+        {},
+        VALUE,
+        envelope={"sku": {"name": "Standard_B1ms", "tier": "Basic"}},
+    ),
     Case("no size", MODEL, "PUT", SERVER["properties"], MISSING, name="fresh", envelope={"sku": None}),
-    Case("tags that differ in letter case alone", ARM, "PATCH", {}, "InvalidTags", envelope={"tags": {"a": "1", "A": "2"}}),
+    Case(
+        "tags that differ in letter case alone",
+        ARM,
+        "PATCH",
+        {},
+        "InvalidTags",
+        envelope={"tags": {"a": "1", "A": "2"}},
+    ),
     edit("less storage", STORAGE, VALUE, storage={"storageSizeGB": 64}),
     edit("an older version", "Major version upgrades", VALUE, version="15"),
     edit("another administrator", MODEL, FIXED, administratorLogin="other"),
     edit("another redundancy of backups", MODEL, FIXED, backup={"geoRedundantBackup": "Enabled"}),
     edit("another zone", MODEL, FIXED, availabilityZone="3"),
-    edit("a subnet later", "Networking overview", FIXED, network={"delegatedSubnetResourceId": "/s", "privateDnsZoneArmResourceId": "/z"}),
+    edit(
+        "a subnet later",
+        "Networking overview",
+        FIXED,
+        network={"delegatedSubnetResourceId": "/s", "privateDnsZoneArmResourceId": "/z"},
+    ),
     edit("another kind of encryption", "Data encryption", FIXED, dataEncryption={"type": "AzureKeyVault"}),
     edit("a create mode of creations", MODEL, VALUE, createMode="Create"),
     edit("a simple password later", PASSWORDS, "PasswordNotComplex", administratorLoginPassword="aaaaaaaaa1"),
@@ -114,7 +136,15 @@ CASES = (
         envelope={"sku": {"name": "Standard_B2s", "tier": "Burstable"}},
     ),
     Case("an upgrade by a version that has none", MODEL, "PATCH", {"version": "17"}, FIXED, version="2021-06-01"),
-    Case("a version of later", MODEL, "PUT", {**SERVER["properties"], "version": "18"}, VALUE, name="fresh", version="2024-08-01"),
+    Case(
+        "a version of later",
+        MODEL,
+        "PUT",
+        {**SERVER["properties"], "version": "18"},
+        VALUE,
+        name="fresh",
+        version="2024-08-01",
+    ),
 )
 
 
@@ -147,7 +177,7 @@ def test_name_that_another_subscription_has_is_taken(arm: Arm) -> None:
 
 
 @pytest.mark.parametrize(("honoured", "status"), [(False, 202), (True, 412)])
-def test_condition_of_a_put_counts_where_tests_say_so(honoured: bool, status: int, arm: Arm) -> None:
+def test_condition_of_a_put_counts_where_tests_say_so(*, honoured: bool, status: int, arm: Arm) -> None:
     """No recording shows an ETag of a flexible server: by default the condition is passed over."""
     arm.created()
     arm.behave(honours_if_none_match=honoured)

@@ -10,7 +10,7 @@ from tests.devcloud.azure.conftest import PASSWORD, SERVER, VERSION, Arm
 
 
 def test_server_is_created_by_an_operation(arm: Arm) -> None:
-    accepted = arm.put(version="2025-08-01")
+    accepted = arm.put(api="2025-08-01")
 
     assert accepted.body["operation"] == "UpsertServerManagementOperationV2"
     assert arm.get()["properties"]["state"] == "Provisioning"
@@ -234,7 +234,7 @@ def test_group_is_deleted_with_its_servers(arm: Arm) -> None:
     ],
 )
 def test_names_are_checked_for_all_of_azure(
-    version: str, name: str, available: bool, reason: str | None, arm: Arm
+    *, version: str, name: str, available: bool, reason: str | None, arm: Arm
 ) -> None:
     arm.created()
     path = f"/subscriptions/{arm.served.subscription}/providers/Microsoft.DBforPostgreSQL/checkNameAvailability"

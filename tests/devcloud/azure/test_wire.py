@@ -41,7 +41,7 @@ THIRD = SECOND | {"replica", "privateEndpointConnections"}
     ],
 )
 def test_api_version_has_its_own_shape(
-    version: str, properties: set[str], storage: set[str], has_system_data: bool, arm: Arm
+    *, version: str, properties: set[str], storage: set[str], has_system_data: bool, arm: Arm
 ) -> None:
     arm.created()
 
@@ -87,9 +87,7 @@ def test_property_of_later_is_dropped_without_a_word(version: str, changes: dict
         ("2021-06-01", "backups", "NoRegisteredProviderFound"),
     ],
 )
-def test_unknown_api_version_is_refused_with_those_that_there_are(
-    version: str, path: str, code: str, arm: Arm
-) -> None:
+def test_unknown_api_version_is_refused_with_those_that_there_are(version: str, path: str, code: str, arm: Arm) -> None:
     paths = {"server": arm.path(), "group": arm.group_path, "backups": arm.path("pg1/backups")}
 
     reply = arm.call("GET", paths[path], version=version)
@@ -118,7 +116,10 @@ def test_lists_come_in_pages(arm: Arm) -> None:
         arm.put(name)
     arm.behave(page_size=2)
 
-    for path in (arm.path("").rstrip("/"), f"/subscriptions/{arm.served.subscription}/providers/Microsoft.DBforPostgreSQL/flexibleServers"):
+    for path in (
+        arm.path("").rstrip("/"),
+        f"/subscriptions/{arm.served.subscription}/providers/Microsoft.DBforPostgreSQL/flexibleServers",
+    ):
         first = arm.call("GET", path).body
         second = arm.call("GET", first["nextLink"]).body
         assert [server["name"] for server in first["value"] + second["value"]] == ["pg-a", "pg-b", "pg-c"]
@@ -158,7 +159,7 @@ def test_requests_beyond_the_bucket_are_refused_reads_writes_and_deletes_apart(a
 
 
 def test_bucket_fills_with_time() -> None:
-    """"Understand how Azure Resource Manager throttles requests": reads 250 and 25 a second, writes 200 and 10."""
+    """ "Understand how Azure Resource Manager throttles requests": reads 250 and 25 a second, writes 200 and 10."""
     seconds = 0.0
     buckets = Buckets(lambda: seconds)
     left = [buckets.take(ArmThrottle(), "s", "p", "write") for _ in range(200)]
@@ -179,15 +180,19 @@ def test_bucket_fills_with_time() -> None:
 
 
 @pytest.mark.parametrize("at_group", [True, False])
-def test_lock_keeps_what_is_below_it_from_deletion(at_group: bool, arm: Arm) -> None:
-    """"Lock your Azure resources": a lock holds for its scope and what is below."""
+def test_lock_keeps_what_is_below_it_from_deletion(*, at_group: bool, arm: Arm) -> None:
+    """ "Lock your Azure resources": a lock holds for its scope and what is below."""
     arm.created()
     arm.until_done(arm.child("pg1/databases/app"))
     scope = arm.group_path if at_group else arm.path()
     made = arm.call("PUT", f"{scope}/{LOCK}", {"properties": {"level": "cannotdelete"}}, version="2020-05-01")
 
     assert (made.status, made.body["properties"]) == (201, {"level": "CanNotDelete"})
-    for path, version in ((arm.path(), "2025-08-01"), (arm.path("pg1/databases/app"), "2025-08-01"), (arm.group_path, "2020-06-01")):
+    for path, version in (
+        (arm.path(), "2025-08-01"),
+        (arm.path("pg1/databases/app"), "2025-08-01"),
+        (arm.group_path, "2020-06-01"),
+    ):
         reply = arm.call("DELETE", path, version=version)
         assert reply.refusal == (409, "ScopeLocked")
         assert scope in reply.body["error"]["message"]
@@ -232,7 +237,10 @@ def test_log_says_who_changed_something_and_no_secret(arm: Arm) -> None:
 
 
 def test_path_that_leads_nowhere_and_content_that_is_none_are_refused(arm: Arm) -> None:
-    assert arm.call("GET", f"{arm.group_path}/providers/Microsoft.Nothing/things/x").refusal == (404, "InvalidResourceType")
+    assert arm.call("GET", f"{arm.group_path}/providers/Microsoft.Nothing/things/x").refusal == (
+        404,
+        "InvalidResourceType",
+    )
     headers = {"Authorization": f"Bearer {arm.token}"}
     url = f"{arm.served.url}{arm.path()}?api-version=2025-08-01"
     assert send(url, "PUT", data=b"no json", headers=headers).refusal == (400, "InvalidRequestContent")
