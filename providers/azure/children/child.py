@@ -19,11 +19,11 @@ from providers.azure.names import NO_SERVER, child_in, server_in
 from providers.azure.operations import operation_of
 from providers.azure.servers import states
 from providers.azure.servers.translate import incarnation_of
-from providers.external.client import ExternalList, Fence, Operation, Target
+from providers.external.client import ExternalList, Fence, NotCreated, Operation, Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Predecessor, Present, SpecT
 from providers.external.ownership import Owner
-from runtime.errors import Blocked, Conflict, Terminal
+from runtime.errors import Blocked, Terminal
 
 Answer = Mapping[str, Any]
 
@@ -104,13 +104,14 @@ class ServerChild(Generic[SpecT]):
         """Create the child; another one of that name, which appeared meanwhile, is left alone.
 
         Raises:
-            Conflict: It appeared meanwhile.
+            NotCreated: It appeared meanwhile.
         """
         del credential
         try:
             return await self._put(target, fence, {"If-None-Match": "*"})
         except AlreadyThere:
-            raise Conflict(f"{self.noun} {target.name} appeared meanwhile; looking again") from None
+            # It would pass for ours: what was recorded before this call is all that says whose it is.
+            raise NotCreated(f"{self.noun} {target.name}") from None
         except NotThere as error:
             raise Blocked("ReferenceNotFound", f"{error}; its server is gone") from None
 

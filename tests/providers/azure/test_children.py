@@ -160,6 +160,30 @@ async def test_child_of_somebody_else_is_only_read(stub: ArmStub) -> None:
     assert stub.changing == []
 
 
+@pytest.mark.parametrize(("kind", "spec", "word"), KINDS[:2])
+async def test_child_that_somebody_makes_before_our_put_arrives_is_only_read(
+    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
+) -> None:
+    _put_server(stub)
+    stub.faults.append(("PUT", 412, "PreconditionFailed"))
+    world = AzureWorld(stub, kind=kind, spec=spec)
+    world.ask()
+    await world.step()
+    (path,) = (line.split(" ")[1] for line in stub.changing)
+    name = path.rsplit("/", 1)[-1]
+    body = (
+        {"charset": "UTF8"}
+        if word == "databases"
+        else {"startIpAddress": "203.0.113.0", "endIpAddress": "203.0.113.255"}
+    )
+    stub.children[f"{NAME}/{word}/{name}"] = {"name": name, "properties": body}
+    for _ in range(3):
+        await world.step()
+
+    assert (world.reason("Ready"), world.reason()) == ("NotOwned", "NotOwned")
+    assert len(stub.changing) == 1
+
+
 async def test_value_that_somebody_set_is_only_read(stub: ArmStub) -> None:
     _put_server(stub)
     known = {"value": "9", "source": "user-override", "unit": "KB", "dataType": "Integer", "defaultValue": "4096"}
