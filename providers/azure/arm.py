@@ -92,7 +92,7 @@ class _FencePolicy(SansIOHTTPPolicy[Any, Any]):
             fence.check()
 
 
-class _Once(AioHttpTransport):
+class _Once(AioHttpTransport):  # type: ignore[misc]  # exported in a way that hides its type
     """Sends each request once: aiohttp sends a PUT or a DELETE again where the connection broke, behind every fence."""
 
     async def open(self) -> None:

@@ -13,7 +13,8 @@ from aiohttp import web
 from providers.azure import FLEXIBLE_SERVERS, PROVIDER
 from providers.azure.arm import client_of
 from providers.azure.config import ProviderConfigSpec
-from providers.external.provider import NO_ACCOUNT, RecordedAccount
+from providers.external.metering import Meter
+from providers.external.provider import RecordedAccount
 from runtime.objects import Object
 from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Property, Verb
 from tests.providers.azure.arm_stub import SUBSCRIPTION, TYPE, ArmStub, made, refusal
@@ -54,12 +55,11 @@ class ContractArm(ArmStub):
             self.met += [f"{verb} {key}"] if self._busy(key) else []
         if verb == "observe":
             self._progress(key)
-        mode, times = self.wrong.get(verb, ("", 0))
-        if not mode:
+        if verb not in self.wrong:
             return None
-        self.wrong[verb] = (mode, None if times is None else times - 1)
-        if self.wrong[verb][1] == 0:
-            del self.wrong[verb]
+        mode, times = self.wrong.pop(verb)
+        if times is None or times > 1:
+            self.wrong[verb] = (mode, None if times is None else times - 1)
         if mode == "unanswered":
             self.unanswered.add(id(request))
             return None
@@ -121,9 +121,9 @@ class _Process(World):
 
         @asynccontextmanager
         async def connect(
-            config: ProviderConfigSpec, _secrets: Any, _recorded: RecordedAccount = NO_ACCOUNT
+            config: ProviderConfigSpec, _secrets: Any, _recorded: RecordedAccount, meter: Meter
         ) -> AsyncIterator[GatedAccount]:
-            account = client_of(config, StubToken())
+            account = client_of(config, StubToken(), meter)
             async with account.client:
                 await account.whoami()
                 yield GatedAccount(account, adapter)

@@ -9,6 +9,8 @@ from tests.providers.azure.arm_stub import serving
 from tests.providers.azure.azure_adapter import AzureAdapter, ContractArm
 from tests.providers.contract import clauses_for, keep
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("clause", clauses_for(AzureAdapter), ids=lambda clause: clause.name)
 async def test_azure_keeps_the_clause(clause: Clause) -> None:
