@@ -261,3 +261,50 @@ async def test_child_of_a_server_without_a_name_is_not_looked_for(stub: ArmStub)
 
     assert world.reason() == "ReferenceNotFound"
     assert [line for line in stub.log if TYPE in line] == []
+
+
+@each_kind
+async def test_child_that_appears_before_the_put_is_not_ours(
+    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
+) -> None:
+    _put_server(stub)
+    stub.faults = [(f"/{word}/", 412, "PreconditionFailed")]
+    stub.methods = {"PUT"}
+    world = AzureWorld(stub, kind=kind, spec=spec)
+    world.ask()
+    await world.step()
+
+    assert world.reason() == "NotOwned"
+    assert stub.sent("PUT") != []
+    assert [key for key in stub.children if "/databases/" in key or "/firewallRules/" in key] == []
+
+
+@each_kind
+async def test_child_that_appeared_since_it_was_looked_for_is_looked_at_and_left(
+    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
+) -> None:
+    _put_server(stub)
+    stub.appears_after = (word, 2)
+    world = AzureWorld(stub, kind=kind, spec=spec)
+    world.ask()
+    await world.step()
+
+    assert world.reason() == "NotOwned"
+    assert "appeared before it could be created" in str(world.condition()["message"])
+    assert stub.changing == []
+
+
+@each_kind
+async def test_nothing_is_made_in_a_server_that_is_at_something_else(
+    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
+) -> None:
+    _put_server(stub)["properties"]["state"] = "Updating"
+    world = AzureWorld(stub, kind=kind, spec=spec)
+    world.ask()
+    await world.step()
+    assert world.reason() == "CloudBusy"
+    assert stub.changing == []
+
+    stub.servers[NAME]["properties"]["state"] = "Ready"
+    await world.settle()
+    assert f"/{word}/" in stub.changing[0]
