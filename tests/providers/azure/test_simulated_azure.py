@@ -61,7 +61,8 @@ def _token(served: Served) -> str:
         "scope": "https://management.azure.com/.default",
     }  # fmt: skip
     url = f"{served.url}/{served.tenant}/oauth2/v2.0/token"
-    with urllib.request.urlopen(url, data=urllib.parse.urlencode(form).encode(), timeout=30) as reply:  # noqa: S310
+    data = urllib.parse.urlencode(form).encode()
+    with urllib.request.urlopen(url, data=data, timeout=30) as reply:  # noqa: S310 - loop-back
         return str(json.load(reply)["access_token"])
 
 
