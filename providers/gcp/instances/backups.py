@@ -97,7 +97,7 @@ def _is_own(backup: Answer, target: Where) -> bool:
 
 
 def _is_of_instance(backup: Answer, name: str, incarnation: str) -> bool:
-    """Compare as well what a filter may not have understood; the settings tell which of two instances of a name it was."""
+    """Compare as well what a filter may not have understood; the settings distinguish two instances of one name."""
     created = str(member(backup, "instanceSettings").get("createTime", ""))
     is_named = str(backup.get("instance", "")).rpartition("/")[2].rpartition(":")[2] == name
     return is_named and (not incarnation or not created or created == incarnation)

@@ -34,7 +34,7 @@ class SqlInstances:
     async def observe(self, target: Where) -> Present[CloudSQLInstanceParameters, Facts] | Absent:
         """Observe one instance.
 
-        Google answers 403 for an instance that is gone as for one that may not be seen: a whole list tells them apart.
+        Google answers 403 for an instance that is gone as for one that may not be seen: a whole list distinguishes them.
         """
         try:
             answer = await self._account.call(

@@ -32,10 +32,10 @@ async def test_a_call_is_the_request_that_its_method_names() -> None:
     }
     async with account_on(wire) as account:
         answer = await account.call("instances.patch", "change it", fence=OPEN, body=body, instance="fl-a")
-    (asked,) = wire.asked
-    assert asked.body == body
-    assert asked.query == {}
-    assert asked.authorization == "Bearer token-of-the-test"
+    (request,) = wire.requests
+    assert request.body == body
+    assert request.query == {}
+    assert request.authorization == "Bearer token-of-the-test"
     assert operation_of(answer, "Update").id == "op-1"
 
 
@@ -50,7 +50,7 @@ async def test_query_parameters_are_written_as_the_api_has_them() -> None:
             enable_final_backup=True,
             final_backup_ttl_days=365,
         )
-    assert wire.asked[0].query == {"enableFinalBackup": "true", "finalBackupTtlDays": "365"}
+    assert wire.requests[0].query == {"enableFinalBackup": "true", "finalBackupTtlDays": "365"}
 
 
 async def test_a_closed_fence_lets_nothing_leave() -> None:
@@ -58,7 +58,7 @@ async def test_a_closed_fence_lets_nothing_leave() -> None:
     async with account_on(wire) as account:
         with pytest.raises(FenceClosed):
             await account.call("instances.insert", "create it", fence=CLOSED, body={"name": "fl-a"})
-    assert wire.asked == []
+    assert wire.requests == []
 
 
 REFUSALS = [
@@ -77,10 +77,10 @@ async def test_a_refusal_is_its_failure(answer: object, kind: type[Exception]) -
     async with account_on(wire) as account:
         with pytest.raises(kind):
             await account.call("instances.insert", "create it", body={"name": "fl-a"})
-    assert len(wire.asked) == 1
+    assert len(wire.requests) == 1
 
 
-async def test_what_the_package_raises_is_told_apart_by_reason() -> None:
+async def test_what_the_package_raises_has_the_class_of_its_reason() -> None:
     wire = Wire()
     wire.answer("POST instances", refused(409, "instanceAlreadyExists"), refused(409, "operationInProgress"))
     async with account_on(wire) as account:
@@ -100,7 +100,7 @@ async def test_a_read_is_sent_again_after_a_server_error_and_a_change_is_not() -
         assert (await account.call("instances.get", "look", instance="fl-a"))["name"] == "fl-a"
         with pytest.raises(Transient):
             await account.call("instances.patch", "change", body={"settings": {"tier": "t"}}, instance="fl-a")
-    assert [asked.verb for asked in wire.asked] == ["GET", "GET", "PATCH"]
+    assert [request.verb for request in wire.requests] == ["GET", "GET", "PATCH"]
 
 
 async def test_a_change_whose_connection_broke_is_not_sent_again() -> None:
@@ -110,7 +110,7 @@ async def test_a_change_whose_connection_broke_is_not_sent_again() -> None:
         with pytest.raises(Transient) as broken:
             await account.call("instances.insert", "create it", body={"name": "fl-a"})
     assert "cannot create it" in str(broken.value)
-    assert len(wire.asked) == 1
+    assert len(wire.requests) == 1
 
 
 async def test_a_throttle_is_one_whatever_its_status() -> None:
@@ -131,7 +131,7 @@ async def test_a_list_is_read_to_its_end_and_a_warning_makes_it_incomplete() -> 
     async with account_on(wire) as account:
         pages = [page async for page in account.pages("instances.list", "list")]
     assert [(item["name"], page.is_whole) for page in pages for item in page.items] == [("fl-a", True), ("fl-b", False)]
-    assert [asked.query.get("pageToken") for asked in wire.asked] == [None, "2"]
+    assert [request.query.get("pageToken") for request in wire.requests] == [None, "2"]
 
 
 POLLS = [
@@ -169,7 +169,7 @@ async def test_an_unknown_field_is_refused_here_and_nothing_is_sent() -> None:
     async with account_on(wire) as account:
         with pytest.raises(Terminal):
             await account.call("instances.insert", "create it", body={"name": "fl-a", "noSuchField": 1})
-    assert wire.asked == []
+    assert wire.requests == []
 
 
 async def test_the_project_is_known_once_it_answered() -> None:

@@ -170,9 +170,9 @@ def test_a_label_that_goes_is_sent_as_none() -> None:
 
 
 def test_every_field_that_is_compared_has_a_rule_and_no_other_has() -> None:
-    birth = {"region", "dataDiskType", "pscEnabled", "collation", "kmsKeyName", "restoreFrom", "finalBackupTtlDays"}
+    fixed = {"region", "dataDiskType", "pscEnabled", "collation", "kmsKeyName", "restoreFrom", "finalBackupTtlDays"}
     fields = {field.encode_name for field in msgspec.structs.fields(CloudSQLInstanceParameters)}
-    assert set(RULES) == fields - birth
+    assert set(RULES) == fields - fixed
 
 
 def test_new_instance_is_made_with_its_labels_and_all_that_the_spec_says() -> None:

@@ -73,7 +73,7 @@ async def test_a_database_is_made_and_seen() -> None:
         started = await external.create(_database(), NO_LOGIN, OPEN)
         observation = await external.observe(_database())
     assert started is not None
-    assert wire.asked[0].body == {"name": "app"}
+    assert wire.requests[0].body == {"name": "app"}
     assert isinstance(observation, Present)
     assert observation.observed.at_provider == {"charset": "UTF8", "collation": "en_US.UTF8"}
 
@@ -181,7 +181,7 @@ async def test_a_user_is_made_with_password_and_roles() -> None:
         await users.clients(account).external.create(
             _user(logins="Alternating", database_roles=("owner",)), credential, OPEN
         )
-    assert wire.asked[0].body == {
+    assert wire.requests[0].body == {
         "name": "app_a",
         "type": "BUILT_IN",
         "password": "s3cret-word",
@@ -194,7 +194,7 @@ async def test_a_user_of_iam_has_no_password() -> None:
     wire.answer(f"POST {SERVER}/users", operation())
     async with account_on(wire) as account:
         await users.clients(account).external.create(_user(type="CLOUD_IAM_USER", name="a@b.c"), NO_LOGIN, OPEN)
-    assert wire.asked[0].body == {"name": "a@b.c", "type": "CLOUD_IAM_USER"}
+    assert wire.requests[0].body == {"name": "a@b.c", "type": "CLOUD_IAM_USER"}
 
 
 async def test_a_password_is_set_on_the_login_that_is_there_and_the_other_is_made() -> None:
@@ -208,7 +208,7 @@ async def test_a_password_is_set_on_the_login_that_is_there_and_the_other_is_mad
         assert served.logins is not None
         await served.logins.set(target, observed, Credential("app_a", "one"), OPEN)
         await served.logins.set(target, observed, Credential("app_b", "two"), OPEN)
-    changing, making = wire.asked[-2:]
+    changing, making = wire.requests[-2:]
     assert (changing.verb, changing.query, changing.body) == (
         "PUT",
         {"name": "app_a"},
@@ -228,7 +228,7 @@ async def test_a_former_login_gets_a_password_that_nobody_has() -> None:
         started = await served.logins.disable(target, observed, "app_a", OPEN)
         assert await served.logins.disable(target, observed, "postgres", OPEN) is None
     assert started is not None
-    assert wire.asked[-1].body == {"name": "app_a", "password": "only-ours"}
+    assert wire.requests[-1].body == {"name": "app_a", "password": "only-ours"}
 
 
 async def test_roles_that_one_login_lacks_are_granted_to_it() -> None:
@@ -241,7 +241,7 @@ async def test_roles_that_one_login_lacks_are_granted_to_it() -> None:
         assert observed.spec.database_roles == ()
         change = Change(("databaseRoles", "owner"), "present", "absent")
         await users.clients(account).external.update(target, observed, (change,), OPEN)
-    assert wire.asked[-1].query == {"name": "app_b", "databaseRoles": "owner"}
+    assert wire.requests[-1].query == {"name": "app_b", "databaseRoles": "owner"}
 
 
 async def test_secrets_stand_in_no_failure() -> None:
@@ -263,4 +263,4 @@ async def test_both_logins_of_a_user_are_deleted_one_after_the_other() -> None:
         await external.delete(target, await _seen(account, target), Policy.DELETE, OPEN)
         wire.answer(f"GET {SERVER}/users", {"items": [{"name": "app_b"}]})
         await external.delete(target, await _seen(account, target), Policy.DELETE, OPEN)
-    assert [asked.query["name"] for asked in wire.asked if asked.verb == "DELETE"] == ["app_a", "app_b"]
+    assert [request.query["name"] for request in wire.requests if request.verb == "DELETE"] == ["app_a", "app_b"]

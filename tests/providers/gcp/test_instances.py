@@ -78,7 +78,7 @@ async def test_a_create_carries_the_owner_and_returns_its_operation() -> None:
         started = await clients(account).external.create(target(), NO_LOGIN, OPEN)
     assert started is not None
     assert (started.id, started.kind) == ("op-9", "Create")
-    assert wire.asked[0].body["settings"]["userLabels"] == owner_labels(OWNER)
+    assert wire.requests[0].body["settings"]["userLabels"] == owner_labels(OWNER)
 
 
 async def test_a_create_whose_answer_was_lost_finds_its_own() -> None:
@@ -117,7 +117,7 @@ async def test_an_update_names_the_version_of_the_settings_that_it_was_decided_o
         observed = await _seen(account)
         change = Change(("tier",), "db-custom-2-7680", "db-custom-1-3840")
         await clients(account).external.update(target(), observed, (change,), OPEN)
-    assert wire.asked[-1].body == {"settings": {"tier": "db-custom-2-7680", "settingsVersion": "42"}}
+    assert wire.requests[-1].body == {"settings": {"tier": "db-custom-2-7680", "settingsVersion": "42"}}
 
 
 async def test_settings_that_somebody_changed_first_are_read_again() -> None:
@@ -143,7 +143,7 @@ async def test_a_deletion_keeps_what_its_policy_says(policy: Policy, query: dict
         started = await clients(account).external.delete(target(), observed, policy, OPEN)
     assert started is not None
     assert started.kind == "Delete"
-    sent = {key: value for key, value in wire.asked[-1].query.items() if key != "finalBackupDescription"}
+    sent = {key: value for key, value in wire.requests[-1].query.items() if key != "finalBackupDescription"}
     assert sent == query
 
 
@@ -160,7 +160,7 @@ async def test_a_protected_instance_is_not_deleted_unless_the_spec_takes_the_pro
         unprotected = target(spec(deletion_protection_enabled=False))
         await clients(account).external.delete(unprotected, observed, Policy.DELETE, OPEN)
     assert wire.changes == [f"PATCH instances/{NAME}"]
-    assert wire.asked[-1].body["settings"]["deletionProtectionEnabled"] is False
+    assert wire.requests[-1].body["settings"]["deletionProtectionEnabled"] is False
 
 
 async def test_no_deletion_leaves_after_its_fence() -> None:
@@ -180,11 +180,11 @@ async def test_a_release_is_a_label_and_an_adoption_takes_it_away() -> None:
     async with account_on(wire) as account:
         external, observed = clients(account).external, await _seen(account)
         await external.release(target(), observed, OPEN)
-        assert set(wire.asked[-1].body["settings"]["userLabels"]) == {RELEASED}
+        assert set(wire.requests[-1].body["settings"]["userLabels"]) == {RELEASED}
         labels = {**observed.facts.labels, RELEASED: "1"}
         released = replace(observed, facts=replace(observed.facts, labels=labels))
         await external.adopt(target(), released, OPEN)
-    assert wire.asked[-1].body["settings"]["userLabels"] == {**owner_labels(OWNER), RELEASED: None}
+    assert wire.requests[-1].body["settings"]["userLabels"] == {**owner_labels(OWNER), RELEASED: None}
 
 
 async def test_a_list_in_which_a_region_is_silent_is_incomplete() -> None:
@@ -275,7 +275,7 @@ async def test_a_lost_instance_is_restored_by_its_own_backup_with_the_settings_o
     wire.answer(f"POST instances/{NAME}/restoreBackup", operation())
     async with account_on(wire) as account:
         await clients(account).external.create(target(restore=backup), NO_LOGIN, OPEN)
-    body = wire.asked[0].body
+    body = wire.requests[0].body
     assert body["backup"] == backup
     assert body["restoreInstanceSettings"]["settings"]["userLabels"] == owner_labels(OWNER)
 

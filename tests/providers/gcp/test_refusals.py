@@ -1,4 +1,4 @@
-"""What Google answers, as failures: one HTTP status stands for several things, which its reason tells apart."""
+"""What Google answers, as failures: one HTTP status stands for several things, which its reason distinguishes."""
 
 from __future__ import annotations
 

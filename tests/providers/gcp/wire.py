@@ -1,4 +1,4 @@
-"""A server that speaks the Cloud SQL Admin API's wire as it is told, answer by answer, and writes down what it is asked."""
+"""A server with the Cloud SQL Admin API's wire: it gives the answers of a test in their order, and records requests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CLOSED = Fence(until=0.0, leads=lambda: True, monotonic=lambda: 1.0)
 
 
 @dataclass(frozen=True)
-class Asked:
+class Request:
     """One request as it came."""
 
     verb: str
@@ -44,25 +44,25 @@ def operation(name: str = "op-1", **more: Any) -> dict[str, Any]:
 
 @dataclass
 class Wire:
-    """Answers by verb and path below the project; each list is used up, its last one stays."""
+    """Answers by verb and path below the project; each list is used up, its last member stays."""
 
     answers: dict[str, list[Any]] = field(default_factory=dict)
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
 
     @property
     def changes(self) -> list[str]:
         """The requests that change something, in their order."""
-        return [f"{request.verb} {request.path}" for request in self.asked if request.verb != "GET"]
+        return [f"{request.verb} {request.path}" for request in self.requests if request.verb != "GET"]
 
     def answer(self, call: str, *answers: Any) -> None:
         """Answer a call, `GET instances/x`, with these one after the other."""
         self.answers[call] = list(answers)
 
-    async def _handle(self, request: web.Request) -> web.StreamResponse:
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
         path = request.path.removeprefix(f"/v1/projects/{PROJECT}/")
         body = await request.json() if request.can_read_body else None
         authorization = request.headers.get("Authorization", "")
-        self.asked.append(Asked(request.method, path, dict(request.query), body, authorization))
+        self.requests.append(Request(request.method, path, dict(request.query), body, authorization))
         answers = self.answers.get(f"{request.method} {path}")
         if not answers:
             status, refusal = refused(404, "instanceDoesNotExist" if path.count("/") == 1 else "notFound")
@@ -85,7 +85,7 @@ class _Fixed:
 async def account_on(wire: Wire, **config: Any) -> AsyncIterator[GcpAccount]:
     """Serve a wire on this machine and connect to it."""
     app = web.Application()
-    app.router.add_route("*", "/{path:.*}", wire._handle)
+    app.router.add_route("*", "/{path:.*}", wire._respond)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
