@@ -51,7 +51,7 @@ _SERVICES = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One answer of a list; `is_whole` is False where a warning in it says that a part of the project did not answer."""
+    """One answer of a list; `is_whole` is False where it warns that a part of the project did not answer."""
 
     items: tuple[dict[str, Any], ...]
     is_whole: bool
@@ -73,7 +73,7 @@ class GcpAccount:
         return self.config.project
 
     async def whoami(self) -> str:
-        """Return the project, once the credentials reach it: project ids are unique for ever, those of deleted ones too.
+        """Return the project, once the credentials reach it: its id is unique for ever, a deleted one's too.
 
         Raises:
             Failure: The credentials do not reach it.
@@ -122,14 +122,15 @@ class GcpAccount:
         try:
             message = self._message(rule, fields, body)
             with sending(fence, bare_of(body) if body is not None else None):
-                answer = await getattr(self._client(rule.service), _snake(rule.name))(request=message)
+                answer = await _whole(await getattr(self._client(rule.service), _snake(rule.name))(request=message))
         except Failure as failure:
             raise _said(failure, action) from None
         except sdk.GoogleAPICallError as error:
             raise self._failure(error, action, hide) from None
         except (json_format.ParseError, ValueError, TypeError) as error:
             raise Terminal("InvalidValue", f"cannot {action}: {clean(str(error), hide)}") from None
-        return json_format.MessageToDict(type(answer).pb(answer))
+        shown: dict[str, Any] = json_format.MessageToDict(type(answer).pb(answer))
+        return shown
 
     def _message(self, rule: Method, fields: Mapping[str, Any], body: Mapping[str, Any] | None) -> Any:
         request_type = getattr(sqladmin_v1, rule.request)
@@ -161,13 +162,13 @@ class GcpAccount:
             Failure: By the reason; what was yielded until then is half a list.
         """
         size = "page_size" if method == "backups.list" else "max_results"
-        token: dict[str, Any] = {}
+        place: dict[str, Any] = {size: _PAGE, **fields}
         for _ in range(_MOST_PAGES):
-            answer = await self.call(method, action, **{size: _PAGE}, **fields, **token)
+            answer = await self.call(method, action, **place)
             yield Page(tuple(answer.get(key) or ()), is_whole=not answer.get("warnings"))
             if not answer.get("nextPageToken"):
                 return
-            token = {"page_token": answer["nextPageToken"]}
+            place["page_token"] = answer["nextPageToken"]
         raise Transient(f"cannot {action}: the list does not end")
 
     async def poll(self, operation: Operation) -> bool:
@@ -199,6 +200,13 @@ def _instant(text: str) -> datetime:
     except ValueError:
         return datetime.now(UTC)
     return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+async def _whole(answer: Any) -> Any:
+    """Return an answer as it came: of some lists the package makes an iterator that would ask for the next page."""
+    if not hasattr(answer, "pages"):
+        return answer
+    return await anext(aiter(answer.pages))
 
 
 def _snake(name: str) -> str:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 from urllib.parse import quote
 
 import aiohttp
@@ -63,7 +63,7 @@ def sending(fence: Fence | None, bare: Mapping[str, Any] | None) -> Iterator[Non
         _bare.reset(bares)
 
 
-class RefusedCall(aio.AioRpcError):
+class RefusedCall(aio.AioRpcError):  # type: ignore[misc]  # gRPC ships no types
     """An answer that is no success, as the package's clients expect one; `refusal` is what it said."""
 
     def __init__(self, refusal: Refusal) -> None:
@@ -81,7 +81,7 @@ def code_of(refusal: Refusal) -> grpc.StatusCode:
     return _STATUS.get(refusal.status, grpc.StatusCode.UNKNOWN)
 
 
-class RestChannel(aio.Channel):
+class RestChannel(aio.Channel):  # type: ignore[misc]  # gRPC ships no types
     """A channel to one endpoint; `token` returns what the Authorization header carries.
 
     `admitted` is awaited before each request leaves, once the token is there.
@@ -101,7 +101,7 @@ class RestChannel(aio.Channel):
         self._methods = by_rpc()
         self._session: aiohttp.ClientSession | None = None
 
-    def unary_unary(  # type: ignore[override]  # as the package calls it
+    def unary_unary(
         self, method: str, request_serializer: Any = None, response_deserializer: Any = None, **_options: Any
     ) -> RestCall:
         """Return what makes one call; one that is not in the table is never made."""
@@ -135,7 +135,9 @@ class RestChannel(aio.Channel):
                 text = (await answer.content.read(_LONGEST_ANSWER_BYTES)).decode(errors="replace")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             is_broken = isinstance(error, aiohttp.ClientConnectionError) and not isinstance(error, TimeoutError)
-            raise Transient(f"no answer from {self.endpoint} ({type(error).__name__})", is_momentary=is_broken) from None
+            raise Transient(
+                f"no answer from {self.endpoint} ({type(error).__name__})", is_momentary=is_broken
+            ) from None
         if answer.status >= _FIRST_ERROR:
             lowered = {name.lower(): value for name, value in answer.headers.items()}
             raise RefusedCall(refusal_in(answer.status, text, lowered))
@@ -153,7 +155,7 @@ class RestChannel(aio.Channel):
         if self._session is not None:
             await self._session.close()
 
-    async def __aenter__(self) -> RestChannel:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_error: object) -> None:
@@ -173,7 +175,7 @@ class RestChannel(aio.Channel):
         """Return at once."""
 
 
-class RestCall(aio.UnaryUnaryMultiCallable):
+class RestCall(aio.UnaryUnaryMultiCallable):  # type: ignore[misc]  # gRPC ships no types
     """One method of the package's clients, called by them with a message."""
 
     def __init__(self, channel: RestChannel, method: Method | None, rpc: str, request: Any, answer: Any) -> None:
@@ -183,7 +185,7 @@ class RestCall(aio.UnaryUnaryMultiCallable):
         self._request = request
         self._answer = answer
 
-    async def __call__(self, request: Any, **_options: Any) -> Any:  # type: ignore[override]  # awaited by the package
+    async def __call__(self, request: Any, **_options: Any) -> Any:
         """Send the message as its method says, and return the answer as the message that the method has."""
         if self._method is None:
             raise NotImplementedError(f"{self._rpc} is in no table of methods")

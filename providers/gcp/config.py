@@ -1,4 +1,7 @@
-"""Google Cloud's ProviderConfig as Python sees it, and the limits that only it has. Pure; a test compares it with its CRD."""
+"""Google Cloud's ProviderConfig as Python sees it, and the limits that only it has. Pure.
+
+A test compares it with its CRD.
+"""
 
 from __future__ import annotations
 

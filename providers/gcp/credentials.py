@@ -21,7 +21,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
-import google.auth.credentials
 import google.auth.exceptions
 import google.auth.transport.requests
 import requests
@@ -46,7 +45,7 @@ _TYPES = {"ServiceAccountKey": "service_account", "Federation": "external_accoun
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """Where tokens may be asked for: Google's hosts by HTTPS; and `local`, a host with its port that stands for Google."""
+    """Where tokens come from: Google's hosts by HTTPS; and `local`, a host with its port that stands for Google."""
 
     local: str = ""
 
@@ -78,13 +77,13 @@ def configuration(config: Credentials, secrets: Mapping[str, Mapping[str, str]],
     if content.get("type") != wanted:
         raise Terminal(
             "CredentialsInvalid",
-            f"key {KEY} of Secret {name} has no \"type\": \"{wanted}\", which source {config.source} wants",
+            f'key {KEY} of Secret {name} has no "type": "{wanted}", which source {config.source} wants',
         )
     for url in _URLS:
         if url in content and not trusted.allows(str(content[url])):
             raise Terminal(
                 "CredentialsForbidden",
-                f"{url} in key {KEY} of Secret {name} leads to none of Google's token endpoints; nothing was sent there",
+                f"{url} in key {KEY} of Secret {name} leads to none of Google's token endpoints; nothing was sent",
             )
     if wanted == "external_account":
         _check_source(name, content)
@@ -102,7 +101,7 @@ def _parsed(name: str, text: str) -> dict[str, Any]:
 
 
 def _check_source(name: str, content: Mapping[str, Any]) -> None:
-    """Allow a projected file alone as the source of a federation's token: no URL, no program, no node of another cloud."""
+    """Allow a projected file alone as the source of a federation's token: no URL, no program, no other cloud."""
     source = content.get("credential_source")
     file = str(source.get("file", "")) if isinstance(source, dict) else ""
     others = sorted(set(source) - {"file", "format"}) if isinstance(source, dict) else []
@@ -113,7 +112,7 @@ def _check_source(name: str, content: Mapping[str, Any]) -> None:
         )
 
 
-def credentials_of(config: Credentials, content: Mapping[str, Any]) -> google.auth.credentials.Credentials:
+def credentials_of(config: Credentials, content: Mapping[str, Any]) -> Any:
     """Return google-auth's credentials of a checked configuration.
 
     Raises:
@@ -122,11 +121,14 @@ def credentials_of(config: Credentials, content: Mapping[str, Any]) -> google.au
     try:
         match config.source:
             case "MetadataServer":
-                return compute_engine.Credentials(scopes=SCOPES)
+                of_node: Any = compute_engine.Credentials
+                return of_node(scopes=SCOPES)
             case "ServiceAccountKey":
-                return service_account.Credentials.from_service_account_info(content, scopes=SCOPES)
+                made: Any = service_account.Credentials
+                return made.from_service_account_info(content, scopes=SCOPES)
             case "Federation":
-                return identity_pool.Credentials.from_info(content, scopes=SCOPES)
+                federated: Any = identity_pool.Credentials
+                return federated.from_info(content, scopes=SCOPES)
     except (google.auth.exceptions.GoogleAuthError, ValueError, KeyError, TypeError) as error:
         raise Terminal("CredentialsInvalid", f"the credentials cannot be used: {type(error).__name__}") from None
 

@@ -66,9 +66,9 @@ class CloudSQLInstanceParameters(msgspec.Struct, frozen=True, rename="camel", kw
     enable_private_path_for_google_cloud_services: bool | None = None
     psc_enabled: Annotated[bool, CREATE_ONLY] | None = None
     psc_allowed_consumer_projects: Members | None = None
-    ssl_mode: Literal["ALLOW_UNENCRYPTED_AND_ENCRYPTED", "ENCRYPTED_ONLY", "TRUSTED_CLIENT_CERTIFICATE_REQUIRED"] | None = (
-        None
-    )
+    ssl_mode: (
+        Literal["ALLOW_UNENCRYPTED_AND_ENCRYPTED", "ENCRYPTED_ONLY", "TRUSTED_CLIENT_CERTIFICATE_REQUIRED"] | None
+    ) = None
     connector_enforcement: Literal["NOT_REQUIRED", "REQUIRED"] | None = None
     database_flags: Annotated[dict[str, str], compared(Compare.WHOLE_MAP)] | None = None
     backup_enabled: bool | None = None

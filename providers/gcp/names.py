@@ -88,7 +88,9 @@ def owner_from(labels: Mapping[str, str]) -> Owner | None:
     installation, identity, claim = (decoded(labels.get(key, "")) for key in (INSTALLATION, IDENTITY, CLAIM))
     if not (installation and identity and claim):
         return None
-    namespace, name, resource = (decoded(labels.get(f"{_OURS}{part}", "")) for part in ("namespace", "name", "resource"))
+    namespace, name, resource = (
+        decoded(labels.get(f"{_OURS}{part}", "")) for part in ("namespace", "name", "resource")
+    )
     return Owner(installation, identity, claim, namespace, name, resource, decoded(labels.get(NAMESPACE_UID, "")))
 
 

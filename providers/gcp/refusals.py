@@ -48,7 +48,7 @@ _REMEDIES = {
 
 
 class NotThere(Blocked):
-    """Google said, by a typed answer, that the thing does not exist; `code` is that answer's reason."""
+    """Google said, by a typed answer, that it does not exist; `code` is that answer's reason."""
 
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__("ReferenceNotFound", message)
@@ -64,7 +64,7 @@ class AlreadyThere(Blocked):
 
 
 class Denied(Terminal):
-    """The credentials may not do it, or the thing is gone: Google answers both in one way; a list distinguishes them."""
+    """The credentials may not do it, or the thing is gone: Google answers both alike; a list distinguishes them."""
 
     def __init__(self, message: str) -> None:
         super().__init__("AccessDenied", message)
@@ -72,7 +72,7 @@ class Denied(Terminal):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What an answer says: its HTTP status, the reason, a sentence, and for how long to leave it alone if it says so."""
+    """What an answer says: HTTP status, reason, sentence, and for how long to leave Google alone if it says so."""
 
     status: int
     reason: str = ""
@@ -122,7 +122,8 @@ def failure_of(refusal: Refusal, action: str, *, hide: Iterable[str] = ()) -> Fa
     reason, said = refusal.reason, clean(refusal.said, hide) or "it was refused"
     text = f"cannot {action}: {said.rstrip('.')} ({reason or refusal.status})"
     remedy = _REMEDIES.get(reason, "")
-    return _by_reason(refusal, f"{text}; {remedy}" if remedy else text) or _by_status(refusal, text)
+    text = f"{text}; {remedy}" if remedy else text
+    return _by_reason(refusal, text) or _by_status(refusal, text)
 
 
 def _by_reason(refusal: Refusal, text: str) -> Failure | None:  # noqa: PLR0911 - each return is a row of the table
@@ -144,7 +145,7 @@ def _by_reason(refusal: Refusal, text: str) -> Failure | None:  # noqa: PLR0911 
     return None
 
 
-def _by_status(refusal: Refusal, text: str) -> Failure:
+def _by_status(refusal: Refusal, text: str) -> Failure:  # noqa: PLR0911 - as above
     status = refusal.status
     if status >= _SERVER_ERROR:
         return Transient(text, is_momentary=True)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from apis.teardown import Policy
-from providers.external.client import Clients, Fence, Operation, Target
+from providers.external.client import Clients, Fence, Operation
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from providers.external.reachability import Reachability
@@ -132,7 +132,7 @@ class SqlUsers:
 
     async def _insert(self, target: Where, name: str, password: str, fence: Fence) -> Operation:
         spec, server = target.spec, _server(target)
-        body: dict[str, Any] = {"name": name, "type": spec.type}
+        body: dict[str, Any] = {"name": name} if logins.has_password(spec) else {"name": name, "type": spec.type}
         if password:
             body["password"] = password
         if spec.database_roles:

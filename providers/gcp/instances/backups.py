@@ -46,9 +46,7 @@ class InstanceBackups:
         """List the backups that a lost instance may begin with: those of this very instance, made for this claim."""
         backups = await self._of(target.name, target.incarnation)
         return tuple(
-            str(backup["name"])
-            for backup in backups
-            if backup.get("state") == _DONE and _is_own(backup, target)
+            str(backup["name"]) for backup in backups if backup.get("state") == _DONE and _is_own(backup, target)
         )
 
     async def check_source(self, target: Where) -> None:

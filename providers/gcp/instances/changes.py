@@ -88,7 +88,7 @@ _STATIC_FLAGS = frozenset({
 
 
 def classify(change: Change, observed: Seen) -> Change:
-    """Return a change with its class, whether it travels alone or starts the instance, and why it cannot be sent now."""
+    """Return a change with its class, whether it travels alone, starts the instance, or cannot be sent now."""
     facts, name = observed.facts, change.path[0]
     rule = _special(change)
     starts = name == "activationPolicy" and change.want == states.ALWAYS and facts.activation == states.NEVER
@@ -104,7 +104,7 @@ def _wanted_edition(change: Change, observed: Seen) -> str | None:
     return "ENTERPRISE_PLUS" if is_plus else observed.spec.edition
 
 
-def _special(change: Change) -> Rule:
+def _special(change: Change) -> Rule:  # noqa: PLR0911 - each return is a row of the table
     rule = RULES[change.path[0]]
     match change.path[0], change.want, change.have:
         case "activationPolicy", states.ALWAYS, _:
@@ -131,7 +131,10 @@ def _veto(change: Change, observed: Seen) -> tuple[str, str] | None:
     facts = observed.facts
     match change.path[0], change.want, change.have:
         case "dataDiskSizeGb", int(want), int(have) if want < have:
-            return "InvalidValue", f"dataDiskSizeGb {want} is less than {have}, which it has; Cloud SQL never shrinks a disk"
+            return (
+                "InvalidValue",
+                f"dataDiskSizeGb {want} is less than {have}, which it has; Cloud SQL never shrinks a disk",
+            )
         case "databaseVersion", str(want), str(have) if major_of(want) < major_of(have):
             return "InvalidValue", f"{want} is older than {have}, which runs; Cloud SQL makes no downgrade"
         case "privateNetwork", _, str(have) if facts.private_network:

@@ -34,12 +34,10 @@ class SqlInstances:
     async def observe(self, target: Where) -> Present[CloudSQLInstanceParameters, Facts] | Absent:
         """Observe one instance.
 
-        Google answers 403 for an instance that is gone as for one that may not be seen: a whole list distinguishes them.
+        Google answers 403 for what is gone as for what may not be seen: a whole list distinguishes them.
         """
         try:
-            answer = await self._account.call(
-                "instances.get", f"look at instance {target.name}", instance=target.name
-            )
+            answer = await self._account.call("instances.get", f"look at instance {target.name}", instance=target.name)
         except (NotThere, Denied) as refusal:
             # What was there is believed gone on two answers, of the very project that it was in.
             if isinstance(refusal, Denied) or target.incarnation:

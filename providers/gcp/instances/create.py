@@ -48,4 +48,3 @@ def _place(name: str, encoded: str) -> str:
         return ""
     rule = RULES.get(encoded)
     return _FIXED.get(name, "") if rule is None else rule.place
-

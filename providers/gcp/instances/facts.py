@@ -46,7 +46,7 @@ def number(value: Any) -> int:
 
 
 def major_of(version: str) -> tuple[int, int]:
-    """Return the major version of a `databaseVersion`, `POSTGRES_16` as (16, 0), `POSTGRES_9_6` as (9, 6); (0, 0) for none."""
+    """Return the major version: `POSTGRES_16` as (16, 0), `POSTGRES_9_6` as (9, 6); (0, 0) for none."""
     match = _MAJOR.match(version)
     if match is None:
         return 0, 0
@@ -66,7 +66,7 @@ def member(answer: Answer, name: str) -> Answer:
 
 
 def addresses(answer: Answer) -> dict[str, str]:
-    """Return the addresses of an instance by their type (PRIMARY, PRIVATE, OUTGOING); those that retire are left out."""
+    """Return the addresses of an instance by their type (PRIMARY, PRIVATE, OUTGOING), without those that retire."""
     return {
         str(mapping.get("type", "")): str(mapping["ipAddress"])
         for mapping in answer.get("ipAddresses") or ()

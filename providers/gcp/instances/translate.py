@@ -106,7 +106,7 @@ def _number(value: Any, default: int | None) -> int | None:
 
 
 def _disk(facts: Facts, spec: CloudSQLInstanceParameters) -> int:
-    """Return the size as the spec has it where it is a floor: Cloud SQL grows the disk by itself, and shrinks it never."""
+    """Return the size as the spec has it where it is a floor: Cloud SQL grows a disk by itself and never shrinks it."""
     wanted = spec.data_disk_size_gb
     is_floor = facts.auto_resize and spec.storage_auto_resize is not False
     return min(wanted, facts.disk_gb) if wanted is not None and is_floor else facts.disk_gb
@@ -203,7 +203,7 @@ def _denied(settings: Answer) -> DenyMaintenancePeriod | None:
 
 
 def _runs_newer(answer: Answer, spec: CloudSQLInstanceParameters) -> bool:
-    """Return whether Google went on to a later maintenance version than the wanted one: nothing goes back to a former."""
+    """Return whether Google went on to a later maintenance version than the wanted one: nothing goes back."""
     present = str(answer.get("maintenanceVersion", ""))
     if spec.maintenance_version is None:
         return False
@@ -211,7 +211,7 @@ def _runs_newer(answer: Answer, spec: CloudSQLInstanceParameters) -> bool:
 
 
 def _release(version: str) -> tuple[str, str]:
-    """Return what orders maintenance versions, `POSTGRES_16_4.R20250101.00_05`: the day of the release and its number."""
+    """Return what orders maintenance versions, of `POSTGRES_16_4.R20250101.00_05` the day and the number after it."""
     _, _, release = version.partition(".R")
     day, _, build = release.partition(".")
     return day, build
@@ -227,22 +227,29 @@ def _tolerated(answer: Answer, facts: Facts, spec: CloudSQLInstanceParameters) -
         yield Change(("maintenanceVersion",), spec.maintenance_version, str(present))
 
 
+def _texts(answer: Answer, name: str) -> list[str]:
+    return [str(text)[:64] for text in answer.get(name) or ()]
+
+
 def _at_provider(answer: Answer, facts: Facts) -> Object:
     settings, certificate = settings_of(answer), member(answer, "serverCaCert")
     pairs: dict[str, Any] = {
         "state": states.shown(facts.state, facts.activation),
-        "suspensionReason": [str(reason)[:64] for reason in answer.get("suspensionReason") or ()][:8],
+        "suspensionReason": _texts(answer, "suspensionReason")[:8],
         "connectionName": answer.get("connectionName"),
         "databaseVersion": facts.version,
         "databaseInstalledVersion": answer.get("databaseInstalledVersion"),
         "maintenanceVersion": answer.get("maintenanceVersion"),
-        "availableMaintenanceVersions": [str(text)[:64] for text in answer.get("availableMaintenanceVersions") or ()][:16],
+        "availableMaintenanceVersions": [str(text)[:64] for text in answer.get("availableMaintenanceVersions") or ()][
+            :16
+        ],
         "tier": settings.get("tier"),
         "edition": settings.get("edition"),
         "dataDiskSizeGb": facts.disk_gb,
         "activationPolicy": facts.activation,
         "ipAddresses": [
-            {"type": kind, "ipAddress": address} for kind, address in sorted(addresses(answer).items())[:_MOST_ADDRESSES]
+            {"type": kind, "ipAddress": address}
+            for kind, address in sorted(addresses(answer).items())[:_MOST_ADDRESSES]
         ],
         "dnsName": answer.get("dnsName"),
         "pscServiceAttachmentLink": answer.get("pscServiceAttachmentLink"),

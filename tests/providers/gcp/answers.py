@@ -1,4 +1,4 @@
-"""What Cloud SQL answers of an instance, after recorded exchanges of the public API, with what each test needs in place."""
+"""What Cloud SQL answers of an instance, after recorded exchanges of the public API."""
 
 from __future__ import annotations
 

@@ -213,7 +213,7 @@ def test_people_cannot_overwrite_our_labels_at_creation() -> None:
 
 
 def test_a_lost_instance_begins_with_its_own_backup_before_that_of_the_spec() -> None:
-    wanted = spec(restore_from=RestoreFrom("projects/p/backups/spec"))
+    wanted = spec(restore_from=RestoreFrom(backup="projects/p/backups/spec"))
     assert create.with_data(target(wanted)) == "projects/p/backups/spec"
     assert create.with_data(target(wanted, restore="projects/p/backups/own")) == "projects/p/backups/own"
     assert create.with_data(target()) == ""

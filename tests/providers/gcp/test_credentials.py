@@ -1,4 +1,4 @@
-"""Whom the provider trusts with its credentials: a configuration names hosts, files and programs, and most are refused."""
+"""Whom the provider trusts: a configuration names hosts, files and programs, and most of them are refused."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from providers.gcp.credentials import KEY, Tokens, Trusted, configuration
 from runtime.errors import Blocked, Failure, Terminal, Transient
 
 GOOGLE = Trusted()
+ERRORS: Any = google.auth.exceptions
 Source = Literal["MetadataServer", "Federation", "ServiceAccountKey"]
 
 
@@ -61,7 +62,11 @@ REFUSED: list[tuple[Source, dict[str, Any], str]] = [
     ("ServiceAccountKey", {"token_uri": "http://169.254.169.254/token"}, "token_uri"),
     ("ServiceAccountKey", {"token_uri": ""}, "token_uri"),
     ("Federation", {"token_url": "https://evil.example/v1/token"}, "token_url"),
-    ("Federation", {"service_account_impersonation_url": "https://evil.example/x"}, "service_account_impersonation_url"),
+    (
+        "Federation",
+        {"service_account_impersonation_url": "https://evil.example/x"},
+        "service_account_impersonation_url",
+    ),
     ("Federation", {"token_info_url": "https://evil.example/x"}, "token_info_url"),
     ("Federation", {"credential_source": {"file": "/etc/passwd"}}, "credential_source"),
     ("Federation", {"credential_source": {"file": "/var/run/secrets/../../etc/passwd"}}, "credential_source"),
@@ -161,13 +166,13 @@ async def test_a_token_that_still_works_outlives_a_renewal_that_failed() -> None
     with ThreadPoolExecutor(1) as pool:
         tokens = Tokens(credentials, pool)
         assert await tokens.token() == "token-1"
-        credentials.failure = google.auth.exceptions.TransportError("gone")
+        credentials.failure = ERRORS.TransportError("gone")
         assert await tokens.token() == "token-1"
 
 
 FAILURES: list[tuple[Exception, type[Failure], str]] = [
-    (google.auth.exceptions.RefreshError("invalid_grant"), Terminal, "CredentialsInvalid"),
-    (google.auth.exceptions.TransportError("no route"), Transient, ""),
+    (ERRORS.RefreshError("invalid_grant"), Terminal, "CredentialsInvalid"),
+    (ERRORS.TransportError("no route"), Transient, ""),
     (FileNotFoundError("/var/run/secrets/t"), Blocked, "CredentialsMissing"),
 ]
 

@@ -167,7 +167,9 @@ def test_logins_of_a_user(fields: dict[str, Any], names: tuple[str, str]) -> Non
     assert logins.logins(_user(**fields)) == names
 
 
-@pytest.mark.parametrize(("name", "refused_"), [("postgres", True), ("cloudsqladmin", True), ("pg_x", True), ("a", False)])
+@pytest.mark.parametrize(
+    ("name", "refused_"), [("postgres", True), ("cloudsqladmin", True), ("pg_x", True), ("a", False)]
+)
 def test_names_of_cloud_sql_are_nobodys(name: str, *, refused_: bool) -> None:
     spec = CloudSQLUserParameters(instance="fl-a", name=name)
     assert (logins.is_refused(spec) is not None) is refused_
@@ -183,7 +185,6 @@ async def test_a_user_is_made_with_password_and_roles() -> None:
         )
     assert wire.requests[0].body == {
         "name": "app_a",
-        "type": "BUILT_IN",
         "password": "s3cret-word",
         "databaseRoles": ["owner"],
     }

@@ -39,7 +39,7 @@ async def _seen(account: GcpAccount, **more: Any) -> Seen:
     return observation.observed
 
 
-OBSERVED = [
+OBSERVED: list[tuple[str, str, object, object, type]] = [
     ("never made and not found", "", GONE, None, Absent),
     ("was there, not found and not listed", CREATED, GONE, {"items": []}, Absent),
     ("was there, not found and yet listed", CREATED, GONE, {"items": [{"name": NAME}]}, Transient),
@@ -242,7 +242,12 @@ BACKUPS = [
     ("one that is being made", [_backup("a", state="RUNNING")], True, ""),
     ("the newest", [_backup("a"), _backup("bb")], True, "bb"),
     ("of another instance", [{**_backup("a"), "instance": "fl-other"}], True, ""),
-    ("of a former instance of the name", [{**_backup("a"), "instanceSettings": {"createTime": "2020"}}], True, ""),
+    (
+        "of a former instance of the name",
+        [_backup("a", instanceSettings={"createTime": "2020-01-01T00:00:00Z"})],
+        True,
+        "",
+    ),
 ]
 
 
@@ -285,7 +290,13 @@ SOURCES = [
     ("of this namespace", owner_labels(OWNER), {}, {}, True),
     ("of another namespace", owner_labels(FOREIGN), {}, {}, False),
     ("of nobody", {}, {}, {}, False),
-    ("of another namespace, agreed to", owner_labels(FOREIGN), {"agreed": (f"projects/{PROJECT}/backups/a",)}, {}, True),
+    (
+        "of another namespace, agreed to",
+        owner_labels(FOREIGN),
+        {"agreed": (f"projects/{PROJECT}/backups/a",)},
+        {},
+        True,
+    ),
     ("of another namespace, adoption allowed", owner_labels(FOREIGN), {}, {"allow_adoption": True}, True),
 ]
 
@@ -299,7 +310,7 @@ async def test_a_backup_of_another_namespace_is_not_restored(
     wire = Wire()
     wire.answer("GET backups/a", _backup("a", instanceSettings=instance(userLabels=labels)))
     wire.answer(f"POST instances/{NAME}/restoreBackup", operation())
-    wanted = target(spec(restore_from=RestoreFrom(f"projects/{PROJECT}/backups/a")), **more)
+    wanted = target(spec(restore_from=RestoreFrom(backup=f"projects/{PROJECT}/backups/a")), **more)
     async with account_on(wire, **config) as account:
         external = clients(account).external
         if allowed:

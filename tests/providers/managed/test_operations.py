@@ -126,6 +126,7 @@ class Unreachable(OperatedToys):
     """Toys to which nobody logs in from here."""
 
     async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        del endpoint, credential
         return NO_ANSWER
 
 
