@@ -64,6 +64,7 @@ class PasswordInputs:
     login of the cloud's own that was published before there were two: its password is reset only on request.
     `elsewhere`: another keeper of passwords took the login over; `superseded`: a password was sent after the published
     one, and may count by now; `ca_renewed`: the Secret holds another authority than servers have now.
+    `former_in_use`: the claim's connection Secret still has the login whose grace is over.
     """
 
     logins: tuple[str, str]
@@ -85,6 +86,7 @@ class PasswordInputs:
     elsewhere: bool = False
     superseded: bool = False
     ca_renewed: bool = False
+    former_in_use: bool = False
 
     @property
     def is_rotation_waiting(self) -> bool:
@@ -224,7 +226,8 @@ def decide_password(  # noqa: PLR0911 - each return is a row of the table
         return PutBack(kept.username, kept.current) if is_ours else Missing(refused=True)
     if inputs.foreign or inputs.ca_renewed:
         return Restore(kept.username, kept.current)
-    if inputs.retiring in inputs.retirable and inputs.retire_at is not None and now >= inputs.retire_at:
+    is_over = inputs.retire_at is not None and now >= inputs.retire_at
+    if inputs.retiring in inputs.retirable and is_over and not inputs.former_in_use:
         return Retire(inputs.retiring)
     return Keep()
 
@@ -285,7 +288,12 @@ def in_grace(
 
 
 def waiting_text(inputs: PasswordInputs) -> str:
-    """Return the message of a rotation that waits for the grace of the one before."""
+    """Return the message of a rotation, or the end of one, that waits for whoever uses the login before."""
+    if inputs.former_in_use:
+        return (
+            f"login {inputs.retiring} of the rotation before is in the claim's connection Secret still: it works until"
+            " the composer has written the new one there; passwordRotation.force ends it at once"
+        )
     until = "" if inputs.retire_at is None else f" until {inputs.retire_at:%Y-%m-%dT%H:%M:%SZ}"
     return (
         f"the next rotation waits{until}: login {inputs.retiring} of the one before works until then;"

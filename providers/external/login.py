@@ -16,7 +16,7 @@ from datetime import timedelta
 
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 from providers.external.endpoint import Endpoint
-from providers.external.scram import Exchange, ScramError
+from providers.external.sql.scram import Exchange, ScramError
 
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 _PROTOCOL_3 = 196608

@@ -88,6 +88,7 @@ class PasswordSetter(Generic[SpecT, ConfigT]):
         if not isinstance(step, Restore | Confirm):
             return
         ca = inputs.endpoint.ca
+        outcome.restored = outcome.stored is None
         await self._writer.store_secret(inputs, Kept(step.password, "", step.username, ca), outcome)
         if inputs.foreign:
             name = credentials_secret_key(key_of(inputs.obj)).name

@@ -67,8 +67,8 @@ class Outcome(Generic[SpecT]):
     """What a pass has done so far: the latest object, the credentials, what is proven, the events.
 
     `observation` is of the database after the last call; `gone`: our finalizer was removed. `sent` is a
-    password that an asynchronous cloud accepted, `resent`: it did so after the creation. `failure` ended the calls, and
-    is to be reported.
+    password that an asynchronous cloud accepted, `resent`: it did so after the creation; `restored`: the credentials
+    Secret was lost, and is written again. `failure` ended the calls, and is to be reported.
     """
 
     obj: Object
@@ -81,6 +81,7 @@ class Outcome(Generic[SpecT]):
     retired: bool = False
     sent: str = field(default="", repr=False)
     resent: bool = False
+    restored: bool = False
     gone: bool = False
     acted: bool = False
     operation: Operation | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Generic
 
 from providers.credentials import secret_check, secrets
@@ -32,7 +32,7 @@ from providers.managed.inputs import Inputs, proven_versions
 from providers.managed.writes import account_of
 from providers.settings import Settings
 from runtime.conditions import instant
-from runtime.errors import ApiError, Forbidden, NotFound, Terminal
+from runtime.errors import Forbidden, NotFound, Terminal
 from runtime.kube import Kube
 from runtime.objects import SECRETS, Key, Object, is_subdomain, key_of, status_of
 from runtime.secrets import text_of
@@ -78,7 +78,7 @@ class PasswordReader(Generic[SpecT]):
         except Forbidden as error:
             denied = secrets.denied(inputs.obj, error)
             return replace(inputs, password_problem=(denied.reason, denied.message))
-        is_waiting = password_inputs.is_rotation_waiting
+        is_waiting = password_inputs.is_rotation_waiting or password_inputs.former_in_use
         problem = ("WaitingForWindow", waiting_text(password_inputs)) if is_waiting else None
         return replace(
             inputs,
@@ -151,6 +151,12 @@ class PasswordReader(Generic[SpecT]):
         if former_login(connection.get("username", ""), stored.kept if stored is not None else None):
             # The rotation of this token was done before a crash; only its report is missing.
             done_token = token
+        former_in_use = await self._is_former_in_use(inputs, retire_at)
+        administrator = self._rules.administrator(inputs.target)
+        is_in_grace = in_grace(
+            inputs.logins, rotation.get("retiring", ""), retire_at, inputs.now, administrator=administrator
+        )
+        is_in_grace = former_in_use or (is_in_grace and not inputs.envelope.password_rotation.force)
         return PasswordInputs(
             logins=inputs.logins,
             kept=stored.kept if stored is not None else None,
@@ -162,15 +168,9 @@ class PasswordReader(Generic[SpecT]):
             recovered=recovered,
             published_login=connection.get("username", ""),
             retiring=rotation.get("retiring", ""),
-            administrator=self._rules.administrator(inputs.target),
-            in_grace=not inputs.envelope.password_rotation.force
-            and in_grace(
-                inputs.logins,
-                rotation.get("retiring", ""),
-                retire_at,
-                inputs.now,
-                administrator=self._rules.administrator(inputs.target),
-            ),
+            administrator=administrator,
+            in_grace=is_in_grace,
+            former_in_use=former_in_use,
             retire_at=retire_at,
             delivery=delivery,
             pending_login=pending_login,
@@ -179,6 +179,20 @@ class PasswordReader(Generic[SpecT]):
             ca_renewed=_is_ca_renewed(inputs),
             superseded=not alternates and bool(sent) and sent != published_hash,
         )
+
+    async def _is_former_in_use(self, inputs: Inputs[SpecT], retire_at: datetime | None) -> bool:
+        """Return whether applications still read the login whose grace is over.
+
+        The composer may be away, or the claim paused: whoever reads the connection Secret then is not shut out, unless
+        the rotation was forced.
+        """
+        rotation = status_of(inputs.obj).get("rotation") or {}
+        is_over = retire_at is not None and inputs.now >= retire_at
+        if not rotation.get("retiring") or not is_over or inputs.envelope.password_rotation.force:
+            return False
+        secret = await self._connection_secret(inputs.obj)
+        login = {key: text_of(secret, key) for key in ("host", "username")}
+        return login == {"host": inputs.endpoint.host, "username": rotation["retiring"]}
 
     def _has_login(self, inputs: Inputs[SpecT]) -> bool:
         """Return whether a login by rule may be in use: of two that are both absent none is, as after an adoption."""
@@ -205,14 +219,17 @@ class PasswordReader(Generic[SpecT]):
 
     async def _in_use(self, obj: Object) -> str:
         """Return the password in the claim's connection Secret, which its tenant may write; empty without one."""
+        return text_of(await self._connection_secret(obj), "password")
+
+    async def _connection_secret(self, obj: Object) -> Object:
+        """Return the claim's connection Secret, which its tenant may write; empty without one."""
         name = connection_secret_of(obj)
         if not is_subdomain(name):
-            return ""
+            return {}
         try:
-            secret = await self._kube.get(SECRETS, Key(key_of(obj).namespace, name))
-        except ApiError:
-            return ""
-        return text_of(secret, "password")
+            return await self._kube.get(SECRETS, Key(key_of(obj).namespace, name))
+        except (NotFound, Forbidden):
+            return {}
 
     async def _delivery(self, inputs: Inputs[SpecT]) -> tuple[Delivery, Login]:
         """Return what became of the pending password of an asynchronous cloud, and the answer to a login with it.
@@ -245,8 +262,9 @@ class PasswordReader(Generic[SpecT]):
     async def _login(self, inputs: Inputs[SpecT]) -> Login:
         """Try the published login where the server's row for it changed since it was last proven, or a try is due."""
         observed, stored, account = inputs.observed, inputs.stored, inputs.account
-        if observed is not None and not observed.usable:
-            # Its logins may have changed meanwhile: they are tried as soon as it takes them again.
+        is_lost = bool(_published_hash(status_of(inputs.obj))) and (stored is None or not stored.kept.current)
+        if is_lost or (observed is not None and not observed.usable):
+            # Its logins may have changed meanwhile: they are tried as soon as that can be done again.
             self._proofs.doubt(key_of(inputs.obj))
         if observed is None or stored is None or account is None or not stored.kept.current or not observed.usable:
             return Login.NOT_TRIED

@@ -247,8 +247,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return Result(follow_after(inputs, status, now) or _SOON)
         if isinstance(remaining, Delete):
             return await self._finish_deletion(inputs, outcome)
-        if isinstance(acted, Adopt) or (outcome.acted and isinstance(remaining, Update)):
-            # Whether its password is known is read only once it is ours.
+        if isinstance(acted, Adopt) or outcome.restored or (outcome.acted and isinstance(remaining, Update)):
+            # Whether its password is known is read only once it is ours, and whether it counts once it is stored.
             return Result(_SOON)
         if isinstance(remaining, Wait) and attempts.failing:
             return Result(attempts.observe_after(remaining.after))

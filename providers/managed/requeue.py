@@ -18,6 +18,7 @@ from runtime.objects import Object
 _FOLLOWED = timedelta(seconds=5)
 _FOLLOWED_CLOSELY = timedelta(seconds=1)
 _CLOSELY_FOR = timedelta(minutes=5)
+_FORMER_IN_USE = timedelta(seconds=15)
 
 
 def requeue_after(inputs: Inputs[Any], plan: Plan, status: Object, now: datetime) -> timedelta | None:
@@ -48,9 +49,14 @@ def _after_plan(inputs: Inputs[Any], plan: Plan, status: Object, now: datetime) 
             return timedelta(minutes=1)
         case _:
             retire_at = instant(str((status.get("rotation") or {}).get("retireAt", "")))
-            retire_after = None if retire_at is None else max(timedelta(seconds=1), retire_at - now)
+            retire_after = None if retire_at is None else _until_retired(retire_at - now)
             after = _after_problem(inputs, status, now, timedelta(minutes=1))
             return retire_after if inputs.password_problem is None else _first(after, retire_after)
+
+
+def _until_retired(left: timedelta) -> timedelta:
+    """Return when to end a former login; one whose end is due already waits for its users."""
+    return max(timedelta(seconds=1), left) if left > timedelta() else _FORMER_IN_USE
 
 
 def follow_after(inputs: Inputs[Any], status: Object, now: datetime) -> timedelta | None:

@@ -11,8 +11,8 @@ import psycopg
 
 from providers.external.client import Fence
 from providers.external.observation import Change
-from providers.external.sql_session import Session
-from providers.external.sql_text import quoted
+from providers.external.sql.session import Session
+from providers.external.sql.text import quoted
 from providers.onprem.facts import PRIVILEGES, Facts, right_text
 from runtime.errors import Terminal
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from providers.external.sql_roles import MEMBERSHIPS
+from providers.external.sql.roles import MEMBERSHIPS
 
 # Any text that no other row has; of no use to anybody who reads it.
 _RANDOM = "pg_catalog.left(pg_catalog.md5(pg_catalog.random()::text || pg_catalog.clock_timestamp()::text), 12)"

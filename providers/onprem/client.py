@@ -22,8 +22,8 @@ from providers.external.endpoint import VERIFIED, Endpoint
 from providers.external.observation import Absent, Change, Observed, Predecessor, Present, renamed_text
 from providers.external.ownership import Owner
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
-from providers.external.scram import verifier
-from providers.external.sql_session import ConnectionSettings, Session, as_file
+from providers.external.sql.scram import verifier
+from providers.external.sql.session import ConnectionSettings, Session, as_file
 from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login
 from providers.onprem.adoption import take_ownership

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import msgspec
 
 from providers.external.observation import Change
-from providers.external.sql_roles import Membership
+from providers.external.sql.roles import Membership
 from providers.onprem.names import Names
 
 PRIVILEGES = ("CONNECT", "CREATE", "TEMPORARY")

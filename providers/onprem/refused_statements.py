@@ -9,8 +9,8 @@ import psycopg
 
 from providers.external.client import Fence
 from providers.external.observation import Change
-from providers.external.sql_errors import failure_of
-from providers.external.sql_session import Session
+from providers.external.sql.errors import failure_of
+from providers.external.sql.session import Session
 from providers.onprem.statements import Statement, is_closing, is_opening
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import psycopg
 
 from providers.external.client import Fence
-from providers.external.sql_session import Session
-from providers.external.sql_text import literal, quoted
+from providers.external.sql.session import Session
+from providers.external.sql.text import literal, quoted
 from providers.onprem import catalog
 from providers.onprem.names import Names, retired_name
 from providers.onprem.session import Sessions

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from providers.external.sql_session import Session
+from providers.external.sql.session import Session
 from providers.onprem import catalog
 from providers.onprem.models import ProviderConfigSpec
 from runtime.errors import Blocked, Terminal, Transient

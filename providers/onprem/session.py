@@ -22,9 +22,9 @@ from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
 from providers.external.endpoint import Endpoint
 from providers.external.login import try_login
 from providers.external.provider import NO_ACCOUNT
-from providers.external.sql_errors import failure_of
-from providers.external.sql_session import ConnectionSettings, NoAnswerError, Session, Unreached, open_session
-from runtime.errors import Failure, Terminal, Transient
+from providers.external.sql.errors import failure_of
+from providers.external.sql.session import ConnectionSettings, NoAnswerError, Session, Unreached, open_session
+from runtime.errors import Terminal, Transient
 
 _WHO = """
 SELECT system_identifier::pg_catalog.text, pg_catalog.pg_is_in_recovery() FROM pg_catalog.pg_control_system()
@@ -196,14 +196,18 @@ class Sessions:
         if not self.identifier:
             return session
         host = self.settings.endpoint.host
+        # Its first answer may be the one that never comes.
+        self._lent.add(session)
         try:
             await prove(session, self.identifier, host, self.accept)
         except psycopg.Error as error:
             await session.close()
             raise failure_of(error, f"ask {host} which server it is") from None
-        except Failure:
+        except BaseException:
             await session.close()
             raise
+        finally:
+            self._lent.discard(session)
         return session
 
     async def close(self) -> None:

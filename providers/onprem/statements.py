@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from providers.external.observation import Change, Value
 from providers.external.ownership import Owner
-from providers.external.sql_text import literal, quoted
+from providers.external.sql.text import literal, quoted
 from providers.onprem.facts import PRIVILEGES, TO_SET, Revocation, Wanted
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names

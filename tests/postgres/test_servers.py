@@ -19,7 +19,7 @@ from providers.external.diff import diff
 from providers.external.endpoint import VERIFIED, Endpoint
 from providers.external.observation import Absent, Present
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
-from providers.external.sql_session import ConnectionSettings
+from providers.external.sql.session import ConnectionSettings
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import broken_rules
 from providers.onprem.session import Sessions

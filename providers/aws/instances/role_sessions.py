@@ -25,9 +25,9 @@ from providers.external.credential import Credential
 from providers.external.endpoint import Endpoint
 from providers.external.observation import Change, Observed
 from providers.external.reachability import Reachability
-from providers.external.scram import verifier
-from providers.external.sql_errors import failure_of
-from providers.external.sql_session import ConnectionSettings, Session, Unreached, as_file, open_session
+from providers.external.sql.errors import failure_of
+from providers.external.sql.scram import verifier
+from providers.external.sql.session import ConnectionSettings, Session, Unreached, as_file, open_session
 from runtime.errors import Blocked, Failure, Terminal, Transient
 
 _SALT_BYTES = 16

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import msgspec
 
 from providers.external.observation import Change
-from providers.external.sql_roles import MEMBERSHIPS, Membership
-from providers.external.sql_text import literal, quoted
+from providers.external.sql.roles import MEMBERSHIPS, Membership
+from providers.external.sql.text import literal, quoted
 
 OLDEST_MAJOR = 16
 PRIVILEGES = ("CONNECT", "CREATE", "TEMPORARY")

@@ -21,7 +21,7 @@ from providers.aws.instances.roles import (
 from providers.aws.models import RDSInstanceParameters
 from providers.external.client import Target
 from providers.external.ownership import Owner
-from providers.external.sql_roles import Membership
+from providers.external.sql.roles import Membership
 
 NAMES = names_of("boss")
 WANTED = Wanted(NAMES, "app", frozenset({"boss_a"}))

@@ -11,7 +11,7 @@ from aiolimiter import AsyncLimiter
 
 from providers.accounts.rate_limit import CALLS, Budget, Meter
 from providers.external.retries import CONNECTS, READS, Policy, repeated
-from providers.external.sql_session import Unreached
+from providers.external.sql.session import Unreached
 from runtime.backoff import Backoff
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
 

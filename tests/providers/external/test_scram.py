@@ -8,7 +8,7 @@ import hmac
 
 import pytest
 
-from providers.external.scram import Exchange, ScramError, verifier
+from providers.external.sql.scram import Exchange, ScramError, verifier
 
 # RFC 7677, section 3: user "user", password "pencil". PostgreSQL ignores the name in the message and sends none.
 SERVER_NONCE = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"

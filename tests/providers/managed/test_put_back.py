@@ -2,21 +2,33 @@
 
 from __future__ import annotations
 
+import base64
+from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from runtime.errors import Blocked, Failure, Transient
-from tests.providers.toy import Toy, ToyCloud, logins_of, provider_of
+from runtime.objects import SECRETS, Key
+from runtime.results import Result
+from tests.providers.toy import TOYS, Toy, ToyCloud, logins_of, provider_of
 from tests.providers.world import World
 
 
+def _world(cloud: ToyCloud, process: str = "process-1") -> World:
+    """Return a provider of a server that shows no passwords: logins are tried now and then."""
+    rules = replace(
+        logins_of(cloud),
+        versions=lambda observed: dict.fromkeys((*cloud.toys[observed.name].passwords, "of nobody"), "1"),
+        shows_passwords=False,
+    )
+    return World(cloud, process=process, provider=provider_of(cloud, logins=rules))
+
+
 async def _settled(cloud: ToyCloud) -> tuple[World, Toy]:
-    """Return a world at rest and its database, on a server that shows no passwords: logins are tried now and then."""
-    logins = ("app_fecnde4xn7_a", "app_fecnde4xn7_b")
-    rules = replace(logins_of(cloud), versions=lambda _observed: dict.fromkeys(logins, "1"), shows_passwords=False)
-    world = World(cloud, provider=provider_of(cloud, logins=rules))
+    """Return a world at rest and its database."""
+    world = _world(cloud)
     world.ask()
     await world.settle()
     (toy,) = cloud.toys.values()
@@ -68,3 +80,29 @@ async def test_login_is_put_back_although_that_failed_first(failure: Failure) ->
         world.now += timedelta(seconds=30)
     assert toy.passwords == published
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+async def test_login_that_was_changed_is_put_back_at_once_after_its_secret_was_lost() -> None:
+    """Nobody knows whether a password that comes back from the connection Secret still counts."""
+    cloud = ToyCloud()
+    world = _world(cloud)
+    world.ask()
+    obj = deepcopy(world.get() or {})
+    obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
+    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
+    world.kube.store(TOYS, obj)
+    await world.settle()
+    (toy,) = cloud.toys.values()
+    published = dict(toy.passwords)
+    ((name, password),) = published.items()
+    data = {"password": base64.b64encode(password.encode()).decode()}
+    world.kube.store(SECRETS, {"metadata": {"name": "shop-connection", "namespace": "team"}, "data": data})
+
+    toy.passwords[name] = "by-hand"
+    del world.kube.objects[SECRETS, Key("team", "db-credentials")]
+    result = await world.step()
+    assert isinstance(result, Result)
+    assert result.requeue_after == timedelta(seconds=2)
+    assert (SECRETS, Key("team", "db-credentials")) in world.kube.objects
+    await world.step()
+    assert toy.passwords == published

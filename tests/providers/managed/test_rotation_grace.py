@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+from copy import deepcopy
 from datetime import timedelta
 
-from tests.providers.toy import ToyCloud
+import pytest
+
+from runtime.objects import SECRETS
+from runtime.results import Result
+from tests.providers.toy import TOYS, ToyCloud
 from tests.providers.world import World
 
 GRACE = timedelta(hours=1)
@@ -88,3 +94,86 @@ async def test_rotation_that_waits_goes_on_once_it_is_forced() -> None:
     await world.step()
     assert toy.passwords[first[0]] != first[1]
     assert world.reason("Synced") == "InSync"
+
+
+def _claimed(world: World) -> None:
+    """Mark the resource as composed for a claim."""
+    obj = deepcopy(world.get() or {})
+    obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
+    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
+    world.kube.store(TOYS, obj)
+
+
+def _published_to_applications(world: World, username: str, host: str = "toy.example.org") -> None:
+    """Write the claim's connection Secret as the composer does."""
+    data = {key: base64.b64encode(text.encode()).decode() for key, text in (("username", username), ("host", host))}
+    world.kube.store(SECRETS, {"metadata": {"name": "shop-connection", "namespace": "team"}, "data": data})
+
+
+async def _rotated(world: World) -> tuple[str, str]:
+    """Make a claimed database and rotate once; return the former login and the present one."""
+    world.ask()
+    _claimed(world)
+    await world.settle()
+    (toy,) = world.cloud.toys.values()
+    (former,) = toy.passwords
+    world.ask(passwordRotation={"token": "one"})
+    _claimed(world)
+    await world.step()
+    await world.step()
+    (present,) = toy.passwords.keys() - {former}
+    return former, present
+
+
+async def test_former_login_works_for_as_long_as_applications_read_it_in_the_connection_secret() -> None:
+    world = World(ToyCloud())
+    former, present = await _rotated(world)
+    (toy,) = world.cloud.toys.values()
+    _published_to_applications(world, former)
+
+    world.now += timedelta(hours=5)
+    result = await world.step()
+    assert isinstance(result, Result)
+    assert result.requeue_after == timedelta(seconds=15)
+    assert set(toy.passwords) == {former, present}
+    assert (world.reason("Ready"), world.reason()) == ("Available", "WaitingForWindow")
+    assert former in world.condition()["message"]
+
+    _published_to_applications(world, present)
+    await world.step()
+    await world.step()
+    assert set(toy.passwords) == {present}
+    assert world.reason() == "InSync"
+
+
+async def test_second_rotation_takes_no_login_that_applications_still_read() -> None:
+    world = World(ToyCloud())
+    former, present = await _rotated(world)
+    (toy,) = world.cloud.toys.values()
+    passwords = dict(toy.passwords)
+    _published_to_applications(world, former)
+
+    world.now += timedelta(hours=5)
+    world.ask(passwordRotation={"token": "two"})
+    _claimed(world)
+    await world.step()
+    assert dict(toy.passwords) == passwords
+    _published_to_applications(world, present)
+    for _ in range(3):
+        await world.step()
+    assert toy.passwords[present] == passwords[present]
+    assert toy.passwords[former] != passwords[former]
+
+
+@pytest.mark.parametrize("host", ["toy.example.org", "another.example.org"])
+async def test_former_login_ends_although_it_is_read_where_that_was_forced_or_is_another_servers(host: str) -> None:
+    world = World(ToyCloud())
+    former, present = await _rotated(world)
+    _published_to_applications(world, former, host)
+    if host == "toy.example.org":
+        world.ask(passwordRotation={"token": "one", "force": True})
+        _claimed(world)
+    world.now += timedelta(hours=5)
+    await world.step()
+    await world.step()
+    assert set(next(iter(world.cloud.toys.values())).passwords) == {present}

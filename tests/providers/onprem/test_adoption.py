@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.external.observation import Change
-from providers.external.sql_roles import Membership
+from providers.external.sql.roles import Membership
 from providers.onprem.facts import Grant, Row, broken_rules, kept_rights, right_text
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import hash_in, names_of, retired_name

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import psycopg
 import pytest
 
-from providers.external.sql_errors import failure_of
+from providers.external.sql.errors import failure_of
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 

@@ -12,8 +12,8 @@ import pytest
 from providers.external.client import Target
 from providers.external.observation import Change
 from providers.external.ownership import Owner
-from providers.external.sql_roles import Membership
-from providers.external.sql_text import literal, quoted
+from providers.external.sql.roles import Membership
+from providers.external.sql.text import literal, quoted
 from providers.onprem.facts import Database, Facts, Grant, Inside, Role, Row, Wanted, broken_rules
 from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import Names, hash_in, names_of, retired_name

@@ -11,7 +11,7 @@ import pytest
 
 from providers.external.credential import NO_ANSWER, Credential
 from providers.external.endpoint import VERIFIED, Endpoint
-from providers.external.sql_session import ConnectionSettings, NoAnswerError, Unreached
+from providers.external.sql.session import ConnectionSettings, NoAnswerError, Unreached
 from providers.onprem.session import Sessions
 from runtime.errors import Transient
 
@@ -195,6 +195,42 @@ async def test_failed_probe_fails_every_call_at_once_and_ends_what_waits() -> No
             await use(sessions, database)
     assert await sessions.try_login(ENDPOINT, SETTINGS.admin) == NO_ANSWER
     assert dialler.begun == []
+
+
+async def test_failed_probe_ends_the_wait_of_a_new_session_for_its_first_answer() -> None:
+    asked = asyncio.Event()
+
+    class Mute(Alive):
+        """Was dialled before its server hung."""
+
+        def __init__(self) -> None:
+            self.answer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+
+        async def rows(self, _sql: str) -> list[Any]:
+            asked.set()
+            return await self.answer
+
+        def give_up(self) -> None:
+            self.answer.set_exception(NoAnswerError("no answer"))
+
+    async def mute(_settings: ConnectionSettings, _database: str) -> Any:
+        return Mute()
+
+    dialler = Dialler()
+    sessions = dialler.sessions()
+    sessions.identifier, sessions.dial = "4711", mute
+    waiting = asyncio.create_task(use(sessions, "orders"))
+    await asyncio.wait_for(asked.wait(), 5)
+    sessions.dial = dialler
+    probe = asyncio.create_task(sessions.probe())
+    for _ in range(5):
+        await asyncio.sleep(0)
+    dialler.time_out()
+    with pytest.raises(Unreached):
+        await probe
+
+    with pytest.raises(Transient, match="no answer"):
+        await asyncio.wait_for(waiting, 5)
 
 
 async def test_a_failed_probe_ends_the_dials_under_way() -> None:

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from providers.external.client import Fence
-from providers.external.sql_session import NoAnswerError, Session
+from providers.external.sql.session import NoAnswerError, Session
 
 pytestmark = pytest.mark.asyncio
 _FENCE = Fence(float("inf"), lambda: True, time.monotonic)

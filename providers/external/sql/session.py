@@ -23,7 +23,7 @@ from providers.external.credential import Credential, Login
 from providers.external.endpoint import Endpoint
 from providers.external.login import try_login
 from providers.external.observation import ServerUnreachable
-from providers.external.sql_errors import failure_of
+from providers.external.sql.errors import failure_of
 from runtime.errors import Failure, Terminal, Transient
 
 _OPTIONS = (
