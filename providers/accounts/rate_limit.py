@@ -126,13 +126,13 @@ class MeteredExternal(Generic[SpecT]):
         """Change through the budget of writes."""
         return await self.meter.write("update", lambda: self.client.update(target, observed, changes, fence))
 
-    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT, Any], fence: Fence) -> None:
+    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT, Any], fence: Fence) -> Operation | None:
         """Change through the budget of writes."""
-        await self.meter.write("adopt", lambda: self.client.adopt(target, observed, fence))
+        return await self.meter.write("adopt", lambda: self.client.adopt(target, observed, fence))
 
-    async def release(self, target: Target[SpecT], observed: Observed[SpecT, Any], fence: Fence) -> None:
+    async def release(self, target: Target[SpecT], observed: Observed[SpecT, Any], fence: Fence) -> Operation | None:
         """Change through the budget of writes."""
-        await self.meter.write("release", lambda: self.client.release(target, observed, fence))
+        return await self.meter.write("release", lambda: self.client.release(target, observed, fence))
 
     async def delete(
         self, target: Target[SpecT], observed: Observed[SpecT, Any] | None, policy: Policy, fence: Fence
@@ -182,9 +182,11 @@ class MeteredLogins(Generic[SpecT]):
         """Change through the budget of writes."""
         return await self.meter.write("set_password", lambda: self.client.set(target, observed, credential, fence))
 
-    async def disable(self, target: Target[SpecT], observed: Observed[SpecT, Any], username: str, fence: Fence) -> None:
+    async def disable(
+        self, target: Target[SpecT], observed: Observed[SpecT, Any], username: str, fence: Fence
+    ) -> Operation | None:
         """Change through the budget of writes."""
-        await self.meter.write("disable", lambda: self.client.disable(target, observed, username, fence))
+        return await self.meter.write("disable", lambda: self.client.disable(target, observed, username, fence))
 
 
 @dataclass(slots=True)

@@ -23,7 +23,7 @@ from apis.teardown import Policy
 from providers.external.credential import Credential, TryLogin
 from providers.external.observation import Absent, Change, FactsT, Observed, Predecessor, Present, SpecT
 from providers.external.ownership import Owner
-from runtime.errors import Conflict
+from runtime.errors import Conflict, Terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,17 @@ SpecT_contra = TypeVar("SpecT_contra", bound=msgspec.Struct, contravariant=True)
 
 class FenceClosed(Conflict):
     """The time or the leadership under which a call was planned is over: nothing was sent."""
+
+
+class NotCreated(Terminal):
+    """A create met an object of that name, which nothing shows to be ours: somebody made it after our observation."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            "NotOwned",
+            f"{name} appeared before it could be created, and nothing shows that it was made for this resource; nothing"
+            " is changed. Choose another name, or have it removed",
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +119,15 @@ class ExternalClient(Protocol[SpecT, FactsT]):
         """Observe one object live."""
 
     async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:
-        """Create the object with its tags and login; what an interrupted create left is finished."""
+        """Create the object with its tags and login; what an interrupted create left is finished.
+
+        What carries no tag is ours by what was recorded before this call, so the call must fail where the name is
+        taken: by a method that creates only, or by a precondition (`If-None-Match: *`, RFC 9110 section 13.1.2). A call
+        that creates or changes, whose answer does not say which, is not sent.
+
+        Raises:
+            NotCreated: The cloud has an object of that name; what was recorded is forgotten.
+        """
 
     async def update(
         self, target: Target[SpecT], observed: Observed[SpecT, FactsT], changes: tuple[Change, ...], fence: Fence

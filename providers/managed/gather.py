@@ -372,8 +372,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
         return None
 
     def _absent_from(self, obj: Object, observation: Observation[SpecT], now: datetime) -> datetime | None:
-        """Return since when an object's database is not found; a restart begins the grace again, which is safe."""
-        key, uid = key_of(obj), str(obj["metadata"]["uid"])
+        """Return since when an object's database is not found; a restart and a create begin the grace again."""
+        key, uid = key_of(obj), f"{uid_of(obj)}/{record.external_ref_of(obj, absent_since=None).incarnation}"
         if not isinstance(observation, Absent):
             if isinstance(observation, Present):
                 self._absent_since.pop(key, None)

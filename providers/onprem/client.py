@@ -15,7 +15,7 @@ import msgspec
 import psycopg
 
 from apis.teardown import Policy
-from providers.external.client import ExternalList, Fence, Operation, Target
+from providers.external.client import ExternalList, Fence, NotCreated, Operation, Target
 from providers.external.credential import Credential, LoginAnswer
 from providers.external.diff import diff
 from providers.external.endpoint import VERIFIED, Endpoint
@@ -106,6 +106,8 @@ class OnPremCloud:
             if not await session.change(catalog.CLAIM, fence, row):
                 raise Terminal("NotOwned", f"{target.name} is recorded as another's; nothing was made")
             facts = await self._facts(target, session)
+            if facts.database is not None and not facts.is_row_of_database:
+                raise NotCreated(target.name)
             for statement in _owner_role(target, facts):
                 await session.change(statement.sql, fence)
             if facts.database is None:

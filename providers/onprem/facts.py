@@ -118,6 +118,17 @@ class Facts(msgspec.Struct, frozen=True):
         retiring = self.row is not None and self.row.state == "retiring"
         return "" if retiring or self.database is not None else self.elsewhere or ""
 
+    @property
+    def is_row_of_database(self) -> bool:
+        """Whether row and database belong together: by the oid; before it is recorded, where our login made it.
+
+        The row is written before CREATE DATABASE: in between somebody else may make a database of that name.
+        """
+        if self.row is None or self.database is None:
+            return False
+        is_made_by_us = self.row.oid is None and self.database.owner == self.admin
+        return is_made_by_us or self.row.oid == self.database.oid
+
     def role(self, name: str) -> Role | None:
         """Return a role by name, None when the server has none."""
         return next((role for role in self.roles if role.name == name), None)

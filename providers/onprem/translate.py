@@ -50,7 +50,7 @@ def observed(
     """Project what the server showed into the model of the spec."""
     row, owner = facts.row, None
     incarnation = incarnation_of(database.oid, row, target.incarnation)
-    if row is not None and row.state != "retired" and row.oid in {None, database.oid}:
+    if row is not None and row.state != "retired" and facts.is_row_of_database:
         owner = Owner(row.installation, row.identity, row.claim, row.namespace, row.name, row.resource)
     return Observed(
         name=database.name,

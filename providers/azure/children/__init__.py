@@ -1,0 +1,1 @@
+"""What is inside a flexible server: databases, firewall rules, configurations. None carries a tag."""

@@ -1,0 +1,179 @@
+"""What databases, firewall rules and configurations have in common: inside a server, without tags, changed by PUT.
+
+A child takes a change only while its server is at nothing else, whoever began that: so a look at a child looks at its
+server first, and has the server's state. What its server takes along when it goes is gone with it.
+
+Impure: it calls the SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, ClassVar, Generic
+
+from apis.teardown import Policy
+from providers.azure.arm import AzureAccount
+from providers.azure.errors import AlreadyThere, NotThere
+from providers.azure.names import NO_SERVER, child_in, server_in
+from providers.azure.operations import operation_of
+from providers.azure.servers import states
+from providers.azure.servers.translate import incarnation_of
+from providers.external.client import ExternalList, Fence, Operation, Target
+from providers.external.credential import Credential
+from providers.external.observation import Absent, Change, Observed, Phase, Predecessor, Present, SpecT
+from providers.external.ownership import Owner
+from runtime.errors import Blocked, Conflict, Terminal
+
+Answer = Mapping[str, Any]
+
+
+class ServerChild(Generic[SpecT]):
+    """ExternalClient and Account for a kind of child in one subscription.
+
+    A kind says what people call it (`noun`), the word of its paths (`word`), the body that makes it (`_body`), and how
+    an answer reads as the spec (`_observed`).
+    """
+
+    noun: ClassVar[str]
+    word: ClassVar[str]
+
+    def __init__(self, account: AzureAccount) -> None:
+        self._account = account
+
+    async def _body(self, target: Target[SpecT]) -> dict[str, Any]:
+        """Return the properties of the PUT that makes it, or changes it."""
+        raise NotImplementedError
+
+    def _observed(self, answer: Answer, server: Answer, target: Target[SpecT]) -> Observed[SpecT, None] | None:
+        """Read an answer as the spec; None for what counts as not there."""
+        raise NotImplementedError
+
+    async def whoami(self) -> str:
+        """Return the subscription that the credentials reach."""
+        return await self._account.whoami()
+
+    def _path(self, name: str) -> str:
+        server, child = server_in(name), child_in(name)
+        if server == NO_SERVER or not child:
+            text = f"{name} is no external name of a {self.noun}; write <resource group>/<server>/<name>"
+            raise Terminal("InvalidValue", text)
+        return self._account.server(server, self.word, child)
+
+    async def observe(self, target: Target[SpecT]) -> Present[SpecT, None] | Absent:
+        """Observe one child, and its server's state; a child whose server is not there is not there either."""
+        path = self._path(target.name)
+        try:
+            server = await self._account.send(
+                "GET", self._account.server(server_in(target.name)), f"look at server {server_in(target.name)}"
+            )
+            answer = await self._account.send("GET", path, f"look at {self.noun} {target.name}")
+        except NotThere:
+            return Absent()
+        observed = self._observed(answer.body, server.body, target)
+        return Absent() if observed is None else Present(observed)
+
+    def _seen(  # noqa: PLR0913 - the parts of an observation
+        self,
+        target: Target[SpecT],
+        server: Answer,
+        spec: SpecT,
+        at_provider: dict[str, Any],
+        *,
+        incarnation: str,
+        owner: Owner | None = None,
+        restart: str = "",
+    ) -> Observed[SpecT, None]:
+        state = str((server.get("properties") or {}).get("state") or "")
+        phase = states.phase_of(state)
+        return Observed(
+            name=target.name,
+            incarnation=incarnation,
+            owner=owner,
+            # What its server is, stands on the server; a child neither fails nor stops by itself.
+            phase=phase if phase in {Phase.READY, Phase.STOPPED} else Phase.BUSY,
+            spec=spec,
+            facts=None,
+            at_provider={name: value for name, value in at_provider.items() if value not in ("", None)},
+            state=f"its server is {state}" if phase is not Phase.READY else "",
+            deadline=states.deadline(state, restored=False),
+            restart=restart,
+        )
+
+    async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:
+        """Create the child; another one of that name, which appeared meanwhile, is left alone.
+
+        Raises:
+            Conflict: It appeared meanwhile.
+        """
+        del credential
+        try:
+            return await self._put(target, fence, {"If-None-Match": "*"})
+        except AlreadyThere:
+            raise Conflict(f"{self.noun} {target.name} appeared meanwhile; looking again") from None
+        except NotThere as error:
+            raise Blocked("ReferenceNotFound", f"{error}; its server is gone") from None
+
+    async def update(
+        self, target: Target[SpecT], observed: Observed[SpecT, None], changes: tuple[Change, ...], fence: Fence
+    ) -> Operation | None:
+        """Make it as the spec says; it has so few fields that they go together."""
+        del observed
+        return await self._put(target, fence) if changes else None
+
+    async def _put(
+        self, target: Target[SpecT], fence: Fence, headers: Mapping[str, str] | None = None
+    ) -> Operation | None:
+        body, action = {"properties": await self._body(target)}, f"set {self.noun} {target.name}"
+        answer = await self._account.send(
+            "PUT", self._path(target.name), action, body=body, headers=headers, fence=fence
+        )
+        return operation_of(answer, "Update" if headers is None else "Create", self._account.endpoint)
+
+    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT, None], fence: Fence) -> Operation | None:
+        """Do nothing: whose it is stands in the resource's own status."""
+        del target, observed
+        fence.check()
+        return None
+
+    async def release(self, target: Target[SpecT], observed: Observed[SpecT, None], fence: Fence) -> Operation | None:
+        """Do nothing: there is no tag to write."""
+        del target, observed
+        fence.check()
+        return None
+
+    async def delete(
+        self, target: Target[SpecT], observed: Observed[SpecT, None] | None, policy: Policy, fence: Fence
+    ) -> Operation | None:
+        """Delete the child out of its server."""
+        del target, policy
+        if observed is None:
+            return None
+        with suppress(NotThere):
+            path, action = self._path(observed.name), f"delete {self.noun} {observed.name}"
+            answer = await self._account.send("DELETE", path, action, fence=fence)
+            return operation_of(answer, "Delete", self._account.endpoint)
+        return None
+
+    async def list(self) -> ExternalList:
+        """List nothing: ARM lists children server by server alone; the resync looks at each."""
+        return ExternalList({}, complete=False)
+
+    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
+        """Return nothing: a child goes with its server."""
+        del owner
+        return ()
+
+    def refusal(self, spec: SpecT) -> tuple[str, str] | None:
+        """Return why the ProviderConfig does not allow it."""
+        del spec
+        return None
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return nothing: the server says what there is to know."""
+        return ()
+
+
+def of_server(server: Answer, name: str) -> str:
+    """Return what identifies a child with data: its server's incarnation, as ARM gives it none of its own."""
+    return f"{incarnation_of(server)}/{name}"

@@ -1,0 +1,216 @@
+"""The kinds of children: what makes each, and how its answer reads. Impure: it calls the SDK.
+
+"Databases", "Firewall Rules" and "Configurations" of the REST reference 2025-08-01.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from apis.teardown import Policy
+from providers.azure.arm import AzureAccount
+from providers.azure.children import ranges
+from providers.azure.children.child import Answer, ServerChild, of_server
+from providers.azure.children.values import as_azure_writes, same_value
+from providers.azure.models import (
+    FlexibleServerConfigurationParameters,
+    FlexibleServerConfigurationSpec,
+    FlexibleServerDatabaseParameters,
+    FlexibleServerDatabaseSpec,
+    FlexibleServerFirewallRuleParameters,
+    FlexibleServerFirewallRuleSpec,
+)
+from providers.azure.names import NO_SERVER, child_in, hash_in, name_of, server_in
+from providers.azure.operations import ArmOperations, operation_of
+from providers.external.client import Clients, Fence, Operation, Target
+from providers.external.observation import Observed, SpecT
+from providers.external.ownership import Identity
+from providers.external.provider import Kind, Naming, Reference
+from providers.external.spec import Envelope
+from runtime.objects import Resource
+
+GROUP: Final = "azure.fairlead.dev"
+VERSION: Final = 1
+"""Raised whenever the same answer of ARM would be read differently."""
+
+Databases = FlexibleServerDatabaseParameters
+Rules = FlexibleServerFirewallRuleParameters
+Settings = FlexibleServerConfigurationParameters
+_BY_NOBODY = "system-default"
+
+
+def _properties(answer: Answer) -> Answer:
+    properties = answer.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+class ServerDatabases(ServerChild[Databases]):
+    """Databases of servers; charset and collation are those of their creation."""
+
+    noun = "database"
+    word = "databases"
+
+    async def _body(self, target: Target[Databases]) -> dict[str, Any]:
+        spec = target.spec
+        fields = {"charset": spec.charset, "collation": spec.collation}
+        return {name: value for name, value in fields.items() if value is not None}
+
+    def _observed(self, answer: Answer, server: Answer, target: Target[Databases]) -> Observed[Databases, None]:
+        properties = _properties(answer)
+        shown = {name: str(properties.get(name) or "") for name in ("charset", "collation")}
+        incarnation = of_server(server, child_in(target.name))
+        return self._seen(target, server, target.spec, shown, incarnation=incarnation)
+
+
+class FirewallRules(ServerChild[Rules]):
+    """Ranges of addresses that may connect to a server on the internet."""
+
+    noun = "firewall rule"
+    word = "firewallRules"
+
+    async def _body(self, target: Target[Rules]) -> dict[str, Any]:
+        start, end = ranges.of_spec(target.spec)
+        return {"startIpAddress": start, "endIpAddress": end}
+
+    def _observed(self, answer: Answer, server: Answer, target: Target[Rules]) -> Observed[Rules, None]:
+        properties, spec = _properties(answer), target.spec
+        start, end = (str(properties.get(name) or "") for name in ("startIpAddress", "endIpAddress"))
+        have = msgspec.structs.replace(spec, **ranges.as_spec(spec, start, end))
+        shown = {"startIpAddress": start, "endIpAddress": end}
+        return self._seen(target, server, have, shown, incarnation=target.name)
+
+    def refusal(self, spec: Rules) -> tuple[str, str] | None:
+        """Return why the ProviderConfig allows no rule: it opens a server to the internet."""
+        del spec
+        if self._account.config.limits.public_access:
+            return None
+        return "LimitReached", "an address on the internet is not allowed here; ask the platform team"
+
+
+class Configurations(ServerChild[Settings]):
+    """Parameters of servers: there is always a value, and it counts as not there while nobody set it."""
+
+    noun = "configuration"
+    word = "configurations"
+
+    async def _body(self, target: Target[Settings]) -> dict[str, Any]:
+        """Return the value in the parameter's own unit, which ARM alone knows."""
+        action = f"look at configuration {target.name}"
+        answer = await self._account.send("GET", self._path(target.name), action)
+        return {"value": _written(_properties(answer.body), target.spec.value), "source": "user-override"}
+
+    def _observed(self, answer: Answer, server: Answer, target: Target[Settings]) -> Observed[Settings, None] | None:
+        properties, spec = _properties(answer), target.spec
+        value = str(properties.get("value") or "")
+        same = same_value(_written(properties, spec.value), value)
+        is_set = str(properties.get("source") or "").lower() != _BY_NOBODY
+        # On the way out what nobody set is gone, whatever its value is.
+        if not is_set and (target.leaving or not same):
+            return None
+        have = msgspec.structs.replace(spec, value=spec.value if same else value)
+        waits = properties.get("isConfigPendingRestart") is True
+        text = f"configuration {spec.name} waits for a restart of its server; restart it when it suits"
+        return self._seen(
+            target,
+            server,
+            have,
+            {"value": value, "source": properties.get("source"), "defaultValue": properties.get("defaultValue")},
+            incarnation=target.name,
+            # Azure counts a value that is the default one as set by nobody: then nobody else's is taken.
+            owner=None if is_set else target.owner,
+            restart=text if waits else "",
+        )
+
+    async def delete(
+        self, target: Target[Settings], observed: Observed[Settings, None] | None, policy: Policy, fence: Fence
+    ) -> Operation | None:
+        """Put the default value back: ARM deletes no configuration."""
+        del policy
+        if observed is None:
+            return None
+        body = {"properties": {"value": observed.at_provider.get("defaultValue", ""), "source": _BY_NOBODY}}
+        action = f"reset configuration {target.name}"
+        answer = await self._account.send("PUT", self._path(target.name), action, body=body, fence=fence)
+        return operation_of(answer, "Delete", self._account.endpoint)
+
+
+def _written(properties: Answer, value: str) -> str:
+    """Return a value as Azure writes it, by what it answers about the parameter."""
+    unit, data_type = (str(properties.get(name) or "") for name in ("unit", "dataType"))
+    return as_azure_writes(value, unit, data_type)
+
+
+def _server_of(target: Target[Any]) -> str:
+    server = server_in(target.name)
+    return "" if server == NO_SERVER else str(server)
+
+
+def _clients(cls: Callable[[AzureAccount], ServerChild[SpecT]]) -> Callable[[AzureAccount], Clients[SpecT, None]]:
+    def clients(account: AzureAccount) -> Clients[SpecT, None]:
+        child = cls(account)
+        return Clients(child, child, operations=ArmOperations(account))
+
+    return clients
+
+
+def _database_name(spec: Databases, _identity: Identity, _prefix: str) -> str:
+    return f"{spec.server or ''}/{spec.name}"
+
+
+def _parameter_name(spec: Settings, _identity: Identity, _prefix: str) -> str:
+    return f"{spec.server or ''}/{spec.name}"
+
+
+def _by_rule(spec: Rules, identity: Identity, prefix: str) -> str:
+    return f"{spec.server or ''}/{name_of(identity, prefix)}"
+
+
+SERVERS = Resource(GROUP, "v1alpha1", "FlexibleServer", "flexibleservers")
+
+
+def _kind(
+    names: tuple[str, str],
+    spec_type: type[Envelope],
+    clients: Callable[[AzureAccount], Clients[SpecT, None]],
+    naming: Naming[SpecT],
+    *,
+    stateful: bool = False,
+) -> Kind[SpecT, None]:
+    return Kind(
+        resource=Resource(GROUP, "v1alpha1", *names),
+        spec_type=spec_type,
+        projection=VERSION,
+        naming=naming,
+        invariants=lambda _target, _observed: (),
+        clients=clients,
+        references=(Reference("server_ref", "server", "server", SERVERS),),
+        stateful=stateful,
+        asynchronous=True,
+        server_of=_server_of,
+        inside=True,
+        tagged=False,
+    )
+
+
+DATABASES: Final = _kind(
+    ("FlexibleServerDatabase", "flexibleserverdatabases"),
+    FlexibleServerDatabaseSpec,
+    _clients(ServerDatabases),
+    Naming(_database_name, lambda _spec, _name: ""),
+    stateful=True,
+)
+FIREWALL_RULES: Final = _kind(
+    ("FlexibleServerFirewallRule", "flexibleserverfirewallrules"),
+    FlexibleServerFirewallRuleSpec,
+    _clients(FirewallRules),
+    Naming(_by_rule, lambda _spec, name: hash_in(name)),
+)
+CONFIGURATIONS: Final = _kind(
+    ("FlexibleServerConfiguration", "flexibleserverconfigurations"),
+    FlexibleServerConfigurationSpec,
+    _clients(Configurations),
+    Naming(_parameter_name, lambda _spec, _name: ""),
+)

@@ -1,0 +1,1 @@
+"""Flexible servers: what holds the databases, and the login of their administrator."""

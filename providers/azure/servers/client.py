@@ -1,0 +1,219 @@
+"""Flexible servers through one subscription: observed, created, changed, deleted. Impure: it calls the SDK."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from apis.names import EXTERNAL_NAME
+from apis.teardown import Policy
+from providers.azure.arm import Answer, AzureAccount
+from providers.azure.errors import AlreadyThere, NotThere
+from providers.azure.models import FlexibleServerParameters
+from providers.azure.names import NAMESPACE, RELEASED, owner_tags, server_in, server_of_id
+from providers.azure.operations import ArmOperations, operation_of
+from providers.azure.servers import changes, create, restores, translate
+from providers.azure.servers.facts import Facts
+from providers.azure.servers.server_list import ServerList
+from providers.external.client import Clients, Fence, Operation, Target
+from providers.external.credential import Credential, LoginAnswer
+from providers.external.endpoint import Endpoint
+from providers.external.observation import Absent, Change, Observed, Present
+from providers.external.reachability import Reachability
+from runtime import kubectl
+from runtime.errors import Blocked, Conflict, Terminal, Transient
+
+Seen = Observed[FlexibleServerParameters, Facts]
+Where = Target[FlexibleServerParameters]
+_TYPE = f"{NAMESPACE}/flexibleServers"
+
+
+class FlexibleServers:
+    """ExternalClient and Logins of servers; what it observes it records in `servers`."""
+
+    def __init__(self, account: AzureAccount, servers: ServerList, reachability: Reachability) -> None:
+        self._account = account
+        self._servers = servers
+        self._reachability = reachability
+
+    async def observe(self, target: Where) -> Present[FlexibleServerParameters, Facts] | Absent:
+        """Observe one server."""
+        try:
+            answer = await self._account.send("GET", self._path(target.name), f"look at server {target.name}")
+        except NotThere:
+            await self._prove_absent(target)
+            self._servers.record_absent(target.name)
+            return Absent()
+        seen = translate.observed(answer.body, target)
+        self._servers.record_observed(target.name, target.owner.identity, answer.body)
+        if not seen.usable:
+            # It answers nobody while it is worked on, and may be reached right afterwards.
+            self._reachability.forget(_of_any_database(seen.endpoint))
+        return Present(seen)
+
+    def _path(self, name: str) -> str:
+        server = server_in(name)
+        if not server.name:
+            text = f"{name} is no external name of a server; write <resource group>/<server>"
+            raise Terminal("InvalidValue", text)
+        return self._account.server(server)
+
+    async def _prove_absent(self, target: Where) -> None:
+        """Believe that what was there is gone when the right subscription has it in no other resource group either.
+
+        Names of servers are one for all of Azure, and a server may be moved between resource groups.
+
+        Raises:
+            Terminal: `AccountChanged`.
+            Blocked: `DatabaseRenamed`: it lives in another resource group.
+        """
+        if not target.incarnation:
+            return
+        await self._account.whoami()
+        name = server_in(target.name).name
+        async for answer in self._account.pages(self._account.servers, f"look for server {name}"):
+            known = server_of_id(str(answer.get("id", "")))
+            if known is None or known[1].name.lower() != name.lower():
+                continue
+            if str(known[1]) == target.name.lower():
+                raise Transient(f"server {target.name} was not found, and is listed; looking again")
+            raise Blocked("DatabaseRenamed", _moved_message(target, str(known[1])))
+
+    async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
+        """Create the server; one that is there and ours is what an interrupted create made.
+
+        Raises:
+            Blocked: `NameTaken`: somebody else's server anywhere in Azure has the name.
+        """
+        if not await self._is_free(target):
+            if await self._is_ours(target):
+                return None
+            raise AlreadyThere(_taken_message(target))
+        source = await restores.source_of(self._account, target)
+        path, now = self._path(target.name), datetime.now(UTC)
+        body = create.body_of(target, credential, source=source, now=now)
+        hide = (credential.password,)
+        try:
+            # A server that appeared since it was looked for is refused by both the header and createMode.
+            answer = await self._account.send(
+                "PUT", path, f"create server {target.name}", body=body, headers={"If-None-Match": "*"}, fence=fence,
+                hide=hide,
+            )  # fmt: skip
+        except AlreadyThere:
+            if await self._is_ours(target):
+                return None
+            raise Conflict(f"server {target.name} appeared meanwhile; looking again") from None
+        return self._operation(answer, "Create")
+
+    async def _is_free(self, target: Where) -> bool:
+        """Return whether no server of Azure has the name ("Check Name Availability - Execute")."""
+        path = f"{self._account.subscription}/providers/{NAMESPACE}/checkNameAvailability"
+        body = {"name": server_in(target.name).name, "type": _TYPE}
+        answer = await self._account.send("POST", path, f"ask whether the name of {target.name} is free", body=body)
+        verdict = answer.body if isinstance(answer.body, dict) else {}
+        if verdict.get("nameAvailable") is True:
+            return True
+        if str(verdict.get("reason") or "").lower() == "invalid":
+            raise Terminal("InvalidValue", f"Azure takes no server of the name {target.name}: {verdict.get('message')}")
+        return False
+
+    async def _is_ours(self, target: Where) -> bool:
+        observation = await self.observe(replace(target, incarnation=""))
+        return isinstance(observation, Present) and target.owner.owns(observation.observed.owner)
+
+    async def update(
+        self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence
+    ) -> Operation | None:
+        """Make the changes by one PATCH of what changed."""
+        body = changes.request(target.spec, observed, changed)
+        return None if body is None else await self._patch(observed.name, body, fence)
+
+    async def _patch(
+        self, name: str, body: dict[str, Any], fence: Fence, hide: tuple[str, ...] = ()
+    ) -> Operation | None:
+        answer = await self._account.send(
+            "PATCH", self._path(name), f"change server {name}", body=body, fence=fence, hide=hide
+        )
+        return self._operation(answer, "Update")
+
+    def _operation(self, answer: Answer, kind: str) -> Operation | None:
+        return operation_of(answer, kind, self._account.endpoint)
+
+    async def adopt(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
+        """Write our tags onto a server that a person named, and take away the one that says it was released."""
+        tags = {**(target.spec.tags or {}), **owner_tags(target.owner), RELEASED: None}
+        return await self._patch(observed.name, {"tags": changes.merged_tags(observed.facts.tags, tags)}, fence)
+
+    async def release(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
+        """Write into its tags when the server was released, in Unix time in seconds."""
+        del target
+        tags = {RELEASED: str(int(datetime.now(UTC).timestamp()))}
+        return await self._patch(observed.name, {"tags": changes.merged_tags(observed.facts.tags, tags)}, fence)
+
+    async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:
+        """Delete the server with all that is in it; Azure keeps its backups for five days.
+
+        Raises:
+            Blocked: `BackupImpossible` under Snapshot, `DeleteBlocked` by a lock of the resource.
+        """
+        del target
+        if observed is None:
+            return None
+        if policy is Policy.SNAPSHOT:
+            raise Blocked("BackupImpossible", _no_snapshot_message(observed.name))
+        with suppress(NotThere):
+            path, action = self._path(observed.name), f"delete server {observed.name}"
+            return self._operation(await self._account.send("DELETE", path, action, fence=fence), "Delete")
+        return None
+
+    async def set(self, target: Where, observed: Seen, credential: Credential, fence: Fence) -> Operation | None:
+        """Set the password of the administrator."""
+        del target
+        body = {"properties": {"administratorLoginPassword": credential.password}}
+        return await self._patch(observed.name, body, fence, hide=(credential.password,))
+
+    async def disable(self, target: Where, observed: Seen, username: str, fence: Fence) -> Operation | None:
+        """Do nothing: the administrator is the one login that Azure makes, and stays."""
+        del target, observed, username
+        fence.check()
+        return None
+
+    async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        """Try a login to the database that every server has: the application's is made after the server is Ready."""
+        return await self._reachability.try_login(_of_any_database(endpoint), credential)
+
+
+def _of_any_database(endpoint: Endpoint) -> Endpoint:
+    return replace(endpoint, database=translate.DEFAULT_DATABASE)
+
+
+def clients(account: AzureAccount) -> Clients[FlexibleServerParameters, Facts]:
+    """Return what serves servers; Azure takes no backup that outlives its server, so there are no Backups."""
+    listed = ServerList(account)
+    servers = FlexibleServers(account, listed, Reachability())
+    return Clients(servers, listed, servers, None, ArmOperations(account), servers.try_login)
+
+
+def _moved_message(target: Where, now: str) -> str:
+    command = kubectl.annotate(target.address, EXTERNAL_NAME, now, overwrites=True)
+    return (
+        f"server {target.name} was moved and is {now} now; nothing is changed or let go. Move it back; or, to go on"
+        f" with it there: {command}"
+    )
+
+
+def _taken_message(target: Where) -> str:
+    return (
+        f"the name {server_in(target.name).name} belongs to another server of Azure, where names are one for all"
+        " subscriptions, or to one that was dropped a moment ago; choose another namePrefix in the ProviderConfig, or"
+        " another name of the claim"
+    )
+
+
+def _no_snapshot_message(name: str) -> str:
+    return (
+        f"Azure keeps no backup of server {name} beyond five days after its deletion; dump the data and choose"
+        " deletionPolicy Delete, or Orphan to keep the server"
+    )

@@ -1,0 +1,41 @@
+"""What only Azure's provider understands about a server that it observed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from providers.azure.servers.states import Window
+
+STORAGE_SIZES = (32, 64, 128, 256, 512, 1024, 2048, 4095, 4096, 8192, 16384, 32767)
+"""Sizes of Premium SSD in GiB that a server may have ("Storage options", and recorded capabilities)."""
+PREMIUM_V2 = "premiumv2_lrs"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One answer about a server, apart from what the spec has; `tags` are all of its tags as ARM spells them."""
+
+    id: str
+    state: str
+    location: str
+    host: str
+    version: str
+    minor_version: str
+    storage_gib: int
+    storage_type: str
+    public: bool
+    injected: bool
+    encrypted_by_key: bool
+    window: Window | None
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+
+def next_size(wanted: int) -> int:
+    """Return the smallest size of Premium SSD that holds so many GiB, the largest where none does."""
+    return next((size for size in STORAGE_SIZES if size >= wanted), STORAGE_SIZES[-1])
+
+
+def is_a_size(wanted: int, storage_type: str | None) -> bool:
+    """Return whether Azure makes storage of this size; Premium SSD v2 has any."""
+    return (storage_type or "").lower() == PREMIUM_V2 or wanted in STORAGE_SIZES

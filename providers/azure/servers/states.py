@@ -1,0 +1,74 @@
+"""The states of a server: what can be done in each, for how long, and when its maintenance window is open. Pure.
+
+`properties.state` of the REST reference 2025-08-01; letter case is not relied on. One that is not known is busy.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from providers.external.observation import Phase
+
+_HOUR = timedelta(hours=1)
+# Azure keeps a window of an hour from its start ("Scheduled maintenance in Azure Database for PostgreSQL").
+_WINDOW = timedelta(hours=1)
+_DAY, _WEEK = timedelta(days=1), timedelta(weeks=1)
+_DAYS = 7
+
+_PHASES = {"ready": Phase.READY, "stopped": Phase.STOPPED, "disabled": Phase.FAILED, "inaccessible": Phase.FAILED}
+_USABLE = frozenset({"ready", "updating"})
+# Measured: a create takes 6 minutes, a small update one; a restore and an upgrade depend on the data.
+_DEADLINES = {
+    "updating": 3 * _HOUR,
+    "upgrading": 6 * _HOUR,
+    "provisioning": _HOUR,
+    "starting": _HOUR,
+    "stopping": _HOUR,
+    "restarting": timedelta(minutes=30),
+    "dropping": _HOUR,
+}
+_REMEDIES = {
+    "disabled": "Azure disabled it, as a rule with the subscription; ask whoever owns the subscription",
+    "inaccessible": "Azure cannot reach its key; give the server's identity back its rights on the key in the vault",
+}
+
+
+class Window(NamedTuple):
+    """A weekly maintenance window in UTC; day 0 is Sunday."""
+
+    day: int
+    hour: int
+    minute: int
+
+
+def phase_of(state: str) -> Phase:
+    """Return what can be done with a server in a state."""
+    return _PHASES.get(state.lower(), Phase.BUSY)
+
+
+def usable(state: str) -> bool:
+    """Return whether logins may work in a state."""
+    return state.lower() in _USABLE
+
+
+def remedy(state: str) -> str:
+    """Return what ends a state in which nobody can use a server, empty where it ends by itself."""
+    return _REMEDIES.get(state.lower(), "")
+
+
+def deadline(state: str, *, restored: bool) -> timedelta:
+    """Return after how long in one state a person should look."""
+    if restored and state.lower() in {"provisioning", "starting", "updating"}:
+        return _DAY
+    return _DEADLINES.get(state.lower(), _HOUR)
+
+
+def window_open(window: Window | None, now: datetime) -> bool:
+    """Return whether a window is open; where Azure chooses the time itself none is known, and none is open."""
+    if window is None:
+        return False
+    begins = timedelta(days=window.day, hours=window.hour, minutes=window.minute)
+    # Python's week begins on Monday.
+    moment = timedelta(days=(now.weekday() + 1) % _DAYS, hours=now.hour, minutes=now.minute)
+    return (moment - begins) % _WEEK < _WINDOW

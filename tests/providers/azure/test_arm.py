@@ -1,0 +1,151 @@
+"""One subscription over the wire: fences, throttles, pages, hosts, and what a token may be sent to."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from azure.core.exceptions import ClientAuthenticationError
+
+from providers.azure.arm import API_VERSION, client_of
+from providers.azure.names import ServerName
+from providers.external.client import Fence, FenceClosed
+from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
+from tests.providers.azure.arm_stub import SUBSCRIPTION, ArmStub
+from tests.providers.azure.azure_world import StubToken, connected
+
+SERVER = ServerName("rg", "s")
+
+
+def _fence(*, closed: bool = False) -> Fence:
+    return Fence(until=time.monotonic() + (-1 if closed else 60), leads=lambda: True, monotonic=time.monotonic)
+
+
+async def test_subscription_says_who_it_is(stub: ArmStub) -> None:
+    async with connected(stub) as account:
+        assert await account.whoami() == SUBSCRIPTION
+
+
+async def test_answer_about_another_subscription_is_no_answer(stub: ArmStub) -> None:
+    stub.answered_as = SUBSCRIPTION.replace("1", "9")
+    async with connected(stub) as account:
+        with pytest.raises(Terminal) as refused:
+            await account.whoami()
+
+    assert refused.value.reason == "AccountChanged"
+
+
+async def test_closed_fence_sends_nothing(stub: ArmStub) -> None:
+    async with connected(stub) as account:
+        with pytest.raises(FenceClosed):
+            await account.send("DELETE", account.server(SERVER), "delete it", fence=_fence(closed=True))
+
+    assert stub.log == []
+
+
+@pytest.mark.parametrize(
+    ("method", "requests"),
+    [("GET", 3), ("DELETE", 1)],
+)
+async def test_reads_are_sent_again_and_changes_never(stub: ArmStub, method: str, requests: int) -> None:
+    stub.faults = [("flexibleServers", 503, "ServiceUnavailable")] * 3
+    async with connected(stub) as account:
+        with pytest.raises(Transient):
+            await account.send(method, account.server(SERVER), "try it", fence=_fence() if method == "DELETE" else None)
+
+    assert len(stub.log) == requests
+
+
+async def test_throttle_of_a_change_is_left_to_the_queue(stub: ArmStub) -> None:
+    stub.faults = [("DELETE", 429, "SubscriptionRequestsThrottled")]
+    async with connected(stub) as account:
+        with pytest.raises(Throttled) as throttled:
+            await account.send("DELETE", account.server(SERVER), "delete it", fence=_fence())
+
+    assert throttled.value.after == timedelta(seconds=5)
+    assert len(stub.log) == 1
+
+
+async def test_list_is_read_to_its_end_at_our_version(stub: ArmStub) -> None:
+    stub.servers = {f"rg/s{number}": {"name": f"s{number}"} for number in range(5)}
+    async with connected(stub) as account:
+        members = [member["name"] async for member in account.pages(account.servers, "list")]
+
+    assert members == ["s0", "s1", "s2", "s3", "s4"]
+    assert len(stub.log) == 3
+    assert stub.versions == {API_VERSION}
+
+
+async def test_link_to_another_host_gets_no_token(stub: ArmStub) -> None:
+    stub.servers = {f"rg/s{number}": {"name": f"s{number}"} for number in range(3)}
+    async with connected(stub) as account:
+        stub.url = "https://evil.example"
+        with pytest.raises(Terminal) as refused:
+            [member async for member in account.pages(account.servers, "list")]
+
+    assert refused.value.reason == "EndpointNotAllowed"
+    assert len(stub.log) == 1
+
+
+async def test_few_reads_left_leave_one_list_out(stub: ArmStub) -> None:
+    stub.remaining = 3
+    async with connected(stub) as account:
+        await account.whoami()
+        with pytest.raises(Transient, match="only 3 more reads"):
+            account.spare_reads("list the servers")
+        account.spare_reads("list the servers")
+
+
+class _NoToken(StubToken):
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self._error = error
+
+    async def get_token(self, *_scopes: str, **_options: Any) -> Any:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "reason"),
+    [
+        (
+            ClientAuthenticationError("AADSTS7000215: Invalid client secret. Trace ID: 1f Timestamp: 2026"),
+            Terminal,
+            "CredentialsInvalid",
+        ),
+        (ConnectionError("refused"), Transient, ""),
+    ],
+)
+async def test_no_token_is_said_in_the_same_words_every_time(
+    stub: ArmStub, error: Exception, kind: type[Failure], reason: str
+) -> None:
+    async with connected(stub) as account:
+        silent = client_of(account.config, _NoToken(error))
+        async with silent.client:
+            with pytest.raises(kind) as failed:
+                await silent.whoami()
+
+    assert getattr(failed.value, "reason", "") == reason
+    assert "Trace" not in str(failed.value)
+    assert stub.log == []
+
+
+async def test_tokens_are_for_the_cloud_of_the_config(stub: ArmStub) -> None:
+    token = StubToken()
+    async with connected(stub, cloud="AzureUSGovernment") as account:
+        government = client_of(account.config, token)
+        async with government.client:
+            await government.whoami()
+
+    assert set(token.scopes) == {"https://management.usgovcloudapi.net/.default"}
+
+
+async def test_nobody_answers(stub: ArmStub) -> None:
+    async with connected(stub, endpoint="http://127.0.0.1:9") as account:
+        with pytest.raises(Transient) as failed:
+            await account.whoami()
+
+    assert failed.value.is_momentary
+    assert not isinstance(failed.value, Blocked)

@@ -1,0 +1,54 @@
+"""Of absence: believed after a typed answer that lasts, never of an error; what is lost is replaced by nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.providers.adapter import Adapter, Property, clause
+
+_GRACE = timedelta(seconds=60)
+
+
+@clause()
+async def error_is_never_absence(cloud: Adapter) -> None:
+    name = await cloud.create()
+    for mode in cloud.errors:
+        cloud.fail("observe", mode, None)
+        reasons = await cloud.pass_for(timedelta(minutes=30))
+        assert "DatabaseLost" not in reasons
+        cloud.heal()
+        await cloud.until_ready()
+    cloud.fail("observe", "refused", None)
+    cloud.world.delete()
+    await cloud.pass_for(timedelta(minutes=30))
+    assert cloud.world.get() is not None
+    assert (cloud.writes(), list(cloud.objects())) == ([], [name])
+
+    cloud.heal()
+    await cloud.until_gone()
+    assert cloud.objects() == {}
+
+
+@clause(Property.NOT_FOUND)
+async def one_answer_that_it_is_absent_is_not_believed(cloud: Adapter) -> None:
+    await cloud.create()
+    cloud.fail("observe", "absent")
+    reasons = await cloud.pass_for(timedelta(minutes=10))
+    assert "DatabaseLost" not in reasons
+    assert (cloud.writes(), cloud.is_ready()) == ([], True)
+
+
+@clause()
+async def lost_database_is_reported_and_not_replaced(cloud: Adapter) -> None:
+    name = await cloud.create()
+    cloud.vanish(name)
+    lost_at = cloud.world.now
+    await cloud.until(lambda: cloud.world.reason() == "DatabaseLost")
+    assert cloud.world.now - lost_at >= _GRACE
+
+    cloud.ask(parameters=cloud.edit)
+    assert await cloud.pass_for(timedelta(hours=1)) == {"DatabaseLost"}
+    cloud.restart()
+    assert await cloud.pass_for(timedelta(hours=1)) == {"DatabaseLost"}
+    assert (cloud.writes(), cloud.objects()) == ([], {})
+    assert cloud.world.condition("Ready")["status"] == "False"

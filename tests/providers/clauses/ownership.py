@@ -1,0 +1,86 @@
+"""Of whose a thing is: what is another's, of another incarnation or in another account is only read."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from tests.providers.adapter import Adapter, Property, clause
+
+_LONG = timedelta(minutes=30)
+_OWNERS = (None, ("home", "uid-of-another"), ("another-installation", "uid-of-another"))
+
+
+@clause()
+async def object_of_another_owner_is_only_read(cloud: Adapter) -> None:
+    for number, owner in enumerate(_OWNERS):
+        name = f"db{number}"
+        cloud.ask(name)
+        cloud.put(cloud.external_name(name), owner)
+        before = cloud.objects()
+        cloud.forget()
+        await cloud.pass_for(_LONG, name)
+        assert cloud.world.reason("Synced", name) == "NotOwned"
+        cloud.ask(name, parameters=cloud.edit)
+        await cloud.pass_for(_LONG, name)
+        cloud.world.delete(name)
+        await cloud.until_gone(name)
+        assert (owner, cloud.writes(), cloud.objects()) == (owner, [], before)
+
+
+@clause()
+async def adopted_object_is_ours_and_its_operation_is_followed(cloud: Adapter) -> None:
+    cloud.allow_adoption()
+    cloud.ask()
+    cloud.put(cloud.external_name(), None)
+    await cloud.until(lambda: cloud.world.reason() == "NotOwned")
+    cloud.forget()
+    incarnation = cloud.objects()[cloud.external_name()].incarnation
+    cloud.world.annotate(adopt=incarnation)
+    await cloud.pass_for(timedelta(minutes=5))
+
+    assert cloud.world.reason() not in {"NotOwned", "AdoptionRefused"}
+    assert [thing.incarnation for thing in cloud.own()] == [incarnation]
+    if Property.OPERATIONS in cloud.properties:
+        assert list(cloud.operations().values()) == [True] * len(cloud.operations())
+        assert len(cloud.operations()) >= 1
+
+
+@clause()
+async def object_of_another_incarnation_is_only_read(cloud: Adapter) -> None:
+    name = await cloud.create()
+    owner = cloud.objects()[name].owner
+    cloud.vanish(name)
+    cloud.put(name, owner)
+    cloud.forget()
+    replacement = cloud.objects()
+
+    await cloud.pass_for(_LONG)
+    assert cloud.world.reason() == "Replaced"
+    cloud.ask(parameters=cloud.edit, passwordRotation={"token": "1"})
+    assert await cloud.pass_for(_LONG) == {"Replaced"}
+    cloud.world.delete()
+    await cloud.until_gone()
+    assert (cloud.writes(), cloud.objects()) == ([], replacement)
+
+
+@clause(Property.TAGS)
+async def owner_that_somebody_removed_comes_back(cloud: Adapter) -> None:
+    name = await cloud.create()
+    cloud.strip_owner(name)
+    assert cloud.own() == []
+    await cloud.until(lambda: bool(cloud.own()))
+    await cloud.until_ready()
+    assert list(cloud.objects()) == [name]
+
+
+@clause(Property.ACCOUNTS)
+async def change_of_the_account_stops_all_writes(cloud: Adapter) -> None:
+    await cloud.create()
+    cloud.change_account()
+    await cloud.pass_for(timedelta(minutes=5))
+    assert cloud.world.reason() == "AccountChanged"
+    cloud.ask(parameters=cloud.edit, passwordRotation={"token": "1"})
+    assert await cloud.pass_for(_LONG) == {"AccountChanged"}
+    cloud.world.delete()
+    assert await cloud.pass_for(_LONG) == {"AccountChanged"}
+    assert (cloud.writes(), cloud.world.get() is None) == ([], False)

@@ -1,0 +1,31 @@
+"""What every cloud must pass: the clauses of `tests.providers.clauses`, by one adapter for each cloud.
+
+A cloud's tests are three lines: `parametrize("clause", clauses_for(ItsAdapter))`, an adapter on a cloud of its own, and
+`await keep(clause, adapter)`.
+"""
+
+from __future__ import annotations
+
+from tests.providers.adapter import CLAUSES, Adapter, Clause
+from tests.providers.clauses import absence, creation, deletion, drift, fence, operations, ownership, secrets
+
+MODULES = (absence, creation, deletion, drift, fence, operations, ownership, secrets)
+CONTRACT: tuple[Clause, ...] = tuple(CLAUSES)
+
+
+def clauses_for(adapter: type[Adapter]) -> list[Clause]:
+    """Return the clauses that apply to a cloud, by what its adapter declares."""
+    return [clause for clause in CONTRACT if clause.needs <= adapter.properties]
+
+
+def clause_named(name: str) -> Clause:
+    """Return one clause; raises StopIteration where there is none."""
+    return next(clause for clause in CONTRACT if clause.name == name)
+
+
+async def keep(clause: Clause, adapter: Adapter) -> None:
+    """Run a clause; raises AssertionError where the cloud does not keep it."""
+    try:
+        await clause.run(adapter)
+    finally:
+        await adapter.close()
