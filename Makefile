@@ -47,7 +47,7 @@ fmt: .venv/.synced ## format the code and repair what can be repaired
 
 replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDINGS=folder)
 	@if [ -z "$(RECORDINGS)" ]; then echo "replay: nothing to do: RECORDINGS names no folder"; else \
-		RECORDINGS="$(abspath $(RECORDINGS))" $(BIN)/pytest -q $(wildcard tests/*/aws/replay.py); fi
+		RECORDINGS="$(abspath $(RECORDINGS))" $(BIN)/pytest -q $(wildcard tests/*/*/replay.py); fi
 
 faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 60 rotations
 	@$(BIN)/python -m devcloud.controlplane
