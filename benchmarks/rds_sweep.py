@@ -24,7 +24,7 @@ from benchmarks import usage
 from benchmarks.plane import on_a_plane
 from benchmarks.report import Figure, print_figures
 from devcloud.aws.platform import ACCESS_KEY, REGION
-from providers.aws.names import tags_of
+from providers.aws.tag_lists import tags_of
 from providers.external.ownership import owner_of
 from runtime.objects import uid_of
 from tests.support.api import JsonObject

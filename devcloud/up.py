@@ -22,12 +22,9 @@ from devcloud.daemons import Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.install import Assets
 from devcloud.locks import Progress, exclusive
-from devcloud.onprem import OnPremServer
-from devcloud.onprem.platform import server_in
 from devcloud.paths import private_folder, remove_tree, state_home, write_private
 from devcloud.programs import COMPOSER, Program
 
-_FIRST_CLOUD = "onprem"
 _FIRST_NAMESPACE = "default"
 
 
@@ -38,7 +35,7 @@ class Options:
     Attributes:
         assets: Where the reviewed data is.
         folder: The platform's folder when it is not the usual one.
-        clouds: Those to bring up beside the ones that the platform has; a new one without any gets `onprem`.
+        clouds: Those to bring up beside the ones that the platform has; a new one without any gets the default one.
         is_bare: Whether a new platform goes without composer and providers.
     """
 
@@ -66,19 +63,17 @@ class Environment:
     logs: dict[str, Path]
     was_running: bool
 
-    @property
-    def onprem(self) -> OnPremServer:
-        """The platform team's PostgreSQL server.
+    def place_of(self, cloud: str) -> tuple[Path, int]:
+        """Return a cloud's folder and the second number of its addresses.
 
         Raises:
-            DevcloudError: This platform has none.
+            DevcloudError: The platform does not have it.
         """
         state = _state(self.folder)
-        octet = None if state is None else state.octets.get("onprem")
-        server = None if octet is None else server_in(self.folder / "onprem", octet)
-        if server is None:
-            raise DevcloudError("the platform has no on-prem server that runs: run `fairlead up --clouds onprem`")
-        return server
+        octet = None if state is None else state.octets.get(cloud)
+        if octet is None:
+            raise DevcloudError(f"the platform has no cloud {cloud}: run `fairlead up --clouds {cloud}`")
+        return self.folder / cloud, octet
 
 
 class _State(msgspec.Struct, frozen=True):
@@ -156,7 +151,7 @@ async def down(progress: Progress, *, keep_data: bool = False, folder: Path | No
         # An interrupted `up` leaves parts.
         was_there = _state_file(home).exists() or (home / "plane").exists()
         # Not by the state, which may be damaged: all that could be there.
-        all_clouds = tuple(clouds.cloud_of(name) for name in clouds.names())
+        all_clouds = clouds.all_clouds()
         # First those who might still write.
         for program in (*(cloud.program for cloud in all_clouds), COMPOSER):
             await programs.stop(program, home)
@@ -225,7 +220,7 @@ def _chosen(folder: Path, options: Options) -> tuple[str, ...]:
     """Return the clouds that the platform has, and those that it is to get."""
     before = _state(folder)
     has = () if before is None else tuple(before.octets)
-    return tuple(dict.fromkeys((*has, *options.clouds))) or (_FIRST_CLOUD,)
+    return tuple(dict.fromkeys((*has, *options.clouds))) or (clouds.default().name,)
 
 
 async def _start_cloud(cloud: Cloud, folder: Path) -> RunningCloud:

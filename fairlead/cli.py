@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, CycloptsError, Parameter
 
+from devcloud import clouds as simulated
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL, Server
 from fairlead.printing import to_errors, to_output
@@ -33,7 +34,7 @@ app = App(
     suppress_keyboard_interrupt=False,
 )
 
-Clouds = Annotated[str, Parameter(help="Simulated clouds, with commas between: onprem (default), aws.")]
+Clouds = Annotated[str, Parameter(help=f"Simulated clouds, with commas between: {', '.join(simulated.names())}.")]
 Namespace = Annotated[str | None, Parameter(name=["--namespace", "-n"])]
 Where = Annotated[Server, Parameter(name="*")]
 
@@ -100,7 +101,7 @@ def _fail(text: str, code: Exit) -> Exit:
 def up(*, clouds: Clouds = "") -> Exit:
     """Bring up a whole platform on this machine: API server, simulated clouds, composer, providers. It stays up.
 
-    Without --clouds a new platform gets `onprem`, and one that was there keeps what it has.
+    Without --clouds a new platform gets a platform team's own server, and one that was there keeps what it has.
     """
     import asyncio
 
@@ -156,7 +157,7 @@ def env() -> Exit:
 
 
 @app.command
-def demo(*, clouds: Clouds = "onprem") -> Exit:
+def demo(*, clouds: Clouds = "") -> Exit:
     """Bring the platform up and run its steps: claims, psql, drift repaired, a lost database, a broken claim."""
     import asyncio
 

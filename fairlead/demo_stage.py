@@ -1,4 +1,4 @@
-"""Where the demo plays: it types what a person would type, shows it, and believes only what it sees afterwards."""
+"""Where the stories of the demo play, on one platform (`devcloud.stories.Stage`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ import shlex
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import LiteralString, TypeVar
+from typing import TypeVar
 
-from psycopg import sql
 from rich.text import Text
 
 from devcloud.up import Environment
@@ -88,24 +87,6 @@ class Stage:
             "get", kind, name, f"--namespace={self.namespace}", "--ignore-not-found", "--output=json"
         )
         return loads(answer.encode()) if answer else None
-
-    async def sql(self, statement: str) -> None:
-        """Type a statement as the server's superuser, behind Fairlead's back."""
-        self.show(f"postgres=# {statement}", prefix="   ", style="yellow")
-        await self._environment.onprem.server.execute(statement)
-
-    async def connection_limit(self, database: str) -> object:
-        """Ask the server itself, not Fairlead: the database's connection limit, None when there is no such database."""
-        return await self._ask("SELECT datconnlimit FROM pg_catalog.pg_database WHERE datname = {}", database)
-
-    async def may_connect(self, role: str, database: str) -> bool:
-        """Ask the server itself whether a role may connect to a database."""
-        return await self._ask("SELECT pg_catalog.has_database_privilege({}, {}, 'CONNECT')", role, database) is True
-
-    async def _ask(self, query: LiteralString, *values: str) -> object:
-        whole = sql.SQL(query).format(*(sql.Literal(value) for value in values)).as_string()
-        rows = await self._environment.onprem.server.execute(whole)
-        return rows[0][0] if rows else None
 
     async def psql(self, claim: str, statement: str) -> str:
         """Open a claim's database with its Secret and run a statement; show and return what psql printed.

@@ -10,6 +10,7 @@ from typing import Any
 
 from devcloud.addresses import Lease
 from devcloud.aws.databases import AUTHORITY
+from devcloud.aws.story import STORY
 from devcloud.certificates import authority_in
 from devcloud.clouds import Cloud, RunningCloud
 from devcloud.errors import DevcloudError
@@ -108,6 +109,7 @@ def _secret(name: str, data: dict[str, str]) -> Mapping[str, Any]:
 
 CLOUD = Cloud(
     name="aws",
+    story=STORY,
     # What takes minutes there takes seconds here, so it is looked at more often.
     program=Program(
         "provider-aws",

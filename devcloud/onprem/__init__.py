@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from devcloud import daemons
-from devcloud.addresses import Lease
+from devcloud.addresses import Lease, address_in
 from devcloud.certificates import Subject, authority_in
 from devcloud.daemons import Command, Daemon, Lifetime
 from devcloud.listening import until_listening
@@ -22,6 +22,8 @@ from devcloud.postgres.scram import scram_verifier
 from devcloud.postgres.server import LogStatement, Server
 from devcloud.postgres.tls_proxy import PORT
 
+MAJOR: Major = 16
+"""Of the server that `fairlead up` starts."""
 ADMIN_LOGIN = "fairlead_admin"
 ADMIN_DATABASE = "fairlead"
 _READY_LIMIT_S = 30.0
@@ -97,6 +99,11 @@ def find(folder: Path, major: Major, host: str) -> OnPremServer | None:
     if server is None or not _proxy_runs(folder):
         return None
     return _describe(folder, host, server)
+
+
+def server_in(folder: Path, octet: int) -> OnPremServer | None:
+    """Return the server of `fairlead up` that runs in a folder, by the second number of its address; else None."""
+    return find(folder, MAJOR, address_in(octet, 1))
 
 
 def erase(folder: Path) -> None:

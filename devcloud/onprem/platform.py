@@ -5,36 +5,30 @@ from pathlib import Path
 from typing import Any
 
 from devcloud import onprem
-from devcloud.addresses import Lease, address_in
+from devcloud.addresses import Lease
 from devcloud.clouds import Cloud, RunningCloud
 from devcloud.daemons import Lifetime
-from devcloud.onprem import OnPremServer, Options
-from devcloud.postgres.programs import Major
+from devcloud.onprem import MAJOR, OnPremServer, Options
+from devcloud.onprem.story import STORY
 from devcloud.programs import Program
 
-_MAJOR: Major = 16
 _NAMESPACE = "fairlead-onprem"
 _ADMIN_SECRET = "onprem-admin"  # noqa: S105 - a Secret's name
 
 
-def server_in(folder: Path, octet: int) -> OnPremServer | None:
-    """Return the server that runs in a folder, or None."""
-    return onprem.find(folder, _MAJOR, address_in(octet, 1))
-
-
 async def _start(folder: Path, lease: Lease) -> RunningCloud:
-    options = Options(folder=folder, lifetime=Lifetime.DETACHED, durable=True, major=_MAJOR)
+    options = Options(folder=folder, lifetime=Lifetime.DETACHED, durable=True, major=MAJOR)
     return _describe(folder, await onprem.start(options, lease))
 
 
 def _find(folder: Path, octet: int) -> RunningCloud | None:
-    server = server_in(folder, octet)
+    server = onprem.server_in(folder, octet)
     return None if server is None else _describe(folder, server)
 
 
 def _describe(folder: Path, server: OnPremServer) -> RunningCloud:
     return RunningCloud(
-        says=f"on-prem: PostgreSQL {_MAJOR} at {server.host}:{server.port} with TLS, ProviderConfig default",
+        says=f"on-prem: PostgreSQL {MAJOR} at {server.host}:{server.port} with TLS, ProviderConfig default",
         objects=_objects(server),
         logs={"postgres": server.server.log, "front": folder / "front.log"},
     )
@@ -65,6 +59,8 @@ def _objects(server: OnPremServer) -> tuple[Mapping[str, Any], ...]:
 
 CLOUD = Cloud(
     name="onprem",
+    is_default=True,
+    story=STORY,
     # A server on this machine answers at once: what happens to it is seen, and believed, sooner than a cloud's list.
     program=Program(
         "provider-onprem",

@@ -7,13 +7,13 @@ from datetime import datetime
 from providers.aws.account import connect
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
 from providers.aws.groups import kinds
-from providers.aws.groups.dataless import NAMING
 from providers.aws.instances import create, states, translate
 from providers.aws.instances.changes import classify
 from providers.aws.instances.client import clients
 from providers.aws.instances.facts import Facts
 from providers.aws.instances.translate import VERSION, invariants, login_versions
 from providers.aws.models import DBParameterGroupSpec, DBSubnetGroupSpec, RDSInstanceParameters, RDSInstanceSpec
+from providers.external.cloud_api.naming import NAMING
 from providers.external.observation import Observed
 from providers.external.provider import Kind, LoginRules, Provider, Rate, Reference
 from runtime.objects import Resource

@@ -13,7 +13,6 @@ import asyncio
 import functools
 import logging
 import os
-import ssl
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -34,9 +33,10 @@ from providers.aws.config import ProviderConfigSpec
 from providers.aws.credentials import AGENT_HOSTS, Source, assumed, first, only, source_of
 from providers.aws.errors import failure_of
 from providers.external import retries
+from providers.external.authority import authority_in
 from providers.external.client import Fence
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
-from runtime.errors import Blocked, Terminal, Transient
+from runtime.errors import Terminal, Transient
 
 # As many as a kind has workers (runtime.controller): a call that hangs for its time-out holds up no other one.
 _THREADS = 16
@@ -220,16 +220,7 @@ def _authority(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, st
         raise Terminal("InvalidValue", "logins Alternating wants loginCheck Required: the logins are made by SQL")
     if reference is None and config.login_check == "Required":
         raise Terminal("InvalidValue", "loginCheck Required wants caBundleRef: no login is tried at whoever may answer")
-    if reference is None:
-        return ""
-    pem, place = secrets[reference.name].get(reference.key, ""), f"key {reference.key} of Secret {reference.name}"
-    if not pem:
-        raise Blocked("CredentialsMissing", f"there is no {place}")
-    try:
-        ssl.create_default_context(cadata=pem)
-    except (ssl.SSLError, ValueError):
-        raise Terminal("CredentialsInvalid", f"{place} holds no PEM certificate; put AWS's bundle there") from None
-    return pem
+    return "" if reference is None else authority_in(secrets, reference, remedy="put AWS's bundle there")
 
 
 def _dial(config: ProviderConfigSpec, source: Source, ca: str, pool: ThreadPoolExecutor) -> AwsAccount:

@@ -1,4 +1,4 @@
-"""AWS's ProviderConfig as Python sees it, and the limits that only AWS has. Pure; a test compares it with its CRD."""
+"""AWS's ProviderConfig as Python sees it. Pure; a test compares it with its CRD."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from providers.external.config import AllowedNamespaces, CaReference, SecretReference
-from providers.external.config import Limits as CommonLimits
+from providers.external.config import AllowedNamespaces, CaReference, InstanceLimits, SecretReference
 
 
 class Role(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,14 +26,6 @@ class Credentials(msgspec.Struct, frozen=True, kw_only=True):
     assume_role_chain: tuple[Role, ...] = msgspec.field(name="assumeRoleChain", default=())
 
 
-class Limits(CommonLimits, frozen=True, kw_only=True, rename="camel"):
-    """Bounds checked before an instance is made, grown or destroyed; None is no bound."""
-
-    storage_gib: int | None = msgspec.field(name="storageGiB", default=None)
-    classes: tuple[str, ...] | None = None
-    public_access: bool = False
-
-
 class ProviderConfigSpec(msgspec.Struct, frozen=True, kw_only=True):
     """`spec` of AWS's ProviderConfig: one account in one region, as whom, and for whom."""
 
@@ -44,7 +35,7 @@ class ProviderConfigSpec(msgspec.Struct, frozen=True, kw_only=True):
     credentials: Credentials
     name_prefix: str = msgspec.field(name="namePrefix", default="fl-")
     allowed_namespaces: AllowedNamespaces = msgspec.field(name="allowedNamespaces", default=AllowedNamespaces())
-    limits: Limits = Limits()
+    limits: InstanceLimits = InstanceLimits()
     ca_bundle_ref: CaReference | None = msgspec.field(name="caBundleRef", default=None)
     login_check: Literal["Auto", "Required", "Off"] = msgspec.field(name="loginCheck", default="Auto")
     logins: Literal["Administrator", "Alternating"] = "Administrator"
@@ -60,23 +51,3 @@ def secrets_of(config: ProviderConfigSpec) -> tuple[str, ...]:
 def endpoint_of(config: ProviderConfigSpec) -> str:
     """Return the URL that is asked instead of AWS's own endpoints, empty for none."""
     return config.endpoint or ""
-
-
-def refusal(
-    limits: Limits, *, instance_class: str, storage_gib: int | None, publicly_accessible: bool
-) -> tuple[str, str] | None:
-    """Return reason and sentence when an instance is outside of what the ProviderConfig allows.
-
-    `storage_gib` is the largest that the instance may become, what RDS grows by itself included; None is unknown.
-    """
-    if limits.classes is not None and instance_class not in limits.classes:
-        offered = ", ".join(limits.classes) or "none"
-        return "LimitReached", f"class {instance_class} is not offered here, only {offered}; ask the platform team"
-    if limits.storage_gib is not None and (storage_gib or 0) > limits.storage_gib:
-        return "LimitReached", (
-            f"at most {limits.storage_gib} GiB of storage are allowed for an instance, not {storage_gib};"
-            " ask the platform team"
-        )
-    if publicly_accessible and not limits.public_access:
-        return "LimitReached", "an address on the internet is not allowed here; ask the platform team"
-    return None

@@ -10,7 +10,6 @@ Impure: it holds the SDK's session.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,6 +25,7 @@ from botocore.credentials import (
 from botocore.credentials import Credentials as SdkCredentials
 
 from providers.aws.config import Credentials, Role
+from providers.external import secret_keys
 from runtime.errors import Blocked, Terminal
 
 KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
@@ -104,20 +104,10 @@ def _unset(source: str, variable: str) -> Blocked:
 
 
 def _static(name: str, secret: Mapping[str, str]) -> StaticKeys:
-    strange = sorted(set(secret) - set(KEYS))
-    if strange:
-        raise Terminal(
-            "CredentialsForbidden",
-            f"Secret {name} has key {strange[0]}; only {', '.join(KEYS)} are read, no profile and no file of the SDK",
-        )
+    secret_keys.refuse_other_keys(name, secret, KEYS)
     for key in _REQUIRED:
-        if not secret.get(key):
-            raise Blocked("CredentialsMissing", f"Secret {name} has no key {key}")
-    for key in KEYS:
-        if re.search(r"[^!-~]", secret.get(key, "")):
-            raise Terminal(
-                "CredentialsInvalid", f"key {key} of Secret {name} holds white space or a line's end; write it without"
-            )
+        secret_keys.required(name, secret, key)
+    secret_keys.refuse_white_space(name, secret, KEYS)
     return StaticKeys(*(secret.get(key, "") for key in KEYS))
 
 

@@ -11,19 +11,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from typing import Any
 
 import structlog
 from botocore import exceptions as sdk
 
+from providers.external.cloud_api.refusals import (
+    AlreadyThere,
+    NotThere,
+    clean,
+    failure_by_code,
+    pause_of,
+    sentence,
+)
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 
 _log = structlog.get_logger("providers.aws.errors")
-
-_PAUSE = timedelta(seconds=5)
-_LONGEST_PAUSE = timedelta(minutes=5)
-_LONGEST = 600
 
 THROTTLING = frozenset({
     "Throttling", "ThrottlingException", "ThrottledException", "RequestThrottledException", "RequestThrottled",
@@ -100,22 +103,6 @@ _SERVER_ERROR = 500
 _NO_CREDENTIALS = (sdk.NoCredentialsError, sdk.PartialCredentialsError, sdk.TokenRetrievalError)
 
 
-class NotThere(Blocked):
-    """AWS said, by a typed answer, that the thing does not exist; `code` is that answer."""
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__("ReferenceNotFound", message)
-        self.code = code
-
-
-class AlreadyThere(Blocked):
-    """A call would make a thing of a name that another thing has; `code` is the answer."""
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__("NameTaken", message)
-        self.code = code
-
-
 def bare(code: str) -> str:
     """Return a code as it is compared: RDS ends some in `Fault`, others not, and not always the same way."""
     return code.removesuffix("Fault")
@@ -133,48 +120,33 @@ def failure_of(error: Exception, action: str, *, hide: Iterable[str] = ()) -> Fa
     if isinstance(error, _NO_CREDENTIALS):
         return Terminal("CredentialsInvalid", f"cannot {action}: there are no whole credentials; renew them")
     if isinstance(error, sdk.ParamValidationError | sdk.NoRegionError | sdk.InvalidRegionError):
-        return Terminal("InvalidValue", f"cannot {action}: {_clean(str(error), hide)}")
+        return Terminal("InvalidValue", f"cannot {action}: {clean(str(error), hide)}")
     if isinstance(error, _NO_ANSWER):
         text = f"cannot {action}: no answer ({type(error).__name__})"
         return Transient(text, is_momentary=isinstance(error, _BROKEN))
     # What a broken answer or a renewal of credentials raises has no class of its own in the SDK.
-    return Transient(f"cannot {action}: {_clean(str(error), hide)} ({type(error).__name__})")
-
-
-def _clean(text: str, hide: Iterable[str]) -> str:
-    for secret in hide:
-        if secret:
-            text = text.replace(secret, "[redacted]")
-    return " ".join(text.split())[:_LONGEST]
+    return Transient(f"cannot {action}: {clean(str(error), hide)} ({type(error).__name__})")
 
 
 def _refused(response: Mapping[str, Any], action: str, hide: Iterable[str]) -> Failure:
     error, meta = response.get("Error") or {}, response.get("ResponseMetadata") or {}
     code = str(error.get("Code", ""))
-    said = _clean(str(error.get("Message", "")), hide) or "it was refused"
-    text, known = f"cannot {action}: {said.rstrip('.')} ({code})", bare(code)
+    said, known = clean(str(error.get("Message", "")), hide), bare(code)
+    text = sentence(action, said, code)
     # Of each call its own: in a condition it would be news of what is none.
     _log.info("refused by AWS", call=action, code=code, request=str(meta.get("RequestId", "")))
     if known in THROTTLING:
-        return Throttled(text, after=_pause(meta.get("HTTPHeaders") or {}))
+        headers = meta.get("HTTPHeaders") or {}
+        return Throttled(text, after=pause_of(headers.get("retry-after", "")))
     if known.endswith("AlreadyExists"):
         return AlreadyThere(text, code=code)
     if known.endswith("NotFound") and known not in DENIED:
         return NotThere(text, code=code)
-    remedy = _REMEDIES.get(known, "")
-    is_server_error = int(meta.get("HTTPStatusCode") or 0) >= _SERVER_ERROR
-    return _by_class(known, said, f"{text}; {remedy}" if remedy else text, is_server_error=is_server_error)
-
-
-def _by_class(code: str, said: str, text: str, *, is_server_error: bool) -> Failure:
-    if code in INVALID:
+    if known in INVALID:
         return _invalid(said, text)
-    if code in _BLOCKED:
-        return Blocked(_BLOCKED[code], text)
-    if code in _TERMINAL:
-        return Terminal(_TERMINAL[code], text)
-    # A refusal that is not known here may pass: it is tried again, ever more slowly, and shown meanwhile.
-    return Transient(text, is_momentary=is_server_error)
+    text = f"{text}; {_REMEDIES[known]}" if known in _REMEDIES else text
+    is_server_error = int(meta.get("HTTPStatusCode") or 0) >= _SERVER_ERROR
+    return failure_by_code(known, text, blocked=_BLOCKED, terminal=_TERMINAL, is_server_error=is_server_error)
 
 
 def _invalid(said: str, text: str) -> Failure:
@@ -188,12 +160,3 @@ def _invalid(said: str, text: str) -> Failure:
     if _VERSION.search(said):
         return Terminal("UnsupportedVersion", text)
     return Terminal("InvalidValue", text)
-
-
-def _pause(headers: Mapping[str, str]) -> timedelta:
-    """Return how long AWS wants to be left alone; RDS says so rarely."""
-    try:
-        pause = timedelta(seconds=float(headers.get("retry-after", "")))
-    except (ValueError, OverflowError):
-        return _PAUSE
-    return min(max(pause, _PAUSE), _LONGEST_PAUSE)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from providers.aws.account import AwsAccount
-from providers.aws.names import RELEASED, decoded_tags, encoded_tags, owner_tags
+from providers.aws.tag_lists import decoded_tags, encoded_tags
 from providers.external.client import Fence
+from providers.external.cloud_api.tags import RELEASED, released_tag, tag_changes, with_owner
 from providers.external.observation import Change
 from providers.external.ownership import Owner
 from runtime.errors import Transient
-
-TAGS = "tags"
-"""The field under which a tag's key is the one segment that follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,21 +43,20 @@ class Tagged:
 
     async def change(self, changes: Iterable[Change], fence: Fence) -> None:
         """Make the changes that are of tags, if there are any."""
-        wanted = {change.path[1]: change.want for change in changes if change.path[0] == TAGS}
-        put = {key: str(value) for key, value in wanted.items() if value is not None}
-        if put:
-            await self.put(put, fence)
-        if wanted.keys() - put.keys():
-            await self.remove(wanted.keys() - put.keys(), fence)
+        wanted = tag_changes(changes)
+        if wanted.put:
+            await self.put(wanted.put, fence)
+        if wanted.removed:
+            await self.remove(wanted.removed, fence)
 
     async def take(
         self, owner: Owner, extra: Mapping[str, str] | None, present: Mapping[str, str], fence: Fence
     ) -> None:
         """Write whose it is now, with the tags of its spec; that it was released, which `present` may say, is over."""
-        await self.put({**(extra or {}), **owner_tags(owner)}, fence)
+        await self.put(with_owner(extra, owner), fence)
         if RELEASED in present:
             await self.remove((RELEASED,), fence)
 
     async def release(self, fence: Fence) -> None:
         """Write when it was released, in Unix time in seconds."""
-        await self.put({RELEASED: str(int(datetime.now(UTC).timestamp()))}, fence)
+        await self.put(released_tag(datetime.now(UTC)), fence)

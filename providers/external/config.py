@@ -38,3 +38,31 @@ class Limits(msgspec.Struct, frozen=True, rename="camel"):
     per_namespace: int | None = None
     creates_per_hour: int | None = None
     destroys_per_hour: int | None = None
+
+
+class InstanceLimits(Limits, frozen=True, kw_only=True, rename="camel"):
+    """Bounds of a cloud where each database is a server of its own: checked before one is made, grown or destroyed."""
+
+    storage_gib: int | None = msgspec.field(name="storageGiB", default=None)
+    classes: tuple[str, ...] | None = None
+    public_access: bool = False
+
+
+def limit_refusal(
+    limits: InstanceLimits, *, instance_class: str, storage_gib: int | None, publicly_accessible: bool
+) -> tuple[str, str] | None:
+    """Return reason and sentence when an instance is outside of what the ProviderConfig allows.
+
+    `storage_gib` is the largest that the instance may become, what the cloud grows by itself included; None is unknown.
+    """
+    if limits.classes is not None and instance_class not in limits.classes:
+        offered = ", ".join(limits.classes) or "none"
+        return "LimitReached", f"class {instance_class} is not offered here, only {offered}; ask the platform team"
+    if limits.storage_gib is not None and (storage_gib or 0) > limits.storage_gib:
+        return "LimitReached", (
+            f"at most {limits.storage_gib} GiB of storage are allowed for an instance, not {storage_gib};"
+            " ask the platform team"
+        )
+    if publicly_accessible and not limits.public_access:
+        return "LimitReached", "an address on the internet is not allowed here; ask the platform team"
+    return None

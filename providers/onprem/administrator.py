@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 
 from providers.external.credential import Credential
+from providers.external.secret_keys import required
 from providers.onprem.models import ProviderConfigSpec
 from runtime.errors import Blocked, Terminal
 
@@ -27,9 +28,7 @@ def admin_login(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, s
     """
     name = config.admin_secret_ref.name
     secret = secrets[name]
-    for key in ("username", "password"):
-        if not secret.get(key):
-            raise Blocked("CredentialsMissing", f"Secret {name} has no key {key}")
+    username, password = (required(name, secret, key) for key in ("username", "password"))
     named = secret.get(HOST, "").strip()
     if not named:
         patch = json.dumps({"stringData": {HOST: config.host}}, separators=(",", ":"))
@@ -44,7 +43,7 @@ def admin_login(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, s
             f"the password in Secret {name} is for {named[:253]}, not for {config.host}:{config.port}; nothing was"
             f" sent. Correct spec.host, or key {HOST} of the Secret",
         )
-    return Credential(secret["username"], secret["password"])
+    return Credential(username, password)
 
 
 def is_for(named: str, host: str, port: int) -> bool:

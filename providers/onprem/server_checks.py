@@ -5,15 +5,15 @@ Impure: it speaks SQL.
 
 from __future__ import annotations
 
-import ssl
 from collections.abc import Mapping
 
 import msgspec
 
+from providers.external.authority import authority_in, certificates
 from providers.external.sql.session import Session
 from providers.onprem import catalog
 from providers.onprem.models import ProviderConfigSpec
-from runtime.errors import Blocked, Terminal, Transient
+from runtime.errors import Terminal, Transient
 
 OLDEST_SAFE_MAJOR = 16  # before, CREATEROLE may grant itself nearly everything
 
@@ -65,15 +65,7 @@ def refuse_server(about: About, config: ProviderConfigSpec) -> None:
 
 def authority_of(config: ProviderConfigSpec, secret_data: Mapping[str, Mapping[str, str]]) -> str:
     """Return the PEM that the server's certificate is verified with; refused when it holds no certificate."""
-    ca, place = config.ca_bundle or "", "caBundle"
+    remedy = "put the certificates of the server's authority there"
     if config.ca_secret_ref is not None:
-        place = f"key {config.ca_secret_ref.key} of Secret {config.ca_secret_ref.name}"
-        ca = secret_data[config.ca_secret_ref.name].get(config.ca_secret_ref.key, "")
-        if not ca:
-            raise Blocked("CredentialsMissing", f"there is no {place}")
-    try:
-        ssl.create_default_context(cadata=ca)
-    except (ssl.SSLError, ValueError):
-        text = f"{place} holds no PEM certificate; put the certificates of the server's authority there"
-        raise Terminal("CredentialsInvalid", text) from None
-    return ca
+        return authority_in(secret_data, config.ca_secret_ref, remedy=remedy)
+    return certificates(config.ca_bundle or "", "caBundle", remedy=remedy)

@@ -18,7 +18,8 @@ def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def _run(root: Path, *arguments: str) -> str:
+def _run(root: Path, *arguments: str, code: int = 0) -> str:
+    """Run Python in the copy; return what it printed, its complaints where it is to end with another code than 0."""
     result = subprocess.run(
         [sys.executable, *arguments],
         cwd=root,
@@ -27,8 +28,8 @@ def _run(root: Path, *arguments: str) -> str:
         text=True,
         check=False,
     )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+    assert result.returncode == code, result.stdout + result.stderr
+    return result.stderr if code else result.stdout
 
 
 def test_the_process_finds_it(grown: Path) -> None:
@@ -38,6 +39,22 @@ def test_the_process_finds_it(grown: Path) -> None:
     )
 
     assert _run(grown, "-c", source) == "toy ToyDatabase True Shelf False\n"
+
+
+def test_the_command_line_offers_it(grown: Path) -> None:
+    assert "onprem, toy" in _run(grown, "-c", "from fairlead.cli import Clouds; print(Clouds.__metadata__[0].help)")
+    assert _run(grown, "-c", "from fairlead.platform import names_in; print(names_in('toy'))") == "('toy',)\n"
+
+    complaint = _run(grown, "-m", "fairlead", "up", "--clouds", "nosuch", code=64)
+    assert "no cloud 'nosuch' can be simulated here, only " in complaint
+    assert "onprem, toy" in complaint
+
+
+def test_the_demo_has_its_story(grown: Path) -> None:
+    source = "from devcloud.clouds import all_clouds, default; d = default(); print(d.name, d.story.namespace);"
+    source += "print(*(c.story.namespace for c in all_clouds() if c.name == 'toy'))"
+
+    assert _run(grown, "-c", source) == "onprem demo\ndemo-toy\n"
 
 
 def test_the_contracts_hold(grown: Path) -> None:

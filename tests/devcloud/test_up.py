@@ -15,6 +15,7 @@ from devcloud import accounts, daemons, up
 from devcloud.controlplane import plane
 from devcloud.daemons import Identity
 from devcloud.errors import DevcloudError
+from devcloud.onprem import OnPremServer, server_in
 from devcloud.up import Environment, Options
 from tests.support.fixtures import ASSETS
 from tests.support.waiting import eventually
@@ -73,6 +74,12 @@ def running_of(home: Path) -> list[str]:
     return sorted(programs)
 
 
+def server_of(environment: Environment) -> OnPremServer:
+    server = server_in(*environment.place_of("onprem"))
+    assert server is not None
+    return server
+
+
 def mode_of(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
@@ -102,8 +109,8 @@ async def test_a_program_that_died_comes_back_the_rest_stays_and_all_is_private(
     before = await bring_up(home)
     for folder in (home, home / "plane", home / "plane" / "pki", home / "onprem"):
         assert mode_of(folder) == 0o700
-    assert before.onprem.password not in repr(before)
-    server, etcd = before.onprem.server.identity, plane.members(home / "plane")["etcd"]
+    assert server_of(before).password not in repr(before)
+    server, etcd = server_of(before).server.identity, plane.members(home / "plane")["etcd"]
     assert isinstance(etcd, Identity)
     daemons.kill_now(etcd)
     with pytest.raises(DevcloudError, match="not up, or not all of it"):
@@ -113,14 +120,14 @@ async def test_a_program_that_died_comes_back_the_rest_stays_and_all_is_private(
 
     assert not after.was_running
     assert names_of(home) == WHOLE
-    assert after.onprem.server.identity == server
-    assert after.onprem.host == before.onprem.host
+    assert server_of(after).server.identity == server
+    assert server_of(after).host == server_of(before).host
 
 
 async def test_down_can_keep_the_data_and_without_that_leaves_nothing(home: Path) -> None:
     first = await bring_up(home)
     await first.plane.kubectl.run("create", "namespace", "kept")
-    await first.onprem.server.execute("CREATE DATABASE kept")
+    await server_of(first).server.execute("CREATE DATABASE kept")
     installation = await first.plane.kubectl.run(*INSTALLATION)
 
     assert await up.down(print, folder=home, keep_data=True)
@@ -128,7 +135,7 @@ async def test_down_can_keep_the_data_and_without_that_leaves_nothing(home: Path
 
     second = await bring_up(home)
     assert (await second.plane.kubectl.run("get", "namespace", "kept", "--output=name")).strip() == "namespace/kept"
-    assert ("kept",) in await second.onprem.server.execute("SELECT datname FROM pg_database")
+    assert ("kept",) in await server_of(second).server.execute("SELECT datname FROM pg_database")
     assert installation == await second.plane.kubectl.run(*INSTALLATION)
     assert (await bring_up(home)).was_running
 

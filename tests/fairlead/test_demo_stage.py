@@ -10,6 +10,7 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from devcloud.clouds import all_clouds
 from devcloud.up import Environment
 from fairlead import demo
 from fairlead.demo_stage import Stage
@@ -81,7 +82,8 @@ async def test_the_demo_refuses_a_namespace_of_its_name_that_it_did_not_make(lab
 
 
 def test_the_namespaces_of_the_demo_are_marked_as_its_own() -> None:
-    for document in (demo.NAMESPACE_DOCUMENT, demo.AWS_NAMESPACE_DOCUMENT):
+    assert len({cloud.story.namespace for cloud in all_clouds()}) == len(all_clouds()) > 1
+    for document in (cloud.story.namespace_document() for cloud in all_clouds()):
         assert all(f'{name}: "{value}"' in document or f"{name}: {value}" in document for name, value in _MADE.items())
 
 

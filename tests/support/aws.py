@@ -1,7 +1,4 @@
-"""A simulated RDS beside a rig: the simulator as a process, its control, a person's own calls, the AWS provider.
-
-Facts come from the simulator's audit log and state, from PostgreSQL behind it, and from the API server.
-"""
+"""A simulated RDS beside a rig: its instances, a person's own calls, what the cluster holds of it."""
 
 import asyncio
 import secrets
@@ -9,19 +6,16 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import aiohttp
 import boto3
 import botocore.config
 
 from devcloud.aws.platform import ACCESS_KEY, ACCOUNT, REGION, SECURITY_GROUP, SUBNETS
 from devcloud.certificates import authority_in
-from devcloud.simulator.databases import discard
 from tests.support.api import JsonObject
 from tests.support.kinds import CONFIG_MAP, SECRET, Kind, is_ready
-from tests.support.processes import Program
-from tests.support.rds_control import headers_of
+from tests.support.simulated_cloud import SimulatedCloud, place_beside, running
 from tests.support.system import System
 from tests.support.waiting import eventually
 
@@ -34,62 +28,17 @@ PROVIDER = f"system:serviceaccount:{NAMESPACE}:fairlead-provider-aws"
 KEY_SECRET, CA_SECRET = "aws-key", "aws-ca"
 PERSON = "user/alice"
 _ROOT = Path(__file__).resolve().parents[2]
-_PORT = 8000
 _PERSON_KEY = "AKIAALICEATTHECONSOLE"
-DURATIONS = 0.005
-"""What takes four minutes at AWS takes 1.2 seconds here."""
-QUICK = ("--sweep=1", "--grace=3", "--settle=2", "--resync=600")
-"""Flags of a provider that looks often."""
 
 
 @dataclass(slots=True, kw_only=True)
-class Aws:
-    """A simulated RDS and what its judges do to it.
+class Aws(SimulatedCloud):
+    """A simulated RDS and what its judges do to it; its URL is that of RDS and of STS."""
 
-    Attributes:
-        system: The rig beside which it runs.
-        url: Its one endpoint, for RDS and STS.
-        simulator: Its process.
-    """
-
-    system: System
-    url: str
-    session: aiohttp.ClientSession
-    simulator: Program
-    control_token: str = field(repr=False)
+    cloud: ClassVar[str] = "aws"
+    person_principal: ClassVar[str] = PERSON
     secret_key: str = field(repr=False)
     person_key: str = field(repr=False)
-
-    @property
-    def host(self) -> str:
-        return self.url.removeprefix("http://")
-
-    # Its control
-
-    async def control(self, method: str, path: str, body: object = None) -> Any:
-        """Call the simulator's control API, e.g. `("POST", "instances/fl-x", {"vanish": True})`; return its JSON."""
-        headers = headers_of(self.control_token)
-        async with self.session.request(method, f"{self.url}/_control/{path}", json=body, headers=headers) as answer:
-            text = await answer.text()
-            assert answer.status < 400, f"{method} {path}: {answer.status} {text}"
-            return await answer.json(content_type=None) if text else None
-
-    async def clock(self, **settings: float) -> JsonObject:
-        """Set `advance_s`, `speed` or `durations`."""
-        clock: JsonObject = await self.control("POST", "clock", settings)
-        return clock
-
-    async def fault(self, action: str, kind: str = "error", **settings: Any) -> None:
-        """Have calls of an action fail: `error`, `drop`, `hang` or `delay`."""
-        await self.control("POST", "faults", {"action": action, "kind": kind, **settings})
-
-    async def heal(self) -> None:
-        """End all faults."""
-        await self.control("DELETE", "faults")
-
-    async def behave(self, **settings: Any) -> None:
-        """Change how the cloud behaves: lags, throttling, robots, quotas."""
-        await self.control("POST", "behaviour", settings)
 
     async def strike(self, identifier: str, **change: Any) -> None:
         """Change an instance behind everybody's back: `status=`, `vanish=`, `replace=`, `set=`."""
@@ -105,25 +54,6 @@ class Aws:
         return next(
             (instance for instance in await self.instances() if instance["DBInstanceIdentifier"] == identifier), None
         )
-
-    # Who called what
-
-    async def mark(self) -> int:
-        """Return the number of the last call so far, for `calls` and `changes`."""
-        return max((int(call["seq"]) for call in await self.control("GET", "audit?since=0")), default=0)
-
-    async def calls(self, since: int = 0, *, action: str = "", by: str = "") -> list[JsonObject]:
-        """Return the calls after a mark, in order: of an action, by a principal whose ARN ends so."""
-        calls: list[JsonObject] = await self.control("GET", f"audit?since={since}")
-        return [
-            call
-            for call in calls
-            if int(call["seq"]) > since and action in {"", call["action"]} and call["principal"].endswith(by)
-        ]
-
-    async def changes(self, since: int = 0) -> list[JsonObject]:
-        """Return the mutating calls after a mark but the person's, whatever became of them."""
-        return [call for call in await self.calls(since) if call["mutating"] and not call["principal"].endswith(PERSON)]
 
     # A person with a key of his own
 
@@ -147,21 +77,8 @@ class Aws:
 
         return await asyncio.to_thread(call)
 
-    # Processes
-
-    async def start_provider(self, *flags: str, name: str = "provider-aws", wait: bool = True) -> Program:
-        """Start the AWS provider under its own ServiceAccount; it may speak to this simulator alone."""
-        arguments = (f"--endpoint-override={self.host}", *(flags or QUICK))
-        return await self.system.start_provider_of("aws", *arguments, name=name, wait=wait)
-
-    async def restart_simulator(self) -> None:
-        """Kill the simulator and start it again on what it had written down."""
-        await self.simulator.kill9()
-        self.simulator.log.unlink(missing_ok=True)
-        await _serve(self.simulator)
-        await self._admit_person()
-
-    async def _admit_person(self) -> None:
+    async def admit_person(self) -> None:
+        """Give the person a key without a policy."""
         key = {"access_key_id": _PERSON_KEY, "secret_access_key": self.person_key, "account": ACCOUNT}
         await self.control("POST", "keys", {**key, "principal": PERSON, "policy": None})
 
@@ -182,20 +99,9 @@ class Aws:
         }
         return AWS_CONFIG.new("", name, spec={key: value for key, value in spec.items() if value is not None})
 
-    @asynccontextmanager
-    async def namespace(self) -> AsyncIterator[str]:
-        """Have a namespace whose claims go to AWS."""
-        async with self.system.namespace(cloud="aws") as name:
-            yield name
-
-    async def child(self, namespace: str, claim_name: str) -> JsonObject:
+    async def instance_of(self, namespace: str, claim_name: str) -> JsonObject:
         """Return the RDSInstance that a claim became."""
-        resources = [
-            child for child in await self.system.children(namespace, claim_name) if child["kind"] == RDS_INSTANCE.kind
-        ]
-        assert len(resources) == 1, f"{claim_name} has {len(resources)} RDSInstances"
-
-        return resources[0]
+        return await self.child(namespace, claim_name, RDS_INSTANCE.kind)
 
     async def until(
         self, identifier: str, holds: Callable[[Mapping[str, Any]], bool], *, limit_s: float = 60.0
@@ -242,48 +148,24 @@ async def simulated_rds(system: System, *, real: bool = True) -> AsyncIterator[A
 
     `real` gives its instances databases, and itself a memory beyond its process.
     """
-    folder = system.folder / "aws"
-    folder.mkdir(mode=0o700)
-    secret_key, host = secrets.token_urlsafe(30), system.lease.address(2)
-    databases = folder / "databases"
-    databases.mkdir(mode=0o700)
-    authority = authority_in(databases, "rds-ca").pem.decode()
-    (folder / "key").write_text(secret_key)
-    control_token = secrets.token_urlsafe(30)
-    (folder / "control-token").write_text(control_token)
-    arguments = (
-        *("devcloud.aws", f"--listen={host}:{_PORT}", f"--account={ACCOUNT}", f"--access-key={ACCESS_KEY}"),
-        *(f"--secret-key-file={folder / 'key'}", f"--durations={DURATIONS:g}"),
-        f"--control-token-file={folder / 'control-token'}",
-    )
-    kept = (f"--state={folder / 'state.json'}", f"--databases={databases}", f"--octet={system.lease.octet}")
-    simulator = Program((*arguments, *(kept if real else ())), log=folder / "simulator.log")
-    await _serve(simulator)
-    system.started.append(simulator)
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
+    place, secret_key = place_beside(system, "aws"), secrets.token_urlsafe(30)
+    authority = authority_in(place.databases, "rds-ca").pem.decode()
+    (place.folder / "key").write_text(secret_key)
+    own = (f"--account={ACCOUNT}", f"--access-key={ACCESS_KEY}", f"--secret-key-file={place.folder / 'key'}")
+    simulator = place.program("aws", *own, real=real)
+    async with running(system, place, simulator) as session:
         aws = Aws(
             system=system,
-            url=f"http://{host}:{_PORT}",
+            url=place.url,
             session=session,
             simulator=simulator,
-            control_token=control_token,
+            control_token=place.control_token,
             secret_key=secret_key,
             person_key=secrets.token_urlsafe(30),
         )
-        await aws._admit_person()
+        await aws.admit_person()
         await _publish(aws, authority)
-        try:
-            yield aws
-        finally:
-            # Not killed: its databases end with it, and their shared memory is given back.
-            if simulator.is_running:
-                await simulator.terminate()
-            discard(databases)
-
-
-async def _serve(simulator: Program) -> None:
-    await simulator.start()
-    await simulator.until_log("listening on")
+        yield aws
 
 
 async def _publish(aws: Aws, authority: str) -> None:

@@ -5,31 +5,25 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from urllib.parse import parse_qs
-
-import aiohttp
-from aiohttp import web
 
 from tests.support.api import JsonObject
 from tests.support.aws import (
     AWS_CONFIG,
     DB_PARAMETER_GROUP,
     DB_SUBNET_GROUP,
-    NAMESPACE,
-    QUICK,
     RDS_INSTANCE,
     Aws,
 )
-from tests.support.crash import PROVIDER, SCOPE, CrashRig, Plan, actor_of, plans_by_text
+from tests.support.crash import PROVIDER, SCOPE, CrashRig, Plan, plans_by_text
+from tests.support.crash_cloud import crash_rig_of
 from tests.support.crash_run import CrashRun
 from tests.support.end_state import name_in, object_state, secret_state
-from tests.support.gate import Effect, Gate, Moment
-from tests.support.kinds import CLAIM, SECRET, claim, is_ready
-from tests.support.kube_proxy import Relay
+from tests.support.gate import Effect, Moment
+from tests.support.kinds import CLAIM, SECRET, claim
 
-_HOST = "127.0.0.1"
 _READING = re.compile(r"Describe|List|Get|Assume|Download")
 _CHILDREN = (RDS_INSTANCE, DB_SUBNET_GROUP, DB_PARAMETER_GROUP)
 
@@ -160,39 +154,12 @@ class RdsRun(CrashRun):
 @asynccontextmanager
 async def crash_rds_rig(aws: Aws) -> AsyncIterator[CrashRig]:
     """Put gates before the API server and RDS for AWS's provider, and start it behind them beside a composer."""
-    system = aws.system
-    async with AsyncExitStack() as stack:
-        account = (NAMESPACE, "fairlead-provider-aws")
-        provider = await actor_of(system, stack, ("providers", "aws"), account, *QUICK, gate=Gate(severs=True))
-        endpoint = await stack.enter_async_context(_rds_proxy(aws.url, provider.gate))
-        provider.flags = (*provider.flags, f"--endpoint-override={endpoint}")
-        await system.api.merge(AWS_CONFIG.path("", "default"), {"spec": {"endpoint": f"http://{endpoint}"}})
-        await system.start_composer()
-        made = CrashRig(system, {PROVIDER: provider})
-        try:
-            await made.start()
-            await system.until(AWS_CONFIG, "", "default", is_ready)
-            yield made
-        finally:
-            await made.kill()
-
-
-@asynccontextmanager
-async def _rds_proxy(upstream: str, gate: Gate) -> AsyncIterator[str]:
-    """Run a proxy before the simulated RDS; yield its host and port. A scope's name is part of what AWS receives."""
-    async with aiohttp.ClientSession(auto_decompress=False, timeout=aiohttp.ClientTimeout(total=None)) as session:
-        application = web.Application(client_max_size=16 * 2**20)
-        application.router.add_route("*", "/{path:.*}", Relay(upstream, session, gate, name=_effect_of).answer)
-        runner = web.AppRunner(application, handler_cancellation=True, access_log=None, shutdown_timeout=1.0)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, _HOST, 0).start()
-            yield f"{_HOST}:{runner.addresses[0][1]}"
-        finally:
-            await runner.cleanup()
+    async with crash_rig_of(aws, AWS_CONFIG, _effect_of) as rig:
+        yield rig
 
 
 def _effect_of(method: str, path: str, body: bytes) -> Effect | None:
+    """Name the effect of a call; a scope's name is part of what AWS receives."""
     del method, path
     action = parse_qs(body.decode()).get("Action", [""])[0]
     scope = SCOPE.search(body)

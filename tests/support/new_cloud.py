@@ -1,6 +1,7 @@
 """A fifth cloud, made of new files alone, in a copy of the checkout.
 
-Its databases are the on-prem ones under another name; its shelves (toy_shelves.py) are a kind without logins.
+Its databases, their simulation and its demo are the on-prem ones under another name; its shelves (toy_shelves.py) are a
+kind without logins.
 """
 
 import re
@@ -27,6 +28,9 @@ _SHELF_WORDS = (
     ("dbsubnetgroup", "shelf"),
     ("subnetIds", "bookIds"),
 )
+# What no two clouds share: the namespace of the demo's story, and that one of them is the default.
+_STORY_WORDS = (('_NAMESPACE = "demo"', f'_NAMESPACE = "demo-{CLOUD}"'),)
+_PLATFORM_WORDS = (("    is_default=True,\n", ""),)
 # How the new cloud's package, a file of its own, names its second kind.
 _SECOND_KIND = (
     ("kinds=(DATABASES,)", "kinds=(DATABASES, SHELVES)"),
@@ -64,7 +68,8 @@ def _replaced(text: str, words: tuple[tuple[str, str], ...]) -> str:
 
 
 def _sources(root: Path) -> Iterator[Path]:
-    for folder in (root / "providers" / "onprem", root / "deploy" / "kustomize" / "clouds" / "onprem"):
+    parts = (("providers",), ("devcloud",), ("deploy", "kustomize", "clouds"))
+    for folder in (root.joinpath(*part, "onprem") for part in parts):
         yield from (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     yield from (root / "crds").glob("onprem.*.yaml")
     yield from (root / "compositions").glob("*-onprem.yaml")
@@ -89,6 +94,9 @@ def add_cloud(root: Path) -> list[Path]:
             file.write(translated(source.read_text(encoding="utf-8")))
         written.append(target)
     _allow_shelves(root / "deploy" / "kustomize" / "clouds" / CLOUD)
+    simulation = root / "devcloud" / CLOUD
+    for module, words in ((simulation / "story.py", _STORY_WORDS), (simulation / "platform.py", _PLATFORM_WORDS)):
+        module.write_text(_replaced(module.read_text(encoding="utf-8"), words), encoding="utf-8")
     package, shelves = root / "providers" / CLOUD, root / "providers" / CLOUD / "shelves.py"
     shelves.write_text((root / "tests" / "support" / "toy_shelves.py").read_text(encoding="utf-8"), encoding="utf-8")
     wiring = package / "__init__.py"

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tests.support.aws import AWS_CONFIG, QUICK, Aws
+from tests.support.aws import AWS_CONFIG, Aws
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.processes import Program
 from tests.support.rotations import FLAGS, Rotations
+from tests.support.simulated_cloud import QUICK
 from tests.support.system import System
 
 TWO_LOGINS = {"loginCheck": "Required", "logins": "Alternating"}

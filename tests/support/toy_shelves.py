@@ -13,11 +13,13 @@ import msgspec
 
 from apis.teardown import Policy
 from providers.external.client import Clients, ExternalList, Fence, Operation, Target
+from providers.external.cloud_api.naming import NAMING
+from providers.external.cloud_api.without_data import WithoutData
 from providers.external.credential import Credential
 from providers.external.diff import Compare, compared
-from providers.external.observation import Absent, Change, Observed, Phase, Predecessor, Present, digest
+from providers.external.observation import Absent, Change, Observed, Phase, Present, digest
 from providers.external.ownership import Owner
-from providers.external.provider import Kind, Naming
+from providers.external.provider import Kind
 from providers.external.spec import Envelope
 from runtime.objects import Resource
 
@@ -41,7 +43,7 @@ Shelf: TypeAlias = Observed[ShelfParameters, None]
 
 
 @dataclass
-class Shelves:
+class Shelves(WithoutData[ShelfParameters]):
     """ExternalClient and Account of shelves; a shelf has neither login nor backup nor operation."""
 
     account: Any
@@ -62,11 +64,6 @@ class Shelves:
     async def list(self) -> ExternalList:
         """List the shelves."""
         return ExternalList({name: digest(repr(shelf)) for name, shelf in self.shelves.items()}, complete=True)
-
-    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
-        """Return none: a shelf is made anew, whoever had one before."""
-        del owner
-        return ()
 
     async def create(self, target: Target[ShelfParameters], credential: Credential, fence: Fence) -> Operation | None:
         """Create a shelf."""
@@ -112,14 +109,6 @@ class Shelves:
             del self.shelves[target.name]
         return None
 
-    def refusal(self, spec: ShelfParameters) -> None:
-        """Return nothing: every shelf is allowed."""
-        del spec
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return nothing; the databases of the account say what is to be said of it."""
-        return ()
-
 
 def _clients(account: Any) -> Clients[ShelfParameters, None]:
     shelves = Shelves(account)
@@ -134,10 +123,7 @@ SHELVES: Kind[ShelfParameters, None] = Kind(
     resource=Resource("toy.fairlead.dev", "v1alpha1", "Shelf", "shelves"),
     spec_type=ShelfSpec,
     projection=1,
-    naming=Naming(
-        name=lambda _spec, identity, prefix: f"{prefix}{identity.hash}",
-        hash_in=lambda _spec, name: name[-10:],
-    ),
+    naming=NAMING,
     invariants=_invariants,
     clients=_clients,
     stateful=False,

@@ -81,7 +81,7 @@ async def test_a_claim_is_served_changed_and_taken_away(fenced: Aws) -> None:
         assert made["status"]["endpoint"] == binding["host"]
         async with await system.login(namespace, "orders") as connection:
             await connection.execute("CREATE TABLE goods AS SELECT 'canary' AS name")
-        made_of_it = await fenced.child(namespace, "orders")
+        made_of_it = await fenced.instance_of(namespace, "orders")
         network, parameters = (
             await _group(fenced, namespace, "network"),
             await _group(fenced, namespace, "parameters"),

@@ -10,9 +10,10 @@ import pytest
 import pytest_asyncio
 
 from tests.support.api import JsonObject
-from tests.support.aws import AWS_CONFIG, QUICK, RDS_INSTANCE, Aws, instance
+from tests.support.aws import AWS_CONFIG, RDS_INSTANCE, Aws, instance
 from tests.support.kinds import SECRET, is_ready
 from tests.support.rds_instance import Instance, actions
+from tests.support.simulated_cloud import QUICK
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -14,14 +14,17 @@ from typing import Any, ClassVar, Generic, TypeAlias
 
 from apis.teardown import Policy
 from providers.aws.account import AwsAccount
-from providers.aws.errors import AlreadyThere, NotThere
-from providers.aws.names import hash_in, name_of, owner_from, owner_tags, tags_of
-from providers.aws.tags import TAGS, Tagged
+from providers.aws.tag_lists import tags_of
+from providers.aws.tags import Tagged
 from providers.external.client import Clients, ExternalList, Fence, Operation, Target
+from providers.external.cloud_api.creates import created
+from providers.external.cloud_api.naming import NAMING
+from providers.external.cloud_api.refusals import NotThere
+from providers.external.cloud_api.tags import missing_owner_tags, owner_from
+from providers.external.cloud_api.without_data import WithoutData
 from providers.external.credential import Credential
-from providers.external.observation import Absent, Change, Observed, Phase, Predecessor, Present, SpecT, digest
-from providers.external.ownership import Owner
-from providers.external.provider import Kind, Naming
+from providers.external.observation import Absent, Change, Observed, Phase, Present, SpecT, digest
+from providers.external.provider import Kind
 from providers.external.spec import Envelope
 from runtime.errors import Transient
 from runtime.objects import Object, Resource
@@ -32,7 +35,7 @@ Tags: TypeAlias = dict[str, str]
 """The facts of a group: all of its tags."""
 
 
-class Dataless(Generic[SpecT]):
+class Dataless(WithoutData[SpecT], Generic[SpecT]):
     """ExternalClient and Account for a kind of group in one account and region; its incarnation is its ARN.
 
     A kind says what people call it (`noun`), RDS's word for it as its answers write it (`word`) and as the SDK's client
@@ -101,14 +104,8 @@ class Dataless(Generic[SpecT]):
         self, target: Target[SpecT], fence: Fence, tags: Mapping[str, str] | None, **parameters: Any
     ) -> None:
         """Make the group with its tags; one that is there and ours is what an interrupted create made."""
-        try:
-            await self._change("create", target.name, fence, Tags=tags_of(target.owner, tags), **parameters)
-        except AlreadyThere as error:
-            observation = await self.observe(target)
-            if isinstance(observation, Absent):
-                raise Transient(f"{self.noun} {target.name} is there and not shown yet") from None
-            if not target.owner.owns(observation.observed.owner):
-                raise error from None
+        call = self._change("create", target.name, fence, Tags=tags_of(target.owner, tags), **parameters)
+        await created(call, self, target, f"{self.noun} {target.name}")
 
     async def _change(self, verb: str, name: str, fence: Fence, **parameters: Any) -> None:
         """Make one call that changes a group, by the verb with which RDS's name of it begins."""
@@ -126,11 +123,6 @@ class Dataless(Generic[SpecT]):
                 await self._change("delete", observed.name, fence)
         return None
 
-    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
-        """Return nothing: a group without data is made anew, whoever had one before."""
-        del owner
-        return ()
-
     def _tagged(self, name: str, arn: str) -> Tagged:
         return Tagged(self._account, f"{self.noun} {name}", arn)
 
@@ -143,32 +135,13 @@ class Dataless(Generic[SpecT]):
         del target
         await self._tagged(observed.name, observed.incarnation).release(fence)
 
-    def refusal(self, spec: SpecT) -> tuple[str, str] | None:
-        """Return nothing: the limits are those of instances."""
-        del spec
-        return None
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return nothing; what is to be said of an account is said by its instances."""
-        return ()
-
     async def _retag(self, observed: Observed[SpecT, Tags], changes: Iterable[Change], fence: Fence) -> None:
         await self._tagged(observed.name, observed.incarnation).change(changes, fence)
 
 
 def invariants(target: Target[SpecT], observed: Observed[SpecT, Tags]) -> tuple[Change, ...]:
     """Return the owner's tags that are not there, or say something else."""
-    present = observed.facts
-    return tuple(
-        Change((TAGS, key), value, present.get(key))
-        for key, value in owner_tags(target.owner).items()
-        if present.get(key) != value
-    )
-
-
-NAMING: Naming[Any] = Naming(
-    name=lambda _spec, identity, prefix: name_of(identity, prefix), hash_in=lambda _spec, name: hash_in(name)
-)
+    return missing_owner_tags(target.owner, observed.facts)
 
 
 def kind_of(

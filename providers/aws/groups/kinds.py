@@ -17,7 +17,7 @@ from providers.aws.models import (
     DBSubnetGroupParameters,
     DBSubnetGroupSpec,
 )
-from providers.aws.names import peoples_tags
+from providers.aws.tag_lists import specs_tags
 from providers.external.client import Fence, Operation, Target
 from providers.external.credential import Credential
 from providers.external.observation import Change, Observed
@@ -49,7 +49,7 @@ class SubnetGroups(Dataless[Subnets]):
         spec = DBSubnetGroupParameters(
             db_subnet_group_description=answer.get("DBSubnetGroupDescription", ""),
             subnet_ids=tuple(subnet["SubnetIdentifier"] for subnet in subnets),
-            tags=peoples_tags(tags),
+            tags=specs_tags(tags),
         )
         at_provider: Object = {
             "dbSubnetGroupArn": answer["DBSubnetGroupArn"],
@@ -117,7 +117,7 @@ class ParameterGroups(Dataless[Parameters]):
             db_parameter_group_family=answer["DBParameterGroupFamily"],
             description=answer.get("Description", ""),
             parameters={name: wanted[name] if name in same else value for name, value in values.items()},
-            tags=peoples_tags(tags),
+            tags=specs_tags(tags),
         )
         at_provider: Object = {
             "dbParameterGroupArn": answer["DBParameterGroupArn"],

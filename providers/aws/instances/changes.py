@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from providers.aws.instances import states
-from providers.aws.instances.facts import Facts, major_of, version_covers
+from providers.aws.instances.facts import Facts
 from providers.aws.instances.roles import is_of_roles
 from providers.aws.models import RDSInstanceParameters
+from providers.external.cloud_api.versions import covers, major_of
 from providers.external.observation import Change, Class, Observed, Queue, Value
 
 Seen = Observed[RDSInstanceParameters, Facts]
@@ -121,7 +122,7 @@ def _number(version: str) -> tuple[int, ...]:
 
 def _holds(change: Change, waiting: Value) -> bool:
     if change.path == ("engineVersion",) and isinstance(change.want, str) and isinstance(waiting, str):
-        return version_covers(change.want, waiting)
+        return covers(change.want, waiting)
     if change.path == ("allocatedStorage",) and isinstance(change.want, int) and isinstance(waiting, int):
         return waiting >= change.want
     if isinstance(change.want, str) and isinstance(waiting, str):

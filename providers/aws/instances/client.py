@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from apis.names import EXTERNAL_NAME
 from apis.teardown import Policy
 from providers.aws.account import AwsAccount
-from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.instances import changes, create, restores, translate
 from providers.aws.instances.backups import InstanceBackups
 from providers.aws.instances.deletion import Deletion
@@ -15,9 +14,11 @@ from providers.aws.instances.facts import Facts
 from providers.aws.instances.instance_list import InstanceList
 from providers.aws.instances.logins import InstanceLogins
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.names import decoded_tags
+from providers.aws.tag_lists import decoded_tags
 from providers.aws.tags import Tagged
 from providers.external.client import Clients, Fence, Operation, Target
+from providers.external.cloud_api.creates import created
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.reachability import Reachability
@@ -98,14 +99,11 @@ class RdsInstances:
         if translate.alternates(target):
             credential = Credential(target.spec.master_username, target.own_password)
         operation, parameters = create.call_for(await restores.resolved(self._account, target), credential)
+        call = self._account.call(operation, f"create instance {target.name}", fence=fence, **parameters)
         try:
-            await self._account.call(operation, f"create instance {target.name}", fence=fence, **parameters)
+            await created(call, self, target, f"instance {target.name}")
         except AlreadyThere:
-            observation = await self.observe(target)
-            if isinstance(observation, Absent):
-                raise Transient(f"instance {target.name} is there and not shown yet") from None
-            if not target.owner.owns(observation.observed.owner):
-                raise Conflict(f"instance {target.name} appeared meanwhile; looking again") from None
+            raise Conflict(f"instance {target.name} appeared meanwhile; looking again") from None
         return None
 
     async def update(self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence) -> None:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from providers.aws.models import PointInTime, RDSInstanceParameters
-from providers.aws.names import tags_of
+from providers.aws.tag_lists import tags_of
 from providers.external.client import Target
 from providers.external.credential import Credential
 

@@ -6,13 +6,13 @@ from typing import Any
 
 from apis.teardown import Policy
 from providers.aws.account import AwsAccount
-from providers.aws.errors import AlreadyThere, NotThere
 from providers.aws.instances import create, final_snapshots, states
 from providers.aws.instances.backups import InstanceBackups, stem_for
 from providers.aws.instances.calls import modify
 from providers.aws.instances.facts import Facts
 from providers.aws.models import RDSInstanceParameters
 from providers.external.client import Fence, Target
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.observation import Observed
 from runtime.errors import Blocked
 

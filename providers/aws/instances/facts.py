@@ -1,4 +1,4 @@
-"""What RDS showed of an instance beyond the spec's fields, and how it writes versions. Pure."""
+"""What RDS showed of an instance beyond the spec's fields. Pure."""
 
 from __future__ import annotations
 
@@ -36,27 +36,3 @@ class Facts:
     roles: Roles | None = None
     administrator_refused: bool = False
     kept_elsewhere: bool = False
-
-
-def version_covers(wanted: str, running: str) -> bool:
-    """Return whether a version is the wanted one, by whole dotted parts: "16" covers "16.4", "1" does not."""
-    parts = wanted.split(".")
-    return running.split(".")[: len(parts)] == parts
-
-
-def major_of(version: str) -> str:
-    """Return the major version; of PostgreSQL since 10 the first number."""
-    return version.split(".", 1)[0]
-
-
-def satisfies(wanted: str, running: str) -> bool:
-    """Return whether a running version needs no change: the wanted one, or a later minor of the same major."""
-    if version_covers(wanted, running):
-        return True
-    if major_of(wanted) != major_of(running):
-        return False
-    return _numbers(running) > _numbers(wanted)
-
-
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) if part.isdigit() else 0 for part in version.split("."))

@@ -1,55 +1,40 @@
-"""What a list of instances says of each: enough to see that it changed, and to find whose it is. Pure.
-
-A whole answer takes a hundred times the memory of what is kept here, and an account may hold thousands of instances.
-"""
+"""What a list of instances says of each. Pure."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from providers.aws.names import decoded_tags, owner_from
-from providers.external.ownership import Owner
+from providers.aws.tag_lists import decoded_tags
+from providers.external.cloud_api import listed as generic
+from providers.external.cloud_api.listed import ListedObject, owner_in
 
 Answer = Mapping[str, Any]
 _VOLATILE = frozenset({"LatestRestorableTime", "TagList", "ResponseMetadata"})
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
-    """One instance of a list; `owner` is None as well where the list held no tags, which `tagged` says."""
-
-    name: str
-    incarnation: str
-    arn: str
-    owner: Owner | None
-    tagged: bool
-
-
-def listed(answer: Answer) -> Listed:
-    """Return what a search needs of one member of DescribeDBInstances."""
-    members = answer.get("TagList")
-    owner = owner_from(decoded_tags(members or ()))
-    arn = str(answer.get("DBInstanceArn", ""))
-    return Listed(str(answer["DBInstanceIdentifier"]), str(answer["DbiResourceId"]), arn, owner, members is not None)
+def listed(answer: Answer) -> ListedObject:
+    """Return what is kept of one member of DescribeDBInstances."""
+    return ListedObject(
+        name=str(answer["DBInstanceIdentifier"]),
+        incarnation=str(answer["DbiResourceId"]),
+        digest=digest_of(answer),
+        tags_digest=tags_digest(answer),
+        owner=owner_in(_tags_in(answer)),
+        reference=str(answer.get("DBInstanceArn", "")),
+    )
 
 
 def digest_of(answer: Answer) -> str:
     """Return what changes when anything about an instance does, its tags apart."""
-    kept = {key: value for key, value in answer.items() if key not in _VOLATILE}
-    return hashlib.sha256(json.dumps(kept, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    return generic.digest_of(answer, _VOLATILE)
 
 
 def tags_digest(answer: Answer) -> str | None:
     """Return what changes when a tag does; None when the answer holds no list of tags, which is not an empty one."""
-    if "TagList" not in answer:
-        return None
-    return digest_of_tags(decoded_tags(answer["TagList"]))
+    return generic.tags_digest(_tags_in(answer))
 
 
-def digest_of_tags(tags: Mapping[str, str]) -> str:
-    """Return what changes when one of all the tags does."""
-    return hashlib.sha256(json.dumps(dict(tags), sort_keys=True).encode()).hexdigest()[:16]
+def _tags_in(answer: Answer) -> dict[str, str] | None:
+    members = answer.get("TagList")
+    return None if members is None else decoded_tags(members)

@@ -18,8 +18,9 @@ import msgspec
 from apis.names import CONSENT
 from providers.aws.account import AwsAccount
 from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
-from providers.aws.names import decoded_tags, owner_from
+from providers.aws.tag_lists import decoded_tags
 from providers.external.client import Target
+from providers.external.cloud_api.tags import owner_from
 from providers.external.ownership import Owner
 from runtime import kubectl
 from runtime.errors import Blocked, Terminal

@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from providers.aws.instances import create, roles, states
-from providers.aws.instances.facts import Facts, major_of, satisfies, version_covers
+from providers.aws.instances.facts import Facts
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.names import owner_from, tags_of
 from providers.external.client import Target
+from providers.external.cloud_api.tags import missing_owner_tags, owner_from
+from providers.external.cloud_api.versions import covers, major_of, satisfies
 from providers.external.endpoint import VERIFIED, Endpoint
 from providers.external.observation import Change, Class, Observed, Queue, Value
 from runtime.objects import Object
@@ -74,7 +75,7 @@ def endpoint_of(facts: Facts, ca: str) -> Endpoint:
 def _tolerated(facts: Facts, spec: RDSInstanceParameters) -> Iterator[Change]:
     """Yield what RDS moved on by itself, and what a change would undo: it is listed, and left."""
     wanted = spec.engine_version
-    if wanted is not None and _runs(spec, facts.engine_version) and not version_covers(wanted, facts.engine_version):
+    if wanted is not None and _runs(spec, facts.engine_version) and not covers(wanted, facts.engine_version):
         yield Change(("engineVersion",), wanted, facts.engine_version)
     if facts.allocated_storage > spec.allocated_storage:
         yield Change(("allocatedStorage",), spec.allocated_storage, facts.allocated_storage)
@@ -253,13 +254,7 @@ def _time(value: Any) -> str | None:
 
 def invariants(target: Where, observed: Observed[RDSInstanceParameters, Facts]) -> tuple[Change, ...]:
     """Return what is kept true whatever the spec says: our tags, and a queue that holds nothing against the spec."""
-    facts = observed.facts
-    wanted = {tag["Key"]: tag["Value"] for tag in tags_of(target.owner)}
-    tags = (
-        Change(("tags", key), value, facts.tags.get(key))
-        for key, value in sorted(wanted.items())
-        if facts.tags.get(key) != value
-    )
+    tags = missing_owner_tags(target.owner, observed.facts.tags)
     return (*tags, *_against(target.spec, observed), *_of_roles(target, observed))
 
 
@@ -338,7 +333,7 @@ _FIELDS = {
 def _harmless(path: str, want: Value, waiting: Value) -> bool:
     """Return whether what waits is as good as what is wanted: the same version, or more storage."""
     if path == "engineVersion":
-        return version_covers(str(want), str(waiting))
+        return covers(str(want), str(waiting))
     if path == "allocatedStorage":
         return True
     return str(want).lower() == str(waiting).lower()

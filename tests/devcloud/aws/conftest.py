@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from devcloud.aws.server import Options, Served, running
 from devcloud.errors import DevcloudError
 from devcloud.simulator.dataplane import Address, Database, NoDatabases
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 REGION = "eu-west-1"
 PASSWORD = "Sufficient-1"

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import pytest
 
 from devcloud.gcp.server import Options, Served, running
-from tests.support.rds_control import headers_of
+from tests.support.simulator_control import headers_of
 
 QUICK = 0.0  # an operation ends as soon as its work is done
 _LIMIT_S = 90.0

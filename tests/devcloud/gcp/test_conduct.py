@@ -10,7 +10,7 @@ import pytest
 from devcloud.errors import DevcloudError
 from devcloud.gcp.server import Options, running
 from tests.devcloud.gcp.conftest import QUICK, Cloud, Json, cloud_of, fetch, query
-from tests.support.rds_control import headers_of
+from tests.support.simulator_control import headers_of
 
 
 def names(cloud: Cloud, **parameters: object) -> list[str]:

@@ -6,7 +6,6 @@ import json
 import ssl
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,8 @@ import pytest
 
 from devcloud.simulator.server import running
 from tests.devcloud.simulator.toy_cloud import Served, serving
-from tests.support.rds_control import headers_of
+from tests.support import simulator_control
+from tests.support.simulator_control import send
 
 _LIMIT_S = 60.0
 
@@ -31,7 +31,7 @@ class Client:
     def call(self, method: str, path: str, body: object = None, *, token: str | None = None) -> Any:
         """Call the API; return its JSON. Raises HTTPError where it is refused."""
         headers = {"Authorization": f"Bearer {self.token if token is None else token}"}
-        return _send(self.served, method, f"v1/projects/p/{path}", body, headers)
+        return send(self.served, method, f"v1/projects/p/{path}", body, headers, context=_context(self.served))
 
     def refusal(self, method: str, path: str, body: object = None, *, token: str | None = None) -> tuple[int, str]:
         """Return the status and the code of a call that must be refused."""
@@ -65,7 +65,7 @@ class Client:
 
 def control(served: Served, method: str, path: str, body: object = None) -> Any:
     """Make a control call; return its JSON. Raises HTTPError where it is refused."""
-    return _send(served, method, f"_control/{path}", body, headers_of(served.control_token))
+    return simulator_control.control(served, method, path, body, context=_context(served))
 
 
 def client_of(served: Served) -> Client:
@@ -74,12 +74,8 @@ def client_of(served: Served) -> Client:
     return Client(served, control(served, "POST", "tokens", grant)["token"])
 
 
-def _send(served: Served, method: str, path: str, body: object, headers: dict[str, str]) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(f"{served.url}/{path}", method=method, data=data, headers=headers)  # noqa: S310 - loop-back
-    context = ssl.create_default_context(cafile=served.authority)
-    with urllib.request.urlopen(request, timeout=60, context=context) as reply:  # noqa: S310 - loop-back
-        return json.load(reply)
+def _context(served: Served) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=served.authority)
 
 
 @pytest.fixture

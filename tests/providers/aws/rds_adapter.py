@@ -15,7 +15,7 @@ from runtime.objects import Object
 from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Property, Verb
 from tests.providers.aws.gated_calls import Calls, GatedWorld
 from tests.providers.world import World
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 _ACTIONS: Mapping[Verb, str] = {
     "create": "CreateDBInstance",

@@ -14,7 +14,7 @@ from runtime.objects import SECRETS, Key, Object
 from tests.providers.paced import Paced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 SPEC: Object = {"dbInstanceClass": "db.t4g.micro", "allocatedStorage": 20, "masterUsername": "app"}
 # Nothing waits for a budget: the clock that is moved on is not that of budgets.

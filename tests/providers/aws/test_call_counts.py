@@ -20,7 +20,7 @@ from providers.external.provider import Kind
 from runtime.objects import SECRETS, Object
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
 from tests.providers.paced import texts
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.rds
 POLICY: Object = {"deletionPolicy": "Snapshot", "maintenance": {"apply": "Immediate"}}

@@ -14,9 +14,10 @@ import pytest
 from botocore.utils import parse_timestamp
 
 from providers.aws.account import AwsAccount, connect, instant
-from providers.aws.config import Credentials, Limits, ProviderConfigSpec, refusal, secrets_of
+from providers.aws.config import Credentials, ProviderConfigSpec, secrets_of
 from providers.aws.credentials import AGENT_HOSTS, PodIdentity, StaticKeys, WebIdentity, source_of
 from providers.external.client import Fence, FenceClosed
+from providers.external.config import InstanceLimits, limit_refusal
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 from tests.providers.aws.fake_sts import ACCOUNT, OTHER, FakeAws, serving
 
@@ -269,7 +270,7 @@ def test_times_are_read_as_the_sdk_reads_them(written: object) -> None:
 
 
 async def test_list_that_is_cut_off_is_a_failure(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.aws.errors._PAUSE", timedelta(0))
+    monkeypatch.setattr("providers.external.cloud_api.refusals._PAUSE", timedelta(0))
     aws.pages, aws.broken_page = 3, 2
     async with connect(_config(aws), {"keys": KEYS}) as account:
         with pytest.raises(Throttled):
@@ -345,7 +346,7 @@ async def test_alternating_logins_need_a_required_login(aws: FakeAws, check: str
 
 class Limit(msgspec.Struct, frozen=True):
     says: str
-    limits: Limits
+    limits: InstanceLimits
     refused: str = ""
     storage_gib: int | None = 100
     public: bool = False
@@ -354,20 +355,20 @@ class Limit(msgspec.Struct, frozen=True):
 @pytest.mark.parametrize(
     "case",
     [
-        Limit("no limits", Limits()),
-        Limit("a class that is offered", Limits(classes=("db.t4g.medium",))),
-        Limit("a class that is not", Limits(classes=("db.m7g.large",)), "only db.m7g.large"),
-        Limit("no class at all", Limits(classes=()), "only none"),
-        Limit("as much storage as is allowed", Limits(storage_gib=100)),
-        Limit("more storage than is allowed", Limits(storage_gib=99), "at most 99 GiB"),
-        Limit("storage that is not known", Limits(storage_gib=99), storage_gib=None),
-        Limit("an address on the internet", Limits(), "internet", public=True),
-        Limit("an address on the internet, allowed", Limits(public_access=True), public=True),
+        Limit("no limits", InstanceLimits()),
+        Limit("a class that is offered", InstanceLimits(classes=("db.t4g.medium",))),
+        Limit("a class that is not", InstanceLimits(classes=("db.m7g.large",)), "only db.m7g.large"),
+        Limit("no class at all", InstanceLimits(classes=()), "only none"),
+        Limit("as much storage as is allowed", InstanceLimits(storage_gib=100)),
+        Limit("more storage than is allowed", InstanceLimits(storage_gib=99), "at most 99 GiB"),
+        Limit("storage that is not known", InstanceLimits(storage_gib=99), storage_gib=None),
+        Limit("an address on the internet", InstanceLimits(), "internet", public=True),
+        Limit("an address on the internet, allowed", InstanceLimits(public_access=True), public=True),
     ],
     ids=lambda case: case.says,
 )
 def test_limit_of_the_config(case: Limit) -> None:
-    refused = refusal(
+    refused = limit_refusal(
         case.limits,
         instance_class="db.t4g.medium",
         storage_gib=case.storage_gib,

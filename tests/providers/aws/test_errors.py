@@ -19,8 +19,9 @@ from botocore.exceptions import (
 )
 from structlog.testing import capture_logs
 
-from providers.aws.errors import AlreadyThere, NotThere, failure_of
+from providers.aws.errors import failure_of
 from providers.external.client import FenceClosed
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
 
 HOST = "https://rds.eu-west-1.amazonaws.com"

@@ -11,18 +11,18 @@ import pytest
 from apis.teardown import Policy
 from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount
-from providers.aws.errors import AlreadyThere
 from providers.aws.groups import kinds
 from providers.aws.groups.kinds import ParameterGroups, SubnetGroups
 from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters
-from providers.aws.names import encoded_tags
+from providers.aws.tag_lists import encoded_tags
 from providers.external.client import Fence, Target
+from providers.external.cloud_api.refusals import AlreadyThere
 from providers.external.credential import Credential
 from providers.external.diff import diff
 from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 SUBNETS = tuple(f"subnet-0a1b2c3d4e5f6000{zone}" for zone in "abc")
 OTHER_NETWORK = ("subnet-0a1b2c3d4e5f6001a", "subnet-0a1b2c3d4e5f6001b")

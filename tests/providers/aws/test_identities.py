@@ -16,7 +16,7 @@ from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
 from runtime.errors import Terminal
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 ACCOUNT = "123456789012"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/fairlead-provider"

@@ -14,7 +14,7 @@ from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.observation import Present
 from providers.external.ownership import Owner
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 from tests.support.waiting import eventually
 
 NAME = "fl-looked-at"

@@ -15,13 +15,13 @@ from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount
 from providers.aws.instances.client import InstanceClients, Seen, instance_clients
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.names import tags_of
+from providers.aws.tag_lists import tags_of
 from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Present
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 from tests.support.waiting import eventually
 
 OURS = Owner("home", "uid-2", "0123456789abcdef", "shop", "orders", "instance")

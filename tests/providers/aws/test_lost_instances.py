@@ -14,7 +14,7 @@ import pytest
 from devcloud.aws.server import Options, Served, running
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
-from providers.aws.names import tags_of
+from providers.aws.tag_lists import tags_of
 from providers.external.ownership import owner_of
 from runtime.objects import NAMESPACES, Key
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld

@@ -28,7 +28,7 @@ from runtime.errors import Blocked
 from tests.providers.aws.test_translate import ANSWER, TAGS, target
 from tests.providers.aws.test_translate import OWNER as OURS
 from tests.providers.managed.test_decide import NOW, RECORDED
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 from tests.support.waiting import eventually
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance")

@@ -12,7 +12,7 @@ import pytest
 from providers.aws.account import AwsAccount
 from providers.aws.instances.restores import resolved
 from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
-from providers.aws.names import tags_of
+from providers.aws.tag_lists import tags_of
 from providers.external.client import Target
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal

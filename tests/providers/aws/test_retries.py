@@ -14,14 +14,14 @@ from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
 from runtime.errors import Throttled, Transient
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
-from tests.support.rds_control import control
+from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.rds
 
 
 @pytest.fixture(autouse=True)
 def throttles_of_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.aws.errors._PAUSE", timedelta(milliseconds=20))
+    monkeypatch.setattr("providers.external.cloud_api.refusals._PAUSE", timedelta(milliseconds=20))
 
 
 @pytest.fixture

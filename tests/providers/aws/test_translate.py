@@ -17,7 +17,7 @@ from providers.aws.instances.final_snapshots import names_for, stem_of
 from providers.aws.instances.listing import digest_of, tags_digest
 from providers.aws.instances.translate import invariants, login_versions, observed
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec, RestoreFrom
-from providers.aws.names import tags_of
+from providers.aws.tag_lists import tags_of
 from providers.external.client import Target
 from providers.external.observation import Change, Class, Phase, Queue
 from providers.external.ownership import Owner
