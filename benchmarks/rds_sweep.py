@@ -70,6 +70,46 @@ async def _measure(instances: int, seconds: float, system: System) -> list[Figur
         return [first, *await _swept(aws, provider, instances, seconds), await _noticed(aws, objects[instances // 2])]
 
 
+def at_rest_figures(*, instances: int = 2000, logins: int = 50, seconds: float = 900.0) -> list[Figure]:
+    """Run on one fresh control plane with the provider's own intervals; `seconds` hold a resync of each instance.
+
+    So many of them are managed and have a login, the others are observed; no database can be reached.
+    """
+    return on_a_plane(partial(_measure_at_rest, instances, logins, seconds))
+
+
+async def _measure_at_rest(instances: int, logins: int, seconds: float, system: System) -> list[Figure]:
+    async with simulated_rds(system, real=False) as aws:
+        await aws.behave(quotas={"instances": 10 * instances})
+        observed = instances - logins
+        await _made(aws, await _objects(aws, observed))
+        for number in range(logins):
+            await aws.system.create(RDS_INSTANCE, instance(f"sweep-{number % _NAMESPACES}", f"logins-{number}"))
+        provider = await aws.start_provider("--log-level=INFO")
+        await eventually(lambda: _all_seen(aws, observed), "all seen", limit_s=_LIMIT_SECONDS, every_s=2)
+        await eventually(lambda: _all_ready(aws, logins), "all with logins Ready", limit_s=_LIMIT_SECONDS, every_s=2)
+        await _at_rest(aws)
+        since = await aws.mark()
+        async with usage.measured(provider.pid) as used:
+            await asyncio.sleep(seconds)
+        calls = await aws.calls(since, by=_OURS)
+        pages = [call for call in calls if call["action"] == "DescribeDBInstances" and not _of_one(call)]
+        sweeps = sum("Marker" not in page["params"] for page in pages)
+        most = (sweeps + 1) * -(-instances // _PAGE)
+        return [
+            Figure("rds at rest: calls for one instance", sum(map(_of_one, calls)), "", aim=0),
+            Figure("rds at rest: sweeps", sweeps, ""),
+            Figure("rds at rest: pages of sweeps", len(pages), "", aim=most),
+            Figure("rds at rest: CPU of one core", used.cpu_seconds / seconds * 100, "%"),
+        ]
+
+
+async def _all_ready(aws: Aws, logins: int) -> bool:
+    listed = await aws.system.api.items(RDS_INSTANCE.path())
+    ready = [obj for obj in listed if condition(obj, "Synced").get("reason") == "InSync"]
+    return len(ready) == logins
+
+
 async def _objects(aws: Aws, instances: int) -> list[JsonObject]:
     for number in range(_NAMESPACES):
         await aws.system.namespaced(f"sweep-{number}")
@@ -204,7 +244,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rds_sweep", description=__doc__)
     parser.add_argument("--instances", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--at-rest", action="store_true", help="a quarter of an hour with the provider's own intervals")
     arguments = parser.parse_args()
+    if arguments.at_rest:
+        return print_figures(at_rest_figures(instances=arguments.instances))
     return print_figures(figures(instances=arguments.instances, seconds=arguments.seconds))
 
 

@@ -7,12 +7,13 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from providers.process import Times, build_for, provider_of
+from providers.process import build_for, provider_of, times_of
 from runtime.lease import LeaseSettings
 from runtime.serve import ProcessSettings, main
 
 
-def _arguments() -> argparse.ArgumentParser:
+def arguments_parser() -> argparse.ArgumentParser:
+    """Return the parser of a provider's command line."""
     parser = argparse.ArgumentParser(prog="python -m providers", description=__doc__)
     parser.add_argument("cloud", help="whose resources to reconcile: the name of a folder of providers/")
     parser.add_argument("--kubeconfig", type=Path, help="else $KUBECONFIG, else the Pod's own account")
@@ -27,13 +28,16 @@ def _arguments() -> argparse.ArgumentParser:
         ("lease-duration", 12, "a silent leader is replaced after this"),
         ("lease-renew-deadline", 8, "a leader that cannot renew stops after this"),
         ("lease-retry", 2, "between two renewals"),
-        ("resync", 600, "each resource is looked at this often"),
-        ("sweep", 30, "each account is listed this often"),
+        ("resync", None, "each resource is reconciled this often"),
+        ("sweep", None, "each account is listed this often"),
         ("grace", 60, "a database that is not found is believed lost after this"),
-        ("settle", 60, "a slow cloud may show nothing of a change that it accepted for this long"),
+        ("settle", None, "a slow cloud may show nothing of a change that it accepted for this long"),
         ("rotation-grace", 3600, "a former login works for this long after a rotation"),
     ):
-        parser.add_argument(f"--{name}", type=float, default=seconds, metavar="SECONDS", help=meaning)
+        default = "the cloud's own" if seconds is None else f"{seconds}"
+        parser.add_argument(
+            f"--{name}", type=float, default=seconds, metavar="SECONDS", help=f"{meaning}; default {default}"
+        )
     parser.add_argument(
         "--call-budget",
         type=float,
@@ -50,13 +54,16 @@ def _arguments() -> argparse.ArgumentParser:
     return parser
 
 
+def durations(options: argparse.Namespace) -> dict[str, timedelta]:
+    """Return the options that are times; one without a value is left out."""
+    return {name: timedelta(seconds=value) for name, value in vars(options).items() if isinstance(value, int | float)}
+
+
 def run(arguments: list[str]) -> int:
     """Run one provider until a signal; return its exit status."""
-    options = _arguments().parse_args(arguments)
+    options = arguments_parser().parse_args(arguments)
     provider = provider_of(options.cloud)
-    seconds = {
-        name: timedelta(seconds=value) for name, value in vars(options).items() if isinstance(value, int | float)
-    }
+    seconds = durations(options)
     settings = ProcessSettings(
         name=f"fairlead-provider-{provider.cloud}",
         namespace=options.namespace or f"fairlead-{provider.cloud}",
@@ -68,17 +75,7 @@ def run(arguments: list[str]) -> int:
         log_level=options.log_level,
         packages=("providers",),
     )
-    # With the default lease 20 s and 5 s: who takes over from a killed process waits in proportion to its lease.
-    share = min(1.0, settings.lease.duration / LeaseSettings().duration)
-    times = Times(
-        resync=seconds["resync"],
-        sweep=seconds["sweep"],
-        grace=seconds["grace"],
-        call_budget=seconds.get("call_budget", share * timedelta(seconds=20)),
-        skew=share * timedelta(seconds=5),
-        rotation_grace=seconds["rotation_grace"],
-        settle=seconds["settle"],
-    )
+    times = times_of(seconds, provider.intervals)
     return main(settings, build_for(provider, times, endpoints=tuple(options.endpoint_override)))
 
 

@@ -6,7 +6,8 @@ import base64
 import importlib
 import os
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -19,7 +20,7 @@ from providers.accounts.lister import Lister
 from providers.accounts.probe import Prober
 from providers.accounts.reconciler import ConfigReconciler
 from providers.accounts.reconciler import Dependencies as ConfigDependencies
-from providers.external.provider import Kind, Provider
+from providers.external.provider import Intervals, Kind, Provider
 from providers.managed.act import Executor
 from providers.managed.drift_metrics import BY_DRIFT, drifting, watch_age
 from providers.managed.gather import Gatherer
@@ -32,6 +33,7 @@ from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
 from runtime.errors import Failure, NotFound
 from runtime.kube import Kube, Selection
+from runtime.lease import LeaseSettings
 from runtime.objects import CONFIG_MAPS, NAMESPACES, SECRETS, Key, Object, Resource, key_of, uid_of
 from runtime.queue import Priority, QueueSettings
 from runtime.ready import Grouping
@@ -63,6 +65,21 @@ class Times:
     settle: timedelta
 
 
+def times_of(seconds: Mapping[str, timedelta], intervals: Intervals) -> Times:
+    """Return how often and for how long: by the command line's `seconds`, else by the cloud's own intervals."""
+    # With the default lease 20 s and 5 s: who takes over from a killed process waits in proportion to its lease.
+    share = min(1.0, seconds["lease_duration"] / LeaseSettings().duration)
+    return Times(
+        resync=seconds.get("resync", intervals.resync),
+        sweep=seconds.get("sweep", intervals.sweep),
+        grace=seconds["grace"],
+        call_budget=seconds.get("call_budget", share * timedelta(seconds=20)),
+        skew=share * timedelta(seconds=5),
+        rotation_grace=seconds["rotation_grace"],
+        settle=seconds.get("settle", intervals.settle),
+    )
+
+
 def build_for(provider: Provider[Any], times: Times, *, endpoints: tuple[str, ...] = ()) -> Build:
     """Return what runtime.serve calls once it is connected."""
 
@@ -91,6 +108,7 @@ async def _settings(context: ProcessContext, provider: Provider[Any], times: Tim
         settle=times.settle,
         sweep=times.sweep,
         resync=times.resync,
+        monotonic=time.monotonic,
     )
 
 
@@ -204,9 +222,14 @@ def _kind(context: ProcessContext, kind: Kind[Any, Any], accounts: Accounts[Any,
 
     lister = Controller(
         f"{kind.resource.plural}-sweep",
-        Lister(accounts, resources, enqueue, settings.sweep, gatherer.limiter),
+        Lister(accounts, resources, enqueue, gatherer.answers, gatherer.limiter),
         settings=ControllerSettings(workers=2),
     )
+
+    def enqueue_list(config: str, after: timedelta) -> None:
+        lister.enqueue(Key("", config), after=after)
+
+    gatherer.answers.enqueue_list = enqueue_list
     namespaces = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
     controller.source(Source(resources, primary=True))
     controller.source(Source(namespaces, keys=_by_index(resources, BY_NAMESPACE), urgent=_never))

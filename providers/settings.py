@@ -12,6 +12,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def utc_seconds() -> float:
+    """Return the wall clock in seconds."""
+    return utc_now().timestamp()
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Settings of one provider process.
@@ -21,6 +26,7 @@ class Settings:
     `rotation_grace` is how long a former login works after a rotation, `forced_grace` after a forced one.
     `settle` is how long an asynchronous cloud may show nothing of a change that it accepted, `pass_limit` how long a
     pass may take.
+    `monotonic` orders what was asked, in seconds: a process takes a clock that never goes back.
     `endpoints` are the hosts that a ProviderConfig may name instead of the cloud's own.
     """
 
@@ -41,3 +47,4 @@ class Settings:
     resync: timedelta = timedelta(minutes=10)
     pass_limit: timedelta = timedelta(seconds=100)
     now: Callable[[], datetime] = utc_now
+    monotonic: Callable[[], float] = utc_seconds

@@ -31,6 +31,7 @@ class GcpBehaviour(Behaviour, frozen=True, kw_only=True, forbid_unknown_fields=T
         dropped_settings: Settings that are accepted and never kept nor shown, as `edition` for some instances.
         name_reserved_days: How long the name of a deleted instance stays taken. Older pages say a week, the present one
             says that it is free at once: 0.
+        in_progress_status: The HTTP status beside an open operation; the reason is the same.
         failing_backups: Patterns of names of instances whose backups and final backups fail.
     """
 
@@ -39,4 +40,5 @@ class GcpBehaviour(Behaviour, frozen=True, kw_only=True, forbid_unknown_fields=T
     forbidden_when_gone: tuple[str, ...] = ()
     dropped_settings: tuple[str, ...] = ()
     name_reserved_days: float = 7.0
+    in_progress_status: Literal[403, 409] = 409
     failing_backups: tuple[str, ...] = ()

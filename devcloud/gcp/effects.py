@@ -275,11 +275,9 @@ def addresses_of(instance: Instance, settings: Json) -> list[Json]:
 def _statements(kind: str, effect: dict[str, Any]) -> Sequence[str]:
     name, roles = str(effect["name"]), tuple(effect.get("roles", ()))
     match kind:
-        case "CREATE_USER" if effect["type"] == "BUILT_IN":
-            return statements.made_user(name, effect["password"], roles)
-        case "CREATE_USER":
-            return statements.made_iam_user(name, effect["type"], roles)
-        case "UPDATE_USER":
+        case "CREATE_USER" if not effect["exists"]:
+            return _creation(name, roles, effect)
+        case "CREATE_USER" | "UPDATE_USER":
             password = statements.new_password(name, effect["password"]) if effect["password"] else ()
             return (*password, *statements.more_roles(name, roles))
         case "DELETE_USER":
@@ -288,6 +286,12 @@ def _statements(kind: str, effect: dict[str, Any]) -> Sequence[str]:
             return statements.made_database(name)
         case _:
             return statements.dropped_database(name)
+
+
+def _creation(name: str, roles: tuple[str, ...], effect: dict[str, Any]) -> Sequence[str]:
+    if effect["type"] == "BUILT_IN":
+        return statements.made_user(name, effect["password"], roles)
+    return statements.made_iam_user(name, effect["type"], roles)
 
 
 def _sentence(operation: Operation, failure: DevcloudError) -> str:

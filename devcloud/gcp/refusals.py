@@ -120,13 +120,16 @@ def name_taken(*, reserved: bool) -> Refusal:
     return Refusal("instanceAlreadyExists", "The Cloud SQL instance already exists." + (more if reserved else ""))
 
 
-def in_progress() -> Refusal:
-    """Return the refusal beside another operation of the instance (apache/airflow, thread 62671; provider-gcp, 121)."""
-    return Refusal(
-        "operationInProgress",
+def in_progress(status: int) -> Refusal:
+    """Return the refusal beside another operation of the instance: a 409, or a 403 with the same reason.
+
+    Source: apache/airflow, thread 62671, and provider-gcp, thread 121 (409); forseti-security, thread 1493 (403).
+    """
+    sentence = (
         "Operation failed because another operation was already in progress. Try your request after the current "
-        "operation is complete.",
+        "operation is complete."
     )
+    return Refusal("operationInProgress", sentence, status=status)
 
 
 def stale() -> Refusal:

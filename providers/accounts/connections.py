@@ -208,7 +208,9 @@ class Accounts(Generic[SpecT, ConfigT]):
         """Return the accounts that are connected now, by ProviderConfig."""
         connections = ((name, entry.connection) for name, entry in self._entries.items())
         return {
-            name: ConnectedAccount(connection.of(self._kind), connection.config, {}, connection.id)
+            name: ConnectedAccount(
+                connection.of(self._kind), connection.config, {"metadata": {"name": name}}, connection.id
+            )
             for name, connection in connections
             if connection is not None
         }

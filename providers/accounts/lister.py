@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 import structlog
 
+from providers.accounts.answers import Answers
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import BY_CONFIG, Limiter, config_of
 from providers.accounts.orphans import BY_EXTERNAL_NAME, external_names
 from providers.external.client import ExternalList
+from providers.external.provider import ConnectedAccount
 from runtime.cache import Informer
 from runtime.errors import Failure
 from runtime.objects import Key
@@ -50,37 +50,41 @@ class ExternalStore:
 
 
 class Lister:
-    """Lists the account of one ProviderConfig a pass, and enqueues the resources that changed; writes nothing."""
+    """Lists the account of one ProviderConfig a pass, and enqueues the resources that changed; writes nothing.
+
+    It lists each sweep, and sooner while the cloud is at work on something that is followed by lists (`answers`).
+    """
 
     def __init__(
         self,
         accounts: Accounts[Any, Any],
         resources: Informer,
         enqueue: Callable[[Key], None],
-        period: timedelta,
+        answers: Answers,
         limiter: Limiter | None = None,
     ) -> None:
         self._accounts = accounts
         self._resources = resources
         self._enqueue = enqueue
-        self._period = period
+        self._answers = answers
         self._limiter = limiter
         self._stores: dict[tuple[str, str], ExternalStore] = {}
         resources.store.add_index(BY_EXTERNAL_NAME, external_names)
         resources.store.add_index(BY_CONFIG, config_of)
 
     async def __call__(self, key: Key) -> Result:
-        """List once, if any resource uses the ProviderConfig; requeue after the period."""
+        """List once, if any resource uses the ProviderConfig; requeue for the next list."""
         account = self._accounts.connected.get(key.name)
         users = frozenset(self._resources.store.by_index(BY_CONFIG, key.name))
         if account is None or not users:
-            return Result(self._period)
-        as_of = asyncio.get_running_loop().time()
+            return Result(self._answers.sweep)
+        as_of = self._answers.now()
         try:
-            listing = await account.clients.account.list()
+            listing = await self._answers.list(account)
         except Failure as failure:
             _log.info("a list failed; the resync finds what it would have shown", config=key.name, error=str(failure))
-            return Result(self._period)
+            self._enqueue_pending(account)
+            return Result(self._answers.sweep)
         if self._limiter is not None:
             self._limiter.listed(key.name, account.id, listing)
         store = self._stores.setdefault((key.name, account.id), ExternalStore())
@@ -88,4 +92,10 @@ class Lister:
             # Those of another ProviderConfig of the same account are enqueued by its own lists.
             for resource in users.intersection(self._resources.store.by_index(BY_EXTERNAL_NAME, external)):
                 self._enqueue(resource)
-        return Result(self._period)
+        return Result(self._answers.list_after(account))
+
+    def _enqueue_pending(self, account: ConnectedAccount[Any, Any]) -> None:
+        """Enqueue what waits for a list: each is looked at by itself until lists succeed again."""
+        for resource in tuple(self._answers.of(account).pending):
+            self._answers.unfollow(resource)
+            self._enqueue(resource)

@@ -235,4 +235,6 @@ def metered(provider: str, clients: Clients[SpecT, Any], budgets: tuple[Budget, 
         None if clients.backups is None else MeteredBackups(clients.backups, meter),
         None if clients.operations is None else MeteredOperations(clients.operations, meter),
         clients.try_login,
+        # It asks the cloud nothing.
+        clients.listed,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from providers.aws.account import connect
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
@@ -15,7 +15,7 @@ from providers.aws.instances.translate import VERSION, invariants, login_version
 from providers.aws.models import DBParameterGroupSpec, DBSubnetGroupSpec, RDSInstanceParameters, RDSInstanceSpec
 from providers.external.cloud_api.naming import NAMING
 from providers.external.observation import Observed
-from providers.external.provider import Kind, LoginRules, Provider, Rate, Reference
+from providers.external.provider import Intervals, Kind, LoginRules, Provider, Rate, Reference
 from runtime.objects import Resource
 
 CRD_MODELS: tuple[tuple[str, type], ...] = (
@@ -30,8 +30,8 @@ _SUBNET_GROUPS = Resource(_GROUP, "v1alpha1", "DBSubnetGroup", "dbsubnetgroups")
 _PARAMETER_GROUPS = Resource(_GROUP, "v1alpha1", "DBParameterGroup", "dbparametergroups")
 
 
-def _window_open(seen: Observed[RDSInstanceParameters, Facts], now: datetime) -> bool:
-    return states.window_open(seen.facts.window, now)
+def _next_window(seen: Observed[RDSInstanceParameters, Facts], now: datetime) -> datetime | None:
+    return states.next_window(seen.facts.window, now)
 
 
 INSTANCES: Kind[RDSInstanceParameters, Facts] = Kind(
@@ -50,7 +50,7 @@ INSTANCES: Kind[RDSInstanceParameters, Facts] = Kind(
         shows_passwords=False,
         missing_database=create.missing_database,
     ),
-    window_open=_window_open,
+    next_window=_next_window,
     references=(
         Reference("db_subnet_group_name_ref", "db_subnet_group_name", "dbSubnetGroupName", _SUBNET_GROUPS),
         Reference("db_parameter_group_name_ref", "db_parameter_group_name", "dbParameterGroupName", _PARAMETER_GROUPS),
@@ -67,5 +67,7 @@ PROVIDER: Provider[ProviderConfigSpec] = Provider(
     kinds=(INSTANCES, kinds.SUBNET_GROUPS, kinds.PARAMETER_GROUPS),
     # RDS throttles an account by region; these leave room for people and other tools.
     rate=Rate(reads_per_second=10, writes_per_second=2),
+    # A list shows as much of an instance as a look at it: nothing at rest is read by itself, however short the resync.
+    intervals=Intervals(resync=timedelta(minutes=10), sweep=timedelta(minutes=1), settle=timedelta(minutes=1)),
     endpoint_of=endpoint_of,
 )

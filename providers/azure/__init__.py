@@ -44,8 +44,8 @@ def _logins(target: Target[FlexibleServerParameters]) -> tuple[str, str]:
     return target.spec.administrator_login, target.spec.administrator_login
 
 
-def _window_open(seen: Observed[FlexibleServerParameters, Facts], now: datetime) -> bool:
-    return states.window_open(seen.facts.window, now)
+def _next_window(seen: Observed[FlexibleServerParameters, Facts], now: datetime) -> datetime | None:
+    return states.next_window(seen.facts.window, now)
 
 
 FLEXIBLE_SERVERS: Kind[FlexibleServerParameters, Facts] = Kind(
@@ -64,7 +64,7 @@ FLEXIBLE_SERVERS: Kind[FlexibleServerParameters, Facts] = Kind(
         shows_passwords=False,
         applies=lambda spec: spec.password_auth != DISABLED,
     ),
-    window_open=_window_open,
+    next_window=_next_window,
     asynchronous=True,
     server_of=lambda target: target.name,
 )

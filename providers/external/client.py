@@ -103,13 +103,15 @@ class ExternalList:
 
     `last_seen` are the digests of what the last observation of each name saw, where a cloud knows them: what is listed
     as it was observed wakes nobody, and what was undone between two lists does. `owners` are the owners of all that is
-    there, released ones included, as far as the list shows them.
+    there, released ones included, as far as the list shows them. `answers` are what the list answered about each name,
+    encoded by the cloud, where that is as much as a look at it by itself answers (`Listed` reads them).
     """
 
     items: Mapping[str, str]
     complete: bool
     last_seen: Mapping[str, str] = field(default_factory=dict)
     owners: Mapping[str, Owner] = field(default_factory=dict)
+    answers: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class ExternalClient(Protocol[SpecT, FactsT]):
@@ -122,8 +124,8 @@ class ExternalClient(Protocol[SpecT, FactsT]):
         """Create the object with its tags and login; what an interrupted create left is finished.
 
         What carries no tag is ours by what was recorded before this call, so the call must fail where the name is
-        taken: by a method that creates only, or by a precondition (`If-None-Match: *`, RFC 9110 section 13.1.2). A call
-        that creates or changes, whose answer does not say which, is not sent.
+        taken: by a method that creates only, or by a precondition (`If-None-Match: *`, RFC 9110 section 13.1.2). Where
+        a cloud has no such call, and its answer does not say what it did, the client looks once more right before it.
 
         Raises:
             NotCreated: The cloud has an object of that name; what was recorded is forgotten.
@@ -189,6 +191,16 @@ class Backups(Protocol[SpecT]):
         """List the backups of a lost database that this namespace may restore under its name, the newest first."""
 
 
+class Listed(Protocol[SpecT, FactsT]):
+    """What a kind has whose lists answer as much about an object as a look at it by itself."""
+
+    async def observe_listed(self, target: Target[SpecT], answer: bytes) -> Present[SpecT, FactsT] | None:
+        """Observe one object by what was answered about it, without a call to the cloud; None where that is in doubt.
+
+        `answer` is of `ExternalList.answers`, or `Observed.answer` of a look.
+        """
+
+
 class Operations(Protocol):
     """What a kind has whose calls return operations."""
 
@@ -217,3 +229,4 @@ class Clients(Generic[SpecT, FactsT]):
     backups: Backups[SpecT] | None = None
     operations: Operations | None = None
     try_login: TryLogin | None = None
+    listed: Listed[SpecT, FactsT] | None = None

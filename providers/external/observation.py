@@ -97,7 +97,9 @@ class Observed(Generic[SpecT, FactsT]):
     for a restart that nobody begins by itself. `tolerated` are differences that `spec` does not show, as nobody is to
     undo them: a later minor version, grown storage. `endpoint` is how an application reaches it, without a host where
     the cloud shows none and where nobody logs in. `incomplete`: a part could not be read, as no session with the server
-    came about; nothing is known to differ there, and it is read again before the resync.
+    came about; nothing is known to differ there, and it is read again before the resync. `expected` is how long the
+    present state of a cloud at work is known to take in all, None where that is not known. `answer` is what was
+    answered, encoded, where a list answers as much (`providers.external.client.Listed`).
     """
 
     name: str
@@ -119,6 +121,8 @@ class Observed(Generic[SpecT, FactsT]):
     earlier_ids: tuple[str, ...] = ()
     endpoint: Endpoint = NO_ENDPOINT
     incomplete: bool = False
+    expected: timedelta | None = None
+    answer: bytes = field(default=b"", repr=False)
 
     def is_recorded_as(self, incarnation: str) -> bool:
         """Return whether this very database was recorded under an incarnation."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
@@ -26,6 +26,20 @@ class Rate:
 
     reads_per_second: float = 20.0
     writes_per_second: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Intervals:
+    """How often a cloud is read, and for how long it may lag; the flags of a process override each.
+
+    Each resource is reconciled every `resync`, also when nothing happened. Each account is listed every `sweep`: within
+    it a change that somebody else made is seen. For `settle` after it accepted a change the cloud may show nothing of
+    it, in its lists either.
+    """
+
+    resync: timedelta = timedelta(minutes=10)
+    sweep: timedelta = timedelta(seconds=30)
+    settle: timedelta = timedelta(seconds=60)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +95,8 @@ class Kind(Generic[SpecT, FactsT]):
     `invariants` are the differences from what the provider keeps true whatever the spec says, `classify` says what a
     change does to those who use the database. `projection` is raised whenever the same answer of the cloud would be
     read differently. `clients` makes this kind's clients of what the provider's `connect` yields. `logins` are None
-    where nobody logs in. A kind that is not `stateful` holds no data, and is made again when it is lost. An
+    where nobody logs in. `next_window` is when the maintenance window opens next, `now` itself while it is open, None
+    where there is none. A kind that is not `stateful` holds no data, and is made again when it is lost. An
     `asynchronous` cloud carries changes out after its answer and may not show them at once. `references` are fields
     that name another managed resource, each with the field that takes what it resolves to. `server_of` is the name in
     the cloud of the server that carries an object's changes out, one operation at a time for all that it serves; empty
@@ -97,7 +112,7 @@ class Kind(Generic[SpecT, FactsT]):
     clients: Callable[[Any], Clients[SpecT, FactsT]]
     classify: Callable[[Change, Observed[SpecT, FactsT]], Change] = lambda change, _observed: change
     logins: LoginRules[SpecT, FactsT] | None = None
-    window_open: Callable[[Observed[SpecT, FactsT], datetime], bool] = lambda _seen, _now: False
+    next_window: Callable[[Observed[SpecT, FactsT], datetime], datetime | None] = lambda _observed, _now: None
     references: tuple[Reference, ...] = ()
     stateful: bool = True
     asynchronous: bool = False
@@ -126,10 +141,10 @@ class Provider(Generic[ConfigT]):
 
     `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets
     their data, and the account that was recorded: another one is refused before anything is written.
-    `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none. All `kinds` share
-    connection, ProviderConfigs and budgets; the first one says whose account it is. `probe`, where the account is the
-    server that holds the databases, tries a login there with what `connect` yielded and raises ServerUnreachable; it is
-    called every few seconds, once for each ProviderConfig in use.
+    `intervals` say how often it is read. `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's
+    own, empty for none. All `kinds` share connection, ProviderConfigs and budgets; the first one says whose account it
+    is. `probe`, where the account is the server that holds the databases, tries a login there with what `connect`
+    yielded and raises ServerUnreachable; it is called every few seconds, once for each ProviderConfig in use.
     """
 
     cloud: str
@@ -139,6 +154,7 @@ class Provider(Generic[ConfigT]):
     connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], RecordedAccount], AbstractAsyncContextManager[Any]]
     kinds: tuple[Kind[Any, Any], ...]
     rate: Rate = Rate()
+    intervals: Intervals = Intervals()
     endpoint_of: Callable[[ConfigT], str] = lambda _config: ""
     probe: Callable[[Any], Awaitable[None]] | None = None
 

@@ -20,12 +20,8 @@ from providers.external.client import Target
 from providers.external.credential import Credential, Login
 from providers.external.observation import Present, SpecT, describe, unknown_of
 from providers.external.provider import ConfigT, Kind
-from providers.managed.decide_update import INTERRUPTING, describe_changes
-from providers.managed.deletion import Deleter
-from providers.managed.delivery import PasswordSetter, with_password
-from providers.managed.inputs import Inputs
-from providers.managed.outcome import Event, Outcome, calls_of, is_external_ref_missing
-from providers.managed.plan import (
+from providers.managed.decisions.decide_update import INTERRUPTING, describe_changes
+from providers.managed.decisions.plan import (
     Adopt,
     Create,
     Delete,
@@ -39,6 +35,10 @@ from providers.managed.plan import (
     Update,
     Wait,
 )
+from providers.managed.deletion import Deleter
+from providers.managed.delivery import PasswordSetter, with_password
+from providers.managed.inputs import Inputs
+from providers.managed.outcome import Event, Outcome, calls_of, is_external_ref_missing
 from providers.managed.writes import Writer, account_of, observed_of
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.kube import Kube

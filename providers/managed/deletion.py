@@ -9,9 +9,9 @@ from providers.accounts.limits import Limiter
 from providers.credentials import secrets
 from providers.external.observation import Absent, Present, SpecT
 from providers.external.provider import ConfigT, Kind
+from providers.managed.decisions.plan import Delete, Orphan
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Event, Outcome
-from providers.managed.plan import Delete, Orphan
 from providers.managed.writes import Writer, account_of
 from runtime.errors import Blocked, Transient
 from runtime.kube import Kube

@@ -1,54 +1,42 @@
-"""All reads of a pass: what belongs to the object in Kubernetes, the account, the database, the credentials."""
+"""All reads of a pass: what belongs to the object in Kubernetes; the cloud and the credentials by their readers."""
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, Generic
 
 import msgspec
 
 from apis.names import EPHEMERAL_LABEL
 from apis.teardown import Policy, instruction_of
-from providers.accounts.connections import Accounts, accepted_accounts
+from providers.accounts.answers import Answers
+from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter, refuse_namespace
 from providers.accounts.turns import Holder
 from providers.credentials.passwords import own_password
 from providers.external.client import Target
-from providers.external.consent import Consent, consent_of
-from providers.external.observation import (
-    Absent,
-    ExternalRef,
-    Observation,
-    Predecessor,
-    Present,
-    SpecT,
-    Unknown,
-    digest,
-    unknown_of,
-)
+from providers.external.consent import consent_of
+from providers.external.observation import Absent, ExternalRef, Observation, Present, SpecT, Unknown, digest
 from providers.external.ownership import Identity, held, identity_of, owner_of
-from providers.external.provider import ConfigT, ConnectedAccount, Kind, LoginRules
+from providers.external.provider import ConfigT, Kind, LoginRules
 from providers.external.spec import Envelope
 from providers.managed import record
-from providers.managed.attempts import NOTHING_TRIED, Attempts
+from providers.managed.cloud_reader import CloudReader, Look, refusal_of
+from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts
 from providers.managed.inputs import Inputs, Lifecycle, with_differences
 from providers.managed.password_reader import PasswordReader
-from providers.managed.record import is_same_database
 from providers.managed.references import References
 from providers.settings import Settings
 from runtime import kubectl
 from runtime.cache import Cache, Informer
 from runtime.conditions import instant
-from runtime.errors import Blocked, Failure, NotFound, Terminal
+from runtime.errors import Failure, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_of, key_of, labels_of, status_of, uid_of
 
 _PREFIX = "fl-"
 _ALTERNATING = "Alternating"
-_LONGEST_OPERATION = timedelta(days=1)
 
 
 class Gatherer(Generic[SpecT, ConfigT]):
@@ -79,8 +67,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         rules: LoginRules[SpecT, Any] | None = kind.logins
         self._passwords = None if rules is None else PasswordReader(rules, kube, settings)
         self._references = References(kind, cache)
-        # A hundred resources at once list an account once, not each for itself.
-        self._listing = asyncio.Lock()
+        self._cloud: CloudReader[SpecT, ConfigT] = CloudReader(kind, accounts, settings, self._limiter)
         self._absent_since: dict[Key, tuple[str, datetime]] = {}
 
     @property
@@ -88,8 +75,13 @@ class Gatherer(Generic[SpecT, ConfigT]):
         """The counters of creates and destroys."""
         return self._limiter
 
-    async def gather(self, obj: Object, attempts: Attempts = NOTHING_TRIED) -> Inputs[SpecT]:
-        """Read all that the decision about `obj` needs."""
+    @property
+    def answers(self) -> Answers:
+        """What lists and looks answered last."""
+        return self._cloud.answers
+
+    async def gather(self, obj: Object, attempts: Attempts = NOTHING_TRIED, *, live: bool = False) -> Inputs[SpecT]:
+        """Read all that the decision about `obj` needs, the cloud by a look of now where it has to be `live`."""
         now, identity = self._settings.now(), identity_of(obj)
         envelope = record.envelope_of(obj, self._kind.spec_type)
         resolved = self._references.resolve(obj, envelope.for_provider)
@@ -97,17 +89,23 @@ class Gatherer(Generic[SpecT, ConfigT]):
         external_ref = record.external_ref_of(obj, absent_since=None)
         lifecycle = await self._lifecycle(obj, envelope, identity, now)
         target = self._target(obj, envelope, identity, external_ref)
-        account, observation = await self._observe(obj, envelope, target, lifecycle, resolved.missing)
+        unobserved = self._unobserved(obj, envelope, target, lifecycle, resolved.missing)
+        look: Look[SpecT, ConfigT] = (
+            await self._cloud.observe(obj, envelope.provider_config_ref.name, target, live=live)
+            if unobserved is None
+            else Look(None, unobserved)
+        )
+        account, observation = look.account, look.observation
         recorded, target = record.with_recorded(obj, observation, external_ref, target)
-        allowed = await self._allowed(obj, envelope, account, target, lifecycle)
+        allowed = await self._allowed(obj, envelope, look, target, lifecycle)
         allowed["refusal"] = allowed.get("refusal") or resolved.missing
         if account is not None and not account.changed:
-            facts, observation = await self._facts(
+            facts, observation = await self._cloud.facts(
                 account, target, observation, lifecycle.policy, delete_intended=allowed["delete_intended"]
             )
             allowed |= facts
         if allowed.get("predecessors") and isinstance(observation, Absent):
-            named = await self._named_predecessor(consent_of(obj), allowed["predecessors"], account, target)
+            named = await self._cloud.named_predecessor(consent_of(obj), allowed["predecessors"], account, target)
             target, observation = named or (target, observation)
         is_new = isinstance(observation, Absent) and not recorded.incarnation and not recorded.restoring
         if is_new and target.name != self._by_rule(obj, envelope, identity):
@@ -205,35 +203,6 @@ class Gatherer(Generic[SpecT, ConfigT]):
         ends = not namespace or deleting(namespace)
         return Policy.DETACH if deleting(crd) or (ends and not ephemeral) else wanted
 
-    async def _observe(
-        self,
-        obj: Object,
-        envelope: Envelope,
-        target: Target[SpecT],
-        lifecycle: Lifecycle,
-        missing: tuple[str, str] | None,
-    ) -> tuple[ConnectedAccount[SpecT, ConfigT] | None, Observation[SpecT]]:
-        unobserved = self._unobserved(obj, envelope, target, lifecycle, missing)
-        if unobserved is not None:
-            return None, unobserved
-        try:
-            account = await self._accounts.connect(envelope.provider_config_ref.name)
-            external_ref = record.external_ref_of(obj, absent_since=None)
-            recorded = external_ref.account
-            if not account.changed and recorded and account.id in accepted_accounts(account.config_object):
-                observation = await account.clients.external.observe(target)
-                if recorded == account.id or is_same_database(target, external_ref, observation):
-                    return account, observation
-            if account.changed or (recorded and recorded != account.id):
-                text = account.changed or (
-                    f"the database lives in account {recorded}, the ProviderConfig reaches {account.id}; nothing is"
-                    " changed until it reaches the former again"
-                )
-                return replace(account, changed=text), Unknown("AccountChanged", text)
-            return account, await account.clients.external.observe(target)
-        except Failure as failure:
-            return None, unknown_of(failure)
-
     def _unobserved(
         self,
         obj: Object,
@@ -255,12 +224,13 @@ class Gatherer(Generic[SpecT, ConfigT]):
         self,
         obj: Object,
         envelope: Envelope,
-        account: ConnectedAccount[SpecT, ConfigT] | None,
+        look: Look[SpecT, ConfigT],
         target: Target[SpecT],
         lifecycle: Lifecycle,
     ) -> dict[str, Any]:
         """Return what others allow: the ProviderConfig, the account, another process that may be at work."""
         external_ref, intent = record.external_ref_of(obj, absent_since=None), record.intent_of(obj)
+        account = look.account
         calls = intent.calls if intent is not None else ()
         delete_intended = any(call.kind == "Delete" and call.incarnation == external_ref.incarnation for call in calls)
         allowed: dict[str, Any] = {
@@ -273,6 +243,9 @@ class Gatherer(Generic[SpecT, ConfigT]):
             "inside": self._kind.inside,
             "tagged": self._kind.tagged,
             "delete_intended": delete_intended,
+            "live": look.live,
+            "listed": look.listed,
+            "unlisted": look.unlisted,
         }
         if intent is not None and intent.by != self._settings.process:
             known = intent.format == record.INTENT_FORMAT
@@ -280,9 +253,9 @@ class Gatherer(Generic[SpecT, ConfigT]):
             allowed |= {"intent_until": intent.not_after if known else None, "intent_unknown": text}
         if account is None:
             return allowed | {"not_allowed": self._not_allowed(obj, envelope)}
-        unlisted = None if account.changed or lifecycle.deleting else await self._ensure_listed(obj, account)
+        unlisted = None if account.changed or lifecycle.deleting else await self._cloud.ensure_listed(obj, account)
         allowance = self._limiter.allowance(obj, account, self._namespace(obj), delete_intended=delete_intended)
-        operating, failed = await self._poll(obj, account)
+        operating, failed = await self._cloud.poll(obj, account)
         server = self._kind.server_of(target) if self._kind.server_of is not None else ""
         holder = self.turns.holder(account.id, server, self.holder_of(obj)) if server else None
         refusal = unlisted or account.clients.account.refusal(target.spec)
@@ -290,86 +263,13 @@ class Gatherer(Generic[SpecT, ConfigT]):
         allowed |= {"account_changed": account.changed, "refusal": refusal, "turn_of": str(holder or "")}
         if account.changed or lifecycle.deleting or external_ref.incarnation or external_ref.restoring:
             return allowed
+        if not isinstance(look.observation, Absent):
+            return allowed
         # Predecessors are searched before a first create only: afterwards the external reference shows what is ours.
         try:
             return allowed | {"predecessors": await account.clients.account.find_predecessors(target.owner)}
         except Failure as failure:
-            return allowed | {"refusal": _refusal_of(failure)}
-
-    async def _facts(
-        self,
-        account: ConnectedAccount[SpecT, ConfigT],
-        target: Target[SpecT],
-        observation: Observation[SpecT],
-        policy: Policy | None,
-        *,
-        delete_intended: bool,
-    ) -> tuple[dict[str, Any], Observation[SpecT]]:
-        """Return what follows from the observation: whether its window is open, which backups a lost one has."""
-        facts: dict[str, Any] = {}
-        backups = account.clients.backups
-        match observation:
-            case Present(observed=observed):
-                facts["window_open"] = self._kind.window_open(observed, self._settings.now())
-            case Absent() if backups is not None and target.incarnation and self._kind.stateful and not target.leaving:
-                with suppress(Failure):
-                    facts["backups"] = await backups.restorable(target)
-                with suppress(Failure):
-                    facts["backup"] = await backups.latest(target)
-            case Absent() if backups is not None and target.restore and not target.leaving:
-                with suppress(Failure):
-                    facts["backups"] = await backups.restorable(target)
-            case Absent() if policy is Policy.SNAPSHOT and target.leaving:
-                # Without it nothing is let go: the final one, or any of what others took away.
-                if backups is not None and target.incarnation and self._kind.stateful:
-                    try:
-                        facts["backup"] = await backups.latest(replace(target, leaving=delete_intended))
-                    except Failure as failure:
-                        return facts, unknown_of(failure)
-        return facts, observation
-
-    async def _poll(self, obj: Object, account: ConnectedAccount[SpecT, ConfigT]) -> tuple[str, tuple[str, str] | None]:
-        """Poll the operation under way; return what it does while it is open, or reason and message of its failure."""
-        operation, operations = record.operation_of(obj), account.clients.operations
-        if operation is None or account.changed:
-            return "", None
-        try:
-            ended = operations is None or await operations.poll(operation)
-        except (Terminal, Blocked) as failure:
-            return "", (failure.reason, failure.message)
-        except Failure:
-            ended = False
-        # After so long the object's own state decides.
-        is_over = ended or self._settings.now() - operation.started_at >= _LONGEST_OPERATION
-        return "" if is_over else operation.kind, None
-
-    async def _ensure_listed(self, obj: Object, account: ConnectedAccount[SpecT, ConfigT]) -> tuple[str, str] | None:
-        """List the account once in the life of this process where a limit counts what is there without a resource."""
-        if not self._limiter.needs_list(obj, account):
-            return None
-        try:
-            async with self._listing:
-                if self._limiter.needs_list(obj, account):
-                    listing = await account.clients.account.list()
-                    self._limiter.listed(key_of(account.config_object).name, account.id, listing)
-        except Failure as failure:
-            return _refusal_of(failure)
-        return None
-
-    async def _named_predecessor(
-        self,
-        consent: Consent,
-        predecessors: tuple[Predecessor, ...],
-        account: ConnectedAccount[SpecT, ConfigT] | None,
-        target: Target[SpecT],
-    ) -> tuple[Target[SpecT], Observation[SpecT]] | None:
-        """Observe the predecessor that a person named instead of the name by rule; None where none is named."""
-        for predecessor in predecessors:
-            if account is not None and consent.adopt == predecessor.incarnation:
-                hash_ = self._kind.naming.hash_in(target.spec, predecessor.name) or target.hash
-                target = replace(target, name=predecessor.name, hash=hash_)
-                return target, await account.clients.external.observe(target)
-        return None
+            return allowed | {"refusal": refusal_of(failure)}
 
     def _absent_from(self, obj: Object, observation: Observation[SpecT], now: datetime) -> datetime | None:
         """Return since when an object's database is not found; a restart and a create begin the grace again."""
@@ -393,8 +293,3 @@ class Gatherer(Generic[SpecT, ConfigT]):
         self._absent_since.pop(key, None)
         if self._passwords is not None:
             self._passwords.forget(key)
-
-
-def _refusal_of(failure: Failure) -> tuple[str, str]:
-    unknown = unknown_of(failure)
-    return unknown.reason, unknown.message

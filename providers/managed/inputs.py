@@ -29,8 +29,8 @@ from providers.external.observation import (
 )
 from providers.external.provider import ConnectedAccount, Kind
 from providers.external.spec import Envelope
-from providers.managed.attempts import NOTHING_TRIED, Attempts
-from providers.managed.plan import Plan
+from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts
+from providers.managed.decisions.plan import Plan
 from providers.managed.record import Intent
 from runtime import kubectl
 from runtime.objects import Object, status_of
@@ -66,7 +66,10 @@ class Inputs(Generic[SpecT]):
     Of what others allow (the ProviderConfig, the account, the clock's windows) each text is empty when nothing forbids
     it, else the sentence for people. `eventual`: what was just made may not be seen at once. `stateful`: nothing is
     made in the place of what was lost. `backups` are those that a lost one may be restored from, the newest first, None
-    where they could not be listed.
+    where they could not be listed. `window_at` is when the maintenance window opens next, not after `now` while it is
+    open, None where there is none. `live`: it was observed in this very pass, and not known from a list or a look of
+    before; `listed`: lists show what becomes of it, so that it needs no look by itself; `unlisted`: it was not found,
+    and the last list lacks it as well.
 
     `passwords` is what the decision about the password reads, None where there is none to be made; `step` is what was
     decided, `password_problem` why nothing could be. `logins` are the names that may be logins, `foreign` the keys of
@@ -95,7 +98,7 @@ class Inputs(Generic[SpecT]):
     refusal: tuple[str, str] | None = None
     takeover: str = ""
     adoption: bool = False
-    window_open: bool = False
+    window_at: datetime | None = None
     predecessors: tuple[Predecessor, ...] = ()
     backup: str = ""
     backups: tuple[str, ...] | None = None
@@ -113,6 +116,9 @@ class Inputs(Generic[SpecT]):
     stateful: bool = True
     inside: bool = False
     tagged: bool = True
+    live: bool = True
+    listed: bool = False
+    unlisted: bool = False
     attempts: Attempts = NOTHING_TRIED
 
     obj: Object = field(default_factory=dict)
@@ -130,6 +136,11 @@ class Inputs(Generic[SpecT]):
     foreign: tuple[str, ...] = ()
     login: Login = Login.NOT_TRIED
     user_password: str = field(default="", repr=False)
+
+    @property
+    def window_open(self) -> bool:
+        """Whether the maintenance window is open."""
+        return self.window_at is not None and self.window_at <= self.now
 
     @property
     def observed(self) -> Observed[SpecT, Any] | None:

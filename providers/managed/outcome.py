@@ -27,8 +27,7 @@ from providers.external.observation import Absent, Change, Phase, Present, SpecT
 from providers.external.ownership import held
 from providers.external.provider import Kind
 from providers.managed import record
-from providers.managed.inputs import Inputs, with_differences
-from providers.managed.plan import (
+from providers.managed.decisions.plan import (
     Adopt,
     Create,
     Delete,
@@ -42,6 +41,7 @@ from providers.managed.plan import (
     Update,
     Wait,
 )
+from providers.managed.inputs import Inputs, with_differences
 from providers.managed.record import Call
 from runtime.errors import Failure
 from runtime.objects import Object, annotations_of, generation_of, status_of

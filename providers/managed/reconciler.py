@@ -18,14 +18,14 @@ from providers.external.observation import Present, SpecT, Unknown
 from providers.external.ownership import identity_of
 from providers.external.provider import ConfigT, Kind
 from providers.managed.act import Executor, write_audit
-from providers.managed.attempts import NOTHING_TRIED, Attempts, Memory
-from providers.managed.decide import decide
+from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts, Memory
+from providers.managed.decisions.decide import decide
+from providers.managed.decisions.plan import Adopt, Create, Delete, Ignore, Plan, Refuse, Settled, Update, Wait
+from providers.managed.decisions.requeue import follow_after, is_followed, requeue_after, until_window
 from providers.managed.gather import Gatherer
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Event, Outcome, calls_of, inputs_after, mutates, unreported_rotation, work_digest
-from providers.managed.plan import Adopt, Create, Delete, Ignore, Plan, Refuse, Settled, Update, Wait
 from providers.managed.report import Report, report, report_failed_pass
-from providers.managed.requeue import follow_after, requeue_after
 from providers.managed.summary import cause_of, has_failing_passes
 from providers.settings import Settings
 from runtime.conditions import find
@@ -33,7 +33,7 @@ from runtime.errors import Blocked, Failure, Invalid, NamespaceTerminating, Term
 from runtime.events import EventRecorder
 from runtime.in_time import in_time
 from runtime.kube import Kube
-from runtime.objects import Key, Object, deleting, key_of, uid_of
+from runtime.objects import Key, Object, deleting, key_of, uid_of, version_of
 from runtime.results import SETTLED, Result
 from runtime.secret_rights import look_again
 from runtime.status import write_status
@@ -43,6 +43,7 @@ _log = structlog.get_logger("providers.managed.reconciler")
 
 _SOON = timedelta(seconds=2)
 _WHILE_IN_DOUBT = timedelta(seconds=30)
+_WHILE_EARLY = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,12 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return Result(_WHILE_IN_DOUBT)
         inputs, plan = self._decide(await self._gather(obj))
         if mutates(inputs, plan):
-            # What is to be changed is decided on live reads, never on what a cache holds.
-            inputs, plan = self._decide(await self._gather(await self._live(key)))
+            # What is to be changed is decided on live reads, never on what a cache or a list holds.
+            live = await self._live(key)
+            if not _is_decided_live(inputs, plan) or version_of(live) != version_of(obj):
+                inputs, plan = self._decide(await self._gather(live, live=True))
+        if not mutates(inputs, plan):
+            self._follow(inputs, plan)
         quiet_for = self._quiet_for(inputs, plan)
         if isinstance(plan, Ignore) or (quiet_for is not None and not mutates(inputs, plan)):
             return Result(quiet_for)
@@ -122,11 +127,34 @@ class Reconciler(Generic[SpecT, ConfigT]):
             self._emit(inputs.obj, outcome.events)
             return self._forget(key)
         after, remaining = self._decide_after(inputs, plan, outcome)
+        if mutates(inputs, plan):
+            self._follow(after, remaining if outcome.failure is None else Settled())
         status = await self._write(outcome, report(after, remaining, outcome, self._settings))
         return await self._conclude(after, plan, remaining, outcome, status)
 
-    async def _gather(self, obj: Object) -> Inputs[SpecT]:
-        return await self._gatherer.gather(obj, self._memory.of(key_of(obj)))
+    async def _gather(self, obj: Object, *, live: bool = False) -> Inputs[SpecT]:
+        return await self._gatherer.gather(obj, self._memory.of(key_of(obj)), live=live)
+
+    def _follow(self, inputs: Inputs[SpecT], plan: Plan) -> None:
+        """Have lists show what becomes of a resource at which the cloud is at work."""
+        answers, key, observed = self._gatherer.answers, key_of(inputs.obj), inputs.observed
+        if inputs.account is None or not is_followed(inputs, plan):
+            answers.unfollow(key)
+            return
+        # What was only just asked for may take as long to be shown.
+        usual = 2 * self._settings.settle
+        expected = usual if observed is None else observed.expected or usual
+        answers.follow(inputs.account, key, "" if observed is None else observed.state, expected)
+
+    def _record_calls(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> None:
+        """Let no answer of before the calls of a pass count any more."""
+        if not outcome.acted or inputs.account is None:
+            return
+        answers, name = self._gatherer.answers, inputs.target.name
+        now = answers.now()
+        answers.of(inputs.account).record_call(name, now)
+        if isinstance(outcome.observation, Present) and outcome.observation.observed.answer:
+            answers.of(inputs.account).record(name, outcome.observation.observed.answer, now)
 
     def _decide(self, inputs: Inputs[SpecT]) -> tuple[Inputs[SpecT], Plan]:
         """Choose the plan; return it with the inputs as the decision left them."""
@@ -155,7 +183,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
             self._memory.keep(key, attempts)
             if not attempts.is_early or find(inputs.obj, "Ready") is None:
                 return None
-        return attempts.observe_after(plan.after)
+        # A list shows only what changes: that it lasts is found by passes that need no look.
+        usual = plan.after if plan.by_list is None or not inputs.listed else min(plan.after, _WHILE_EARLY)
+        return attempts.observe_after(usual)
 
     async def _act(self, inputs: Inputs[SpecT], plan: Plan) -> Outcome[SpecT]:
         """Carry out the plan where it mutates anything, then prove the published login."""
@@ -193,6 +223,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
             if outcome.acted:
                 write_audit(inputs, plan, error)
             raise
+        finally:
+            self._record_calls(inputs, outcome)
         write_audit(inputs, plan, None)
 
     async def _add_in_use_finalizer(self, config: Object) -> None:
@@ -244,7 +276,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
         if outcome.failure is not None:
             return _after_failure(attempts, outcome.failure, status, now)
         if outcome.operation is not None or (self._kind.asynchronous and outcome.acted):
-            return Result(follow_after(inputs, status, now) or _SOON)
+            is_listed = isinstance(acted, Create | Delete) and is_followed(inputs, acted)
+            usual = max(_SOON, self._settings.settle) if is_listed else _SOON
+            return Result(follow_after(inputs, status, now) or usual)
         if isinstance(remaining, Delete):
             return await self._finish_deletion(inputs, outcome)
         if isinstance(acted, Adopt) or outcome.restored or (outcome.acted and isinstance(remaining, Update)):
@@ -252,7 +286,10 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return Result(_SOON)
         if isinstance(remaining, Wait) and attempts.failing:
             return Result(attempts.observe_after(remaining.after))
-        return Result(self._sooner(attempts, requeue_after(inputs, remaining, status, now), now))
+        after, until = requeue_after(inputs, remaining, status, now), until_window(inputs, remaining)
+        if until is not None and until < self._settings.resync:
+            after = until if after is None else min(after, until)
+        return Result(self._sooner(attempts, after, now))
 
     async def _finish_deletion(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> Result:
         try:
@@ -312,8 +349,14 @@ class Reconciler(Generic[SpecT, ConfigT]):
     def _forget(self, key: Key) -> Result:
         """Forget an object that is gone."""
         self._gatherer.forget(key)
+        self._gatherer.answers.unfollow(key)
         self._memory.forget(key)
         return SETTLED
+
+
+def _is_decided_live(inputs: Inputs[Any], plan: Plan) -> bool:
+    """Return whether what was just not found need not be asked again: to be created, or missing in a list as well."""
+    return inputs.live and ((isinstance(plan, Create) and inputs.listed) or inputs.unlisted)
 
 
 def _after_failure(attempts: Attempts, failure: Failure, status: Object, now: datetime) -> Result | Failure:

@@ -24,14 +24,14 @@ from providers.external.credential import Login
 from providers.external.diff import joined_keys, shared_keys
 from providers.external.observation import Change, Present, describe, digest, unknown_of
 from providers.managed import record
+from providers.managed.decisions.plan import Adopt, Create, Plan, Update
 from providers.managed.inputs import Inputs, proven_versions
 from providers.managed.outcome import Event, Outcome, calls_of, consents_used_by_create, consents_used_now
-from providers.managed.plan import Adopt, Create, Plan, Update
 from providers.managed.record import Intent
 from providers.managed.summary import Summary, is_usable, login_of, still_cut_off, summary_of
 from providers.settings import Settings
 from runtime.conditions import Condition, find, instant, merge, timestamp
-from runtime.errors import Blocked, Terminal
+from runtime.errors import Transient
 from runtime.objects import Object, annotations_of, generation_of, key_of, status_of
 
 MOST_DRIFT = 32
@@ -57,7 +57,7 @@ def report(inputs: Inputs[Any], plan: Plan, outcome: Outcome[Any], settings: Set
     else:
         unknown = unknown_of(outcome.failure)
         summary = Summary(unknown.reason, unknown.message)
-    status = _status(inputs, summary, outcome, settings)
+    status = _status(inputs, plan, summary, outcome, settings)
     return Report(status, _events(outcome.obj, summary, status))
 
 
@@ -136,14 +136,20 @@ def _events(obj: Object, summary: Summary, status: Object) -> tuple[Event, ...]:
     return tuple(events)
 
 
-def _is_create_refused(inputs: Inputs[Any], outcome: Outcome[Any]) -> bool:
-    """Return whether the create of what carries no tag was refused: what has its name then is somebody else's."""
+def _is_create_refused(inputs: Inputs[Any], plan: Plan, outcome: Outcome[Any]) -> bool:
+    """Return whether the create of what carries no tag was refused: what has its name then is somebody else's.
+
+    Only a call without an answer, or with a server's error, may have made it.
+    """
     if inputs.tagged or inputs.external_ref.incarnation:
         return False
-    return isinstance(outcome.failure, Terminal | Blocked) or inputs.operation_failed is not None
+    if isinstance(plan, Create) and outcome.failure is not None:
+        return not isinstance(outcome.failure, Transient)
+    operation = record.operation_of(outcome.obj)
+    return inputs.operation_failed is not None and operation is not None and operation.kind == "Create"
 
 
-def _status(inputs: Inputs[Any], summary: Summary, outcome: Outcome[Any], settings: Settings) -> Object:
+def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[Any], settings: Settings) -> Object:
     """Return the whole status; equal to the old one when nothing happened."""
     obj, old, now = outcome.obj, status_of(outcome.obj), inputs.now
     status: Object = {"observedGeneration": generation_of(obj)}
@@ -159,7 +165,7 @@ def _status(inputs: Inputs[Any], summary: Summary, outcome: Outcome[Any], settin
         "drift": _drift(inputs, summary, outcome, old, now),
         "converged": _converged(inputs, summary, old),
         record.APPLIED_KEYS: _applied_keys(inputs, summary, old),
-        MADE_AT: None if _is_create_refused(inputs, outcome) else old.get(MADE_AT),
+        MADE_AT: None if _is_create_refused(inputs, plan, outcome) else old.get(MADE_AT),
         USED_CONSENTS: _used_consents(inputs, obj),
         record.RESTORING: old.get(record.RESTORING) if record.restoring_of(obj) else None,
         "rotation": _rotation_with_coming(inputs, outcome, settings, now),

@@ -9,9 +9,9 @@ from apis.reasons import CUT_OFF, UNUSABLE, ReasonClass, class_of_managed
 from providers.credentials.passwords import Await, Keep, Missing, unproven_text
 from providers.external.credential import Login
 from providers.external.observation import Change, Phase, Present
+from providers.managed.decisions.plan import Create, Delete, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome
-from providers.managed.plan import Create, Delete, Plan, Refuse, Rest, Settled, Update, Wait
 from runtime.conditions import Condition, find
 from runtime.errors import ApiError, Conflict, Failure, NotLeading, WriteConflict
 from runtime.objects import Object, status_of

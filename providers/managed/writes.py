@@ -15,9 +15,9 @@ from providers.external.client import Fence, Logins
 from providers.external.observation import Observed, SpecT
 from providers.external.ownership import held
 from providers.external.provider import ConfigT, Kind
+from providers.managed.decisions.plan import Plan
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome
-from providers.managed.plan import Plan
 from providers.managed.report import status_with_intent
 from providers.settings import Settings
 from runtime.errors import Blocked, Conflict, NotFound

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from providers.external.client import Clients
-from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate
+from providers.external.provider import Intervals, Kind, LoginRules, Naming, Provider, Rate
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import Facts
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec
@@ -42,5 +44,7 @@ PROVIDER: Provider[ProviderConfigSpec] = Provider(
     kinds=(DATABASES,),
     # Our own server, by a handful of sessions: these bound a stampede, not the daily work.
     rate=Rate(reads_per_second=500, writes_per_second=100),
+    # Its answers are true at once: there is nothing to settle.
+    intervals=Intervals(resync=timedelta(minutes=10), sweep=timedelta(seconds=30), settle=timedelta()),
     probe=OnPremCloud.probe,
 )

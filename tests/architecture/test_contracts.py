@@ -124,14 +124,14 @@ SEEDS = (
     Seed(
         "a cloud imports the generic reconciler",
         "A cloud knows of the providers its external side alone BROKEN",
-        "providers.aws.seed -> providers.managed.plan",
-        {"providers/aws/seed.py": "import providers.managed.plan\n"},
+        "providers.aws.seed -> providers.managed.decisions.plan",
+        {"providers/aws/seed.py": "import providers.managed.decisions.plan\n"},
     ),
     Seed(
         "accounts know the reconciler that uses them",
         "Rooms of the providers: each knows those below BROKEN",
-        "providers.accounts.seed -> providers.managed.plan",
-        {"providers/accounts/seed.py": "import providers.managed.plan\n"},
+        "providers.accounts.seed -> providers.managed.decisions.plan",
+        {"providers/accounts/seed.py": "import providers.managed.decisions.plan\n"},
     ),
     Seed(
         "a controller imports the Kubernetes client",

@@ -19,13 +19,14 @@ class Paced:
 
     def __init__(self, world: World, name: str = "db") -> None:
         self.world, self.key, self.began = world, Key("team", name), world.now
+        self.keys = {self.key}
         self.passes = 0
         self.conditions: list[tuple[str, ...]] = []
         resource = world.kind.resource
         self.controller = Controller(
             f"paced {resource.plural}",
             self._reconcile,
-            settings=ControllerSettings(monotonic=self._seconds),
+            settings=ControllerSettings(monotonic=self._seconds, resync=world.resync),
         )
         self.controller.source(Source(world.cache.informer(resource), primary=True))
         self._panics = metrics.INTERNAL_ERRORS.labels(self.controller.name)
@@ -49,7 +50,7 @@ class Paced:
             # A clock of whole microseconds: one more, so that it is due by all means.
             self.move_on(timedelta(seconds=due, microseconds=1) - (self.world.now - self.began))
         key = await self.controller._queue.get()
-        assert key == self.key
+        assert key in self.keys
         try:
             await self.controller._pass(key)
         finally:

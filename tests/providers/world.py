@@ -23,6 +23,7 @@ from runtime.store import Listing
 from tests.providers.toy import START, ToyCloud, provider_of
 from tests.support.fake_kube import FakeKube
 
+SWEEP = timedelta(minutes=1)
 OWN = frozenset(f"fairlead.dev/{name}" for name in ("external-name", "incarnation", "account"))
 
 
@@ -36,20 +37,23 @@ class World:
         process: str = "process-1",
         kube: FakeKube | None = None,
         provider: Provider[Any] | None = None,
+        resync: timedelta = timedelta(minutes=10),
     ) -> None:
-        self.cloud, self.now = cloud, START
+        self.cloud, self.now, self.resync = cloud, START, resync
         self.kube = kube or FakeKube()
         port: Kube | Any = self.kube
         self.cache = Cache(port)
         settings = Settings(
             "home", process, "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: self.now,
-            grace=timedelta(seconds=60),
+            grace=timedelta(seconds=60), resync=resync, monotonic=self._seconds,
+            sweep=SWEEP,
         )  # fmt: skip
         provider = self.provider = provider or provider_of(cloud)
         kind = self.kind = provider.kinds[0]
         accounts: Accounts[Any, Any] = Accounts(provider, self.cache, "fairlead-toy")
         self.accounts = accounts
         gatherer: Gatherer[Any, Any] = Gatherer(kind, port, accounts, settings, self.cache)
+        self.gatherer = gatherer
         self.store = self.cache.informer(kind.resource).store
         writer: Writer[Any, Any] = Writer(kind, port, settings, self.store, lambda: lambda _budget: True)
         executor: Executor[Any, Any] = Executor(kind, port, writer)
@@ -63,6 +67,9 @@ class World:
             })  # fmt: skip
             self.kube.store(NAMESPACES, {"metadata": {"name": "team"}})
         self.kube.store(CRDS, {"metadata": {"name": f"{kind.resource.plural}.{kind.resource.group}"}})
+
+    def _seconds(self) -> float:
+        return (self.now - START).total_seconds()
 
     def config(self) -> Object:
         """Return what the ProviderConfig's spec says beside whom it is for."""

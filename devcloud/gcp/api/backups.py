@@ -30,7 +30,7 @@ def create(cloud: Cloud, call: Call) -> Json:
 def _taken(cloud: Cloud, call: Call, name: str, description: str) -> Json:
     instance = cloud.world.instance(call.project, name)
     if cloud.operations.open_of(instance.key) is not None:
-        raise in_progress()
+        raise in_progress(cloud.behaviour.in_progress_status)
     instance = cloud.world.changeable(call.project, name)
     if instance.is_stopped:
         raise not_running()

@@ -25,7 +25,7 @@ def _written(cloud: Cloud, call: Call) -> Instance:
     """Return the instance of a change; beside an open operation nothing else is looked at."""
     instance = cloud.world.instance(call.project, call.instance)
     if cloud.operations.open_of(instance.key) is not None:
-        raise in_progress()
+        raise in_progress(cloud.behaviour.in_progress_status)
     if instance.state != "RUNNABLE":
         raise wrong_state()
     if instance.is_stopped:
@@ -52,7 +52,11 @@ def get_user(cloud: Cloud, call: Call) -> Json:
 
 
 def insert_user(cloud: Cloud, call: Call) -> Json:
-    """Create a user: with a password, or of IAM without one."""
+    """Create a user: with a password, or of IAM without one.
+
+    A user with a password who is there already gets the new one, and nothing says so: that is how Terraform gives
+    `postgres` a password (terraform-provider-google, thread 7873; terraform-google-sql-db, pull request 461).
+    """
     instance, body = _written(cloud, call), call.body
     name, kind = str(body.get("name", "")), str(body.get("type", "BUILT_IN"))
     if kind not in _KINDS:
@@ -60,8 +64,7 @@ def insert_user(cloud: Cloud, call: Call) -> Json:
     _refuse_name(name)
     if body.get("host"):
         raise invalid("Host is not supported for PostgreSQL users.")
-    if name in instance.users:
-        raise invalid(f'failed to create user {name}: . role "{name}" already exists.')
+    _refuse_taken(instance, name, kind)
     password = str(body.get("password", ""))
     if kind != "BUILT_IN" and password:
         raise invalid("Password cannot be set for IAM users.")
@@ -71,7 +74,13 @@ def insert_user(cloud: Cloud, call: Call) -> Json:
         raise invalid(
             'Database username for Cloud IAM service account should be created without ".gserviceaccount.com" suffix.'
         )
+    if kind == "CLOUD_IAM_USER" and "@" not in name:
+        raise invalid(
+            f'Database user cannot be created. Provided Cloud IAM user account "{name}" is not in valid format. Please '
+            "specify full email address Eg: iamuser@gmail.com.."
+        )
     user: Json = {"name": name, "type": kind, "password": password, "roles": _roles(body)}
+    user["exists"] = name in instance.users
     return started(cloud, call, instance.name, Kind("CREATE_USER"), **user)
 
 
@@ -95,6 +104,17 @@ def delete_user(cloud: Cloud, call: Call) -> Json:
     if user.name == ADMINISTRATOR:
         raise invalid(f"failed to delete user {ADMINISTRATOR}: the default user cannot be deleted.")
     return started(cloud, call, instance.name, Kind("DELETE_USER"), name=user.name)
+
+
+def _refuse_taken(instance: Instance, name: str, kind: str) -> None:
+    """Refuse the name of a user, unless both have a password (k8s-config-connector, thread 2416).
+
+    Raises:
+        Refusal: One of the two is of IAM.
+    """
+    present = instance.users.get(name)
+    if present is not None and (kind, present.kind) != ("BUILT_IN", "BUILT_IN"):
+        raise invalid(f"Database user '{name}' cannot be created because a user exists with the same name.")
 
 
 def _user(instance: Instance, name: str) -> User:

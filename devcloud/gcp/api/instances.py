@@ -215,7 +215,7 @@ def _changing(cloud: Cloud, call: Call) -> Instance:
 def _refuse_busy(cloud: Cloud, instance: Instance) -> None:
     """Refuse beside an open operation, before anything else of the request is looked at."""
     if cloud.operations.open_of(instance.key) is not None:
-        raise in_progress()
+        raise in_progress(cloud.behaviour.in_progress_status)
 
 
 def _change(cloud: Cloud, call: Call, present: Instance, wanted: Json) -> Json:

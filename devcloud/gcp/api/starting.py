@@ -42,7 +42,7 @@ def started(
     try:
         operation = cloud.operations.start(f"{call.project}:{instance}", spec)
     except InProgress:
-        raise in_progress() from None
+        raise in_progress(cloud.behaviour.in_progress_status) from None
     if not kind.seconds:
         cloud.operations.settle()
     return operation_view(cloud.operations.get(operation.id) or operation, call.version)

@@ -133,8 +133,8 @@ def _holds(change: Change, waiting: Value) -> bool:
 def request(spec: RDSInstanceParameters, observed: Seen, changes: Iterable[Change]) -> dict[str, Any] | None:
     """Return the parameters of the one ModifyDBInstance that the changes take; None when they are of tags alone.
 
-    What empties the queue and what is handed to it never go together (providers.managed.decide_update); if they did,
-    what only waits for the window would be left for the next pass, not made along with the rest.
+    What empties the queue and what is handed to it never go together (providers.managed.decisions.decide_update); if
+    they did, what only waits for the window would be left for the next pass, not made along with the rest.
     """
     fields = [change for change in changes if not _is_of_a_tag(change) and not is_of_logins(change)]
     flushes = any(change.queue in {Queue.OPEN, Queue.WAITING} and not change.deferred for change in fields)

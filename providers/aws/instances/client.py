@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from apis.names import EXTERNAL_NAME
 from apis.teardown import Policy
 from providers.aws.account import AwsAccount
-from providers.aws.instances import changes, create, restores, translate
+from providers.aws.instances import changes, create, listing, restores, translate
 from providers.aws.instances.backups import InstanceBackups
 from providers.aws.instances.deletion import Deletion
 from providers.aws.instances.facts import Facts
@@ -60,6 +60,18 @@ class RdsInstances:
         listed_tags, tagged = instance.get("TagList"), self._tagged(target.name, str(instance.get("DBInstanceArn", "")))
         # An answer without a list of them says nothing about its tags.
         tags = await tagged.read() if listed_tags is None else decoded_tags(listed_tags)
+        observed = await self._observed(target, instance, tags)
+        # What lacks its tags is no answer that may stand for another look.
+        return Present(observed if listed_tags is None else replace(observed, answer=listing.encoded_answer(instance)))
+
+    async def observe_listed(self, target: Where, answer: bytes) -> Present[RDSInstanceParameters, Facts] | None:
+        """Observe an instance by what a list or a look answered about it; None where that lacks its tags."""
+        instance = listing.decoded_answer(answer)
+        if instance.get("TagList") is None:
+            return None
+        return Present(await self._observed(target, instance, decoded_tags(instance["TagList"])))
+
+    async def _observed(self, target: Where, instance: listing.Answer, tags: dict[str, str]) -> Seen:
         observed = translate.observed(instance, tags, target)
         self._instances.record_observed(target.name, target.owner.identity, instance, tags)
         observed = replace(observed, endpoint=translate.endpoint_of(observed.facts, self._account.ca))
@@ -68,7 +80,7 @@ class RdsInstances:
             self._reachability.forget(observed.endpoint)
         if translate.alternates(target):
             observed = await self._logins.roles.observed(target, observed)
-        return Present(observed)
+        return observed
 
     async def _prove_absent(self, target: Where) -> None:
         """Believe that what was there is gone when the right account, asked by RDS's own id of it, shows none.
@@ -155,7 +167,8 @@ def instance_clients(account: AwsAccount) -> InstanceClients:
 def clients(account: AwsAccount) -> Clients[RDSInstanceParameters, Facts]:
     """Return what serves instances; RDS has no operations: the instance's own state says when it is done."""
     made = instance_clients(account)
-    return Clients(made.external, made.account, made.logins, made.backups, try_login=made.reachability.try_login)
+    try_login = made.reachability.try_login
+    return Clients(made.external, made.account, made.logins, made.backups, try_login=try_login, listed=made.external)
 
 
 def _renamed_message(name: str, now: str, address: str) -> str:

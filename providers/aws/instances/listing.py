@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from providers.aws.tag_lists import decoded_tags
 from providers.external.cloud_api import listed as generic
 from providers.external.cloud_api.listed import ListedObject, owner_in
@@ -15,14 +17,28 @@ _VOLATILE = frozenset({"LatestRestorableTime", "TagList", "ResponseMetadata"})
 
 def listed(answer: Answer) -> ListedObject:
     """Return what is kept of one member of DescribeDBInstances."""
+    owner = owner_in(_tags_in(answer))
     return ListedObject(
         name=str(answer["DBInstanceIdentifier"]),
         incarnation=str(answer["DbiResourceId"]),
         digest=digest_of(answer),
         tags_digest=tags_digest(answer),
-        owner=owner_in(_tags_in(answer)),
+        owner=owner,
         reference=str(answer.get("DBInstanceArn", "")),
+        # Nothing of ours needs what has no owner.
+        answer=encoded_answer(answer) if owner is not None else b"",
     )
+
+
+def encoded_answer(answer: Answer) -> bytes:
+    """Return an answer about one instance, with its tags, as it is kept: a tenth of the size of what the SDK made."""
+    return msgspec.msgpack.encode(answer)
+
+
+def decoded_answer(encoded: bytes) -> Answer:
+    """Return what `encoded_answer` kept; its times are `datetime` again."""
+    answer: dict[str, Any] = msgspec.msgpack.decode(encoded)
+    return answer
 
 
 def digest_of(answer: Answer) -> str:

@@ -1,4 +1,4 @@
-"""What may be done with an instance in which state and for how long, and when its maintenance window is open. Pure.
+"""What may be done with an instance in which state and for how long, and when its maintenance window opens. Pure.
 
 RDS User Guide, "Viewing Amazon RDS DB instance status" and "Working with storage"; the status is a free text, so one
 that is not known here is waited out and shown as it is.
@@ -10,6 +10,7 @@ import re
 from datetime import datetime, timedelta
 
 from providers.external.observation import Phase
+from providers.external.windows import next_opening
 
 _READY = frozenset({
     "available", "storage-optimization", "storage-initialization", "storage-full", "incompatible-parameters",
@@ -57,6 +58,26 @@ _DEADLINES = {
     "renaming": _HALF_AN_HOUR,
     RESETTING: _HALF_AN_HOUR,
 } | dict.fromkeys(("backing-up", "deleting", "delete-precheck", "storage-config-upgrade", *_STORAGE_AT_WORK), _DAY)
+# How long they are seen to last; lists are paced by it, and whoever is wrong here is listed a little later or oftener.
+_EXPECTED = {
+    "creating": timedelta(minutes=5),
+    "backing-up": timedelta(minutes=2),
+    "configuring-enhanced-monitoring": timedelta(minutes=2),
+    "configuring-log-exports": timedelta(minutes=1),
+    "configuring-iam-database-auth": timedelta(minutes=1),
+    "modifying": timedelta(minutes=6),
+    "maintenance": timedelta(minutes=10),
+    "upgrading": timedelta(minutes=15),
+    "rebooting": timedelta(minutes=2),
+    "renaming": timedelta(minutes=2),
+    "starting": timedelta(minutes=5),
+    "stopping": timedelta(minutes=5),
+    "moving-to-vpc": timedelta(minutes=5),
+    "storage-config-upgrade": timedelta(hours=1),
+    "delete-precheck": timedelta(minutes=1),
+    "deleting": timedelta(minutes=5),
+    RESETTING: timedelta(minutes=2),
+}
 _WINDOW = re.compile(r"(mon|tue|wed|thu|fri|sat|sun):(\d\d):(\d\d)-(mon|tue|wed|thu|fri|sat|sun):(\d\d):(\d\d)")
 _DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WEEK = timedelta(days=7)
@@ -97,13 +118,23 @@ def veto(status: str, field: str) -> tuple[str, str] | None:
     return None
 
 
-def window_open(window: str, now: datetime) -> bool:
-    """Return whether a weekly window `ddd:hh:mm-ddd:hh:mm` in UTC is open; one that cannot be read never is."""
+def expected(status: str, *, restored: bool) -> timedelta | None:
+    """Return how long a status at which RDS is at work is known to take, None where that is not known.
+
+    What it depends on (data, the class, the change) is not known here: a single instance without many data is meant.
+    """
+    return timedelta(minutes=20) if status == "creating" and restored else _EXPECTED.get(status)
+
+
+def next_window(window: str, now: datetime) -> datetime | None:
+    """Return when a weekly window `ddd:hh:mm-ddd:hh:mm` in UTC opens next: `now` while it is open.
+
+    None for one that cannot be read (PreferredMaintenanceWindow of DescribeDBInstances).
+    """
     match = _WINDOW.fullmatch(window.lower())
     if match is None:
-        return False
+        return None
     day, hour, minute, last, end_hour, end_minute = match.groups()
     begins = timedelta(days=_DAYS.index(day), hours=int(hour), minutes=int(minute))
     ends = timedelta(days=_DAYS.index(last), hours=int(end_hour), minutes=int(end_minute))
-    moment = timedelta(days=now.weekday(), hours=now.hour, minutes=now.minute)
-    return (moment - begins) % _WEEK < (ends - begins) % _WEEK
+    return next_opening(begins, (ends - begins) % _WEEK, now)

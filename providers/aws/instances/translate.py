@@ -58,6 +58,7 @@ def observed(answer: Answer, tags: Mapping[str, str], target: Where) -> Observed
         state=status,
         remedy=states.remedy(status),
         deadline=states.deadline(status, restored=create.with_data(target)),
+        expected=states.expected(status, restored=create.with_data(target)),
         usable=states.usable(status),
         pending=tuple(sorted(facts.pending)),
         password_pending="MasterUserPassword" in waiting or status == states.RESETTING,

@@ -19,11 +19,11 @@ from providers.azure.names import NO_SERVER, child_in, server_in
 from providers.azure.operations import operation_of
 from providers.azure.servers import states
 from providers.azure.servers.translate import incarnation_of
-from providers.external.client import ExternalList, Fence, Operation, Target
+from providers.external.client import ExternalList, Fence, NotCreated, Operation, Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Predecessor, Present, SpecT
 from providers.external.ownership import Owner
-from runtime.errors import Blocked, Conflict, Terminal
+from runtime.errors import Blocked, Terminal
 
 Answer = Mapping[str, Any]
 
@@ -61,17 +61,28 @@ class ServerChild(Generic[SpecT]):
         return self._account.server(server, self.word, child)
 
     async def observe(self, target: Target[SpecT]) -> Present[SpecT, None] | Absent:
-        """Observe one child, and its server's state; a child whose server is not there is not there either."""
-        path = self._path(target.name)
+        """Observe one child, and its server's state; a child whose server is not there is not there either.
+
+        Raises:
+            Blocked: `CloudBusy`: the child is not there, and its server may be at work on it.
+        """
+        path, name = self._path(target.name), server_in(target.name)
         try:
-            server = await self._account.send(
-                "GET", self._account.server(server_in(target.name)), f"look at server {server_in(target.name)}"
-            )
-            answer = await self._account.send("GET", path, f"look at {self.noun} {target.name}")
+            server = await self._account.send("GET", self._account.server(name), f"look at server {name}")
         except NotThere:
             return Absent()
-        observed = self._observed(answer.body, server.body, target)
-        return Absent() if observed is None else Present(observed)
+        try:
+            answer = await self._account.send("GET", path, f"look at {self.noun} {target.name}")
+        except NotThere:
+            observed = None
+        else:
+            observed = self._observed(answer.body, server.body, target)
+        if observed is not None:
+            return Present(observed)
+        state = _state(server.body)
+        if states.phase_of(state) is Phase.BUSY:
+            raise Blocked("CloudBusy", f"{self.noun} {target.name} waits: its server is {state}")
+        return Absent()
 
     def _seen(  # noqa: PLR0913 - the parts of an observation
         self,
@@ -84,7 +95,7 @@ class ServerChild(Generic[SpecT]):
         owner: Owner | None = None,
         restart: str = "",
     ) -> Observed[SpecT, None]:
-        state = str((server.get("properties") or {}).get("state") or "")
+        state = _state(server)
         phase = states.phase_of(state)
         return Observed(
             name=target.name,
@@ -103,14 +114,19 @@ class ServerChild(Generic[SpecT]):
     async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:
         """Create the child; another one of that name, which appeared meanwhile, is left alone.
 
+        ARM's PUT changes what is there, and nothing says that it heeds the precondition: so it is looked once more.
+
         Raises:
-            Conflict: It appeared meanwhile.
+            NotCreated: It appeared meanwhile.
         """
         del credential
+        if isinstance(await self.observe(target), Present):
+            raise NotCreated(f"{self.noun} {target.name}")
         try:
             return await self._put(target, fence, {"If-None-Match": "*"})
         except AlreadyThere:
-            raise Conflict(f"{self.noun} {target.name} appeared meanwhile; looking again") from None
+            # It would pass for ours: what was recorded before this call is all that says whose it is.
+            raise NotCreated(f"{self.noun} {target.name}") from None
         except NotThere as error:
             raise Blocked("ReferenceNotFound", f"{error}; its server is gone") from None
 
@@ -172,6 +188,10 @@ class ServerChild(Generic[SpecT]):
     def warnings(self) -> tuple[str, ...]:
         """Return nothing: the server says what there is to know."""
         return ()
+
+
+def _state(server: Answer) -> str:
+    return str((server.get("properties") or {}).get("state") or "")
 
 
 def of_server(server: Answer, name: str) -> str:

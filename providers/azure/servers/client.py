@@ -17,13 +17,13 @@ from providers.azure.operations import ArmOperations, operation_of
 from providers.azure.servers import changes, create, restores, translate
 from providers.azure.servers.facts import Facts
 from providers.azure.servers.server_list import ServerList
-from providers.external.client import Clients, Fence, Operation, Target
+from providers.external.client import Clients, Fence, NotCreated, Operation, Target
 from providers.external.credential import Credential, LoginAnswer
 from providers.external.endpoint import Endpoint
 from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.reachability import Reachability
 from runtime import kubectl
-from runtime.errors import Blocked, Conflict, Terminal, Transient
+from runtime.errors import Blocked, Terminal, Transient
 
 Seen = Observed[FlexibleServerParameters, Facts]
 Where = Target[FlexibleServerParameters]
@@ -86,6 +86,7 @@ class FlexibleServers:
 
         Raises:
             Blocked: `NameTaken`: somebody else's server anywhere in Azure has the name.
+            NotCreated: One appeared in the resource group since it was looked for.
         """
         if not await self._is_free(target):
             if await self._is_ours(target):
@@ -104,7 +105,7 @@ class FlexibleServers:
         except AlreadyThere:
             if await self._is_ours(target):
                 return None
-            raise Conflict(f"server {target.name} appeared meanwhile; looking again") from None
+            raise NotCreated(f"server {target.name}") from None
         return self._operation(answer, "Create")
 
     async def _is_free(self, target: Where) -> bool:

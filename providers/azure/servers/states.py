@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from providers.external.observation import Phase
+from providers.external.windows import next_opening
 
 _HOUR = timedelta(hours=1)
 # Azure keeps a window of an hour from its start ("Scheduled maintenance in Azure Database for PostgreSQL").
@@ -64,11 +65,10 @@ def deadline(state: str, *, restored: bool) -> timedelta:
     return _DEADLINES.get(state.lower(), _HOUR)
 
 
-def window_open(window: Window | None, now: datetime) -> bool:
-    """Return whether a window is open; where Azure chooses the time itself none is known, and none is open."""
+def next_window(window: Window | None, now: datetime) -> datetime | None:
+    """Return when a window opens next, `now` while it is open; None where Azure chooses the time itself."""
     if window is None:
-        return False
-    begins = timedelta(days=window.day, hours=window.hour, minutes=window.minute)
-    # Python's week begins on Monday.
-    moment = timedelta(days=(now.weekday() + 1) % _DAYS, hours=now.hour, minutes=now.minute)
-    return (moment - begins) % _WEEK < _WINDOW
+        return None
+    # Python's week begins on Monday, Azure's on Sunday.
+    begins = timedelta(days=(window.day - 1) % _DAYS, hours=window.hour, minutes=window.minute)
+    return next_opening(begins, _WINDOW, now)

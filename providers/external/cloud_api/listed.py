@@ -6,7 +6,7 @@ A whole answer takes a hundred times the memory of what is kept here, and an acc
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from providers.external.cloud_api.tags import owner_from
@@ -20,7 +20,8 @@ class ListedObject:
 
     `digest` changes when anything about it does, its tags apart; `tags_digest` when a tag does. That is None where the
     answer did not say which tags it has, which is not that it has none; then `owner` is None as well. `reference` is
-    by what its tags can be read.
+    by what its tags can be read. `answer` is all that was answered, encoded, where that stands for a look by itself
+    (`ExternalList.answers`).
     """
 
     name: str
@@ -29,6 +30,7 @@ class ListedObject:
     tags_digest: str | None
     owner: Owner | None
     reference: str = ""
+    answer: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

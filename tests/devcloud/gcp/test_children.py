@@ -53,7 +53,8 @@ def test_user_of_iam_has_no_password(kind: str, cloud: Cloud) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ({"name": "postgres", "password": "p"}, "already exists"),
+        ({"name": "postgres", "type": "CLOUD_IAM_GROUP"}, "exists with the same name"),
+        ({"name": "app", "type": "CLOUD_IAM_USER"}, "full email address"),
         ({"name": "app"}, "password"),
         ({"name": "", "password": "p"}, "name"),
         ({"name": "x" * 64, "password": "p"}, "name"),
@@ -71,6 +72,20 @@ def test_user_is_refused(body: Json, says: str, cloud: Cloud) -> None:
 
     assert reply.refusal == (400, "invalid")
     assert says in reply.message
+
+
+def test_user_who_is_there_is_created_again_without_a_word(cloud: Cloud) -> None:
+    cloud.created()
+    body = {"name": "app", "password": "first-pass"}
+    cloud.done(cloud.call("POST", "instances/db-1/users", body))
+
+    operation = cloud.done(cloud.call("POST", "instances/db-1/users", {**body, "databaseRoles": ["readers"]}))
+
+    assert operation["operationType"] == "CREATE_USER"
+    assert sorted(users(cloud)) == ["app", "postgres"]
+    assert users(cloud)["app"]["databaseRoles"] == ["readers"]
+    iam = {"name": "app", "type": "CLOUD_IAM_GROUP"}
+    assert cloud.call("POST", "instances/db-1/users", iam).refusal == (400, "invalid")
 
 
 def test_absent_user_is_not_found_and_the_default_one_stays(cloud: Cloud) -> None:

@@ -99,13 +99,19 @@ async def test_administrator_and_users_of_the_api_have_the_rights_of_cloud_sql(c
 
 async def test_a_role_has_one_password(cloud: Cloud, tmp_path: Path) -> None:
     shown = await created(cloud)
-    path = f"instances/db-1/users{query(name='postgres')}"
+    path = "instances/db-1/users"
+    change = {"password": "second-pass"}
+    again = {"name": "postgres", "password": "third-pass"}
 
-    await done(cloud, "PUT", path, {"password": "second-pass"})
-
-    assert await rows(shown, tmp_path, "postgres", "second-pass", "SELECT 1") == [(1,)]
-    with pytest.raises(psycopg.OperationalError, match="authentication failed"):
-        await rows(shown, tmp_path, "postgres", "first-pass", "SELECT 1")
+    for former, password, call in (
+        ("first-pass", "second-pass", ("PUT", f"{path}{query(name='postgres')}", change)),
+        # Whoever creates a user who is there changes the password.
+        ("second-pass", "third-pass", ("POST", path, again)),
+    ):
+        await done(cloud, *call)
+        assert await rows(shown, tmp_path, "postgres", password, "SELECT 1") == [(1,)]
+        with pytest.raises(psycopg.OperationalError, match="authentication failed"):
+            await rows(shown, tmp_path, "postgres", former, "SELECT 1")
 
 
 async def test_user_that_owns_something_is_not_deleted(cloud: Cloud, tmp_path: Path) -> None:

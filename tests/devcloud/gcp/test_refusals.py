@@ -195,6 +195,8 @@ def test_beside_an_open_operation_every_change_is_refused(cloud: Cloud) -> None:
     for method, path, body in refused:
         assert cloud.call(method, path, body).refusal == (409, "operationInProgress"), (method, path)
     assert cloud.call("GET", "instances/db-1/users").status == 200
+    cloud.control("POST", "behaviour", {"in_progress_status": 403})
+    assert cloud.call("DELETE", "instances/db-1").refusal == (403, "operationInProgress")
 
 
 @pytest.mark.parametrize("state", ["SUSPENDED", "MAINTENANCE", "FAILED"])

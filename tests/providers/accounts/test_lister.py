@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 from providers.accounts.lister import ExternalStore, Lister
 from providers.external.client import ExternalList
 from runtime.objects import Key
 from tests.providers.toy import TOYS, ToyCloud
-from tests.providers.world import World
+from tests.providers.world import SWEEP, World
 
 
 async def test_account_without_a_resource_of_the_kind_is_not_listed() -> None:
     cloud, enqueued = ToyCloud(), list[Key]()
     world = World(cloud)
-    lister = Lister(world.accounts, world.cache.informer(TOYS), enqueued.append, timedelta(seconds=30))
+    lister = Lister(world.accounts, world.cache.informer(TOYS), enqueued.append, world.gatherer.answers)
     world.feed()
     await world.accounts.connect("default")
-    assert (await lister(Key("", "default"))).requeue_after == timedelta(seconds=30)
+    assert (await lister(Key("", "default"))).requeue_after == SWEEP
     assert cloud.lists == 0
 
     world.ask()

@@ -14,6 +14,7 @@ from runtime.objects import SECRETS, Key, Object
 from tests.providers.paced import Paced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
+from tests.support.fake_kube import FakeKube
 from tests.support.simulator_control import control
 
 SPEC: Object = {"dbInstanceClass": "db.t4g.micro", "allocatedStorage": 20, "masterUsername": "app"}
@@ -29,9 +30,17 @@ def provider(kind: Kind[Any, Any] = INSTANCES) -> Provider[Any]:
 class RdsWorld(World):
     """One kind of AWS's in namespace `team`, at a simulated RDS."""
 
-    def __init__(self, served: Served, *, kind: Kind[Any, Any] = INSTANCES, spec: Object | None = None) -> None:
+    def __init__(
+        self,
+        served: Served,
+        *,
+        kind: Kind[Any, Any] = INSTANCES,
+        spec: Object | None = None,
+        kube: FakeKube | None = None,
+        resync: timedelta = timedelta(minutes=10),
+    ) -> None:
         self.served, self.spec = served, SPEC if spec is None else spec
-        super().__init__(ToyCloud(), provider=provider(kind))
+        super().__init__(ToyCloud(), provider=provider(kind), kube=kube, resync=resync)
         self.kube.store(SECRETS, {
             "metadata": {"name": "keys", "namespace": "fairlead-toy"},
             "data": {name: base64.b64encode(value.encode()).decode() for name, value in self.keys.items()},

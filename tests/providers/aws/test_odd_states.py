@@ -21,9 +21,9 @@ from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.observation import Present
 from providers.external.ownership import Owner
-from providers.managed.decide_update import decide_update
+from providers.managed.decisions.decide_update import decide_update
+from providers.managed.decisions.plan import Refuse, Update
 from providers.managed.inputs import Inputs, Lifecycle, differences
-from providers.managed.plan import Refuse, Update
 from runtime.errors import Blocked
 from tests.providers.aws.test_translate import ANSWER, TAGS, target
 from tests.providers.aws.test_translate import OWNER as OURS

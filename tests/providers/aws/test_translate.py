@@ -257,21 +257,27 @@ def test_status_has_its_phase(status: str) -> None:
 
 
 WINDOWS = {
-    ("sun:05:00-sun:06:00", "2026-11-22T05:00"): True,
-    ("Sun:05:00-Sun:06:00", "2026-11-22T05:59"): True,
-    ("sun:05:00-sun:06:00", "2026-11-22T06:00"): False,
-    ("sun:05:00-sun:06:00", "2026-11-21T05:30"): False,
-    ("sun:23:30-mon:00:30", "2026-11-23T00:10"): True,
-    ("sun:23:30-mon:00:30", "2026-11-22T23:40"): True,
-    ("sun:23:30-mon:00:30", "2026-11-23T00:30"): False,
-    ("", "2026-11-22T05:00"): False,
-    ("whenever", "2026-11-22T05:00"): False,
+    # Saturday the 21st of November 2026; None where nothing is open, ever.
+    ("sun:05:00-sun:06:00", "2026-11-22T05:00"): "2026-11-22T05:00",
+    ("Sun:05:00-Sun:06:00", "2026-11-22T05:59"): "2026-11-22T05:59",
+    ("sun:05:00-sun:06:00", "2026-11-22T06:00"): "2026-11-29T05:00",
+    ("sun:05:00-sun:06:00", "2026-11-21T05:30"): "2026-11-22T05:00",
+    ("sat:05:00-sat:06:00", "2026-11-21T05:30:30"): "2026-11-21T05:30:30",
+    ("sat:05:00-sat:06:00", "2026-11-21T04:59:59"): "2026-11-21T05:00",
+    ("mon:00:00-mon:00:30", "2026-11-22T23:59:50"): "2026-11-23T00:00",
+    ("sun:23:30-mon:00:30", "2026-11-23T00:10"): "2026-11-23T00:10",
+    ("sun:23:30-mon:00:30", "2026-11-22T23:40"): "2026-11-22T23:40",
+    ("sun:23:30-mon:00:30", "2026-11-23T00:30"): "2026-11-29T23:30",
+    ("", "2026-11-22T05:00"): None,
+    ("whenever", "2026-11-22T05:00"): None,
 }
 
 
 @pytest.mark.parametrize(("window", "at"), WINDOWS)
-def test_window_is_open_in_its_hours(window: str, at: str) -> None:
-    assert states.window_open(window, datetime.fromisoformat(at).replace(tzinfo=UTC)) is WINDOWS[window, at]
+def test_window_opens_next(window: str, at: str) -> None:
+    opens = WINDOWS[window, at]
+    expected = None if opens is None else datetime.fromisoformat(opens).replace(tzinfo=UTC)
+    assert states.next_window(window, datetime.fromisoformat(at).replace(tzinfo=UTC)) == expected
 
 
 def modification(spec: dict[str, Any], answer: dict[str, Any], *changed: Change) -> dict[str, Any]:

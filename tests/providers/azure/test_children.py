@@ -160,6 +160,30 @@ async def test_child_of_somebody_else_is_only_read(stub: ArmStub) -> None:
     assert stub.changing == []
 
 
+@pytest.mark.parametrize(("kind", "spec", "word"), KINDS[:2])
+async def test_child_that_somebody_makes_before_our_put_arrives_is_only_read(
+    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
+) -> None:
+    _put_server(stub)
+    stub.faults.append(("PUT", 412, "PreconditionFailed"))
+    world = AzureWorld(stub, kind=kind, spec=spec)
+    world.ask()
+    await world.step()
+    (path,) = (line.split(" ")[1] for line in stub.changing)
+    name = path.rsplit("/", 1)[-1]
+    body = (
+        {"charset": "UTF8"}
+        if word == "databases"
+        else {"startIpAddress": "203.0.113.0", "endIpAddress": "203.0.113.255"}
+    )
+    stub.children[f"{NAME}/{word}/{name}"] = {"name": name, "properties": body}
+    for _ in range(3):
+        await world.step()
+
+    assert (world.reason("Ready"), world.reason()) == ("NotOwned", "NotOwned")
+    assert len(stub.changing) == 1
+
+
 async def test_value_that_somebody_set_is_only_read(stub: ArmStub) -> None:
     _put_server(stub)
     known = {"value": "9", "source": "user-override", "unit": "KB", "dataType": "Integer", "defaultValue": "4096"}
@@ -237,3 +261,50 @@ async def test_child_of_a_server_without_a_name_is_not_looked_for(stub: ArmStub)
 
     assert world.reason() == "ReferenceNotFound"
     assert [line for line in stub.log if TYPE in line] == []
+
+
+@each_kind
+async def test_child_that_appears_before_the_put_is_not_ours(
+    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
+) -> None:
+    _put_server(stub)
+    stub.faults = [(f"/{word}/", 412, "PreconditionFailed")]
+    stub.methods = {"PUT"}
+    world = AzureWorld(stub, kind=kind, spec=spec)
+    world.ask()
+    await world.step()
+
+    assert world.reason() == "NotOwned"
+    assert stub.sent("PUT") != []
+    assert [key for key in stub.children if "/databases/" in key or "/firewallRules/" in key] == []
+
+
+@each_kind
+async def test_child_that_appeared_since_it_was_looked_for_is_looked_at_and_left(
+    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
+) -> None:
+    _put_server(stub)
+    stub.appears_after = (word, 2)
+    world = AzureWorld(stub, kind=kind, spec=spec)
+    world.ask()
+    await world.step()
+
+    assert world.reason() == "NotOwned"
+    assert "appeared before it could be created" in str(world.condition()["message"])
+    assert stub.changing == []
+
+
+@each_kind
+async def test_nothing_is_made_in_a_server_that_is_at_something_else(
+    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
+) -> None:
+    _put_server(stub)["properties"]["state"] = "Updating"
+    world = AzureWorld(stub, kind=kind, spec=spec)
+    world.ask()
+    await world.step()
+    assert world.reason() == "CloudBusy"
+    assert stub.changing == []
+
+    stub.servers[NAME]["properties"]["state"] = "Ready"
+    await world.settle()
+    assert f"/{word}/" in stub.changing[0]

@@ -27,7 +27,7 @@ from providers.azure.names import (
     spelled_tags,
 )
 from providers.azure.servers.refusal import refusal
-from providers.azure.servers.states import Window, phase_of, window_open
+from providers.azure.servers.states import Window, next_window, phase_of
 from providers.external.observation import Phase
 from providers.external.ownership import Identity, Owner
 from runtime.errors import Blocked, Terminal
@@ -211,18 +211,20 @@ def test_phase_of_a_state(state: str, phase: Phase) -> None:
 
 
 @pytest.mark.parametrize(
-    ("window", "moment", "is_open"),
+    ("window", "moment", "opens"),
     [
-        (Window(0, 3, 0), datetime(2026, 11, 22, 3, 0, tzinfo=UTC), True),  # a Sunday
-        (Window(0, 3, 0), datetime(2026, 11, 22, 3, 59, tzinfo=UTC), True),
-        (Window(0, 3, 0), datetime(2026, 11, 22, 4, 0, tzinfo=UTC), False),
-        (Window(0, 3, 0), datetime(2026, 11, 23, 3, 0, tzinfo=UTC), False),
-        (Window(6, 23, 30), datetime(2026, 11, 22, 0, 15, tzinfo=UTC), True),
-        (None, datetime(2026, 11, 22, 3, 0, tzinfo=UTC), False),
+        (Window(0, 3, 0), "2026-11-22T03:00", "2026-11-22T03:00"),  # a Sunday
+        (Window(0, 3, 0), "2026-11-22T03:59", "2026-11-22T03:59"),
+        (Window(0, 3, 0), "2026-11-22T04:00", "2026-11-29T03:00"),
+        (Window(0, 3, 0), "2026-11-23T03:00", "2026-11-29T03:00"),
+        (Window(6, 23, 30), "2026-11-22T00:15", "2026-11-22T00:15"),
+        (Window(1, 3, 0), "2026-11-22T00:15", "2026-11-23T03:00"),
+        (None, "2026-11-22T03:00", None),
     ],
 )
-def test_window(window: Window | None, moment: datetime, *, is_open: bool) -> None:
-    assert window_open(window, moment) is is_open
+def test_window(window: Window | None, moment: str, opens: str | None) -> None:
+    expected = None if opens is None else datetime.fromisoformat(opens).replace(tzinfo=UTC)
+    assert next_window(window, datetime.fromisoformat(moment).replace(tzinfo=UTC)) == expected
 
 
 @pytest.mark.parametrize(

@@ -118,6 +118,18 @@ async def object_that_appears_before_the_create_arrives_is_not_ours(cloud: Adapt
     assert (len(cloud.objects()), cloud.writes()) == (1, [])
 
 
+@clause(Property.OPERATIONS)
+async def edit_that_is_refused_right_after_the_create_leaves_the_object_ours(cloud: Adapter) -> None:
+    cloud.ask()
+    await cloud.until(lambda: "operation" in cloud.status())
+    cloud.ask(parameters=cloud.edit)
+    cloud.fail("update", "invalid")
+    await cloud.until(lambda: cloud.world.reason() == "InvalidValue")
+    cloud.world.annotate(**{"reconcile-requested-at": "now"})
+    await cloud.until_ready()
+    assert (cloud.creates(), len(cloud.own())) == (1, 1)
+
+
 @clause(Property.LAG)
 async def create_that_is_not_shown_yet_is_not_sent_again(cloud: Adapter) -> None:
     cloud.lag(timedelta(seconds=45))

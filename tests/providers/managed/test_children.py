@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from providers.external.client import Target
+from providers.external.client import NotCreated, Target
 from providers.external.observation import Absent, Present
-from runtime.errors import Terminal, Transient
+from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
 from runtime.objects import Object
 from tests.providers.toy import ToyCloud, ToyParameters, logins_of, provider_of
 from tests.providers.world import World
@@ -70,12 +71,23 @@ async def test_child_that_was_there_before_is_not_ours() -> None:
     assert cloud.calls == ["create"]
 
 
-async def test_child_whose_create_was_refused_is_not_ours_when_it_appears() -> None:
-    cloud = Untagged(faults=[("create", Terminal("InvalidValue", "the name is taken"), False)])
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        Terminal("InvalidValue", "the name is taken"),
+        Blocked("CloudBusy", "the server is busy"),
+        Conflict("it appeared meanwhile; looking again"),
+        Throttled("too many requests", after=timedelta(0)),
+        NotCreated("database orders"),
+    ],
+    ids=lambda refusal: type(refusal).__name__,
+)
+async def test_child_whose_create_was_refused_is_not_ours_when_it_appears(refusal: Failure) -> None:
+    cloud = Untagged(faults=[("create", refusal, False)])
     world = _child(cloud)
     world.ask()
     await world.step()
-    assert world.reason() == "InvalidValue"
+    assert cloud.calls == []
     await _foreign(cloud)
 
     world.annotate(**{"reconcile-requested-at": "now"})

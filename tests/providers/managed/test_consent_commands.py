@@ -8,9 +8,9 @@ import pytest
 
 from providers.external.consent import Consent
 from providers.external.observation import Predecessor
-from providers.managed.decide import decide
+from providers.managed.decisions.decide import decide
+from providers.managed.decisions.plan import Refuse
 from providers.managed.inputs import Inputs
-from providers.managed.plan import Refuse
 from tests.providers.managed.test_decide import ADDRESS, FORMER, FRESH, GONE, LONG_GONE, LOSS, SIZE, Spec, inputs, there
 
 LOST = (GONE, LONG_GONE)

@@ -25,9 +25,8 @@ from providers.external.observation import (
     Unknown,
 )
 from providers.external.ownership import Owner
-from providers.managed.decide import decide
-from providers.managed.inputs import Inputs, Lifecycle
-from providers.managed.plan import (
+from providers.managed.decisions.decide import decide
+from providers.managed.decisions.plan import (
     Adopt,
     Create,
     Delete,
@@ -41,6 +40,7 @@ from providers.managed.plan import (
     Update,
     Wait,
 )
+from providers.managed.inputs import Inputs, Lifecycle
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -231,7 +231,7 @@ ROWS: dict[str, Row] = {
     ),
     "restarting drift waits for the window": row(inputs(there(), changes=(RESTART,)), Rest, reason="DriftHeld"),
     "restarting drift is put back in the window": row(
-        inputs(there(), changes=(RESTART,), window_open=True), Update, changes=(RESTART,)
+        inputs(there(), changes=(RESTART,), window_at=NOW), Update, changes=(RESTART,)
     ),
     "restarting drift is put back when asked for": row(inputs(there(), changes=(RESTART,), correct_drift=True), Update),
     "lockout drift waits for the window": row(inputs(there(), changes=(LOCKOUT,)), Rest, reason="DriftHeld"),
@@ -246,12 +246,12 @@ ROWS: dict[str, Row] = {
     ),
     "apply Immediate does not hurry drift": row(inputs(there(), changes=(RESTART,), apply_now=True), Rest),
     "the destroy limit stops restarts": row(
-        inputs(there(), changes=(RESTART, ONLINE), window_open=True, destroy_limit_reached="x"),
+        inputs(there(), changes=(RESTART, ONLINE), window_at=NOW, destroy_limit_reached="x"),
         Update,
         changes=(ONLINE,),
     ),
     "a loss needs consent, whatever else is asked": row(
-        inputs(there(), changes=(LOSS,), apply_now=True, correct_drift=True, window_open=True),
+        inputs(there(), changes=(LOSS,), apply_now=True, correct_drift=True, window_at=NOW),
         Refuse,
         reason="HeldChange",
     ),

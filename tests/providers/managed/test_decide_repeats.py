@@ -10,11 +10,11 @@ import pytest
 
 from providers.credentials.passwords import Introduce, Keep
 from providers.external.observation import Change, Class
-from providers.managed.attempts import MOST_TRIES, Attempts, InFlight, Postponed, Rejected, Try
-from providers.managed.decide import decide
+from providers.managed.decisions.attempts import MOST_TRIES, Attempts, InFlight, Postponed, Rejected, Try
+from providers.managed.decisions.decide import decide
+from providers.managed.decisions.plan import Create, Refuse, Update, Wait
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import work_digest
-from providers.managed.plan import Create, Refuse, Update, Wait
 from tests.providers.managed.test_decide import FRESH, GONE, NOW, Spec, inputs, there
 
 OBJECT: Any = {"kind": "Toy", "metadata": {"name": "db", "namespace": "team", "uid": "uid-1"}}

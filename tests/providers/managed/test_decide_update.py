@@ -13,10 +13,10 @@ from providers.external.client import Target
 from providers.external.consent import Consent
 from providers.external.observation import Change, Class, Converged, ExternalRef, Observed, Phase, Present, Queue
 from providers.external.ownership import Owner
-from providers.managed.attempts import MOST_TRIES, InFlight, Sendable
-from providers.managed.decide_update import decide_update
+from providers.managed.decisions.attempts import MOST_TRIES, InFlight, Sendable
+from providers.managed.decisions.decide_update import decide_update
+from providers.managed.decisions.plan import Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
-from providers.managed.plan import Plan, Refuse, Rest, Settled, Update, Wait
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -81,7 +81,7 @@ CASES = {
         (QUEUED_CLASS, STORAGE), queued=(STORAGE,), reason="PendingChangesInTheWay", pending=("class",)
     ),
     "the window sends what the queue cannot hold": Case(
-        (PORT, CLASS), (PORT,), (CLASS,), "WaitingForWindow", constraints={"window_open": True}
+        (PORT, CLASS), (PORT,), (CLASS,), "WaitingForWindow", constraints={"window_at": NOW}
     ),
     "what goes along waits for the same consent": Case((GROUP, MAJOR, WINDOW), (WINDOW,), reason="HeldChange"),
     "what goes along is sent with what is handed to the queue": Case(

@@ -9,9 +9,9 @@ from providers.credentials.passwords import Kept, Stored
 from providers.external.client import Target
 from providers.external.observation import Change, ExternalRef, Observed, Phase, Present
 from providers.external.ownership import Owner
+from providers.managed.decisions.plan import Settled
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome, inputs_after
-from providers.managed.plan import Settled
 from tests.providers.toy import ToyCloud, ToyParameters, provider_of
 
 OWNER = Owner("home", "uid-1", "claim-1")

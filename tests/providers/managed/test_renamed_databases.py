@@ -9,8 +9,8 @@ import pytest
 
 from apis.teardown import Policy
 from providers.external.observation import Absent, Present
-from providers.managed.decide import decide
-from providers.managed.plan import Delete, Refuse, RemoveFinalizer, Settled
+from providers.managed.decisions.decide import decide
+from providers.managed.decisions.plan import Delete, Refuse, RemoveFinalizer, Settled
 from tests.providers.managed.test_decide import LONG_GONE, RECORDED, Row, inputs, row, there
 
 RENAMED = Absent(remains=True, renamed="orders_x_old")

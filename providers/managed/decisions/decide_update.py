@@ -8,8 +8,8 @@ from typing import Any, assert_never
 import msgspec
 
 from providers.external.observation import Change, Class, Observed, Queue, SpecT, describe
+from providers.managed.decisions.plan import Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
-from providers.managed.plan import Plan, Refuse, Rest, Settled, Update, Wait
 
 _LATER = timedelta(minutes=1)
 _MOST_NAMED = 5

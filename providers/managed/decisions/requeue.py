@@ -8,9 +8,9 @@ from typing import Any
 from apis.reasons import deadline_of
 from providers.credentials.passwords import Await, Missing
 from providers.managed import record
-from providers.managed.attempts import PASSWORD_READ
+from providers.managed.decisions.attempts import PASSWORD_READ
+from providers.managed.decisions.plan import Create, Delete, Orphan, Plan, Refuse, RemoveFinalizer, Rest, Update, Wait
 from providers.managed.inputs import Inputs
-from providers.managed.plan import Delete, Orphan, Plan, Refuse, RemoveFinalizer, Rest, Wait
 from runtime import secret_rights
 from runtime.conditions import find, instant
 from runtime.objects import Object
@@ -70,6 +70,28 @@ def follow_after(inputs: Inputs[Any], status: Object, now: datetime) -> timedelt
     if not is_awaited or sent_at is None or now - sent_at > _CLOSELY_FOR:
         return None
     return _FOLLOWED_CLOSELY
+
+
+def is_followed(inputs: Inputs[Any], plan: Plan) -> bool:
+    """Return whether lists of the account show what becomes of what the cloud is at work on, or was just asked for."""
+    if not inputs.listed or inputs.operating:
+        return False
+    match plan:
+        case Create() | Delete():
+            return inputs.eventual
+        case Wait(by_list=by_list) if by_list is not None:
+            return True
+        case _:
+            return isinstance(inputs.step, Await)
+
+
+def until_window(inputs: Inputs[Any], plan: Plan) -> timedelta | None:
+    """Return after how long the maintenance window opens for which a change waits; None where none does."""
+    held = plan.held if isinstance(plan, Update) else plan
+    is_waiting = isinstance(held, Rest) and held.reason in {"WaitingForWindow", "DriftHeld"}
+    if not is_waiting or inputs.window_at is None or inputs.window_at <= inputs.now:
+        return None
+    return inputs.window_at - inputs.now
 
 
 def _after_problem(inputs: Inputs[Any], status: Object, now: datetime, usual: timedelta) -> timedelta:

@@ -10,27 +10,18 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, assert_never
 
-from apis.teardown import Policy
-from providers.credentials.passwords import decide_password
-from providers.external.observation import Absent, Observed, Phase, Present, SpecT, Unknown, renamed_text
-from providers.managed.decide_repeats import without_repeats
-from providers.managed.decide_update import decide_update, describe_changes
+from providers.credentials.passwords import Await, PasswordStep, decide_password
+from providers.external.observation import Absent, Observed, Phase, Present, SpecT, Unknown
+from providers.managed.decisions.decide_deletion import decide_deletion
+from providers.managed.decisions.decide_repeats import without_repeats
+from providers.managed.decisions.decide_update import decide_update, describe_changes
+from providers.managed.decisions.plan import Adopt, Create, Plan, Refuse, Rest, Wait
+from providers.managed.decisions.requeue import follow_after
+from providers.managed.decisions.waits import AT_LAST, LATER, SOON, open_intent
 from providers.managed.inputs import Decision, Inputs
-from providers.managed.plan import Adopt, Create, Delete, Ignore, Orphan, Plan, Refuse, RemoveFinalizer, Rest, Wait
-from providers.managed.requeue import follow_after
 from runtime.objects import status_of
 
-SOON = timedelta(seconds=5)
-LATER = timedelta(minutes=1)
-# For so long the tags of an orphan are tried at an account that is out of reach.
-_TAGS_TRIED = timedelta(minutes=5)
 _MOST_BACKUPS = 5
-# Waiting ends none of these; a cloud that is merely out of reach is not among them.
-_NO_ACCESS = frozenset(
-    {"CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden", "ProviderConfigNotFound", "NotAllowed"}
-)
-# Under these an orphan keeps its tags as they are: nobody can write to it, or it has another name.
-_UNTAGGED = _NO_ACCESS | {"DatabaseRenamed"}
 
 
 def decide(inputs: Inputs[SpecT]) -> Decision:
@@ -45,14 +36,21 @@ def decide(inputs: Inputs[SpecT]) -> Decision:
     if not isinstance(decision.plan, Wait):
         return decision
     follow = follow_after(replace(inputs, step=decision.step), status_of(inputs.obj), inputs.now)
-    after = decision.plan.after if follow is None else min(decision.plan.after, follow)
+    after = _after(inputs, decision.plan, decision.step)
+    after = after if follow is None else min(after, follow)
     return decision._replace(plan=replace(decision.plan, after=after))
+
+
+def _after(inputs: Inputs[SpecT], plan: Wait, step: PasswordStep) -> timedelta:
+    """Return after how long to reconcile what waits; a password that was sent is tried by logins meanwhile."""
+    is_tried = isinstance(step, Await) and inputs.observed is not None and inputs.observed.usable
+    return plan.after if plan.by_list is None or not inputs.listed or is_tried else plan.by_list
 
 
 def _plan(inputs: Inputs[SpecT]) -> Plan:
     """Choose the plan, whatever came of it before."""
     if inputs.lifecycle.deleting:
-        return _deletion(inputs)
+        return decide_deletion(inputs)
     blocked = _blocked(inputs)
     if blocked is not None:
         return blocked
@@ -72,20 +70,7 @@ def _blocked(inputs: Inputs[SpecT]) -> Plan | None:
         return Refuse("NotAllowed", inputs.not_allowed)
     if inputs.account_changed:
         return Refuse("AccountChanged", inputs.account_changed)
-    return _open_intent(inputs)
-
-
-def _open_intent(inputs: Inputs[SpecT]) -> Plan | None:
-    """Wait for an operation under way, or for an intent that another process may still carry out."""
-    if inputs.intent_unknown:
-        return Refuse("NewerProvider", inputs.intent_unknown)
-    if inputs.operating:
-        reason = {"Create": "Creating", "Delete": "Deleting"}.get(inputs.operating, "CloudBusy")
-        return Wait(reason, "the cloud is carrying out what was asked for", SOON)
-    if inputs.intent_until is not None and inputs.now < inputs.intent_until:
-        left = inputs.intent_until - inputs.now
-        return Wait("CloudBusy", "another process may still be at work on it until its time is over", left, quiet=True)
-    return None
+    return open_intent(inputs)
 
 
 def _absent(inputs: Inputs[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a row of the table
@@ -229,11 +214,12 @@ def _busy(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan:
     """Wait: what was never Ready is being created, and what nobody can use meanwhile is not Ready."""
     state = f" ({observed.state})" if observed.state else ""
     if inputs.external_ref.restoring:
-        return Wait("Restoring", f"the database is being restored from {inputs.external_ref.restoring}{state}", SOON)
+        text = f"the database is being restored from {inputs.external_ref.restoring}{state}"
+        return Wait("Restoring", text, SOON, by_list=AT_LAST)
     if not inputs.external_ref.incarnation and inputs.eventual:
-        return Wait("Creating", f"the database is being made{state}", SOON)
+        return Wait("Creating", f"the database is being made{state}", SOON, by_list=AT_LAST)
     reason = "CloudBusy" if observed.usable else "Updating"
-    return Wait(reason, f"the cloud is at work on it{state} and takes no change yet", SOON)
+    return Wait(reason, f"the cloud is at work on it{state} and takes no change yet", SOON, by_list=AT_LAST)
 
 
 def _replaced(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan:
@@ -271,107 +257,3 @@ def _adopt(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan:
         f" another name; or, to take it over: {steps}{preview}",
         inputs.changes if is_shown else (),
     )
-
-
-def _deletion(inputs: Inputs[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a row of the table
-    lifecycle = inputs.lifecycle
-    if not lifecycle.has_finalizer:
-        return Ignore()
-    if lifecycle.paused:
-        return Rest("Paused", lifecycle.paused)
-    if lifecycle.policy is Policy.DETACH or inputs.observe_only or _stays_inside(inputs):
-        return Orphan(tagged=False)
-    if lifecycle.policy is None:
-        return Wait("AwaitingTeardown", "deleted, but its claim has not said what shall become of the database", LATER)
-    blocked = _open_intent(inputs)
-    if blocked is None and _is_out_of_time(inputs):
-        return Orphan(tagged=False)
-    if inputs.account_changed:
-        return Refuse("AccountChanged", inputs.account_changed)
-    if blocked is not None:
-        return blocked
-    return _deletion_of_observed(inputs, lifecycle.policy)
-
-
-def _stays_inside(inputs: Inputs[SpecT]) -> bool:
-    """Return whether an object is left to the server that it is inside of: only Delete takes it out."""
-    return inputs.inside and inputs.lifecycle.policy in {Policy.ORPHAN, Policy.SNAPSHOT}
-
-
-def _is_out_of_time(inputs: Inputs[SpecT]) -> bool:
-    """Return whether an orphan's tags were tried for long enough at an account that shows nothing."""
-    lifecycle = inputs.lifecycle
-    if lifecycle.policy is not Policy.ORPHAN or not isinstance(inputs.observation, Unknown):
-        return False
-    return lifecycle.since is not None and inputs.now - lifecycle.since >= _TAGS_TRIED
-
-
-def _deletion_of_observed(inputs: Inputs[SpecT], policy: Policy) -> Plan:
-    match inputs.observation:
-        case Unknown(reason=reason) if reason in _UNTAGGED and policy is Policy.ORPHAN:
-            # Its tags are tried, not waited for: to leave a database alone needs no access to it.
-            return Orphan(tagged=False)
-        case Unknown(reason=reason, message=message):
-            return Wait(reason, message, LATER)
-        case Absent(renamed=renamed) if renamed and policy is not Policy.ORPHAN:
-            return Refuse("DatabaseRenamed", renamed_text(inputs.external_ref.external_name, renamed))
-        case Absent(remains=remains):
-            return _gone(inputs, remains=remains)
-        case Present(observed=observed):
-            return _delete(inputs, observed, policy)
-        case never:
-            assert_never(never)
-
-
-def _gone(inputs: Inputs[SpecT], *, remains: bool) -> Plan:
-    """Believe an absence under deletion: at once where nothing was ever made, else after the grace."""
-    since, policy = inputs.external_ref.absent_since, inputs.lifecycle.policy
-    # Where a list of what is there lags behind, what a crash kept us from remembering may appear a moment later.
-    external_ref = inputs.external_ref
-    was_made = external_ref.incarnation or (inputs.eventual and external_ref.external_name)
-    waited = since is not None and inputs.now - since >= inputs.grace
-    intended = inputs.delete_intended and not (inputs.eventual and since is None)
-    if not (waited or intended or not was_made):
-        after = SOON if inputs.delete_intended else inputs.grace
-        after = after if since is None else inputs.grace - (inputs.now - since)
-        return Wait("Deleting", "the database was not found; looking again before letting go", after, quiet=True)
-    if policy is Policy.SNAPSHOT and _has_no_backup(inputs) and not (remains and inputs.delete_intended):
-        if inputs.delete_intended and inputs.eventual:
-            return Wait("Deleting", "the final snapshot is not available yet; nothing is let go before it is", SOON)
-        return Refuse(
-            "BackupImpossible",
-            f"database {external_ref.external_name} (incarnation {external_ref.incarnation}) is gone, and no backup of"
-            " it is seen; it is let go only under the deletion policy Delete or Orphan",
-        )
-    # What is left holds no data, but an orphan's users may still want its logins.
-    kept = policy is None or (policy is Policy.ORPHAN and external_ref.incarnation)
-    return Delete(policy) if remains and policy is not None and not kept else RemoveFinalizer()
-
-
-def _has_no_backup(inputs: Inputs[SpecT]) -> bool:
-    """Return whether a database that was Ready once is gone without a backup of it."""
-    return bool(inputs.external_ref.incarnation) and inputs.stateful and not inputs.backup
-
-
-def _delete(  # noqa: PLR0911 - each return is a row of the table
-    inputs: Inputs[SpecT], observed: Observed[SpecT, Any], policy: Policy
-) -> Plan:
-    recorded = inputs.external_ref.incarnation
-    if recorded and not observed.is_recorded_as(recorded):
-        return Orphan(tagged=False)
-    if not inputs.is_ours(observed):
-        return Orphan(tagged=False)
-    if policy is Policy.ORPHAN:
-        return Orphan(tagged=inputs.tagged)
-    if inputs.lifecycle.destroy_refused:
-        return Refuse("HeldDeletion", inputs.lifecycle.destroy_refused)
-    if inputs.not_allowed:
-        return Refuse("NotAllowed", inputs.not_allowed)
-    if inputs.takeover:
-        return Rest("AwaitingTakeover", inputs.takeover)
-    if inputs.destroy_limit_reached:
-        return Refuse("Brake", inputs.destroy_limit_reached)
-    if observed.phase is Phase.BUSY:
-        state = f" ({observed.state})" if observed.state else ""
-        return Wait("Deleting", f"the cloud is at work on it{state} and takes no deletion yet", SOON)
-    return Delete(policy)

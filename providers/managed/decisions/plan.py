@@ -26,13 +26,17 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Fairlead or the cloud acts next; reconcile again after `after`. `quiet` leaves the status as it is."""
+    """Fairlead or the cloud acts next; reconcile again after `after`. `quiet` leaves the status as it is.
+
+    Where lists of the account show when the cloud is done, `by_list` is after how long to reconcile all the same.
+    """
 
     reason: str
     message: str
     after: timedelta
     quiet: bool = False
     held: tuple[Change, ...] = ()
+    by_list: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

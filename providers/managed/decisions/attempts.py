@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from providers.external.observation import Change, Path, Value, unknown_of
-from providers.managed.plan import Create, Delete, Plan, Update
+from providers.managed.decisions.plan import Create, Delete, Plan, Update
 from runtime.errors import Blocked, Failure, Terminal
 from runtime.objects import Key
 

@@ -7,11 +7,11 @@ from datetime import timedelta
 
 from providers.credentials.passwords import Keep
 from providers.external.observation import SpecT
-from providers.managed.attempts import BAD_PASSWORD, InFlight
-from providers.managed.decide_update import describe_changes
+from providers.managed.decisions.attempts import BAD_PASSWORD, InFlight
+from providers.managed.decisions.decide_update import describe_changes
+from providers.managed.decisions.plan import Create, Plan, Refuse, Update, Wait
 from providers.managed.inputs import Decision, Inputs
 from providers.managed.outcome import calls_of, work_digest
-from providers.managed.plan import Create, Plan, Refuse, Update, Wait
 from providers.managed.record import is_reconcile_requested
 from runtime.objects import uid_of
 
@@ -52,7 +52,8 @@ def _without_second_create(inputs: Inputs[SpecT], plan: Create) -> Create | Wait
     uid, at = inputs.attempts.created or ("", inputs.now)
     if uid != uid_of(inputs.obj) or inputs.now - at >= inputs.settle:
         return plan
-    return Wait("Creating", "the database is being made; the cloud does not show it yet", _SETTLING)
+    text = "the database is being made; the cloud does not show it yet"
+    return Wait("Creating", text, _SETTLING, by_list=inputs.settle - (inputs.now - at))
 
 
 def _without_in_flight(inputs: Inputs[SpecT], plan: Update, in_flight: InFlight) -> Plan:
@@ -69,7 +70,8 @@ def _without_in_flight(inputs: Inputs[SpecT], plan: Update, in_flight: InFlight)
     if plan.held is not None and not isinstance(plan.held, Wait):
         return plan.held
     paths = ", ".join(sendable.waiting)[:300]
-    return Wait("CloudBusy", f"the cloud accepted the change and does not show it yet: {paths}", _SETTLING)
+    text = f"the cloud accepted the change and does not show it yet: {paths}"
+    return Wait("CloudBusy", text, _SETTLING, by_list=in_flight.settles_in(inputs.now, inputs.settle))
 
 
 def _without_rejected(inputs: Inputs[SpecT], plan: Plan) -> Plan:

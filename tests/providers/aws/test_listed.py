@@ -1,0 +1,195 @@
+"""What a list of the account answers is not asked again: calls on RDS's wire, counted by one clock."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from devcloud.aws.server import Options, Served, running
+from runtime.objects import Object
+from tests.providers.aws.listed_world import ListedPaced
+from tests.providers.aws.rds_world import RdsPaced, RdsWorld
+from tests.support.simulator_control import control
+
+pytestmark = pytest.mark.rds
+POLICY: Object = {"deletionPolicy": "Snapshot", "maintenance": {"apply": "Immediate"}}
+LARGER: Object = {"parameters": {"dbInstanceClass": "db.t4g.large"}, **POLICY}
+HOUR = timedelta(hours=1)
+LIST, LOOK = "DescribeDBInstances", "DescribeDBInstances of one"
+
+
+@pytest.fixture
+def simulator() -> Iterator[Served]:
+    with running(Options(speed=0.0)) as served:
+        yield served
+
+
+async def _ready(served: Served, **spec: Any) -> tuple[RdsWorld, ListedPaced]:
+    world = RdsWorld(served)
+    paced = ListedPaced(world)
+    world.ask(**POLICY, **spec)
+    await paced.settle()
+    await paced.until(world.now + HOUR)
+    paced.forget()
+    return world, paced
+
+
+async def test_create_takes_twelve_calls(simulator: Served) -> None:
+    world = RdsWorld(simulator)
+    paced = ListedPaced(world)
+    world.ask(**POLICY)
+    await paced.settle()
+    counts = paced.counts()
+    assert world.reason("Ready") == "Available"
+    assert counts["CreateDBInstance"] == 1
+    assert sum(counts.values()) <= 12, counts
+
+
+async def test_of_ten_that_are_created_at_once_each_takes_three_calls_and_lists_are_shared(simulator: Served) -> None:
+    world = RdsWorld(simulator)
+    names = [f"db-{number}" for number in range(10)]
+    paced = ListedPaced(world, names[0])
+    for name in names:
+        world.ask(name, **POLICY)
+        paced.add(name)
+    await paced.when(lambda: all(world.reason("Synced", name) == "InSync" for name in names))
+    counts = paced.counts()
+    # One on which the create is decided, and one on which the password is published.
+    assert (counts["CreateDBInstance"], counts[LOOK]) == (10, 20)
+    assert counts[LIST] <= 10, counts
+
+
+async def test_change_takes_ten_calls(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    world.ask(**LARGER)
+    paced.wake()
+    await paced.settle()
+    counts = paced.counts()
+    assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
+    assert counts["ModifyDBInstance"] == 1
+    assert sum(counts.values()) <= 10, counts
+
+
+async def test_rotation_takes_six_calls(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    before = world.secret["current"]
+    world.ask(passwordRotation={"token": "2"}, **POLICY)
+    paced.wake()
+    await paced.when(lambda: world.secret["current"] != before and world.reason() == "InSync")
+    counts = paced.counts()
+    assert counts["ModifyDBInstance"] == 1
+    assert sum(counts.values()) <= 6, counts
+
+
+async def test_deletion_with_a_final_snapshot_takes_ten_calls(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    world.delete()
+    paced.wake()
+    await paced.when(lambda: world.get() is None)
+    counts = paced.counts()
+    assert counts["DeleteDBInstance"] == 1
+    assert sum(counts.values()) <= 10, counts
+
+
+async def test_resource_at_rest_is_never_read_by_itself(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    passes, writes = paced.passes, len(world.kube.writes)
+    await paced.until(world.now + 2 * HOUR)
+    # A dozen resyncs, and a list a minute.
+    assert paced.passes - passes >= 10
+    assert paced.counts() == {LIST: 120}
+    assert len(world.kube.writes) == writes
+
+
+async def test_resource_is_observed_by_the_first_list_after_a_restart(simulator: Served) -> None:
+    world, _ = await _ready(simulator)
+    writes = len(world.kube.writes)
+    restarted = RdsWorld(simulator, kube=world.kube)
+    restarted.now = world.now
+    again = ListedPaced(restarted)
+    await again.until(restarted.now + HOUR)
+    counts = again.counts()
+    assert again.passes >= 5
+    assert counts[LOOK] == 0
+    # The lister's own, and one more for the first pass, which does not wait for it.
+    assert 60 <= counts[LIST] <= 62
+    assert len(world.kube.writes) == writes
+    assert (restarted.reason("Ready"), restarted.reason()) == ("Available", "InSync")
+
+
+async def test_change_by_others_is_looked_at_once_and_put_back(simulator: Served) -> None:
+    world, paced = await _ready(simulator, parameters={"backupRetentionPeriod": 7})
+    world.steer(set={"BackupRetentionPeriod": 3})
+    began = world.now
+    await paced.when(lambda: paced.calls("ModifyDBInstance") > 0)
+    assert world.now - began <= timedelta(seconds=61)
+    # The one on which it is decided, and the one that follows the change.
+    assert paced.counts()[LOOK] == 2
+
+
+async def test_lost_credentials_secret_is_seen_without_a_look(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    world.kube.objects = {known: obj for known, obj in world.kube.objects.items() if known[1].name != "db-credentials"}
+    await paced.until(world.now + timedelta(minutes=15))
+    assert world.reason("Synced") == "PasswordUnknown"
+    assert paced.counts()[LOOK] == 0
+
+
+async def test_refused_lists_leave_looks_by_name(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    fault = {"action": "DescribeDBInstances", "identifier": "", "code": "AccessDenied", "times": None}
+    control(simulator, "POST", "faults", fault)
+    world.ask(**LARGER)
+    paced.wake()
+    await paced.until(world.now + timedelta(minutes=20))
+    assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
+    assert world.reason("Ready") == "Available"
+    assert paced.counts()[LOOK] > 10
+
+    world.heal()
+    await paced.until(world.now + timedelta(minutes=10))
+    paced.forget()
+    await paced.until(world.now + HOUR)
+    assert paced.counts()[LOOK] == 0
+
+
+async def test_requested_reconcile_looks_by_name(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    world.annotate(**{"reconcile-requested-at": "now"})
+    paced.wake()
+    await paced.step()
+    assert paced.counts()[LOOK] == 1
+
+
+async def test_lists_that_lag_send_nothing_twice(simulator: Served) -> None:
+    world, paced = await _ready(simulator)
+    control(simulator, "POST", "behaviour", {"get_lag_s": 30, "list_lag_s": 50})
+    world.ask(**LARGER)
+    paced.wake()
+    await paced.settle()
+    assert paced.counts()["ModifyDBInstance"] == 1
+    assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
+
+
+async def test_window_of_an_hour_is_met_with_a_resync_of_six(simulator: Served) -> None:
+    world = RdsWorld(simulator, resync=timedelta(hours=6))
+    # Without lists, which show nothing of a window and are made every minute.
+    paced = RdsPaced(world)
+    # World time begins on a Saturday at noon.
+    window = {"preferredMaintenanceWindow": "sun:05:00-sun:06:00"}
+    policy: Object = {"deletionPolicy": "Snapshot"}
+    world.ask(parameters=window, **policy)
+    await paced.until(world.now + HOUR)
+    world.ask(parameters={**window, "port": 5433}, **policy)
+    paced.wake()
+    await paced.until(world.now + HOUR)
+    assert (world.reason(), paced.calls("ModifyDBInstance")) == ("WaitingForWindow", 0)
+
+    opens = world.now.replace(hour=5, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    await paced.until(opens - timedelta(seconds=1))
+    assert paced.calls("ModifyDBInstance") == 0
+    await paced.until(opens + timedelta(minutes=2))
+    assert paced.calls("ModifyDBInstance") == 1
