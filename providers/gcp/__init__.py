@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from providers.external.observation import Observed
-from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate, Reference
+from providers.external.provider import Intervals, Kind, LoginRules, Naming, Provider, Rate, Reference
 from providers.gcp import names
 from providers.gcp.account import connect
 from providers.gcp.config import ProviderConfigSpec, endpoint_of, secrets_of
@@ -36,8 +36,8 @@ _DATABASES = Resource(_GROUP, "v1alpha1", "CloudSQLDatabase", "cloudsqldatabases
 _ON_INSTANCE = Reference("instance_ref", "instance", "instance", _INSTANCES)
 
 
-def _window_open(seen: Observed[CloudSQLInstanceParameters, Facts], now: datetime) -> bool:
-    return states.window_open(*seen.facts.window, now)
+def _next_window(seen: Observed[CloudSQLInstanceParameters, Facts], now: datetime) -> datetime | None:
+    return states.next_window(*seen.facts.window, now)
 
 
 INSTANCES: Kind[CloudSQLInstanceParameters, Facts] = Kind(
@@ -51,7 +51,7 @@ INSTANCES: Kind[CloudSQLInstanceParameters, Facts] = Kind(
     invariants=translate.invariants,
     clients=client.clients,
     classify=classify,
-    window_open=_window_open,
+    next_window=_next_window,
     asynchronous=True,
     server_of=lambda target: target.name,
 )
@@ -101,5 +101,7 @@ PROVIDER: Provider[ProviderConfigSpec] = Provider(
     kinds=(INSTANCES, DATABASES, USERS),
     # Cloud SQL counts 180 calls a minute for each project; these leave room for people and other tools.
     rate=Rate(reads_per_second=2, writes_per_second=0.5),
+    # No list shows databases and users: each is read by itself, one to three calls, and rarely.
+    intervals=Intervals(resync=timedelta(hours=2), sweep=timedelta(minutes=1), settle=timedelta(minutes=1)),
     endpoint_of=endpoint_of,
 )

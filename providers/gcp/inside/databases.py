@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from apis.teardown import Policy
-from providers.external.client import Clients, Fence, Operation, Target
+from providers.external.client import Clients, Fence, NotCreated, Operation, Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from providers.gcp.account import GcpAccount, operation_of
@@ -16,7 +16,7 @@ from providers.gcp.inside.listing import InsideAccount
 from providers.gcp.models import CloudSQLDatabaseParameters
 from providers.gcp.names import own_name
 from providers.gcp.refusals import AlreadyThere, NotThere
-from runtime.errors import Conflict, Transient
+from runtime.errors import Transient
 
 Where = Target[CloudSQLDatabaseParameters]
 Seen: TypeAlias = Observed[CloudSQLDatabaseParameters, None]
@@ -66,7 +66,7 @@ class SqlDatabases:
             raise Transient(f"instance {server} does not run; database {name} is not known to be gone")
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
-        """Create the database; one that is there since is looked at again."""
+        """Create the database; raises NotCreated where one of the name is there since."""
         del credential
         server, name = _place(target)
         spec = target.spec
@@ -77,7 +77,7 @@ class SqlDatabases:
                 "databases.insert", f"create database {name} of {server}", fence=fence, body=body, instance=server
             )
         except AlreadyThere:
-            raise Conflict(f"database {name} of {server} appeared meanwhile; looking again") from None
+            raise NotCreated(f"database {name} of {server}") from None
         return operation_of(answer, "Create")
 
     async def update(

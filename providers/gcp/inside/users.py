@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from apis.teardown import Policy
-from providers.external.client import Clients, Fence, Operation
+from providers.external.client import Clients, Fence, NotCreated, Operation
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from providers.external.reachability import Reachability
@@ -128,7 +128,7 @@ class SqlUsers:
         try:
             return await self._insert(target, name, credential.password, fence)
         except AlreadyThere:
-            raise Conflict(f"user {name} of {_server(target)} appeared meanwhile; looking again") from None
+            raise NotCreated(f"user {name} of {_server(target)}") from None
 
     async def _insert(self, target: Where, name: str, password: str, fence: Fence) -> Operation:
         spec, server = target.spec, _server(target)

@@ -1,4 +1,4 @@
-"""What may be done with an instance in which state and for how long, and when its maintenance window is open. Pure.
+"""What may be done with an instance in which state and for how long, and when its maintenance window opens. Pure.
 
 Resource `instances`, `state` and `suspensionReason`. RUNNABLE is also what an instance says that its owner stopped
 (`settings.activationPolicy` NEVER). A state that is not known here is waited out and shown as it is.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from providers.external.observation import Phase
+from providers.external.windows import next_opening
 
 RUNNABLE = "RUNNABLE"
 STOPPED = "RUNNABLE, stopped"
@@ -68,10 +69,11 @@ def deadline(state: str, *, restored: bool) -> timedelta:
     return _DEADLINES.get(state, _HOUR)
 
 
-def window_open(day: int, hour: int, now: datetime) -> bool:
-    """Return whether the weekly maintenance window of an hour in UTC is open.
+def next_window(day: int, hour: int, now: datetime) -> datetime | None:
+    """Return when the weekly window of an hour in UTC opens next: `now` while it is open, None where there is none.
 
-    `day` is 1 (Monday) to 7 (Sunday) and `hour` 0 to 23, as `settings.maintenanceWindow` has them; 0 for a day is no
-    window, and then none is ever open.
+    `day` is 1 (Monday) to 7 (Sunday), 0 for no window, and `hour` 0 to 23, as `settings.maintenanceWindow` has them.
     """
-    return bool(day) and now.isoweekday() == day and now.hour == hour
+    if not day:
+        return None
+    return next_opening(timedelta(days=day - 1, hours=hour), _HOUR, now)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -237,17 +236,18 @@ def test_flag_is_written_in_its_own_unit(name: str, value: str, written: str) ->
     assert as_cloud_sql_writes(name, value) == written
 
 
+_SUNDAY = datetime(2026, 11, 22, tzinfo=UTC)
 WINDOWS = [
-    (7, 3, datetime(2026, 11, 22, 3, 0, tzinfo=UTC), True),
-    (7, 3, datetime(2026, 11, 22, 3, 59, tzinfo=UTC), True),
-    (7, 3, datetime(2026, 11, 22, 4, 0, tzinfo=UTC), False),
-    (7, 3, datetime(2026, 11, 22, 2, 59, tzinfo=UTC), False),
-    (1, 3, datetime(2026, 11, 22, 3, 0, tzinfo=UTC), False),
-    (0, 0, datetime(2026, 11, 22, 0, 0, tzinfo=UTC), False),
+    (7, 3, timedelta(hours=3), timedelta(hours=3)),
+    (7, 3, timedelta(hours=3, minutes=59), timedelta(hours=3, minutes=59)),
+    (7, 3, timedelta(hours=4), timedelta(days=7, hours=3)),
+    (7, 3, timedelta(hours=2, minutes=59), timedelta(hours=3)),
+    (1, 3, timedelta(hours=3), timedelta(days=1, hours=3)),
+    (0, 0, timedelta(0), None),
 ]
 
 
-@pytest.mark.parametrize(("day", "hour", "now", "is_open"), WINDOWS)
-def test_window_is_an_hour_of_the_week(day: int, hour: int, now: datetime, *, is_open: bool) -> None:
-    check: Callable[[int, int, datetime], bool] = states.window_open
-    assert check(day, hour, now) is is_open
+@pytest.mark.parametrize(("day", "hour", "now", "opens"), WINDOWS)
+def test_window_is_an_hour_of_the_week(day: int, hour: int, now: timedelta, opens: timedelta | None) -> None:
+    expected = None if opens is None else _SUNDAY + opens
+    assert states.next_window(day, hour, _SUNDAY + now) == expected

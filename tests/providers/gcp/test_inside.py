@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from apis.teardown import Policy
-from providers.external.client import Target
+from providers.external.client import NotCreated, Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Present
 from providers.gcp.account import GcpAccount
 from providers.gcp.inside import databases, logins, users
 from providers.gcp.models import CloudSQLDatabaseParameters, CloudSQLUserParameters
-from runtime.errors import Blocked, Conflict, Transient
+from runtime.errors import Blocked, Transient
 from tests.providers.gcp.answers import OWNER, instance
 from tests.providers.gcp.wire import OPEN, Wire, account_on, operation, refused
 
@@ -82,7 +82,7 @@ async def test_a_database_that_appeared_meanwhile_is_not_ours_by_its_name() -> N
     wire = Wire()
     wire.answer(f"POST {SERVER}/databases", refused(409, "databaseAlreadyExists"))
     async with account_on(wire) as account:
-        with pytest.raises(Conflict):
+        with pytest.raises(NotCreated):
             await databases.clients(account).external.create(_database(), NO_LOGIN, OPEN)
 
 
