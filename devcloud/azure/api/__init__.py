@@ -1,0 +1,1 @@
+"""The API: paths, actions, answers."""

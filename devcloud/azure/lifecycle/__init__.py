@@ -1,0 +1,1 @@
+"""What requests ask of a server, and what operations make of it. Pure."""

@@ -1,0 +1,269 @@
+"""What tests do behind the API's back, what outlives the process, and the program itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devcloud.azure.server import Options, Served, running
+from devcloud.errors import DevcloudError
+from devcloud.postgres.access import Access
+from devcloud.simulator.dataplane import Address, Database, NoDatabases
+from tests.devcloud.azure.conftest import PASSWORD, Arm, Reply, send, token_of
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class Recorded(NoDatabases):
+    """Databases that record their calls, and cannot make those that are called `broken-...`."""
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.names: dict[str, str] = {}
+        self.access: dict[str, Access] = {}
+
+    async def create(self, database: Database) -> Address:
+        if database.identifier.startswith("broken-"):
+            raise DevcloudError("there is no room")
+        self.names[database.resource_id] = database.identifier
+        self.calls.append(f"created {database.identifier} {database.username} {database.password}")
+        return await super().create(database)
+
+    async def clone(self, database: Database, source_resource_id: str) -> Address:
+        self.names[database.resource_id] = database.identifier
+        self.calls.append(f"cloned {database.identifier} of {self.names[source_resource_id]}")
+        return await super().create(database)
+
+    async def set_password(self, resource_id: str, password: str) -> None:
+        self.calls.append(f"password {self.names[resource_id]} {password}")
+
+    async def set_access(self, resource_id: str, access: Access) -> None:
+        self.access[self.names[resource_id]] = access
+
+    async def stop(self, resource_id: str) -> None:
+        self.calls.append(f"stopped {self.names[resource_id]}")
+
+    async def start(self, resource_id: str) -> None:
+        self.calls.append(f"started {self.names[resource_id]}")
+
+    async def reboot(self, resource_id: str) -> None:
+        self.calls.append(f"rebooted {self.names[resource_id]}")
+
+    async def delete(self, resource_id: str) -> None:
+        self.calls.append(f"deleted {self.names.get(resource_id)}")
+
+
+def client_of(served: Served) -> Arm:
+    arm = Arm(served, token_of(served))
+    arm.call("PUT", arm.group_path, {"location": "uksouth"}, version="2020-06-01")
+    return arm
+
+
+def test_operations_work_on_the_databases() -> None:
+    databases = Recorded()
+    with running(Options(databases=databases)) as served:
+        arm = client_of(served)
+        source = arm.created()["id"]
+        for change in (
+            {"administratorLoginPassword": "Another-Pass-2"},
+            {"version": "17"},
+            {"storage": {"storageSizeGB": 256}},
+        ):
+            arm.until_done(arm.patch(change))
+        for verb in ("stop", "start", "restart"):
+            arm.until_done(arm.call("POST", arm.path(f"pg1/{verb}")))
+        copy = {
+            "createMode": "PointInTimeRestore",
+            "sourceServerResourceId": source,
+            "pointInTimeUTC": "2026-01-01T00:00:00Z",
+        }
+        arm.created(
+            "pg2",
+            **copy,
+            storage={"storageSizeGB": 256},
+            version=None,
+            administratorLogin=None,
+            administratorLoginPassword=None,
+        )
+        arm.until_done(arm.call("DELETE", arm.path("pg1")))
+
+    assert databases.calls == [
+        f"created pg1 myadmin {PASSWORD}",
+        "password pg1 Another-Pass-2",
+        "rebooted pg1",
+        "stopped pg1",
+        "started pg1",
+        "rebooted pg1",
+        "cloned pg2 of pg1",
+        "stopped pg1",
+    ]
+
+
+def test_rules_and_parameters_become_the_firewall() -> None:
+    databases = Recorded()
+    with running(Options(databases=databases)) as served:
+        arm = client_of(served)
+        arm.created()
+        assert databases.access["pg1"] == Access(networks=())
+        arm.until_done(arm.child("pg1/firewallRules/r", startIpAddress="127.0.0.1", endIpAddress="127.0.0.2"))
+        assert databases.access["pg1"] == Access(networks=("127.0.0.1/32", "127.0.0.2/32"))
+        arm.until_done(arm.child("pg1/configurations/require_secure_transport", value="OFF"))
+        assert databases.access["pg1"] == Access(networks=("127.0.0.1/32", "127.0.0.2/32"), requires_tls=False)
+        arm.until_done(arm.patch({"network": {"publicNetworkAccess": "Disabled"}}))
+        assert databases.access["pg1"] == Access(networks=(), requires_tls=False)
+
+
+def test_creation_that_the_databases_cannot_make_fails_and_leaves_nothing() -> None:
+    with running(Options(databases=Recorded())) as served:
+        arm = client_of(served)
+
+        ended = arm.until_done(arm.put("broken-1"))
+
+        assert (ended["status"], ended["error"]["code"]) == ("Failed", "InternalServerError")
+        assert arm.call("GET", arm.path("broken-1")).refusal == (404, "ResourceNotFound")
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "expected"),
+    [
+        ({"properties": {"backup": {"backupRetentionDays": 30}}}, "backup.backupRetentionDays", 30),
+        ({"autogrow": True}, "storage.storageSizeGB", 256),
+        ({"minor": "99"}, "minorVersion", "99"),
+        ({"state": "Inaccessible"}, "state", "Inaccessible"),
+    ],
+)
+def test_server_changes_behind_the_apis_back(change: object, path: str, expected: object, arm: Arm) -> None:
+    arm.created()
+
+    arm.control("POST", "servers/pg1", change)
+
+    value: Any = arm.get()["properties"]
+    for part in path.split("."):
+        value = value[part]
+    assert value == expected
+
+
+def test_server_vanishes_and_is_replaced_behind_the_apis_back(arm: Arm) -> None:
+    first = arm.created()
+    arm.until_done(arm.patch({}, tags={"owner": "a"}))
+    arm.control("POST", "servers/pg1", {"replace": True})
+    second = arm.get()
+
+    assert first["systemData"] != second["systemData"]
+    assert "tags" not in second
+    arm.control("POST", "servers/pg1", {"tags": {"owner": "b"}})
+    assert arm.get()["tags"] == {"owner": "b"}
+    arm.control("POST", "servers/pg1", {"vanish": True})
+    assert arm.call("GET", arm.path()).refusal == (404, "ResourceNotFound")
+    assert arm.control("GET", "dropped") == {}
+
+
+def test_children_change_behind_the_apis_back(arm: Arm) -> None:
+    arm.created()
+    arm.control("POST", "servers/pg1/configurations/work_mem", {"value": "16384"})
+    arm.control("POST", "servers/pg1/firewallRules/r", {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.1"})
+
+    assert arm.get("pg1/configurations/work_mem")["properties"]["value"] == "16384"
+    assert arm.get("pg1/firewallRules/r")["name"] == "r"
+    arm.control("DELETE", "servers/pg1/firewallRules/r")
+    assert arm.get("pg1/firewallRules") == {"value": []}
+
+
+def test_robot_takes_tags_away(arm: Arm) -> None:
+    arm.created()
+    arm.until_done(arm.patch({}, tags={"fairlead-owner": "a", "team": "b"}))
+
+    arm.behave(tag_robot={"strip": ["fairlead-*"], "every_s": 1})
+    arm.advance(2)
+
+    assert arm.get()["tags"] == {"team": "b"}
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("POST", "servers/none", {"vanish": True}),
+        ("POST", "servers/pg1", {"colour": "red"}),
+        ("PATCH", "servers/pg1", {}),
+        ("POST", "principals", {"client_id": "x"}),
+        ("PATCH", "tokens", {}),
+        ("POST", "nothing", {}),
+    ],
+)
+def test_control_call_that_makes_no_sense_is_refused(method: str, path: str, body: object, arm: Arm) -> None:
+    arm.created()
+
+    with pytest.raises(AssertionError, match="status=400"):
+        arm.control(method, path, body)
+
+
+def test_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> None:
+    state = tmp_path / "state.json"
+    with running(Options(state=state)) as served:
+        arm = client_of(served)
+        before = arm.created()
+        arm.created("stopped")
+        arm.until_done(arm.call("POST", arm.path("stopped/stop")))
+        arm.created("gone")
+        arm.until_done(arm.call("DELETE", arm.path("gone")))
+        accepted = arm.patch({"administratorLoginPassword": "Another-Pass-2"}, tags={"team": "a"})
+        url = accepted.headers["azure-asyncoperation"]
+
+    databases = Recorded()
+    with running(Options(state=state, databases=databases)) as served:
+        # The token of before still counts.
+        arm = Arm(served, arm.token)
+        assert arm.get()["properties"]["state"] == "Updating"
+        assert arm.patch({}).refusal == (409, "ServerIsBusy")
+        assert arm.get("stopped")["properties"]["state"] == "Stopped"
+        assert list(arm.control("GET", "dropped")) == [arm.path("gone")]
+        path = url.partition("/subscriptions/")[2].partition("?")[0]
+        accepted = Reply(
+            202, {"azure-asyncoperation": f"{served.url}/subscriptions/{path}?api-version=2025-08-01"}, None
+        )
+        assert arm.until_done(accepted)["status"] == "Succeeded"
+        after = arm.get()
+        assert (after["tags"], after["systemData"]) == ({"team": "a"}, before["systemData"])
+    assert state.stat().st_mode & 0o777 == 0o600
+    assert sorted(databases.calls) == [
+        "created pg1 myadmin ",
+        "created stopped myadmin ",
+        "password pg1 Another-Pass-2",
+        "stopped stopped",
+    ]
+
+
+def test_file_that_is_no_state_is_named(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text("{}", encoding="utf-8")
+
+    with (
+        pytest.raises(DevcloudError, match="no state of a simulated Azure"),
+        running(Options(state=tmp_path / "state.json")),
+    ):
+        pass
+
+
+@pytest.mark.slow
+def test_program_serves_until_it_is_asked_to_end(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("a-secret-of-this-test\n", encoding="utf-8")
+    program = [sys.executable, "-m", "devcloud.azure", "--client-secret-file", str(tmp_path / "secret")]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, cwd=ROOT) as first:
+        assert first.stdout is not None
+        url = first.stdout.readline().rsplit(" ", 1)[-1].strip()
+        try:
+            reply = send(f"{url}/subscriptions/x?api-version=2022-12-01")
+        finally:
+            first.terminate()
+        assert first.wait(timeout=120) == 0
+
+    assert reply.refusal == (401, "AuthenticationFailed")
+
+
+def test_control_is_closed_without_its_token(arm: Arm) -> None:
+    headers = {"Authorization": "Bearer wrong", "Content-Type": "application/json"}
+
+    assert send(f"{arm.served.url}/_control/servers", headers=headers).status == 403

@@ -1,0 +1,213 @@
+"""Operations as ARM has them: accepted before they are decided, asked for by long URLs, failed in their polls, lost."""
+
+from __future__ import annotations
+
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.devcloud.azure.conftest import Arm
+
+RULE = {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}
+
+
+def test_accepted_answer_leads_to_the_operation_by_two_long_urls(arm: Arm) -> None:
+    """Recorded, 2022-12-01: 3,203 characters with a host of 20 characters, signed."""
+    accepted = arm.put()
+
+    url = accepted.headers["azure-asyncoperation"]
+    assert 3_150 < len(url) < 3_250
+    parts = urlsplit(url)
+    subscription = arm.served.subscription
+    place = f"/subscriptions/{subscription}/providers/Microsoft.DBforPostgreSQL/locations/uksouth"
+    handle = parts.path.rpartition("/")[2]
+    assert parts.path == f"{place}/azureAsyncOperation/{handle}"
+    assert urlsplit(accepted.headers["location"]).path == f"{place}/operationResults/{handle}"
+    assert [part.partition("=")[0] for part in parts.query.split("&")] == ["api-version", "t", "c", "s", "h"]
+    assert accepted.headers["retry-after"] == "60"
+    arm.until_done(accepted)
+    arm.behave(signed_urls=False)
+    assert len(arm.patch({}).headers["azure-asyncoperation"]) < 250
+
+
+@pytest.mark.parametrize(
+    ("method", "rest", "body", "kind", "retry_after"),
+    [
+        ("PUT", "pg1/databases/app", {"charset": "utf8"}, "UpsertServerDatabaseManagementOperation", "10"),
+        ("PUT", "pg1/firewallRules/r", RULE, "UpsertServerFirewallRulesManagementOperation", "60"),
+        (
+            "PUT",
+            "pg1/configurations/work_mem",
+            {"value": "8192"},
+            "UpdateOrcasServerParameterManagementOperation",
+            "10",
+        ),
+        ("PATCH", "pg1", {}, "UpsertServerManagementOperationV2", "60"),
+        ("DELETE", "pg1", None, "DropServerManagementOperation", "15"),
+    ],
+)
+def test_kinds_and_pauses_are_the_recorded_ones(
+    *, method: str, rest: str, body: object, kind: str, retry_after: str, arm: Arm
+) -> None:
+    """Recorded, 2022-12-01, but for PATCH."""
+    arm.created()
+
+    accepted = arm.call(method, arm.path(rest), None if body is None else {"properties": body})
+
+    assert (accepted.status, accepted.body["operation"]) == (202, kind)
+    assert accepted.headers["retry-after"] == retry_after
+    shown = arm.call("GET", accepted.headers["azure-asyncoperation"])
+    assert (shown.status, shown.headers["retry-after"]) == (200, retry_after)
+    assert shown.body.keys() == {"name", "status", "startTime"}
+
+
+def test_parameters_have_another_kind_in_the_first_version(arm: Arm) -> None:
+    """Recorded, 2021-06-01."""
+    arm.created()
+
+    path = arm.path("pg1/configurations/pgaudit.log")
+    accepted = arm.call("PUT", path, {"properties": {"value": "READ"}}, version="2021-06-01")
+
+    assert accepted.body["operation"] == "UpdateConfigurationManagementOperation"
+
+
+def test_deletion_is_asked_for_under_the_display_name_of_the_region(arm: Arm) -> None:
+    """Recorded, 2022-12-01: `locations/UK%20South` where the creation said `locations/uksouth`."""
+    arm.created()
+
+    accepted = arm.call("DELETE", arm.path())
+
+    assert "/locations/UK%20South/azureAsyncOperation/" in accepted.headers["azure-asyncoperation"]
+    assert arm.until_done(accepted)["status"] == "Succeeded"
+
+
+@pytest.mark.parametrize("second", ["databases/b", "firewallRules/r", "configurations/work_mem"])
+def test_second_change_in_a_server_is_accepted_and_fails_in_its_poll(second: str, arm: Arm) -> None:
+    """Recorded, 2025-08-01: 202, then Failed with ServerIsBusy."""
+    arm.created()
+    first = arm.child("pg1/databases/a")
+
+    body = {**RULE, "value": "8192"}
+    accepted = arm.child(f"pg1/{second}", **body)
+
+    assert accepted.status == 202
+    ended = arm.poll(accepted)
+    assert (ended["status"], ended["error"]["code"]) == ("Failed", "ServerIsBusy")
+    assert "'pg1'" in ended["error"]["message"]
+    assert arm.until_done(first)["status"] == "Succeeded"
+    if not second.startswith("configurations"):
+        assert arm.call("GET", arm.path(f"pg1/{second}")).refusal == (404, "ResourceNotFound")
+    assert arm.until_done(arm.child(f"pg1/{second}", **body))["status"] == "Succeeded"
+
+
+def test_second_change_of_a_server_is_refused_at_once(arm: Arm) -> None:
+    arm.created()
+    first = arm.patch({"backup": {"backupRetentionDays": 8}})
+
+    assert arm.patch({"backup": {"backupRetentionDays": 9}}).refusal == (409, "ServerIsBusy")
+    assert arm.put().refusal == (409, "ServerIsBusy")
+    assert arm.call("DELETE", arm.path()).refusal == (409, "ServerIsBusy")
+    assert arm.call("POST", arm.path("pg1/stop")).refusal == (409, "ServerIsBusy")
+    arm.behave(busy="refuse")
+    assert arm.child("pg1/databases/app").refusal == (409, "ServerIsBusy")
+    arm.until_done(first)
+    assert arm.get()["properties"]["backup"]["backupRetentionDays"] == 8
+
+
+def test_server_is_busy_while_something_in_it_changes(arm: Arm) -> None:
+    arm.created()
+    accepted = arm.child("pg1/firewallRules/r", **RULE)
+
+    assert arm.get()["properties"]["state"] == "Updating"
+    assert arm.patch({}).refusal == (409, "ServerIsBusy")
+    arm.until_done(accepted)
+    assert arm.get()["properties"]["state"] == "Ready"
+
+
+def test_children_of_different_kinds_may_overlap_where_azure_lets_them(arm: Arm) -> None:
+    """Recorded, 2021-06-01 and 2022-12-01: a parameter, a rule and a database at once, all Succeeded."""
+    arm.created()
+    arm.behave(children_overlap=True)
+
+    accepted = [
+        arm.child("pg1/configurations/work_mem", value="8192"),
+        arm.child("pg1/firewallRules/r", **RULE),
+        arm.child("pg1/databases/app"),
+    ]
+    second = arm.child("pg1/databases/other")
+
+    assert arm.poll(second)["error"]["code"] == "ServerIsBusy"
+    assert [arm.until_done(reply)["status"] for reply in accepted] == ["Succeeded"] * 3
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [("InternalServerError", "Failed"), ("OperationCancelled", "Canceled"), ("ServerIsBusy", "Failed")],
+)
+def test_accepted_change_fails_at_its_end(code: str, status: str, arm: Arm) -> None:
+    """Recorded, 2025-08-01: Failed/InternalServerError, Canceled/OperationCancelled."""
+    arm.created()
+    arm.control("POST", "operations", {"target": "pg1", "code": code, "message": "It failed."})
+
+    accepted = arm.patch({"backup": {"backupRetentionDays": 8}})
+
+    assert arm.until_done(accepted) == {
+        "name": accepted.headers["azure-asyncoperation"].partition("?")[0].rpartition("/")[2],
+        "status": status,
+        "startTime": accepted.body["startTime"],
+        "error": {"code": code, "message": "It failed."},
+    }
+    assert arm.get()["properties"]["backup"]["backupRetentionDays"] == 7
+    assert arm.until_done(arm.patch({"backup": {"backupRetentionDays": 8}}))["status"] == "Succeeded"
+
+
+def test_creation_that_fails_leaves_nothing_and_the_name_free(arm: Arm) -> None:
+    arm.behave(no_capacity=("Standard_D4*",))
+
+    ended = arm.until_done(arm.put())
+
+    assert (ended["status"], ended["error"]["code"]) == ("Failed", "SkuNotAvailable")
+    assert arm.call("GET", arm.path()).refusal == (404, "ResourceNotFound")
+    arm.behave(no_capacity=())
+    arm.created()
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_lost_handle_is_answered_no_more_and_its_operation_goes_on(status: int, arm: Arm) -> None:
+    arm.created()
+    arm.behave(lost_status=status)
+    accepted = arm.patch({"backup": {"backupRetentionDays": 8}})
+    (handle,) = [entry["id"] for entry in arm.control("GET", "operations") if entry["status"] != "DONE"]
+
+    arm.control("DELETE", f"operations/{handle}")
+
+    for name in ("azure-asyncoperation", "location"):
+        assert arm.call("GET", accepted.headers[name]).refusal == (status, "OperationNotFound")
+    assert arm.get()["properties"]["state"] == "Updating"
+    arm.advance(100)
+    assert arm.get()["properties"]["backup"]["backupRetentionDays"] == 8
+
+
+def test_handle_is_forgotten_a_day_after_the_end(arm: Arm) -> None:
+    accepted = arm.put()
+    assert arm.until_done(accepted)["status"] == "Succeeded"
+
+    arm.advance(86_400)
+
+    assert arm.call("GET", accepted.headers["azure-asyncoperation"]).refusal == (404, "OperationNotFound")
+
+
+def test_results_are_a_202_then_what_the_operation_came_to(arm: Arm) -> None:
+    accepted = arm.put()
+    waiting = arm.call("GET", accepted.headers["location"])
+    assert (waiting.status, waiting.body, waiting.headers["retry-after"]) == (202, None, "60")
+    arm.until_done(accepted)
+    assert arm.call("GET", accepted.headers["location"]).body == arm.get()
+
+    arm.control("POST", "operations", {"code": "InternalServerError"})
+    failed = arm.patch({})
+    arm.until_done(failed)
+    assert arm.call("GET", failed.headers["location"]).refusal == (409, "InternalServerError")
+    dropped = arm.call("DELETE", arm.path())
+    arm.until_done(dropped)
+    assert arm.call("GET", dropped.headers["location"]).status == 204

@@ -1,0 +1,270 @@
+"""The life of a flexible server: created, changed, stopped, deleted, revived; and what is shown of it meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.devcloud.azure.conftest import PASSWORD, SERVER, VERSION, Arm
+
+
+def test_server_is_created_by_an_operation(arm: Arm) -> None:
+    accepted = arm.put(api="2025-08-01")
+
+    assert accepted.body["operation"] == "UpsertServerManagementOperationV2"
+    assert arm.get()["properties"]["state"] == "Provisioning"
+    assert arm.poll(accepted)["status"] == "InProgress"
+    arm.advance(300)
+    assert arm.poll(accepted)["status"] == "InProgress"
+    assert arm.until_done(accepted)["status"] == "Succeeded"
+    shown = arm.get()
+    assert shown["properties"]["state"] == "Ready"
+    assert shown["properties"]["fullyQualifiedDomainName"] == "pg1.postgres.database.azure.com"
+    assert PASSWORD not in str(shown)
+
+
+def test_what_azure_normalises(arm: Arm) -> None:
+    """Letter case of enums, the region's display name, absent tags (recorded, 2022-12-01)."""
+    body = {
+        **SERVER,
+        "location": "UK SOUTH",
+        "sku": {"name": "standard_d4S_v3", "tier": "generalpurpose"},
+        "properties": {**SERVER["properties"], "maintenanceWindow": {"customWindow": "enabled", "dayOfWeek": 5}},
+    }
+    arm.until_done(arm.call("PUT", arm.path("pg1"), body))
+
+    shown = arm.call("GET", arm.path("PG1").replace("resourceGroups", "RESOURCEGROUPS")).body
+    assert shown["location"] == "UK South"
+    assert shown["sku"] == {"name": "Standard_D4s_v3", "tier": "GeneralPurpose"}
+    assert shown["properties"]["maintenanceWindow"] == {
+        "customWindow": "Enabled",
+        "dayOfWeek": 5,
+        "startHour": 0,
+        "startMinute": 0,
+    }
+    assert shown["properties"]["storage"] == {
+        "autoGrow": "Disabled",
+        "iops": 500,
+        "storageSizeGB": 128,
+        "tier": "P10",
+        "type": "",
+    }
+    assert shown["properties"]["privateEndpointConnections"] == []
+    assert "tags" not in shown
+
+
+@pytest.mark.parametrize(
+    ("changes", "path", "expected"),
+    [
+        ({"storage": {"storageSizeGB": 256}}, "storage.storageSizeGB", 256),
+        ({"storage": {"storageSizeGB": 256}}, "storage.tier", "P15"),
+        ({"storage": {"tier": "P30"}}, "storage.iops", 5000),
+        ({"storage": {"autoGrow": "enabled"}}, "storage.autoGrow", "Enabled"),
+        ({"backup": {"backupRetentionDays": 21}}, "backup.backupRetentionDays", 21),
+        ({"highAvailability": {"mode": "ZoneRedundant"}}, "highAvailability.state", "Healthy"),
+        ({"highAvailability": {"mode": "zoneredundant"}}, "highAvailability.standbyAvailabilityZone", "2"),
+        ({"highAvailability": {"mode": "SameZone"}}, "highAvailability.standbyAvailabilityZone", "1"),
+        ({"maintenanceWindow": {"customWindow": "Enabled", "startHour": 3}}, "maintenanceWindow.startHour", 3),
+        ({"version": "17"}, "version", "17"),
+        ({"version": "17"}, "minorVersion", "7"),
+        ({"authConfig": {"activeDirectoryAuth": "Enabled"}}, "authConfig.activeDirectoryAuth", "Enabled"),
+        ({"network": {"publicNetworkAccess": "disabled"}}, "network.publicNetworkAccess", "Disabled"),
+    ],
+)
+def test_change_is_there_when_its_operation_has_ended(
+    changes: dict[str, Any], path: str, expected: object, arm: Arm
+) -> None:
+    before = arm.created()["properties"]
+
+    accepted = arm.patch(changes)
+
+    during = arm.get()["properties"]
+    assert {**during, "state": "Ready"} == before
+    assert during["state"] == "Updating"
+    assert arm.until_done(accepted)["status"] == "Succeeded"
+    value: Any = arm.get()["properties"]
+    for part in path.split("."):
+        value = value[part]
+    assert value == expected
+
+
+def test_compute_is_scaled_and_sku_is_shown(arm: Arm) -> None:
+    arm.created()
+    wanted = {"name": "Standard_E8ds_v5", "tier": "MemoryOptimized"}
+
+    arm.until_done(arm.patch({}, sku=wanted))
+
+    assert arm.get()["sku"] == wanted
+
+
+def test_put_of_a_server_that_exists_updates_it_and_replaces_its_tags(arm: Arm) -> None:
+    arm.created()
+    arm.until_done(arm.patch({}, tags={"owner": "a", "team": "b"}))
+    assert arm.get()["tags"] == {"owner": "a", "team": "b"}
+
+    arm.until_done(arm.put(storage={"storageSizeGB": 256}))
+
+    shown = arm.get()
+    assert shown["properties"]["storage"]["storageSizeGB"] == 256
+    assert "tags" not in shown
+
+
+def test_patch_without_tags_keeps_them(arm: Arm) -> None:
+    arm.created()
+    arm.until_done(arm.patch({}, tags={}))
+    assert arm.get()["tags"] == {}
+
+    arm.until_done(arm.patch({"backup": {"backupRetentionDays": 8}}))
+
+    assert arm.get()["tags"] == {}
+
+
+def test_stopped_server_takes_no_change_until_it_is_started(arm: Arm) -> None:
+    arm.created()
+    states = []
+    for verb in ("stop", "start", "restart"):
+        accepted = arm.call("POST", arm.path(f"pg1/{verb}"))
+        states.append(arm.get()["properties"]["state"])
+        arm.until_done(accepted)
+        states.append(arm.get()["properties"]["state"])
+        if verb == "stop":
+            assert arm.patch({"backup": {"backupRetentionDays": 8}}).refusal == (409, "ServerIsNotReady")
+            assert arm.child("pg1/databases/app").refusal == (409, "ServerIsNotReady")
+            assert arm.call("POST", arm.path("pg1/stop")).refusal == (409, "ServerIsNotReady")
+
+    assert states == ["Stopping", "Stopped", "Starting", "Ready", "Restarting", "Ready"]
+
+
+def test_deleted_server_is_gone_at_the_end_of_the_operation(arm: Arm) -> None:
+    arm.created()
+
+    accepted = arm.call("DELETE", arm.path())
+
+    assert accepted.body["operation"] == "DropServerManagementOperation"
+    assert arm.get()["properties"]["state"] == "Dropping"
+    arm.until_done(accepted)
+    assert arm.call("GET", arm.path()).refusal == (404, "ResourceNotFound")
+    assert arm.call("DELETE", arm.path()).status == 204
+
+
+def test_name_is_free_again_after_the_deletion_and_the_server_is_another_one(arm: Arm) -> None:
+    first = arm.created()
+    arm.until_done(arm.call("DELETE", arm.path()))
+
+    second = arm.created()
+
+    assert first["systemData"]["createdAt"] < second["systemData"]["createdAt"]
+    assert first["id"] == second["id"]
+
+
+def test_dropped_server_can_be_revived_for_five_days(arm: Arm) -> None:
+    source = arm.created(version="15")["id"]
+    arm.until_done(arm.child("pg1/databases/app"))
+    arm.until_done(arm.call("DELETE", arm.path()))
+    copy = {
+        "createMode": "ReviveDropped",
+        "sourceServerResourceId": source.upper(),
+        "pointInTimeUTC": "2026-01-01T00:00:00Z",
+        "administratorLogin": None,
+        "administratorLoginPassword": None,
+        "version": None,
+    }
+
+    arm.advance(4 * 86_400)
+    shown = arm.created("pg2", **copy)
+
+    assert shown["properties"]["version"] == "15"
+    assert shown["properties"]["administratorLogin"] == "myadmin"
+    assert arm.get("pg2/databases/app")["name"] == "app"
+    arm.advance(86_400)
+    assert arm.put("pg3", **copy).refusal == (404, "SourceServerNotFound")
+
+
+def test_copy_of_a_point_in_time_has_what_its_source_has(arm: Arm) -> None:
+    source = arm.created(storage={"storageSizeGB": 256}, backup={"backupRetentionDays": 14})
+    copy = {
+        "createMode": "pointInTimeRestore",
+        "sourceServerResourceId": source["id"],
+        "pointInTimeUTC": "2026-01-01T00:00:00Z",
+        "administratorLogin": None,
+        "administratorLoginPassword": None,
+        "version": None,
+    }
+
+    assert arm.put("less", **copy).refusal == (400, "InvalidParameterValue")
+    shown = arm.created("pg2", **{**copy, "storage": {"storageSizeGB": 512}})["properties"]
+
+    assert (shown["version"], shown["storage"]["storageSizeGB"]) == ("16", 512)
+    assert (shown["backup"]["backupRetentionDays"], shown["administratorLogin"]) == (14, "myadmin")
+    assert "createMode" not in shown
+    assert arm.put("pg2", **copy).refusal == (409, "ServerNameAlreadyExists")
+
+
+def test_backups_are_made_each_day_and_kept_as_long_as_is_said(arm: Arm) -> None:
+    arm.created()
+    counts = []
+    for days in (0, 3, 30):
+        arm.advance(days * 86_400)
+        counts.append(len(arm.get("pg1/backups")["value"]))
+
+    assert counts == [1, 4, 7]
+
+
+def test_group_is_deleted_with_its_servers(arm: Arm) -> None:
+    arm.created()
+    accepted = arm.call("DELETE", arm.group_path, version="2020-06-01")
+
+    assert (accepted.status, accepted.body) == (202, None)
+    while (shown := arm.call("GET", accepted.headers["location"])).status == 202:
+        assert shown.headers["location"].partition("?")[0] == accepted.headers["location"].partition("?")[0]
+        arm.advance(30)
+    assert (shown.status, shown.body) == (200, None)
+    assert arm.call("GET", arm.group_path, version="2020-06-01").refusal == (404, "ResourceGroupNotFound")
+    assert arm.call("GET", arm.path()).refusal == (404, "ResourceGroupNotFound")
+    assert arm.control("GET", "servers") == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "name", "available", "reason"),
+    [
+        ("2021-06-01", "free", True, None),
+        ("2025-08-01", "pg1", False, "AlreadyExists"),
+        ("2025-08-01", "Not_A_Name", False, "Invalid"),
+    ],
+)
+def test_names_are_checked_for_all_of_azure(
+    *, version: str, name: str, available: bool, reason: str | None, arm: Arm
+) -> None:
+    arm.created()
+    path = f"/subscriptions/{arm.served.subscription}/providers/Microsoft.DBforPostgreSQL/checkNameAvailability"
+
+    body = {"name": name, "type": "Microsoft.DBforPostgreSQL/flexibleServers"}
+    shown = arm.call("POST", path, body, version=version).body
+
+    assert (shown["nameAvailable"], shown.get("reason")) == (available, reason)
+
+
+def test_disabled_subscription_shows_disabled_servers_and_takes_no_write(arm: Arm) -> None:
+    arm.created()
+    arm.behave(subscription_disabled=True)
+
+    assert arm.get()["properties"]["state"] == "Disabled"
+    assert arm.patch({}).refusal == (409, "ReadOnlyDisabledSubscription")
+
+
+def test_subscription_without_the_provider_takes_no_server(arm: Arm) -> None:
+    """Azure Resource Manager: "Resolve errors for resource provider registration"."""
+    arm.behave(is_registered=False)
+
+    assert arm.put().refusal == (409, "MissingSubscriptionRegistration")
+    assert arm.control("GET", "servers") == {}
+
+
+@pytest.mark.parametrize("state", ["Disabled", "Inaccessible"])
+def test_server_in_a_state_of_somebody_elses_making_takes_no_change(state: str, arm: Arm) -> None:
+    arm.created()
+    arm.control("POST", "servers/pg1", {"state": state})
+
+    assert arm.get(version=VERSION)["properties"]["state"] == state
+    assert arm.patch({"backup": {"backupRetentionDays": 8}}).refusal == (409, "ServerIsNotReady")
