@@ -5,6 +5,7 @@ Impure: it sends requests.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping
@@ -28,6 +29,7 @@ from google.protobuf import json_format
 
 from providers.external import retries
 from providers.external.client import Fence, Operation
+from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from providers.gcp.channel import ENDPOINT, RefusedCall, RestChannel, bare_of, sending, typed_of
 from providers.gcp.config import ProviderConfigSpec
@@ -59,11 +61,15 @@ class Page:
 
 @dataclass(slots=True)
 class GcpAccount:
-    """One project, connected; its id is never given to another project."""
+    """One project, connected; its id is never given to another project.
+
+    Each request passes through `meter`: each page of a list, and each time that a read is sent again.
+    """
 
     config: ProviderConfigSpec
     channel: RestChannel = field(repr=False)
     tokens: Tokens = field(repr=False)
+    meter: Meter = field(default=UNMETERED, repr=False)
     id: str = ""
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -107,8 +113,8 @@ class GcpAccount:
             return await self._send(rule, action, fence, (fields, body), hidden)
 
         if rule.reads:
-            return await retries.repeated(request, retries.READS)
-        return await request()
+            return await retries.repeated(functools.partial(self.meter.read, method, request), retries.READS)
+        return await self.meter.write(method, request, fence)
 
     async def _send(
         self,
@@ -222,7 +228,10 @@ def _said(failure: Failure, action: str) -> Failure:
 
 @asynccontextmanager
 async def connect(
-    config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]], recorded: RecordedAccount = NO_ACCOUNT
+    config: ProviderConfigSpec,
+    secrets: Mapping[str, Mapping[str, str]],
+    recorded: RecordedAccount = NO_ACCOUNT,
+    meter: Meter = UNMETERED,
 ) -> AsyncIterator[GcpAccount]:
     """Connect as the ProviderConfig says, and see that the project can be reached.
 
@@ -238,7 +247,7 @@ async def connect(
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="gcp")
     tokens = Tokens(credentials_of(config.credentials, content), pool)
     channel = RestChannel(config.endpoint or ENDPOINT, tokens.token)
-    account = GcpAccount(config, channel, tokens)
+    account = GcpAccount(config, channel, tokens, meter)
     try:
         await account.whoami()
         yield account

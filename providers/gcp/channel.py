@@ -82,22 +82,13 @@ def code_of(refusal: Refusal) -> grpc.StatusCode:
 
 
 class RestChannel(aio.Channel):  # type: ignore[misc]  # gRPC ships no types
-    """A channel to one endpoint; `token` returns what the Authorization header carries.
+    """A channel to one endpoint; `token` returns what the Authorization header carries."""
 
-    `admitted` is awaited before each request leaves, once the token is there.
-    """
-
-    def __init__(
-        self,
-        endpoint: str,
-        token: Callable[[], Awaitable[str]],
-        admitted: Callable[[Method], Awaitable[None]] | None = None,
-    ) -> None:
+    def __init__(self, endpoint: str, token: Callable[[], Awaitable[str]]) -> None:
         # The package's transport appends to it.
         self._unary_unary_interceptors: list[Any] = []
         self.endpoint = endpoint.rstrip("/")
         self._token = token
-        self._admitted = admitted
         self._methods = by_rpc()
         self._session: aiohttp.ClientSession | None = None
 
@@ -122,8 +113,6 @@ class RestChannel(aio.Channel):  # type: ignore[misc]  # gRPC ships no types
             FenceClosed: The time for it is over.
         """
         headers = {"Authorization": f"Bearer {await self._token()}"}
-        if self._admitted is not None:
-            await self._admitted(method)
         fence = _fence.get()
         if fence is not None:
             fence.check()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from providers.external.client import Target
-from providers.external.endpoint import NO_ENDPOINT, VERIFIED, Endpoint
+from providers.external.endpoint import NO_ENDPOINT, VERIFIED, VERIFIED_BY_AUTHORITY, Endpoint
 from providers.external.observation import Change, Observed
 from providers.gcp.instances.facts import PORT, Answer, addresses, member
 from providers.gcp.models import CloudSQLUserParameters
@@ -15,8 +15,6 @@ from providers.gcp.names import own_name
 
 Where = Target[CloudSQLUserParameters]
 BUILT_IN = "BUILT_IN"
-BY_AUTHORITY = "verify-ca"
-"""The sslmode by which whoever answers is proven by its authority alone: each instance has one of its own."""
 _ADMINISTRATORS = "postgres"
 
 
@@ -87,4 +85,4 @@ def endpoint_of(answer: Answer, authorities: str, spec: CloudSQLUserParameters) 
     known = addresses(answer)
     wanted = (spec.address_type,) if spec.address_type is not None else ("PRIVATE", "PRIMARY")
     host = next((known[kind] for kind in wanted if kind in known), "")
-    return Endpoint(host, PORT, database, BY_AUTHORITY, authorities) if host else NO_ENDPOINT
+    return Endpoint(host, PORT, database, VERIFIED_BY_AUTHORITY, authorities) if host else NO_ENDPOINT

@@ -41,7 +41,7 @@ class Servers:
         self._recent: dict[str, tuple[float, Answer, str]] = {}
 
     async def read(self, name: str) -> tuple[Answer, str]:
-        """Return an instance, and its authorities as PEM: the present one first; raises NotThere."""
+        """Return an instance, and its authorities as PEM: raises NotThere."""
         known = self._recent.get(name)
         if known is not None and time.monotonic() - known[0] < _RECENT_SECONDS:
             return known[1], known[2]
@@ -68,10 +68,10 @@ def _is_at_rest(answer: Answer) -> bool:
 
 
 def authorities_of(answer: Answer, listed: Mapping[str, Any]) -> str:
-    """Return the certificates of an instance's authorities, the active one first, then those before and after it."""
+    """Return the certificates of an instance's authorities in a stable order: the active one, before and after it."""
     active = str((answer.get("serverCaCert") or {}).get("cert", "")).strip()
-    others = sorted(str(certificate.get("cert", "")).strip() for certificate in listed.get("certs") or ())
-    return "".join(f"{pem}\n" for pem in dict.fromkeys((active, *others)) if pem)
+    pems = {active, *(str(certificate.get("cert", "")).strip() for certificate in listed.get("certs") or ())}
+    return "".join(f"{pem}\n" for pem in sorted(pems - {""}))
 
 
 class SqlUsers:
