@@ -16,6 +16,7 @@ import importlib.util
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -205,6 +206,9 @@ def environment_of(login: Login, folder: Path) -> dict[str, str]:
         ours["PGSSLROOTCERT"] = str(_private(folder / "ca.crt", login.certificates))
     elif login.sslmode.startswith("verify"):
         ours["PGSSLROOTCERT"] = "system"
+        # The bundled psql's OpenSSL looks for them where the machine that built it had them.
+        roots = ssl.get_default_verify_paths().cafile
+        ours |= {"SSL_CERT_FILE": roots} if roots else {}
     # A PGPASSWORD or PGSERVICE of the person's own shell would win over the Secret.
     return {name: value for name, value in os.environ.items() if not name.startswith("PG")} | ours
 

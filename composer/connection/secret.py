@@ -24,8 +24,12 @@ STRUCTURED = frozenset({"from", "secretRef", "caRef"})
 """What under `connection` is not a single key."""
 POSTGRESQL_KEYS = ("host", "port", "database", "username", "password", "sslmode")
 
-LEADING_KEYS = ("host", "port", "sslmode", "certificates", "uri", "jdbc-url")
+LEADING_KEYS = ("host", "port", "sslmode", "sslrootcert", "certificates", "uri", "jdbc-url")
 """The keys that decide where an application sends its password, and how it verifies the server."""
+
+SYSTEM_ROOTS = "system"
+"""`sslrootcert` of a server with a certificate of a public authority: libpq's word, from version 16 on."""
+_JDBC_SYSTEM_ROOTS = "sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory"
 
 _TYPES = "servicebinding.io/"
 
@@ -62,8 +66,13 @@ def published(source: Object) -> Connection | Cause:
 
 
 def of_contract(stored: Connection) -> Origin:
-    """Return the keys that a child of our providers publishes."""
+    """Return the keys that a child of our providers publishes.
+
+    A name that is verified without certificates is verified by the system's roots.
+    """
     plain = {name: str(getattr(stored, name)) for name in ("host", "port", "database", "username", "sslmode")}
+    if stored.sslmode == "verify-full" and isinstance(stored.ca_ref, UnsetType):
+        plain["sslrootcert"] = SYSTEM_ROOTS
     ca = {} if isinstance(stored.ca_ref, UnsetType) else {"certificates": stored.ca_ref}
     return Origin(plain, {"password": stored.password_ref, **ca})
 
@@ -120,6 +129,12 @@ def wanted(claim: Object, declared: Mapping[str, Any], source: Object, origin: O
         identity=secret.identity,
         owner=_owner(claim) if secret.owned else None,
     )
+    if "certificates" in unhashed.kept:
+        # The Composition's own: then the system's roots say nothing.
+        plain = {
+            name: value for name, value in unhashed.plain.items() if (name, value) != ("sslrootcert", SYSTEM_ROOTS)
+        }
+        unhashed = msgspec.structs.replace(unhashed, plain=plain)
     # An operator gives a recreated object another password, and its status has no hash of that.
     source_uid = [] if "from" in declared else [metadata(source).get("uid", "")]
     return msgspec.structs.replace(unhashed, hash=digest([msgspec.to_builtins(unhashed), *source_uid]))
@@ -159,8 +174,11 @@ def entries(want: Wanted, values: Mapping[str, str]) -> dict[str, str]:
     host = f"[{fields['host']}]" if ":" in fields["host"] else fields["host"]
     place = f"{host}:{fields['port']}/{database}"
     mode = quote(fields["sslmode"], safe="")
-    fields["uri"] = f"postgresql://{user}:{secret}@{place}?sslmode={mode}"
-    fields["jdbc-url"] = f"jdbc:postgresql://{place}?sslmode={mode}&user={user}&password={secret}"
+    roots = fields.get("sslrootcert", "")
+    by_file = f"&sslrootcert={quote(roots, safe='')}" if roots else ""
+    by_jdbc = f"&{_JDBC_SYSTEM_ROOTS}" if roots == SYSTEM_ROOTS else by_file
+    fields["uri"] = f"postgresql://{user}:{secret}@{place}?sslmode={mode}{by_file}"
+    fields["jdbc-url"] = f"jdbc:postgresql://{place}?sslmode={mode}{by_jdbc}&user={user}&password={secret}"
     return fields
 
 

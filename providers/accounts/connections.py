@@ -16,10 +16,11 @@ import structlog
 
 from apis.names import CONSENT
 from providers.accounts import endpoints
-from providers.accounts.rate_limit import Budget, budgets_of, metered
+from providers.accounts.rate_limit import AccountMeter, Budgets
 from providers.accounts.turns import Turns
 from providers.external.client import Clients
 from providers.external.consent import consent_of
+from providers.external.metering import Meter
 from providers.external.observation import SpecT
 from providers.external.provider import ConfigT, ConnectedAccount, Kind, Provider, RecordedAccount, decode_config
 from runtime import kubectl
@@ -38,20 +39,18 @@ _CLOSE_AFTER = timedelta(minutes=3)
 
 @dataclass(frozen=True, slots=True)
 class _Connection:
-    """What a cloud's `connect` yielded, the account's id, its budgets, and the clients of each kind."""
+    """What a cloud's `connect` yielded, the account's id, and the clients of each kind."""
 
     connected: Any
     id: str
     config: Any
-    budgets: tuple[Budget, Budget]
-    cloud: str
     clients: dict[str, Clients[Any, Any]] = field(default_factory=dict)
 
     def of(self, kind: Kind[SpecT, Any]) -> Clients[SpecT, Any]:
-        """Return the clients of one kind behind the account's budgets."""
+        """Return the clients of one kind, made once."""
         plural = kind.resource.plural
         if plural not in self.clients:
-            self.clients[plural] = metered(self.cloud, kind.clients(self.connected), self.budgets)
+            self.clients[plural] = kind.clients(self.connected)
         return self.clients[plural]
 
 
@@ -79,6 +78,7 @@ class Accounts(Generic[SpecT, ConfigT]):
         # Held by whoever reads and replaces the status of a ProviderConfig: it has two writers.
         self.status_lock = asyncio.Lock()
         self.turns = Turns()
+        self._budgets = Budgets(provider.rate)
         self._entries: dict[str, _Entry] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -134,13 +134,15 @@ class Accounts(Generic[SpecT, ConfigT]):
     async def _open(self, entry: _Entry, config: ConfigT, config_object: Object) -> _Connection:
         if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
             raise entry.failure
-        stack = AsyncExitStack()
+        stack, name = AsyncExitStack(), key_of(config_object).name
+        meter = AccountMeter(self._provider.cloud, name, self._budgets.of_config(name))
         try:
             if refusal := endpoints.refusal(self._provider.endpoint_of(config), self._endpoints):
                 raise Terminal("EndpointNotAllowed", refusal)
-            connected = await self._connected(stack, config, config_object)
-            connection = _Connection(connected, "", config, budgets_of(self._provider.rate), self._provider.cloud)
+            connected = await self._connected(stack, config, config_object, meter)
+            connection = _Connection(connected, "", config)
             connection = replace(connection, id=await connection.of(self._kind).account.whoami())
+            meter.join(self._budgets.of_account(connection.id, self._provider.quota_of(config)))
         except Failure as failure:
             await stack.aclose()
             entry.failure, entry.failed_at = failure, time.monotonic()
@@ -148,13 +150,14 @@ class Accounts(Generic[SpecT, ConfigT]):
         entry.stack, entry.failure = stack, None
         return connection
 
-    async def _connected(self, stack: AsyncExitStack, config: ConfigT, config_object: Object) -> Any:
+    async def _connected(self, stack: AsyncExitStack, config: ConfigT, config_object: Object, meter: Meter) -> Any:
         """Connect to the recorded account, else to one that a person accepted in its place."""
         accept = functools.partial(accept_command, self._provider.config_resource, config_object)
 
         async def connected(account: str) -> Any:
             recorded = RecordedAccount(account, accept)
-            return await stack.enter_async_context(self._provider.connect(config, self._secret_data(config), recorded))
+            connecting = self._provider.connect(config, self._secret_data(config), recorded, meter)
+            return await stack.enter_async_context(connecting)
 
         try:
             return await connected(status_of(config_object).get("account", ""))

@@ -1,35 +1,24 @@
-"""One rate for each account and kind of call, shared by all workers; a pause that the cloud wants holds them all."""
+"""One rate for each account, shared by all ProviderConfigs that reach it; a pause that the cloud wants holds them all.
+
+Which account a ProviderConfig reaches is known once it was asked. Until then a budget of its own counts, which is
+charged to the account's afterwards.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, TypeVar
 
-from aiolimiter import AsyncLimiter
 from prometheus_client import Counter
 
-from apis.teardown import Policy
-from providers.external.client import (
-    Account,
-    Backups,
-    Clients,
-    ExternalClient,
-    ExternalList,
-    Fence,
-    Logins,
-    Operation,
-    Operations,
-    Target,
-)
-from providers.external.credential import Credential
-from providers.external.observation import Absent, Change, Observed, Predecessor, Present, SpecT
-from providers.external.ownership import Owner
+from providers.external.client import Fence, FenceClosed
 from providers.external.provider import Rate
-from providers.external.retries import Charge, charged
 from runtime.errors import Failure, Throttled
 from runtime.metrics import REGISTRY
 
@@ -41,200 +30,218 @@ CALLS: Final = Counter(
     ["provider", "operation", "code"],
     registry=REGISTRY,
 )
+# Who waits for longer does it in the queue, where it holds no worker.
+_LONGEST_WAIT_SECONDS = 10.0
+# What floating point numbers may lack of a whole token.
+_SLACK = 1e-6
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Bucket:
+    """A token bucket, counted from its other side (a leaky bucket as a meter, ITU-T I.371): `taken` tokens leak away.
+
+    In any t seconds at most `burst + per_second * t` tokens are taken. `at` is when `taken` was true, in seconds of a
+    monotonic clock.
+    """
+
+    per_second: float
+    burst: float
+    taken: float = 0.0
+    at: float = 0.0
+
+    def taken_at(self, now: float) -> float:
+        """Return how many tokens are missing now."""
+        return max(0.0, self.taken - max(0.0, now - self.at) * self.per_second)
+
+    def wait(self, now: float) -> float:
+        """Return in how many seconds there is a whole token, 0 when there is one."""
+        lacking = self.taken_at(now) + 1 - self.burst
+        return 0.0 if lacking <= _SLACK else lacking / self.per_second
+
+    def after(self, tokens: float, now: float) -> Bucket:
+        """Return the bucket without these tokens; more than it holds are owed."""
+        return replace(self, taken=self.taken_at(now) + tokens, at=max(now, self.at))
+
+
+def bucket_of(per_second: float, burst: timedelta) -> Bucket:
+    """Return a full bucket, which holds a token at least."""
+    return Bucket(per_second, max(1.0, per_second * burst.total_seconds()))
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """A monotonic clock, in seconds, and how to wait by it."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+
+
+REAL_CLOCK: Final = Clock()
+
+
+class RoundRobin:
+    """A lock whose users take turns: one with many who wait keeps no other from its own turn."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+        self._is_held = False
+
+    @asynccontextmanager
+    async def turn(self, user: str) -> AsyncIterator[None]:
+        """Hold the lock for a block, once it is this user's turn."""
+        await self._acquire(user)
+        try:
+            yield
+        finally:
+            self._release()
+
+    async def _acquire(self, user: str) -> None:
+        if not self._is_held:
+            self._is_held = True
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.setdefault(user, deque()).append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():
+                # It was handed over in the same moment.
+                self._release()
+            raise
+
+    def _release(self) -> None:
+        """Hand the lock to the next user's first, and put that user behind all others."""
+        while self._waiting:
+            user = next(iter(self._waiting))
+            turns = self._waiting.pop(user)
+            turn = turns.popleft()
+            if turns:
+                self._waiting[user] = turns
+            if not turn.done():
+                turn.set_result(None)
+                return
+        self._is_held = False
+
+
+class _Line:
+    """Those who wait for tokens of one bucket."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self.bucket = bucket
+        self.order = RoundRobin()
+
+
 class Budget:
-    """How many calls may begin within a second, and until when none may."""
+    """How many requests to an account may begin: reads and writes apart, and neither while the account is paused."""
 
-    limiter: AsyncLimiter
-    paused_until: float = 0.0
+    def __init__(self, rate: Rate, clock: Clock = REAL_CLOCK) -> None:
+        self._clock = clock
+        self._reads = _Line(bucket_of(rate.reads_per_second, rate.burst))
+        self._writes = _Line(bucket_of(rate.writes_per_second, rate.burst))
+        self.paused_until = float("-inf")
 
-    async def take(self) -> None:
-        """Wait for a place; what is throttled waits for the end of the pause first."""
-        # Read again: the pause may have been made longer meanwhile.
-        while (left := self.paused_until - time.monotonic()) > 0:  # noqa: ASYNC110 - the wait is for an instant
-            await asyncio.sleep(left)
-        await self.limiter.acquire()
+    async def take(self, user: str, *, is_write: bool) -> None:
+        """Wait for a token and for the end of the pause.
+
+        Raises:
+            Throttled: The pause is a long one.
+        """
+        line = self._writes if is_write else self._reads
+        self._refuse_long_pause()
+        async with line.order.turn(user):
+            # Read again: the pause may have begun or been made longer meanwhile.
+            while (left := self._left(line.bucket)) > 0:
+                self._refuse_long_pause()
+                await self._clock.sleep(left)
+            line.bucket = line.bucket.after(1, self._clock.monotonic())
+
+    def _left(self, bucket: Bucket) -> float:
+        now = self._clock.monotonic()
+        return max(bucket.wait(now), self.paused_until - now)
+
+    def _refuse_long_pause(self) -> None:
+        left = self.paused_until - self._clock.monotonic()
+        if left > _LONGEST_WAIT_SECONDS:
+            text = "the cloud throttled the account, which is left alone for as long as it asked for"
+            raise Throttled(text, after=timedelta(seconds=left))
 
     def pause(self, after: timedelta) -> None:
         """Let nothing begin for a while: the cloud asked for it, of the account and not of one database."""
-        self.paused_until = max(self.paused_until, time.monotonic() + after.total_seconds())
+        self.paused_until = max(self.paused_until, self._clock.monotonic() + after.total_seconds())
 
-
-def budget(calls_per_second: float) -> Budget:
-    """Return a budget whose bucket holds one second's worth of calls."""
-    return Budget(AsyncLimiter(max(1.0, calls_per_second), max(1.0, 1.0 / calls_per_second)))
+    def absorb(self, other: Budget) -> None:
+        """Charge what was taken from another budget to this one, with its pause; the other one is full again."""
+        if other is self:
+            return
+        now = self._clock.monotonic()
+        for line, from_line in ((self._reads, other._reads), (self._writes, other._writes)):
+            line.bucket = line.bucket.after(from_line.bucket.taken_at(now), now)
+            from_line.bucket = replace(from_line.bucket, taken=0.0)
+        self.paused_until, other.paused_until = max(self.paused_until, other.paused_until), float("-inf")
 
 
 @dataclass(slots=True)
-class Meter:
-    """Counts the calls of one account, each within its budget."""
+class Budgets:
+    """The budgets of one process, each as long as it lives: a connection that is made anew finds its account's."""
+
+    rate: Rate
+    clock: Clock = REAL_CLOCK
+    _of_configs: dict[str, Budget] = field(default_factory=dict)
+    _of_accounts: dict[tuple[str, str], Budget] = field(default_factory=dict)
+
+    def of_config(self, name: str) -> Budget:
+        """Return the budget of a ProviderConfig whose account is not known yet."""
+        return self._of_configs.setdefault(name, Budget(self.rate, self.clock))
+
+    def of_account(self, account: str, quota: str) -> Budget:
+        """Return the budget of an account and of what divides its quota, as a region."""
+        return self._of_accounts.setdefault((account, quota), Budget(self.rate, self.clock))
+
+
+@dataclass(slots=True)
+class AccountMeter:
+    """The Meter of one connection: its requests wait for the account's budget and are counted.
+
+    `user` takes turns with others who wait for the same budget.
+    """
 
     provider: str
-    reads: Budget
-    writes: Budget
+    user: str
+    budget: Budget
 
-    async def read(self, operation: str, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call that reads."""
-        return await self._call(operation, self.reads, call)
+    def join(self, shared: Budget) -> None:
+        """Go on with the budget of the account, to which all that was taken so far is charged."""
+        shared.absorb(self.budget)
+        self.budget = shared
 
-    async def write(self, operation: str, call: Callable[[], Awaitable[T]]) -> T:
-        """Make a call that changes something."""
-        return await self._call(operation, self.writes, call)
+    async def read(self, operation: str, request: Callable[[], Awaitable[T]]) -> T:
+        """Make a request that changes nothing."""
+        await self.budget.take(self.user, is_write=False)
+        return await self._made(operation, request)
 
-    async def _call(self, operation: str, of: Budget, call: Callable[[], Awaitable[T]]) -> T:
-        """Take a token, make the call and count it; each retry within it does the same."""
-
-        def failed(failure: Failure) -> None:
-            if isinstance(failure, Throttled):
-                of.pause(failure.after)
-            CALLS.labels(self.provider, operation, type(failure).__name__.lower()).inc()
-
-        await of.take()
+    async def write(self, operation: str, request: Callable[[], Awaitable[T]], fence: Fence | None = None) -> T:
+        """Make a request that changes something; its token is not taken once the fence is closed."""
+        left = None if fence is None else max(0.0, fence.until - fence.monotonic())
         try:
-            with charged(Charge(failed, of.take)):
-                answer = await call()
+            async with asyncio.timeout(left):
+                await self.budget.take(self.user, is_write=True)
+        except TimeoutError:
+            raise FenceClosed("its account's rate left no time for this call; looking again") from None
+        return await self._made(operation, request)
+
+    async def _made(self, operation: str, request: Callable[[], Awaitable[T]]) -> T:
+        try:
+            answer = await request()
         except Failure as failure:
-            failed(failure)
+            if isinstance(failure, Throttled):
+                self.budget.pause(failure.after)
+            self._count(operation, type(failure).__name__.lower())
             raise
         except BaseException:
-            CALLS.labels(self.provider, operation, "error").inc()
+            self._count(operation, "error")
             raise
-        CALLS.labels(self.provider, operation, "ok").inc()
+        self._count(operation, "ok")
         return answer
 
-
-@dataclass(slots=True)
-class MeteredExternal(Generic[SpecT]):
-    """An ExternalClient behind the budgets of its account."""
-
-    client: ExternalClient[SpecT, Any]
-    meter: Meter
-
-    async def observe(self, target: Target[SpecT]) -> Present[SpecT, Any] | Absent:
-        """Ask through the budget of reads."""
-        return await self.meter.read("observe", lambda: self.client.observe(target))
-
-    async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:
-        """Change through the budget of writes."""
-        return await self.meter.write("create", lambda: self.client.create(target, credential, fence))
-
-    async def update(
-        self, target: Target[SpecT], observed: Observed[SpecT, Any], changes: tuple[Change, ...], fence: Fence
-    ) -> Operation | None:
-        """Change through the budget of writes."""
-        return await self.meter.write("update", lambda: self.client.update(target, observed, changes, fence))
-
-    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT, Any], fence: Fence) -> Operation | None:
-        """Change through the budget of writes."""
-        return await self.meter.write("adopt", lambda: self.client.adopt(target, observed, fence))
-
-    async def release(self, target: Target[SpecT], observed: Observed[SpecT, Any], fence: Fence) -> Operation | None:
-        """Change through the budget of writes."""
-        return await self.meter.write("release", lambda: self.client.release(target, observed, fence))
-
-    async def delete(
-        self, target: Target[SpecT], observed: Observed[SpecT, Any] | None, policy: Policy, fence: Fence
-    ) -> Operation | None:
-        """Change through the budget of writes."""
-        return await self.meter.write("delete", lambda: self.client.delete(target, observed, policy, fence))
-
-
-@dataclass(slots=True)
-class MeteredAccount(Generic[SpecT]):
-    """An Account behind the budgets of its account."""
-
-    client: Account[SpecT]
-    meter: Meter
-
-    async def whoami(self) -> str:
-        """Ask through the budget of reads."""
-        return await self.meter.read("whoami", self.client.whoami)
-
-    async def list(self) -> ExternalList:
-        """Ask through the budget of reads."""
-        return await self.meter.read("observe_all", self.client.list)
-
-    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
-        """Ask through the budget of reads."""
-        return await self.meter.read("find", lambda: self.client.find_predecessors(owner))
-
-    def refusal(self, spec: SpecT) -> tuple[str, str] | None:
-        """Answer without a call."""
-        return self.client.refusal(spec)
-
-    def warnings(self) -> tuple[str, ...]:
-        """Answer without a call."""
-        return self.client.warnings()
-
-
-@dataclass(slots=True)
-class MeteredLogins(Generic[SpecT]):
-    """Logins behind the budgets of their account."""
-
-    client: Logins[SpecT, Any]
-    meter: Meter
-
-    async def set(
-        self, target: Target[SpecT], observed: Observed[SpecT, Any], credential: Credential, fence: Fence
-    ) -> Operation | None:
-        """Change through the budget of writes."""
-        return await self.meter.write("set_password", lambda: self.client.set(target, observed, credential, fence))
-
-    async def disable(
-        self, target: Target[SpecT], observed: Observed[SpecT, Any], username: str, fence: Fence
-    ) -> Operation | None:
-        """Change through the budget of writes."""
-        return await self.meter.write("disable", lambda: self.client.disable(target, observed, username, fence))
-
-
-@dataclass(slots=True)
-class MeteredBackups(Generic[SpecT]):
-    """Backups behind the budgets of their account."""
-
-    client: Backups[SpecT]
-    meter: Meter
-
-    async def latest(self, target: Target[SpecT]) -> str:
-        """Ask through the budget of reads."""
-        return await self.meter.read("backup_of", lambda: self.client.latest(target))
-
-    async def restorable(self, target: Target[SpecT]) -> tuple[str, ...]:
-        """Ask through the budget of reads."""
-        return await self.meter.read("restorable", lambda: self.client.restorable(target))
-
-
-@dataclass(slots=True)
-class MeteredOperations:
-    """Operations behind the budgets of their account."""
-
-    client: Operations
-    meter: Meter
-
-    async def poll(self, operation: Operation) -> bool:
-        """Ask through the budget of reads."""
-        return await self.meter.read("poll", lambda: self.client.poll(operation))
-
-
-def budgets_of(rate: Rate) -> tuple[Budget, Budget]:
-    """Return the budgets of an account's reads and writes."""
-    return budget(rate.reads_per_second), budget(rate.writes_per_second)
-
-
-def metered(provider: str, clients: Clients[SpecT, Any], budgets: tuple[Budget, Budget]) -> Clients[SpecT, Any]:
-    """Put a kind's clients behind the budgets of its account, which all its kinds share.
-
-    A login asks the database itself, which is no call to the account: it counts for no budget.
-    """
-    meter = Meter(provider, *budgets)
-    return Clients(
-        MeteredExternal(clients.external, meter),
-        MeteredAccount(clients.account, meter),
-        None if clients.logins is None else MeteredLogins(clients.logins, meter),
-        None if clients.backups is None else MeteredBackups(clients.backups, meter),
-        None if clients.operations is None else MeteredOperations(clients.operations, meter),
-        clients.try_login,
-        # It asks the cloud nothing.
-        clients.listed,
-    )
+    def _count(self, operation: str, code: str) -> None:
+        CALLS.labels(self.provider, operation, code).inc()

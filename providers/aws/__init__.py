@@ -67,6 +67,7 @@ PROVIDER: Provider[ProviderConfigSpec] = Provider(
     kinds=(INSTANCES, kinds.SUBNET_GROUPS, kinds.PARAMETER_GROUPS),
     # RDS throttles an account by region; these leave room for people and other tools.
     rate=Rate(reads_per_second=10, writes_per_second=2),
+    quota_of=lambda config: config.region,
     # A list shows as much of an instance as a look at it: nothing at rest is read by itself, however short the resync.
     intervals=Intervals(resync=timedelta(minutes=10), sweep=timedelta(minutes=1), settle=timedelta(minutes=1)),
     endpoint_of=endpoint_of,

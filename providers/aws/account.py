@@ -1,7 +1,7 @@
 """One account of AWS in one region: signed calls of RDS and STS in a few threads, each error as a Failure.
 
 Measured with canned answers: the SDK is bound by the interpreter's lock, so more threads make no more calls; they are
-for calls that hang, and an account's budgets bound how many begin. Sessions that share one loader of service models
+for calls that hang, and an account's rate bounds how many begin. Sessions that share one loader of service models
 need 0.5 MB each instead of 13.
 
 Impure: it calls the SDK in threads.
@@ -35,6 +35,7 @@ from providers.aws.errors import failure_of
 from providers.external import retries
 from providers.external.authority import authority_in
 from providers.external.client import Fence
+from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from runtime.errors import Terminal, Transient
 
@@ -126,13 +127,18 @@ class Clients:
 
 @dataclass(slots=True)
 class AwsAccount:
-    """One account in one region, connected; `ca` is the PEM that instances are verified with, empty for none."""
+    """One account in one region, connected; `ca` is the PEM that instances are verified with, empty for none.
+
+    Each request to RDS and STS passes through `meter`: each page of a list, and each time that a read is sent again.
+    The SDK's own, by which it renews the sessions of roles, do not: they count for no quota of RDS's.
+    """
 
     config: ProviderConfigSpec
     ca: str = field(repr=False)
     rds: Any = field(repr=False)
     sts: Any = field(repr=False)
     pool: ThreadPoolExecutor = field(repr=False)
+    meter: Meter = field(default=UNMETERED, repr=False)
     id: str = ""
     _sending: _Sending = field(default_factory=_Sending, repr=False)
 
@@ -180,9 +186,10 @@ class AwsAccount:
         client = self.rds if service == "rds" else self.sts
         send = functools.partial(self._send, getattr(client, operation), action, fence, parameters)
         request = functools.partial(asyncio.get_running_loop().run_in_executor, self.pool, send)
+        name: str = client.meta.method_to_api_mapping[operation]
         if operation.startswith(_READING):
-            return await retries.repeated(request, retries.READS)
-        return await request()
+            return await retries.repeated(functools.partial(self.meter.read, name, request), retries.READS)
+        return await self.meter.write(name, request, fence)
 
     def _send(
         self, method: Callable[..., dict[str, Any]], action: str, fence: Fence | None, parameters: Mapping[str, Any]
@@ -223,7 +230,7 @@ def _authority(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, st
     return "" if reference is None else authority_in(secrets, reference, remedy="put AWS's bundle there")
 
 
-def _dial(config: ProviderConfigSpec, source: Source, ca: str, pool: ThreadPoolExecutor) -> AwsAccount:
+def _dial(config: ProviderConfigSpec, source: Source, ca: str, pool: ThreadPoolExecutor, meter: Meter) -> AwsAccount:
     clients = Clients(config.region, config.endpoint)
     try:
         credentials = first(source, functools.partial(clients.make, "sts"))
@@ -232,12 +239,15 @@ def _dial(config: ProviderConfigSpec, source: Source, ca: str, pool: ThreadPoolE
         rds, sts = clients.make("rds", credentials), clients.make("sts", credentials)
     except Exception as error:  # noqa: BLE001 - as in AwsAccount._send
         raise failure_of(error, f"connect to region {config.region}") from None
-    return AwsAccount(config, ca, rds, sts, pool)
+    return AwsAccount(config, ca, rds, sts, pool, meter)
 
 
 @asynccontextmanager
 async def connect(
-    config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]], recorded: RecordedAccount = NO_ACCOUNT
+    config: ProviderConfigSpec,
+    secrets: Mapping[str, Mapping[str, str]],
+    recorded: RecordedAccount = NO_ACCOUNT,
+    meter: Meter = UNMETERED,
 ) -> AsyncIterator[AwsAccount]:
     """Connect as the ProviderConfig says and ask whose account it is.
 
@@ -254,7 +264,7 @@ async def connect(
     ca = _authority(config, secrets)
     pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="aws")
     try:
-        dial = functools.partial(_dial, config, source, ca, pool)
+        dial = functools.partial(_dial, config, source, ca, pool, meter)
         account = await asyncio.get_running_loop().run_in_executor(pool, dial)
         await account.whoami()
         yield account

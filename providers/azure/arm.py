@@ -16,6 +16,7 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -35,6 +36,7 @@ from providers.azure.names import NAMESPACE, ServerName
 from providers.azure.tokens import credential_of
 from providers.external import retries
 from providers.external.client import Fence
+from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from runtime.errors import Blocked, Failure, Terminal, Transient
 
@@ -91,12 +93,17 @@ class _FencePolicy(SansIOHTTPPolicy[Any, Any]):
 
 @dataclass(slots=True)
 class AzureAccount:
-    """One subscription, connected; `reads_left` is how many reads ARM said were left, None where it did not."""
+    """One subscription, connected; `reads_left` is how many reads ARM said were left, None where it did not.
+
+    Each request to ARM passes through `meter`: each page, each poll of an operation, each time that a read is sent
+    again. Those for tokens go to Entra, and do not.
+    """
 
     config: ProviderConfigSpec
     endpoint: str
     client: PostgreSQLManagementClient = field(repr=False)
     reads_left: int | None = None
+    meter: Meter = field(default=UNMETERED, repr=False)
 
     @property
     def subscription(self) -> str:
@@ -156,9 +163,10 @@ class AzureAccount:
             answer = await self._send(HttpRequest(method, url, json=body, headers=dict(headers or {})), action, fence)
             return _accepted(answer, action, hide)
 
+        name = f"{method} {_type_of(path)}"
         if fence is None and method in _READING:
-            return await retries.repeated(request, retries.READS)
-        return await request()
+            return await retries.repeated(partial(self.meter.read, name, request), retries.READS)
+        return await self.meter.write(name, request, fence)
 
     async def ask(self, url: str, action: str, *, also: frozenset[int] = frozenset()) -> Answer:
         """Ask a URL out of an answer as it is; refusals of the statuses `also` are answers too.
@@ -171,7 +179,7 @@ class AzureAccount:
             answer = await self._send(HttpRequest("GET", url), action, None)
             return answer if answer.status in also else _accepted(answer, action)
 
-        return await retries.repeated(request, retries.READS)
+        return await retries.repeated(partial(self.meter.read, "GET link", request), retries.READS)
 
     async def _send(self, request: HttpRequest, action: str, fence: Fence | None) -> Answer:
         try:
@@ -221,6 +229,12 @@ class AzureAccount:
             raise Transient(f"cannot {action} now: ARM allows only {left} more reads for the moment")
 
 
+def _type_of(path: str) -> str:
+    """Return the type of resource that a path leads to, without the names in it."""
+    _, _, below = path.partition(f"/{NAMESPACE}/")
+    return "/".join(below.split("/")[::2]) or "subscriptions"
+
+
 def _accepted(answer: Answer, action: str, hide: tuple[str, ...] = ()) -> Answer:
     if answer.status >= _ERROR:
         raise failure_of(refused(answer.status, answer.body, answer.headers), action, hide=hide)
@@ -247,7 +261,7 @@ def _unanswered(error: Exception, action: str) -> Failure:
     return Transient(text, is_momentary=isinstance(error, ServiceRequestError | ConnectionError))
 
 
-def client_of(config: ProviderConfigSpec, credential: AsyncTokenCredential) -> AzureAccount:
+def client_of(config: ProviderConfigSpec, credential: AsyncTokenCredential, meter: Meter = UNMETERED) -> AzureAccount:
     """Return a subscription behind a client of the SDK, which sends nothing yet."""
     hosts = hosts_of(config)
     policies = [
@@ -266,12 +280,15 @@ def client_of(config: ProviderConfigSpec, credential: AsyncTokenCredential) -> A
         connection_timeout=_CONNECT_SECONDS,
         read_timeout=_READ_SECONDS,
     )
-    return AzureAccount(config, hosts.resource_manager, client)
+    return AzureAccount(config, hosts.resource_manager, client, meter=meter)
 
 
 @asynccontextmanager
 async def connect(
-    config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]], recorded: RecordedAccount = NO_ACCOUNT
+    config: ProviderConfigSpec,
+    secrets: Mapping[str, Mapping[str, str]],
+    recorded: RecordedAccount = NO_ACCOUNT,
+    meter: Meter = UNMETERED,
 ) -> AsyncIterator[AzureAccount]:
     """Connect as the ProviderConfig says and ask for its subscription.
 
@@ -285,7 +302,7 @@ async def connect(
     hosts = hosts_of(config)
     credential = credential_of(source_of(config.credentials, secrets, os.environ), hosts)
     try:
-        account = client_of(config, credential)
+        account = client_of(config, credential, meter)
         try:
             await account.whoami()
             yield account

@@ -63,8 +63,7 @@ class PasswordInputs:
     with it; `foreign`: the Secret also holds what somebody else wrote, which is not in `kept`; `administrator` is a
     login of the cloud's own that was published before there were two: its password is reset only on request.
     `elsewhere`: another keeper of passwords took the login over; `superseded`: a password was sent after the published
-    one, and may count by now; `ca_renewed`: the Secret holds another authority than servers have now.
-    `former_in_use`: the claim's connection Secret still has the login whose grace is over.
+    one, and may count by now. `former_in_use`: the claim's connection Secret still has the login whose grace is over.
     """
 
     logins: tuple[str, str]
@@ -85,7 +84,6 @@ class PasswordInputs:
     foreign: bool = False
     elsewhere: bool = False
     superseded: bool = False
-    ca_renewed: bool = False
     former_in_use: bool = False
 
     @property
@@ -224,7 +222,7 @@ def decide_password(  # noqa: PLR0911 - each return is a row of the table
         # The administrator's password is not put back against whoever changed it.
         is_ours = inputs.alternates and kept.username != inputs.administrator
         return PutBack(kept.username, kept.current) if is_ours else Missing(refused=True)
-    if inputs.foreign or inputs.ca_renewed:
+    if inputs.foreign:
         return Restore(kept.username, kept.current)
     is_over = inputs.retire_at is not None and now >= inputs.retire_at
     if inputs.retiring in inputs.retirable and is_over and not inputs.former_in_use:

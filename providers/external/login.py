@@ -1,8 +1,8 @@
 """Log in to an endpoint as an application does: ok, refused or unknown.
 
 libpq gives no SQLSTATE for a login that failed, and its texts follow the server's language; so the start of
-PostgreSQL's protocol 3 is implemented here (manual, "Message Flow: Start-up" and "SASL Authentication"), over TLS with
-the name verified.
+PostgreSQL's protocol 3 is implemented here (manual, "Message Flow: Start-up" and "SASL Authentication"), over TLS that
+is verified as the endpoint says.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import struct
 from datetime import timedelta
 
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
-from providers.external.endpoint import Endpoint
+from providers.external.endpoint import VERIFIED_BY_AUTHORITY, Endpoint
 from providers.external.sql.scram import Exchange, ScramError
 
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
@@ -33,7 +33,7 @@ class _ServerError(Exception):
 
 
 async def try_login(endpoint: Endpoint, credential: Credential) -> LoginAnswer:
-    """Return what the endpoint answers to a login, tried once."""
+    """Return what the endpoint answers to a login, tried once; nothing is sent where nothing proves who answers."""
     try:
         async with asyncio.timeout(TIMEOUT.total_seconds()):
             await _login(endpoint, credential)
@@ -44,14 +44,26 @@ async def try_login(endpoint: Endpoint, credential: Credential) -> LoginAnswer:
     return LoginAnswer(Login.OK)
 
 
+def _verification(endpoint: Endpoint) -> ssl.SSLContext:
+    """Return what verifies whoever answers: the endpoint's own authority, else the system's roots.
+
+    Those are OpenSSL's default ones, as SSL_CERT_FILE and SSL_CERT_DIR may say. Raises ValueError where nothing does.
+    """
+    if not endpoint.is_verified:
+        raise ValueError("nothing proves who answers")
+    context = ssl.create_default_context(cadata=endpoint.ca or None)
+    context.check_hostname = endpoint.sslmode != VERIFIED_BY_AUTHORITY
+    context.set_alpn_protocols(["postgresql"])
+    return context
+
+
 async def _login(endpoint: Endpoint, credential: Credential) -> None:
+    context = _verification(endpoint)
     reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
     try:
         writer.write(_SSL_REQUEST)
         if await reader.readexactly(1) != b"S":
             raise ValueError("the server offers no TLS")
-        context = ssl.create_default_context(cadata=endpoint.ca or None)
-        context.set_alpn_protocols(["postgresql"])
         await writer.start_tls(context, server_hostname=endpoint.host)
         pairs = ("user", credential.username, "database", endpoint.database, "application_name", "fairlead-login")
         body = struct.pack("!i", _PROTOCOL_3) + b"".join(text.encode() + b"\0" for text in pairs) + b"\0"

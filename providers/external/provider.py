@@ -12,6 +12,7 @@ import msgspec
 
 from apis.names import CONSENT
 from providers.external.client import Clients, Target
+from providers.external.metering import Meter
 from providers.external.observation import Change, FactsT, Observed, SpecT
 from providers.external.ownership import Identity
 from providers.external.spec import Envelope
@@ -22,10 +23,14 @@ ConfigT = TypeVar("ConfigT", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """How many calls to one account may begin within a second, over all workers."""
+    """How many requests to one account may begin within a second, over all ProviderConfigs that reach it.
+
+    `burst` is how long requests that were not made are saved up: those of so much time may begin at once.
+    """
 
     reads_per_second: float = 20.0
     writes_per_second: float = 5.0
+    burst: timedelta = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +145,25 @@ class Provider(Generic[ConfigT]):
     """The one name that a cloud exports: what belongs to the cloud, how to connect, and its kinds.
 
     `secrets` names the Secrets of the provider's own namespace that a ProviderConfig needs; `connect` gets
-    their data, and the account that was recorded: another one is refused before anything is written.
-    `intervals` say how often it is read. `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's
-    own, empty for none. All `kinds` share connection, ProviderConfigs and budgets; the first one says whose account it
-    is. `probe`, where the account is the server that holds the databases, tries a login there with what `connect`
-    yielded and raises ServerUnreachable; it is called every few seconds, once for each ProviderConfig in use.
+    their data, the account that was recorded (another one is refused before anything is written), and the meter that
+    each request to the account passes through. `rate` is that of an account, or of a part of it that has a quota of its
+    own: `quota_of` is which part a ProviderConfig uses, as a region. `intervals` say how often it is read.
+    `endpoint_of` is the URL that a ProviderConfig names instead of the cloud's own, empty for none. All `kinds` share
+    connection, ProviderConfigs and rate; the first one says whose account it is. `probe`, where the account is the
+    server that holds the databases, tries a login there with what `connect` yielded and raises ServerUnreachable; it is
+    called every few seconds, once for each ProviderConfig in use.
     """
 
     cloud: str
     config_resource: Resource
     config_type: type[ConfigT]
     secrets: Callable[[ConfigT], tuple[str, ...]]
-    connect: Callable[[ConfigT, Mapping[str, Mapping[str, str]], RecordedAccount], AbstractAsyncContextManager[Any]]
+    connect: Callable[
+        [ConfigT, Mapping[str, Mapping[str, str]], RecordedAccount, Meter], AbstractAsyncContextManager[Any]
+    ]
     kinds: tuple[Kind[Any, Any], ...]
     rate: Rate = Rate()
+    quota_of: Callable[[ConfigT], str] = lambda _config: ""
     intervals: Intervals = Intervals()
     endpoint_of: Callable[[ConfigT], str] = lambda _config: ""
     probe: Callable[[Any], Awaitable[None]] | None = None

@@ -1,16 +1,14 @@
 """Which calls are sent again within one pass, how soon and how often. All else is retried by the queue, later.
 
-Only what changes nothing when it is sent twice: calls that read, and the opening of a session. Each further request
-takes a token of the account's rate limit, as the first one did. Impure: it waits.
+Only what changes nothing when it is sent twice: calls that read, and the opening of a session. Where requests are
+metered (`providers.external.metering`) each further one is, as the first one was. Impure: it waits.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, TypeVar
@@ -18,7 +16,7 @@ from typing import Final, TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 
 from runtime.backoff import Backoff, Chance
-from runtime.errors import Failure, Throttled, Transient
+from runtime.errors import Throttled, Transient
 
 T = TypeVar("T")
 
@@ -36,30 +34,6 @@ READS: Final = Policy(3, Backoff(timedelta(milliseconds=200), timedelta(seconds=
 """For calls that read. A mutating call has 20 s (`Fence.until`), and may read in them; a pass has 100 s."""
 CONNECTS: Final = Policy(3, Backoff(timedelta(milliseconds=200), timedelta(seconds=1)), within=timedelta(seconds=3))
 """For opening a session: other workers of the same server wait for the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Charge:
-    """How the requests after the first one are paid for.
-
-    `failed` takes note of the failure of the request before, at once; `take` waits for a token.
-    """
-
-    failed: Callable[[Failure], None]
-    take: Callable[[], Awaitable[None]]
-
-
-_charge: ContextVar[Charge | None] = ContextVar("charge", default=None)
-
-
-@contextmanager
-def charged(charge: Charge) -> Iterator[None]:
-    """Have every further request of the calls in this block paid for."""
-    before = _charge.set(charge)
-    try:
-        yield
-    finally:
-        _charge.reset(before)
 
 
 def is_retried(error: BaseException) -> bool:
@@ -84,7 +58,6 @@ async def repeated(
     chance: Chance = random.random,
 ) -> T:
     """Make a call that changes nothing when it is made twice; raise the last failure once the policy is used up."""
-    charge = _charge.get()
 
     async def request() -> T:
         return await call()
@@ -92,21 +65,10 @@ async def repeated(
     def wait(state: RetryCallState) -> float:
         return pause(_failure_of(state), state.attempt_number, policy.backoff, chance).total_seconds()
 
-    def before_sleep(state: RetryCallState) -> None:
-        failure = _failure_of(state)
-        if charge is not None and isinstance(failure, Failure):
-            charge.failed(failure)
-
-    async def before(state: RetryCallState) -> None:
-        if charge is not None and state.attempt_number > 1:
-            await charge.take()
-
     retrying = AsyncRetrying(
         retry=retry_if_exception(is_retried),
         stop=stop_after_attempt(policy.requests) | stop_before_delay(policy.within),
         wait=wait,
-        before=before,
-        before_sleep=before_sleep,
         sleep=sleep,
         reraise=True,
     )

@@ -38,7 +38,7 @@ from providers.managed.decisions.plan import (
 from providers.managed.deletion import Deleter
 from providers.managed.delivery import PasswordSetter, with_password
 from providers.managed.inputs import Inputs
-from providers.managed.outcome import Event, Outcome, calls_of, is_external_ref_missing
+from providers.managed.outcome import Event, Outcome, calls_of, is_external_ref_missing, step_made
 from providers.managed.writes import Writer, account_of, observed_of
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.kube import Kube
@@ -62,7 +62,7 @@ class Executor(Generic[SpecT, ConfigT]):
             case Create():
                 await self._create(inputs, plan, outcome, limiter)
             case Update() | Settled() | Rest() | Wait() | Refuse():
-                await self._update(inputs, plan, outcome, limiter)
+                await self._update(replace(inputs, step=step_made(inputs, plan)), plan, outcome, limiter)
             case Adopt():
                 await self._adopt(inputs, plan, outcome)
             case Orphan():

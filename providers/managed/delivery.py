@@ -84,10 +84,10 @@ class PasswordSetter(Generic[SpecT, ConfigT]):
 
     async def publish_kept(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> None:
         """Write what the credentials Secret lacks, without a call to the cloud."""
-        step = inputs.step
+        step, ca = inputs.step, inputs.endpoint.ca
         if not isinstance(step, Restore | Confirm):
+            await self._publish_ca(inputs, outcome)
             return
-        ca = inputs.endpoint.ca
         outcome.restored = outcome.stored is None
         await self._writer.store_secret(inputs, Kept(step.password, "", step.username, ca), outcome)
         if inputs.foreign:
@@ -97,6 +97,12 @@ class PasswordSetter(Generic[SpecT, ConfigT]):
         if isinstance(step, Confirm):
             outcome.proven[step.username] = ""
             self._rotated(step.username, step.replaces, outcome)
+
+    async def _publish_ca(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> None:
+        """Write the certificates that the endpoint is verified by now, beside the passwords as they are."""
+        stored, ca = outcome.stored, inputs.endpoint.ca
+        if inputs.is_ca_outdated and stored is not None and stored.kept.ca != ca:
+            await self._writer.store_secret(inputs, replace(stored.kept, ca=ca), outcome)
 
     async def pending(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> Credential:
         """Write the password, which `with_password` made, to the Secret before the cloud sees it."""

@@ -178,6 +178,16 @@ class Inputs(Generic[SpecT]):
         """How an application reaches the database; without a host where it was not seen, or nobody logs in."""
         return NO_ENDPOINT if self.observed is None else self.observed.endpoint
 
+    @property
+    def is_ca_outdated(self) -> bool:
+        """Whether the published credentials have other certificates than the endpoint is verified by now.
+
+        Not where the Secret holds what somebody else wrote: what counts of it is written back first.
+        """
+        if self.stored is None or not self.stored.kept.current or self.foreign:
+            return False
+        return bool(self.endpoint.host) and self.stored.kept.ca != self.endpoint.ca
+
     def consent_command(self, *entries: str) -> str:
         """Return the command that consents to these entries (`<path>=<value>`), with those that are there already."""
         paths = {entry.partition("=")[0] for entry in entries}

@@ -50,6 +50,8 @@ ADOPT_ENTRY = "adopt"
 
 Entry = tuple[str, str]
 
+# What a database of ours rests for, and what keeps no step about its password back.
+_WITH_STEPS = frozenset({"DriftHeld", "WaitingForWindow", "TranslatorChanged", "PendingRestart"})
 _CREATE_ENTRIES = frozenset({"recreate", "restoreFrom", "restore"})
 
 
@@ -100,15 +102,21 @@ def mutates(inputs: Inputs[Any], plan: Plan) -> bool:
         case Create() | Update() | Adopt() | Orphan() | Delete() | RemoveFinalizer():
             return True
         case Settled():
-            return _has_step(inputs) or is_external_ref_missing(inputs)
-        case Rest(reason="DriftHeld" | "WaitingForWindow" | "TranslatorChanged" | "PendingRestart"):
-            return _has_step(inputs) or is_external_ref_missing(inputs)
+            return _has_step(inputs) or inputs.is_ca_outdated or is_external_ref_missing(inputs)
+        case Rest(reason=reason) if reason in _WITH_STEPS:
+            return _has_step(inputs) or inputs.is_ca_outdated or is_external_ref_missing(inputs)
         case Wait() | Refuse() | Rest():
-            return _has_step(inputs) and _is_step_allowed(inputs)
+            return (_has_step(inputs) and _is_step_allowed(inputs)) or (inputs.is_ca_outdated and _is_kept(inputs))
         case Ignore():
             return False
         case never:
             assert_never(never)
+
+
+def step_made(inputs: Inputs[Any], plan: Plan) -> PasswordStep:
+    """Return the step about the password that a pass with this plan makes; one that has to wait is none. Pure."""
+    is_free = not isinstance(plan, Wait | Refuse | Rest) or (isinstance(plan, Rest) and plan.reason in _WITH_STEPS)
+    return inputs.step if is_free or _is_step_allowed(inputs) else Keep()
 
 
 def _has_step(inputs: Inputs[Any]) -> bool:
@@ -121,18 +129,24 @@ def _is_step_allowed(inputs: Inputs[Any]) -> bool:
     While the cloud is at work on it, or it is paused, that is what needs no call: to publish what counts already.
     """
     observed = inputs.observed
+    if observed is None or inputs.operating or not _is_kept(inputs):
+        return False
+    if isinstance(inputs.step, Confirm):
+        return True
+    return observed.phase is Phase.READY and observed.usable and not inputs.lifecycle.paused
+
+
+def _is_kept(inputs: Inputs[Any]) -> bool:
+    """Return whether the credentials of a database are ours to keep up to date, whatever its changes wait for."""
+    observed = inputs.observed
     recorded = inputs.external_ref.incarnation
     if observed is None or not recorded or not observed.is_recorded_as(recorded):
         return False
     if not inputs.is_ours(observed) or inputs.lifecycle.deleting:
         return False
-    if inputs.not_allowed or inputs.account_changed or inputs.takeover or inputs.intent_unknown or inputs.operating:
+    if inputs.not_allowed or inputs.account_changed or inputs.takeover or inputs.intent_unknown:
         return False
-    if inputs.intent_until is not None and inputs.now < inputs.intent_until:
-        return False
-    if isinstance(inputs.step, Confirm):
-        return True
-    return observed.phase is Phase.READY and observed.usable and not inputs.lifecycle.paused
+    return inputs.intent_until is None or inputs.now >= inputs.intent_until
 
 
 def is_external_ref_missing(inputs: Inputs[Any]) -> bool:
@@ -167,7 +181,7 @@ def calls_of(inputs: Inputs[Any], plan: Plan) -> tuple[Call, ...]:
             calls.append(Call("Delete", target.name, incarnation or inputs.external_ref.incarnation))
         case _:
             pass
-    match inputs.step:
+    match step_made(inputs, plan):
         case Introduce(username=username) | PutBack(username=username) if not isinstance(plan, Create | Adopt | Delete):
             calls.append(Call("SetPassword", username, incarnation))
         case Retire(username=username):

@@ -176,7 +176,6 @@ class PasswordReader(Generic[SpecT]):
             pending_login=pending_login,
             foreign=bool(inputs.foreign),
             elsewhere=inputs.observed is not None and inputs.observed.password_elsewhere,
-            ca_renewed=_is_ca_renewed(inputs),
             superseded=not alternates and bool(sent) and sent != published_hash,
         )
 
@@ -302,14 +301,6 @@ def _is_reset_by_others(inputs: Inputs[Any]) -> bool:
     sent = (status_of(inputs.obj).get("rotation") or {}).get("sent")
     pending = stored is not None and stored.kept.pending
     return observed is not None and observed.password_pending and not sent and not pending
-
-
-def _is_ca_renewed(inputs: Inputs[Any]) -> bool:
-    """Return whether the Secret holds another authority than the one that the ProviderConfig names now."""
-    if inputs.observed is None or inputs.stored is None or inputs.account is None:
-        return False
-    endpoint = inputs.endpoint
-    return bool(endpoint.host) and bool(endpoint.ca) and endpoint.ca != inputs.stored.kept.ca
 
 
 def _with_active(target: Target[SpecT], kept: Kept, logins: tuple[str, str]) -> Target[SpecT]:

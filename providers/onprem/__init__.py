@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from providers.external.client import Clients
+from providers.external.metering import metered
 from providers.external.provider import Intervals, Kind, LoginRules, Naming, Provider, Rate
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import Facts
@@ -31,7 +32,7 @@ DATABASES: Kind[PostgresDatabaseParameters, Facts] = Kind(
     naming=Naming(name=lambda spec, identity, _prefix: names_of(spec, identity.hash).database, hash_in=hash_in),
     # All that is changed here takes effect for new sessions: nothing restarts, locks out or loses.
     invariants=invariants,
-    clients=lambda cloud: Clients(cloud, cloud, cloud, cloud, try_login=cloud.try_login),
+    clients=lambda cloud: metered(Clients(cloud, cloud, cloud, cloud, try_login=cloud.try_login), cloud.meter),
     logins=LoginRules(names=lambda target: target_names(target).logins, versions=login_versions),
 )
 

@@ -19,11 +19,12 @@ from providers.external.client import ExternalList, Fence, NotCreated, Operation
 from providers.external.credential import Credential, LoginAnswer
 from providers.external.diff import diff
 from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.metering import UNMETERED, Meter
 from providers.external.observation import Absent, Change, Observed, Predecessor, Present, renamed_text
 from providers.external.ownership import Owner
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from providers.external.sql.scram import verifier
-from providers.external.sql.session import ConnectionSettings, Session, as_file
+from providers.external.sql.session import ConnectionSettings, Session, roots_of
 from providers.onprem import catalog, removal
 from providers.onprem.administrator import admin_login
 from providers.onprem.adoption import take_ownership
@@ -55,7 +56,8 @@ Where = Target[PostgresDatabaseParameters]
 class OnPremCloud:
     """ExternalClient, Account, Logins and Backups; what is done here is done when its call returns."""
 
-    def __init__(self, config: ProviderConfigSpec, sessions: Sessions, about: About) -> None:
+    def __init__(self, config: ProviderConfigSpec, sessions: Sessions, about: About, meter: Meter = UNMETERED) -> None:
+        self.meter = meter
         self._config = config
         self._sessions = sessions
         self._about = about
@@ -336,12 +338,15 @@ def _owner_role(target: Where, facts: Facts) -> tuple[Statement, ...]:
 
 @asynccontextmanager
 async def connect(
-    config: ProviderConfigSpec, secret_data: Mapping[str, Mapping[str, str]], recorded: RecordedAccount = NO_ACCOUNT
+    config: ProviderConfigSpec,
+    secret_data: Mapping[str, Mapping[str, str]],
+    recorded: RecordedAccount = NO_ACCOUNT,
+    meter: Meter = UNMETERED,
 ) -> AsyncIterator[OnPremCloud]:
     """Log in, check that server and login are what they may be, make the ownership table when it is not there."""
     admin, ca = admin_login(config, secret_data), authority_of(config, secret_data)
-    with as_file(ca) as file:
-        endpoint = Endpoint(config.host, config.port, config.database, VERIFIED, ca)
+    endpoint = Endpoint(config.host, config.port, config.database, VERIFIED, ca)
+    with roots_of(endpoint) as file:
         sessions = Sessions(ConnectionSettings(endpoint, admin, file), recorded.id, recorded.accept)
         try:
             async with sessions.own("look at the server") as session:
@@ -350,6 +355,6 @@ async def connect(
                 if not about.ownership:
                     await session.rows(catalog.OWNERSHIP)
             sessions.identifier = about.account
-            yield OnPremCloud(config, sessions, about)
+            yield OnPremCloud(config, sessions, about, meter)
         finally:
             await sessions.close()

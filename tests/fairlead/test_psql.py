@@ -79,10 +79,13 @@ def test_the_shells_own_settings_do_not_win(tmp_path: Path, monkeypatch: pytest.
     assert environment["PATH"] == os.environ["PATH"]
 
 
-def test_the_systems_roots_are_used_without_certificates(tmp_path: Path) -> None:
-    login = Login("h", "5432", "d", "u", PASSWORD, "verify-full", "")
+def test_the_systems_roots_are_used_without_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    roots = tmp_path / "roots.pem"
+    roots.write_text("-----CA-----\n")
+    monkeypatch.setenv("SSL_CERT_FILE", str(roots))
+    environment = environment_of(Login("h", "5432", "d", "u", PASSWORD, "verify-full", ""), tmp_path)
 
-    assert environment_of(login, tmp_path)["PGSSLROOTCERT"] == "system"
+    assert (environment["PGSSLROOTCERT"], environment["SSL_CERT_FILE"]) == ("system", str(roots))
 
 
 def test_psql_gets_the_arguments_and_the_files_are_gone_afterwards(

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import psycopg
 
 from devcloud.onprem import OnPremServer
+from providers.external.metering import Meter
 from providers.external.provider import Provider, Rate, RecordedAccount
 from providers.external.sql.session import ConnectionSettings, Session, open_session
 from providers.onprem import PROVIDER
@@ -75,8 +76,8 @@ class OnPremAdapter(Adapter):
             cloud._sessions.dial = dial
             return cloud
 
-        def connected(config: Any, secrets: Any, recorded: RecordedAccount) -> Wrapped:
-            return Wrapped(PROVIDER.connect(config, secrets, recorded), wrap)
+        def connected(config: Any, secrets: Any, recorded: RecordedAccount, meter: Meter) -> Wrapped:
+            return Wrapped(PROVIDER.connect(config, secrets, recorded, meter), wrap)
 
         of = replace(PROVIDER, connect=connected, rate=Rate(100_000, 100_000), probe=None)
         return _World(self.server, self.kube, process, of)

@@ -17,6 +17,7 @@ from providers.external.client import Clients, ExternalList, Fence, Operation, T
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 from providers.external.diff import Compare, compared
 from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.metering import Meter
 from providers.external.observation import Absent, Change, Class, Observed, Phase, Predecessor, Present
 from providers.external.ownership import Owner
 from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate, RecordedAccount
@@ -46,7 +47,7 @@ Seen: TypeAlias = Observed[ToyParameters, None]
 
 @dataclass
 class Toy:
-    """One database of the toy cloud; it is busy for so many looks."""
+    """One database of the toy cloud; it is busy for so many looks, and `ca` proves that it is it who answers."""
 
     incarnation: str
     owner: Owner | None
@@ -55,6 +56,7 @@ class Toy:
     busy: int = 0
     released: bool = False
     tags: dict[str, str] = field(default_factory=dict)
+    ca: str = ""
 
 
 @dataclass
@@ -234,7 +236,7 @@ class ToyCloud:
             del self.toys[name]
 
     def endpoint(self, name: str) -> Endpoint:
-        return Endpoint("toy.example.org", 5432, name, VERIFIED)
+        return Endpoint("toy.example.org", 5432, name, VERIFIED, self.toys[name].ca if name in self.toys else "")
 
     def refusal(self, spec: ToyParameters) -> tuple[str, str] | None:
         return ("InvalidValue", "no toy is larger than 100") if (spec.size or 0) > 100 else None
@@ -270,7 +272,7 @@ def provider_of(cloud: ToyCloud, **kind: Any) -> Provider[ToyConfig]:
 
     @asynccontextmanager
     async def connect(
-        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount
+        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount, _meter: Meter
     ) -> AsyncIterator[ToyCloud]:
         await asyncio.sleep(0)
         yield cloud

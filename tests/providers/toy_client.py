@@ -18,6 +18,7 @@ from providers.external.client import Clients, ExternalList, Fence, NotCreated, 
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 from providers.external.diff import Compare, compared
 from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.metering import Meter
 from providers.external.observation import Absent, Change, Class, Observed, Phase, Predecessor, Present
 from providers.external.ownership import Owner
 from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate, RecordedAccount
@@ -264,7 +265,7 @@ def provider_of(client: ToyClient) -> Provider[ToyConfig]:
 
     @asynccontextmanager
     async def connect(
-        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount
+        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount, _meter: Meter
     ) -> AsyncIterator[ToyClient]:
         yield client
 

@@ -330,9 +330,8 @@ def _final_backup(cloud: Cloud, call: Call, instance: Instance) -> Backup | None
 
 
 def backed_up(instance: Instance) -> Json:
-    """Return what a backup keeps of an instance beside its data."""
-    kept = ("name", "region", "databaseVersion", "settings", "maintenanceVersion", "instanceType")
-    return {name: instance.shown[name] for name in kept}
+    """Return what a backup keeps of an instance beside its data: all that it showed, but where it could be reached."""
+    return {name: value for name, value in instance.shown.items() if name not in {"ipAddresses", "serverCaCert"}}
 
 
 # Restoring
@@ -347,7 +346,8 @@ def restore_backup(cloud: Cloud, call: Call) -> Json:
         raise invalid("The backup is not successful.")
     _refuse_name(cloud, call, call.instance)
     overrides = settings.chosen(call.body.get("restoreInstanceSettings", {}))
-    source = {**backup.settings, "settings": {**backup.settings["settings"], "deletionProtectionEnabled": False}}
+    source = settings.chosen(backup.settings)
+    source["settings"] = {**source["settings"], "deletionProtectionEnabled": False}
     source.pop("maintenanceVersion", None)
     wanted = {**settings.merged(source, overrides), "name": call.instance}
     if wanted["databaseVersion"] != backup.version:

@@ -65,7 +65,8 @@ def defaults(edition: str, zone: str) -> Json:
 def merged(present: Json, change: Mapping[str, Any]) -> Json:
     """Return a resource after a patch, as Google has it: objects merge, lists and values replace, null clears.
 
-    Source: "Working with partial resources" of the Google APIs; for `userLabels` it is inferred.
+    Source: "Working with partial resources" of the Google APIs; for `userLabels` gcloud, whose `sql instances patch`
+    sends null for each label that it removes and nothing for those that stay.
     """
     result = copy.deepcopy(present)
     for name, value in change.items():

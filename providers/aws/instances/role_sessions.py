@@ -27,7 +27,7 @@ from providers.external.observation import Change, Observed
 from providers.external.reachability import Reachability
 from providers.external.sql.errors import failure_of
 from providers.external.sql.scram import verifier
-from providers.external.sql.session import ConnectionSettings, Session, Unreached, as_file, open_session
+from providers.external.sql.session import ConnectionSettings, Session, Unreached, open_session, roots_of
 from runtime.errors import Blocked, Failure, Terminal, Transient
 
 _SALT_BYTES = 16
@@ -144,7 +144,7 @@ async def opened(endpoint: Endpoint, credential: Credential) -> Session:
         AdministratorRefused: The password is not the administrator's.
         Failure: By the server's SQLSTATE.
     """
-    with as_file(endpoint.ca) as file:
+    with roots_of(endpoint) as file:
         settings = ConnectionSettings(endpoint, credential, file, application="fairlead-provider-aws")
         try:
             return await open_session(settings, endpoint.database)

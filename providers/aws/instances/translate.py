@@ -13,7 +13,7 @@ from providers.aws.models import RDSInstanceParameters
 from providers.external.client import Target
 from providers.external.cloud_api.tags import missing_owner_tags, owner_from
 from providers.external.cloud_api.versions import covers, major_of, satisfies
-from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.endpoint import UNVERIFIED, VERIFIED, Endpoint
 from providers.external.observation import Change, Class, Observed, Queue, Value
 from runtime.objects import Object
 
@@ -70,7 +70,7 @@ def observed(answer: Answer, tags: Mapping[str, str], target: Where) -> Observed
 
 def endpoint_of(facts: Facts, ca: str) -> Endpoint:
     """Return how an application reaches the instance; without `ca`, the PEM of RDS's authority, nothing proves it."""
-    return Endpoint(facts.address, facts.port, facts.database, VERIFIED if ca else "require", ca)
+    return Endpoint(facts.address, facts.port, facts.database, VERIFIED if ca else UNVERIFIED, ca)
 
 
 def _tolerated(facts: Facts, spec: RDSInstanceParameters) -> Iterator[Change]:

@@ -10,6 +10,7 @@ import asyncio
 import os
 import select
 import socket
+import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -24,7 +25,7 @@ from providers.external.endpoint import Endpoint
 from providers.external.login import try_login
 from providers.external.observation import ServerUnreachable
 from providers.external.sql.errors import failure_of
-from runtime.errors import Failure, Terminal, Transient
+from runtime.errors import Blocked, Failure, Terminal, Transient
 
 _OPTIONS = (
     "-c search_path=pg_catalog -c role=none -c default_transaction_read_only=off -c statement_timeout=15s"
@@ -53,7 +54,7 @@ class NoAnswerError(psycopg.OperationalError):
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """Where and as whom to connect; `ca_file` holds the PEM for libpq, `answer_s` is how long an answer may take."""
+    """Where and as whom to connect; `ca_file` is of `roots_of`, `answer_s` is how long an answer may take."""
 
     endpoint: Endpoint
     admin: Credential
@@ -138,8 +139,12 @@ async def open_session(settings: ConnectionSettings, database: str) -> Session:
     """Log in to a database of the server as its administrator.
 
     Raises:
+        Terminal: `CredentialsForbidden`: nothing proves who answers, and nothing was sent.
         Failure: By the server's SQLSTATE, which libpq hides and a second, bare login finds out.
     """
+    if not settings.endpoint.is_verified:
+        text = f"cannot log in to {settings.endpoint}: nothing proves who answers there; nothing was sent"
+        raise Terminal("CredentialsForbidden", text)
     try:
         connection = await psycopg.AsyncConnection.connect(
             host=settings.endpoint.host,
@@ -147,7 +152,7 @@ async def open_session(settings: ConnectionSettings, database: str) -> Session:
             dbname=database,
             user=settings.admin.username,
             password=settings.admin.password,
-            sslmode="verify-full",
+            sslmode=settings.endpoint.sslmode,
             sslrootcert=str(settings.ca_file),
             # Whoever answers gets proofs of the password, never the password, whatever it asks for.
             require_auth="scram-sha-256",
@@ -188,6 +193,28 @@ async def _why(settings: ConnectionSettings, database: str, error: psycopg.Error
         return failure
     # Without a code nobody took the connection: a listener that restarts, or an address that moves.
     return Unreached(str(failure), is_momentary=not code)
+
+
+@contextmanager
+def roots_of(endpoint: Endpoint) -> Iterator[Path]:
+    """Yield the file of the certificates by which libpq verifies an endpoint: its own authority's, else the system's.
+
+    The system's are those of this process's OpenSSL, as SSL_CERT_FILE may say, by which `try_login` goes as well.
+    libpq's own word for them (`sslrootcert=system`, from libpq 16 on) means the folders of the machine that built its
+    wheel.
+
+    Raises:
+        Blocked: `CredentialsMissing`: this machine has no such file.
+    """
+    if endpoint.ca:
+        with as_file(endpoint.ca) as file:
+            yield file
+        return
+    system = ssl.get_default_verify_paths().cafile
+    if not system:
+        text = "there is no file of public authorities; install ca-certificates, or name one in SSL_CERT_FILE"
+        raise Blocked("CredentialsMissing", f"cannot verify {endpoint}: {text}")
+    yield Path(system)
 
 
 @contextmanager

@@ -92,6 +92,30 @@ def test_the_secret_is_written_once_and_read_again_after_ten_minutes_or_on_reque
     assert run(scene()) == [True, False, True, True]
 
 
+def test_renewed_certificates_are_copied_with_the_next_status() -> None:
+    def want(hash_: str) -> Wanted:
+        certificates = SecretRef("app-login", "ca.crt", hash=hash_)
+        origin = Origin(PLAIN, {"password": SecretRef("app-login", "password"), "certificates": certificates})
+        target = SecretTarget(SECRET, "claim-uid", owned=True)
+        return wanted(claim(), {"from": "database"}, live(desired()), origin, target)
+
+    async def scene() -> tuple[list[bool], dict[str, str]]:
+        at, changes, known_hash = _World(), list[bool](), ""
+        for hash_, certificates in (("1", "PEM-1"), ("2", "PEM-1\nPEM-2")):
+            data = _encoded(password="first", **{"ca.crt": certificates})
+            at.kube.put(SECRETS, "app-login", namespace="shop", data=data)
+            publication = await at.publisher.publish(want(hash_), known_hash=known_hash, is_requested=False)
+            changes.append(publication.changed)
+            known_hash = want(hash_).hash
+        return changes, at.kube.objects[SECRETS, SECRET]["data"]
+
+    changes, data = run(scene())
+
+    assert changes == [True, True]
+    assert base64.b64decode(data["certificates"]).decode() == "PEM-1\nPEM-2"
+    assert base64.b64decode(data["password"]).decode() == "first"
+
+
 def test_a_missing_source_is_named_and_nothing_is_written() -> None:
     async def scene() -> tuple[str, str, bool]:
         at = _World()

@@ -42,6 +42,7 @@ CONNECTION: Object = {
     "caRef": {"name": "ca", "key": "ca.crt", "kind": "ConfigMap"},
 }
 PASSWORD = {"password": "pw"}
+_OWN_CA: Object = {"name": "c-credentials", "key": "ca.crt", "hash": "h1"}
 SECRET = SecretTarget(Key("shop", "orders-connection"), "claim-uid", owned=True)
 
 
@@ -81,6 +82,47 @@ def test_the_keys_are_those_of_the_service_binding_specification() -> None:
 
 def test_certificates_are_left_out_without_a_ca() -> None:
     assert "certificates" not in entries(_wanted(), PASSWORD)
+
+
+@pytest.mark.parametrize(
+    ("changes", "declared", "sslrootcert", "in_uri", "in_jdbc"),
+    [
+        pytest.param(
+            {}, {}, "system", "?sslmode=verify-full&sslrootcert=system",
+            "?sslmode=verify-full&sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory&user=", id="the system's roots",
+        ),
+        pytest.param({"caRef": _OWN_CA}, {}, None, "?sslmode=verify-full", "?sslmode=verify-full&user=", id="its own"),
+        pytest.param(
+            {"sslmode": "verify-ca", "caRef": _OWN_CA}, {}, None, "?sslmode=verify-ca", "?sslmode=verify-ca&user=",
+            id="its own authority alone",
+        ),
+        pytest.param(
+            {}, {"caRef": {"kind": "ConfigMap", "name": "company", "key": "ca.crt"}}, None, "?sslmode=verify-full",
+            "?sslmode=verify-full&user=", id="the Composition's",
+        ),
+        pytest.param({"sslmode": "require"}, {}, None, "?sslmode=require", "?sslmode=require&user=", id="nothing"),
+    ],
+)  # fmt: skip
+def test_urls_say_how_the_server_is_verified(
+    changes: dict[str, Any], declared: dict[str, Any], sslrootcert: str | None, in_uri: str, in_jdbc: str
+) -> None:
+    source = _source(**changes)
+    if "caRef" not in changes:
+        del source["status"]["connection"]["caRef"]
+    connection = published(source)
+    assert isinstance(connection, Connection)
+    want = wanted(claim(), {"from": "database", **declared}, source, of_contract(connection), SECRET)
+    fields = entries(want, PASSWORD)
+
+    assert fields.get("sslrootcert") == sslrootcert
+    assert fields["uri"].endswith(in_uri)
+    assert in_jdbc in fields["jdbc-url"]
+
+
+def test_another_authority_is_another_secret_to_publish() -> None:
+    first, second = (_wanted(caRef={**_OWN_CA, "hash": hash_}) for hash_ in ("h1", "h2"))
+
+    assert first.hash != second.hash
 
 
 def test_an_ipv6_host_is_bracketed() -> None:

@@ -194,7 +194,7 @@ def backup_names(cloud: Cloud, **parameters: Any) -> list[Json]:
 
 
 def test_final_backup_outlives_its_instance_and_makes_another(cloud: Cloud) -> None:
-    cloud.created(userLabels={"team": "a"})
+    first = cloud.created(userLabels={"team": "a"})
     cloud.done(cloud.call("POST", "instances/db-1/databases", {"name": "app"}))
     cloud.done(cloud.call("POST", "instances/db-1/backupRuns", {"description": "before"}))
     (run,) = cloud.call("GET", "instances/db-1/backupRuns").body["items"]
@@ -206,11 +206,15 @@ def test_final_backup_outlives_its_instance_and_makes_another(cloud: Cloud) -> N
     (backup,) = backup_names(cloud, filter="instance:db-1 AND type:FINAL")
     assert (backup["state"], backup["description"], backup["instance"]) == ("SUCCESSFUL", "last", "db-1")
     assert "instanceDeletionTime" in backup
+    # The instance as it was, its creation too: two incarnations of a name are told apart by it.
+    assert backup["instanceSettings"]["createTime"] == first["createTime"]
     assert backup_names(cloud) == [backup]
     body = {"backup": backup["name"], "restoreInstanceSettings": {"settings": {"dataDiskSizeGb": "30"}}}
     cloud.done(cloud.call("POST", "instances/db-2/restoreBackup", body))
     restored = cloud.look("db-2")
     assert (restored["settings"]["dataDiskSizeGb"], restored["settings"]["userLabels"]) == ("30", {"team": "a"})
+    assert (restored["name"], restored["connectionName"].rpartition(":")[2]) == ("db-2", "db-2")
+    assert restored["createTime"] > first["createTime"]
     names = [item["name"] for item in cloud.call("GET", "instances/db-2/databases").body["items"]]
     assert names == ["app", "postgres"]
     cloud.advance(31 * 86_400)

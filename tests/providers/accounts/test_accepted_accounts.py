@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import replace
 
+from providers.external.metering import Meter
 from providers.external.provider import RecordedAccount
 from runtime.errors import Terminal
 from runtime.objects import Key, Object
@@ -20,7 +21,7 @@ def guarded_world() -> World:
 
     @asynccontextmanager
     async def connect(
-        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], recorded: RecordedAccount
+        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], recorded: RecordedAccount, _meter: Meter
     ) -> AsyncIterator[ToyCloud]:
         if recorded.id not in {"", cloud.account}:
             text = f"this is {cloud.account}, not {recorded.id}: {recorded.accept(cloud.account)}"

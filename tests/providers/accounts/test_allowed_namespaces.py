@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from providers.external.metering import Meter
 from providers.external.provider import Provider, RecordedAccount
 from runtime.errors import Terminal
 from runtime.objects import Key
@@ -18,7 +19,7 @@ from tests.providers.world import World
 def _counting(cloud: ToyCloud, dials: list[str]) -> Provider[Any]:
     @asynccontextmanager
     async def connect(
-        _config: Any, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount
+        _config: Any, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount, _meter: Meter
     ) -> AsyncIterator[ToyCloud]:
         dials.append("dialled")
         if cloud.calls == []:

@@ -13,6 +13,7 @@ import pytest
 
 from providers.accounts.limits import BY_CONFIG, config_of
 from providers.external.client import Target
+from providers.external.metering import Meter
 from providers.external.observation import Absent, Present
 from providers.external.provider import RecordedAccount
 from providers.process import controller_settings
@@ -30,7 +31,7 @@ async def test_connect_does_not_wait_for_the_second_try_of_another_worker(monkey
 
     @asynccontextmanager
     async def connect(
-        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount
+        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount, _meter: Meter
     ) -> AsyncIterator[ToyCloud]:
         nonlocal dials
         dials += 1

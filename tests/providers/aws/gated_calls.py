@@ -8,6 +8,7 @@ from typing import Any
 
 from devcloud.aws.server import Served
 from providers.aws.account import connect
+from providers.external.metering import Meter
 from providers.external.provider import RecordedAccount
 from runtime.objects import Object
 from tests.providers.aws.rds_world import SPEC, RdsWorld, provider
@@ -56,8 +57,8 @@ class GatedWorld(RdsWorld):
         async def wrap(account: Any) -> GatedAccount:
             return GatedAccount(account, calls)
 
-        def connected(config: Any, secrets: Any, recorded: RecordedAccount) -> Wrapped:
-            return Wrapped(connect(config, secrets, recorded), wrap)
+        def connected(config: Any, secrets: Any, recorded: RecordedAccount, meter: Meter) -> Wrapped:
+            return Wrapped(connect(config, secrets, recorded, meter), wrap)
 
         of = replace(provider(), connect=connected)
         World.__init__(self, ToyCloud(), kube=kube, process=process, provider=of)

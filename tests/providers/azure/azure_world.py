@@ -14,7 +14,8 @@ from azure.core.credentials import AccessToken
 from providers.azure import FLEXIBLE_SERVERS, PROVIDER
 from providers.azure.arm import AzureAccount, client_of
 from providers.azure.config import ProviderConfigSpec
-from providers.external.provider import NO_ACCOUNT, Kind, Provider, Rate, RecordedAccount
+from providers.external.metering import Meter
+from providers.external.provider import Kind, Provider, Rate, RecordedAccount
 from runtime.objects import Object
 from tests.providers.azure.arm_stub import SUBSCRIPTION, ArmStub
 from tests.providers.toy import ToyCloud
@@ -79,10 +80,10 @@ def provider(stub: ArmStub, kind: Kind[Any, Any]) -> Provider[Any]:
 
     @asynccontextmanager
     async def connect(
-        config: ProviderConfigSpec, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount = NO_ACCOUNT
+        config: ProviderConfigSpec, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount, meter: Meter
     ) -> AsyncIterator[AzureAccount]:
         assert config.endpoint == stub.url
-        account = client_of(config, StubToken())
+        account = client_of(config, StubToken(), meter)
         stub.connected.append(account.client)
         await account.whoami()
         yield account

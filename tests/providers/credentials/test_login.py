@@ -10,12 +10,13 @@ import pytest
 from providers.credentials.login import log_in
 from providers.external.client import Clients, Target
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
-from providers.external.endpoint import NO_ENDPOINT, VERIFIED, Endpoint
+from providers.external.endpoint import NO_ENDPOINT, VERIFIED, VERIFIED_BY_AUTHORITY, Endpoint
 from providers.external.ownership import Owner
 from providers.external.provider import ConnectedAccount, LoginRules
 from runtime.errors import Terminal
 
 ENDPOINT = Endpoint("db.example.org", 5432, "orders", VERIFIED, "PEM")
+ANY_NAME = replace(ENDPOINT, sslmode=VERIFIED_BY_AUTHORITY, ca="")
 CREDENTIAL = Credential("app", "secret")
 OK = LoginAnswer(Login.OK)
 NO_SUCH_DATABASE = LoginAnswer(Login.UNKNOWN, "3D000")
@@ -52,7 +53,9 @@ async def test_log_in_tries_the_endpoint_and_returns_its_answer(answer: LoginAns
     assert server.logins == [(ENDPOINT, CREDENTIAL)]
 
 
-@pytest.mark.parametrize("endpoint", [NO_ENDPOINT, replace(ENDPOINT, host=""), replace(ENDPOINT, sslmode="require")])
+@pytest.mark.parametrize(
+    "endpoint", [NO_ENDPOINT, replace(ENDPOINT, host=""), replace(ENDPOINT, sslmode="require"), ANY_NAME]
+)
 async def test_log_in_sends_no_password_where_nothing_proves_who_answers(endpoint: Endpoint) -> None:
     server = Server()
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
-from aiolimiter import AsyncLimiter
 
-from providers.accounts.rate_limit import CALLS, Budget, Meter
+from providers.accounts.rate_limit import CALLS, AccountMeter, Budget
+from providers.external.provider import Rate
 from providers.external.retries import CONNECTS, READS, Policy, repeated
 from providers.external.sql.session import Unreached
 from runtime.backoff import Backoff
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
+from tests.support.stepped_clock import SteppedClock
 
 MOMENTARY = Transient("the connection broke", is_momentary=True)
 
@@ -107,27 +109,24 @@ async def test_no_request_is_sent_after_the_time_of_the_policy() -> None:
 
 
 async def test_retry_takes_a_token_waits_for_the_pause_and_is_counted() -> None:
-    # A bucket that fills itself up too slowly to be seen.
-    reads = Budget(AsyncLimiter(10, 3600))
-    meter = Meter("toy-of-retries", reads, reads)
-    pauses: list[float] = []
-    call = Call([throttled(0.05), MOMENTARY])
+    time = SteppedClock()
+    meter = AccountMeter("toy-of-retries", "one", Budget(Rate(1, 1, timedelta(seconds=2)), time.clock))
+    call, pauses = Call([throttled(5), MOMENTARY]), list[float]()
 
-    async def observe() -> str:
-        async def sleep(_seconds: float) -> None:
-            pauses.append(reads.paused_until)
+    async def sleep(_seconds: float) -> None:
+        # The pause of the account begins when the cloud asks for it, and not when the retries are used up.
+        pauses.append(meter.budget.paused_until - time.now)
 
-        return await repeated(call, READS, sleep=sleep)
+    assert await repeated(partial(meter.read, "observe", call), READS, sleep=sleep) == "answer"
 
-    assert await meter.read("observe", observe) == "answer"
-
-    # The pause of the account begins when the cloud asks for it, and not when the retries are used up.
-    assert pauses[0] > 0
-    assert reads.limiter.has_capacity(7)
-    assert not reads.limiter.has_capacity(8)
+    assert pauses == [5.0, 0.0]
+    # The second and the third request: the end of the pause, and no token, as both of the burst were there again.
+    assert (call.requests, time.waits) == (3, [5.0])
     assert {code: _calls("observe", code) for code in ("ok", "throttled", "transient", "error")} == {
         "ok": 1, "throttled": 1, "transient": 1, "error": 0,
     }  # fmt: skip
+    await meter.read("observe", call)
+    assert time.waits == [5.0, 1.0]
 
 
 def _calls(operation: str, code: str) -> float:

@@ -198,7 +198,7 @@ async def test_failed_probe_fails_every_call_at_once_and_ends_what_waits() -> No
 
 
 async def test_failed_probe_ends_the_wait_of_a_new_session_for_its_first_answer() -> None:
-    queried = asyncio.Event()
+    is_asked = asyncio.Event()
 
     class Mute(Alive):
         """Was dialled before its server hung."""
@@ -207,7 +207,7 @@ async def test_failed_probe_ends_the_wait_of_a_new_session_for_its_first_answer(
             self.answer: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
 
         async def rows(self, _sql: str) -> list[Any]:
-            queried.set()
+            is_asked.set()
             return await self.answer
 
         def give_up(self) -> None:
@@ -220,7 +220,7 @@ async def test_failed_probe_ends_the_wait_of_a_new_session_for_its_first_answer(
     sessions = dialler.sessions()
     sessions.identifier, sessions.dial = "4711", mute
     waiting = asyncio.create_task(use(sessions, "orders"))
-    await asyncio.wait_for(queried.wait(), 5)
+    await asyncio.wait_for(is_asked.wait(), 5)
     sessions.dial = dialler
     probe = asyncio.create_task(sessions.probe())
     for _ in range(5):

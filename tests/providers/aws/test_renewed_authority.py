@@ -1,0 +1,116 @@
+"""Another bundle of certificates in a ProviderConfig's Secret reaches all of its instances, without a change at RDS."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from devcloud.aws.server import Options, Served, running
+from devcloud.certificates import new_authority
+from providers.accounts.limits import BY_CONFIG, config_of
+from providers.accounts.reconciler import ConfigReconciler, Dependencies
+from providers.settings import Settings
+from runtime.objects import SECRETS, Key, Object
+from runtime.secrets import text_of
+from tests.providers.aws.rds_world import RdsWorld
+from tests.support.simulator_control import control
+
+pytestmark = pytest.mark.rds
+INSTANCES = ("one", "two", "three")
+
+
+@pytest.fixture
+def simulator() -> Iterator[Served]:
+    with running(Options(speed=0.0)) as served:
+        yield served
+
+
+class VerifiedWorld(RdsWorld):
+    """Instances that are verified by a bundle, out of the provider's reach, and the controller of their config."""
+
+    def __init__(self, served: Served) -> None:
+        super().__init__(served)
+        self.bundle = ""
+        self.renew()
+        port: Any = self.kube
+        resources = self.cache.informer(self.kind.resource).store
+        resources.add_index(BY_CONFIG, config_of)
+        settings = Settings("home", "process-1", "fairlead-toy", "fairlead.dev/provider-aws", b"key",
+                            now=lambda: self.now)  # fmt: skip
+        self.enqueued: list[Key] = []
+        dependencies = Dependencies(
+            (), self.events, lambda name: self.enqueued.extend(resources.by_index(BY_CONFIG, name))
+        )
+        self.reconcile_config = ConfigReconciler(self.provider, port, self.accounts, settings, dependencies)
+
+    def config(self) -> Object:
+        return {**super().config(), "caBundleRef": {"name": "rds-ca"}, "loginCheck": "Off"}
+
+    def renew(self) -> None:
+        """Put another authority's certificate behind those that are in the bundle."""
+        self.bundle += new_authority("Amazon RDS eu-west-1 Root CA").pem.decode()
+        data = {"ca.crt": base64.b64encode(self.bundle.encode()).decode()}
+        self.kube.store(SECRETS, {"metadata": {"name": "rds-ca", "namespace": "fairlead-toy"}, "data": data})
+
+    async def reconcile_bundle(self) -> None:
+        """Have the ProviderConfig reconciled, as a change of its Secret does, and all that it enqueues."""
+        self.feed()
+        await self.reconcile_config(Key("", "default"))
+        enqueued, self.enqueued = self.enqueued, []
+        for key in enqueued:
+            await self.step(key.name)
+
+    def kept(self, name: str) -> tuple[str, str]:
+        """Return the certificates and the password of an instance's credentials Secret."""
+        stored = self.kube.objects[SECRETS, Key("team", f"{name}-credentials")]
+        return text_of(stored, "ca.crt"), text_of(stored, "current")
+
+    def published(self, name: str) -> Object:
+        """Return the connection of an instance's status."""
+        connection: Object = (self.get(name) or {})["status"]["connection"]
+        return connection
+
+
+async def _ready(world: VerifiedWorld) -> None:
+    for name in INSTANCES:
+        world.ask(name)
+    await world.reconcile_bundle()
+    for _ in range(200):
+        for name in INSTANCES:
+            await world.step(name)
+        if all(world.reason("Ready", name) == "Available" for name in INSTANCES):
+            break
+        world.now += timedelta(minutes=1)
+        control(world.served, "POST", "clock", {"advance_s": 60})
+    await world.reconcile_bundle()
+
+
+async def test_renewed_bundle_reaches_every_instance_by_one_pass_each(simulator: Served) -> None:
+    world = VerifiedWorld(simulator)
+    await _ready(world)
+    first, before = world.bundle, {name: world.kept(name)[1] for name in INSTANCES}
+    assert {world.kept(name)[0] for name in INSTANCES} == {first}
+    hashes = {world.published(name)["caRef"]["hash"] for name in INSTANCES}
+    control(simulator, "DELETE", "audit")
+
+    world.renew()
+    await world.reconcile_bundle()
+
+    assert world.bundle.startswith(first)
+    assert {world.kept(name)[0] for name in INSTANCES} == {world.bundle}
+    assert {name: world.kept(name)[1] for name in INSTANCES} == before
+    after = {world.published(name)["caRef"]["hash"] for name in INSTANCES}
+    assert (len(after), after & hashes) == (1, set())
+    assert {world.published(name)["sslmode"] for name in INSTANCES} == {"verify-full"}
+    calls = list(control(simulator, "GET", "audit?since=0"))
+    assert [call["action"] for call in calls if call["mutating"]] == []
+    # Twice for each: what is to be written is decided on a second look.
+    assert sum(call["action"] == "DescribeDBInstances" for call in calls) <= 2 * len(INSTANCES)
+
+    written = len(world.kube.writes)
+    await world.reconcile_bundle()
+    assert len(world.kube.writes) == written

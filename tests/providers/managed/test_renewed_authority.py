@@ -1,0 +1,225 @@
+"""Certificates that verify an endpoint from now on reach Secret and status, whatever waits; no password changes."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.accounts.lister import Lister
+from providers.external.observation import digest
+from runtime.objects import SECRETS, Key, Object
+from runtime.secrets import text_of
+from tests.providers.managed.test_asynchronous import LateCloud
+from tests.providers.managed.test_asynchronous import world_of as late_world
+from tests.providers.managed.test_operations import OperatedToys
+from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud
+from tests.providers.world import World
+
+FORMER, NEXT = "PEM of the former authority\n", "PEM of the next authority\n"
+
+
+def secret(world: World, name: str = "db") -> Object:
+    return world.kube.objects[SECRETS, Key("team", f"{name}-credentials")]
+
+
+def kept(world: World, name: str = "db") -> dict[str, str]:
+    return {key: text_of(secret(world, name), key) for key in ("current", "pending", "username", "ca.crt")}
+
+
+def connection(world: World) -> Object:
+    published: Object = (world.get() or {})["status"]["connection"]
+    return published
+
+
+def toy_of(world: World) -> Toy:
+    (toy,) = world.cloud.toys.values()
+    return toy
+
+
+async def ready(world: World) -> World:
+    """Have a database Ready, verified by its first authority."""
+    world.ask()
+    await world.settle(most=60)
+    toy_of(world).ca = FORMER
+    await world.settle()
+    assert (world.reason("Ready"), kept(world)["ca.crt"]) == ("Available", FORMER)
+    assert connection(world)["caRef"]["hash"] == digest(FORMER)
+    return world
+
+
+def be_busy(world: World) -> None:
+    toy_of(world).busy = 20
+
+
+def be_paused(world: World) -> None:
+    world.annotate(paused="true")
+
+
+def be_refused(world: World) -> None:
+    world.ask(size=101)
+
+
+def be_rotated(world: World) -> None:
+    world.ask(passwordRotation={"token": "2"})
+
+
+def hold_an_operation_open(world: World) -> None:
+    assert isinstance(world.cloud, OperatedToys)
+    world.cloud.unanswered = True
+    world.ask(size=20)
+
+
+def send_a_password_that_never_counts(world: World) -> None:
+    assert isinstance(world.cloud, LateCloud)
+    world.cloud.deaf = True
+    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
+    config["spec"]["loginCheck"] = "Required"
+    world.kube.store(CONFIGS, config)
+    world.ask(passwordRotation={"token": "2"})
+
+
+@dataclass(frozen=True)
+class Case:
+    """What goes on while the authority changes, and what the pass reports of it then."""
+
+    goes_on: Any = lambda _world: None
+    reason: str = "InSync"
+    cloud: Any = ToyCloud
+    is_late: bool = False
+    steps: int = 0
+
+
+CASES = {
+    "nothing goes on": Case(),
+    "the cloud is at work on it": Case(be_busy),
+    "it is paused": Case(be_paused, "Paused"),
+    "its change is refused": Case(be_refused, "InvalidValue"),
+    "an operation is open": Case(hold_an_operation_open, "CloudBusy", OperatedToys, steps=3),
+    "a new password is not proven": Case(
+        send_a_password_that_never_counts, "Rotating", LateCloud, is_late=True, steps=3
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_renewed_authority_is_published_by_the_next_pass_whatever_goes_on(case: Case) -> None:
+    cloud = case.cloud()
+    world = await ready(late_world(cloud) if case.is_late else World(cloud))
+    case.goes_on(world)
+    for _ in range(case.steps):
+        await world.step()
+        world.now += timedelta(seconds=2)
+    before, calls, hash_ = kept(world), list(cloud.calls), connection(world)["passwordRef"]["hash"]
+    toy_of(world).ca = FORMER + NEXT
+    await world.step()
+
+    assert kept(world) == before | {"ca.crt": FORMER + NEXT}
+    assert connection(world)["caRef"]["hash"] == digest(FORMER + NEXT)
+    assert (connection(world)["passwordRef"]["hash"], cloud.calls) == (hash_, calls)
+    assert world.reason() == case.reason
+
+    version = secret(world)["metadata"]["resourceVersion"]
+    await world.step()
+    assert secret(world)["metadata"]["resourceVersion"] == version
+
+
+async def test_authority_that_changes_with_the_password_comes_with_it() -> None:
+    world = await ready(World(ToyCloud()))
+    before = kept(world)
+    be_rotated(world)
+    toy_of(world).ca = NEXT
+    await world.step()
+
+    assert kept(world)["ca.crt"] == NEXT
+    assert kept(world)["current"] != before["current"]
+    assert connection(world)["caRef"]["hash"] == digest(NEXT)
+
+
+async def test_endpoint_without_certificates_of_its_own_leaves_none_behind() -> None:
+    world = await ready(World(ToyCloud()))
+    toy_of(world).ca = ""
+    await world.step()
+
+    assert "ca.crt" not in secret(world)["data"]
+    assert "caRef" not in connection(world)
+
+
+async def test_status_that_a_crash_kept_back_follows() -> None:
+    world = await ready(World(ToyCloud()))
+    obj = deepcopy(world.get() or {})
+    obj["status"]["connection"]["caRef"]["hash"] = "of the authority before"
+    world.kube.store(TOYS, obj)
+    version = secret(world)["metadata"]["resourceVersion"]
+    await world.step()
+
+    assert connection(world)["caRef"]["hash"] == digest(FORMER)
+    assert secret(world)["metadata"]["resourceVersion"] == version
+
+
+def be_replaced(world: World) -> None:
+    toy_of(world).incarnation = "another one"
+
+
+def be_observed_alone(world: World) -> None:
+    world.ask(managementPolicy="Observe")
+
+
+def belong_to_nobody_allowed(world: World) -> None:
+    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
+    config["spec"]["allowedNamespaces"] = {"names": ["another"]}
+    world.kube.store(CONFIGS, config)
+
+
+@pytest.mark.parametrize("not_ours", [be_replaced, be_observed_alone, belong_to_nobody_allowed])
+async def test_authority_of_what_is_not_ours_to_keep_is_not_published(not_ours: Any) -> None:
+    world = await ready(World(ToyCloud()))
+    not_ours(world)
+    await world.step()
+    toy_of(world).ca = NEXT
+    await world.step()
+
+    assert kept(world)["ca.crt"] == FORMER
+    assert connection(world)["caRef"]["hash"] == digest(FORMER)
+
+
+@dataclass
+class Several:
+    """Databases of one account, and the list of it."""
+
+    names: tuple[str, ...]
+    enqueued: list[Key] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.world = World(ToyCloud())
+        toys = self.world.cache.informer(TOYS)
+        self.list = Lister(self.world.accounts, toys, self.enqueued.append, self.world.gatherer.answers)
+
+    async def settle(self) -> None:
+        for name in self.names:
+            self.world.ask(name)
+            await self.world.settle(name)
+        self.world.feed()
+        await self.list(Key("", "default"))
+        self.enqueued.clear()
+
+    def toy(self, name: str) -> Toy:
+        external = (self.world.get(name) or {})["metadata"]["annotations"]["fairlead.dev/external-name"]
+        return self.world.cloud.toys[external]
+
+
+async def test_list_that_shows_another_authority_publishes_it_and_no_other() -> None:
+    several = Several(("one", "two", "three"))
+    await several.settle()
+    world, written = several.world, len(several.world.kube.writes)
+    several.toy("two").ca = NEXT
+    await several.list(Key("", "default"))
+    assert several.enqueued == [Key("team", "two")]
+    await world.step("two")
+
+    assert [kept(world, name)["ca.crt"] for name in several.names] == ["", NEXT, ""]
+    # The Secret and the status.
+    assert len(world.kube.writes) - written == 2
