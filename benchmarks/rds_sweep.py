@@ -243,12 +243,12 @@ def main() -> int:
     """Print all figures; return 1 when an aim is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rds_sweep", description=__doc__)
     parser.add_argument("--instances", type=int, default=2000)
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seconds", type=float, help="default 60, at rest 900")
     parser.add_argument("--at-rest", action="store_true", help="a quarter of an hour with the provider's own intervals")
     arguments = parser.parse_args()
     if arguments.at_rest:
-        return print_figures(at_rest_figures(instances=arguments.instances))
-    return print_figures(figures(instances=arguments.instances, seconds=arguments.seconds))
+        return print_figures(at_rest_figures(instances=arguments.instances, seconds=arguments.seconds or 900.0))
+    return print_figures(figures(instances=arguments.instances, seconds=arguments.seconds or 60.0))
 
 
 if __name__ == "__main__":
