@@ -191,12 +191,12 @@ def operation_failure(operation: Mapping[str, Any], action: str) -> Failure | No
     code = str(errors[0].get("code", ""))
     said = clean(str(errors[0].get("message", "")), ()) or "no sentence came with it"
     text = f"{action} failed: {said.rstrip('.')} ({code or 'no code'})"
+    if "backup" in said.lower() and "delete" in action.lower():
+        return Blocked("BackupImpossible", text)
     if code in PASSING:
         return Blocked("CloudBusy", text)
     if code in QUOTA:
         return Blocked("QuotaExceeded", text)
     if code in THERE:
         return AlreadyThere(text, code=code)
-    if "backup" in said.lower() and "delete" in action.lower():
-        return Blocked("BackupImpossible", text)
     return Terminal("InvalidValue", text)

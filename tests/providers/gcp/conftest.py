@@ -1,0 +1,33 @@
+"""A simulated Cloud SQL, and no pause between the tries of a call that reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from devcloud.gcp.server import Options, Served, running
+from providers.external import retries
+from runtime.backoff import Backoff
+from tests.support.simulator_control import control
+
+
+@pytest.fixture(autouse=True)
+def retries_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    at_once = Backoff(timedelta(0), timedelta(0))
+    monkeypatch.setattr(retries, "READS", replace(retries.READS, backoff=at_once))
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[Served]:
+    with running(Options()) as served:
+        yield served
+
+
+@pytest.fixture
+def served(simulator: Served) -> Served:
+    """Return the simulator, empty."""
+    control(simulator, "POST", "reset")
+    return simulator

@@ -1,0 +1,133 @@
+"""The generic reconciler between an API server in memory and a simulated Cloud SQL, over its wire, by one clock."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from devcloud.gcp.server import Served
+from providers.external.provider import Kind, Provider, Rate
+from providers.gcp import INSTANCES, PROVIDER
+from runtime.errors import Failure
+from runtime.objects import SECRETS, Key, Object
+from tests.providers.toy import ToyCloud
+from tests.providers.world import World
+from tests.support.simulator_control import control
+
+SPEC: Object = {
+    "region": "europe-west1",
+    "databaseVersion": "POSTGRES_16",
+    "tier": "db-custom-1-3840",
+    "edition": "ENTERPRISE",
+    "activationPolicy": "ALWAYS",
+    "dataDiskSizeGb": 20,
+    "backupEnabled": True,
+    "deletionProtectionEnabled": False,
+}
+# Nothing waits for a budget: the clock that is moved on is not that of budgets.
+_RATE = Rate(reads_per_second=100_000, writes_per_second=100_000)
+
+
+def provider(kind: Kind[Any, Any]) -> Provider[Any]:
+    """Return the provider with one kind and without a bound on its calls."""
+    return replace(PROVIDER, kinds=(kind,), rate=_RATE, endpoint_of=lambda _config: "")
+
+
+class SqlWorld(World):
+    """One kind of Google Cloud's in namespace `team`, at a simulated Cloud SQL whose clock goes with the world's."""
+
+    def __init__(self, served: Served, *, kind: Kind[Any, Any] = INSTANCES, spec: Object | None = None) -> None:
+        self.served, self.spec = served, SPEC if spec is None else spec
+        super().__init__(ToyCloud(), provider=provider(kind))
+        key = control(served, "POST", "keys", {"email": served.account, "project": served.project})
+        content = json.dumps({**key, "token_uri": f"{served.url}/token"})
+        data = {"credentials.json": base64.b64encode(content.encode()).decode()}
+        self.kube.store(SECRETS, {"metadata": {"name": "key", "namespace": "fairlead-toy"}, "data": data})
+
+    def config(self) -> Object:
+        """Return the project, the endpoint that stands for Google's, and the key."""
+        credentials = {"source": "ServiceAccountKey", "secretRef": {"name": "key"}}
+        return {"project": self.served.project, "endpoint": self.served.url, "credentials": credentials}
+
+    def parameters(self, spec: Object) -> Object:
+        """Return the fields of `forProvider`: those of the world, changed by what is asked for as `parameters`."""
+        return {**self.spec, **spec.pop("parameters", {})}
+
+    @property
+    def name(self) -> str:
+        """The name of what was made in the cloud."""
+        return str((self.get() or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
+
+    @property
+    def secret(self) -> dict[str, str]:
+        """The credentials Secret."""
+        stored = self.kube.objects[SECRETS, Key("team", "db-credentials")]["data"]
+        return {name: base64.b64decode(text).decode() for name, text in stored.items()}
+
+    @property
+    def status(self) -> Object:
+        """The resource's status."""
+        status: Object = (self.get() or {})["status"]
+        return status
+
+    def pass_time(self, by: timedelta) -> None:
+        """Let time pass for everybody."""
+        self.now += by
+        control(self.served, "POST", "clock", {"advance_s": by.total_seconds()})
+
+    async def rest(self, *, most: int = 200) -> None:
+        """Make passes as their results ask for until nothing is left to do, or nothing but what comes rarely."""
+        for _ in range(most):
+            result = await self.step()
+            after = None if isinstance(result, Failure) else result.requeue_after
+            if self.get() is None or (not isinstance(result, Failure) and (after is None or after >= _RARE)):
+                return
+            self.pass_time(after or timedelta(seconds=5))
+        raise AssertionError(f"not at rest after {most} passes: {self.reason()}: {self.get()}")
+
+    async def for_hours(self, hours: float) -> None:
+        """Make passes as their results ask for, for so long."""
+        end = self.now + timedelta(hours=hours)
+        while self.now < end:
+            result = await self.step()
+            if self.get() is None:
+                return
+            after = None if isinstance(result, Failure) else result.requeue_after
+            self.pass_time(min(after or timedelta(minutes=10), timedelta(minutes=10)))
+
+    def steer(self, **change: Any) -> None:
+        """Have something happen to the instance behind the API's back."""
+        control(self.served, "POST", f"instances/{self.served.project}/{self.name}", change)
+
+    def behave(self, **behaviour: Any) -> None:
+        """Choose the simulator's conduct."""
+        control(self.served, "POST", "behaviour", behaviour)
+
+    def fail(self, action: str, code: str, *, status: int | None = None, times: int | None = None) -> None:
+        """Have every call of an action refused from now on, or so many times."""
+        control(self.served, "POST", "faults", {"action": action, "code": code, "status": status, "times": times})
+
+    def heal(self) -> None:
+        """Take away all faults."""
+        control(self.served, "DELETE", "faults")
+
+    def forget(self) -> None:
+        """Count from here on."""
+        control(self.served, "DELETE", "audit")
+
+    def changes(self) -> list[str]:
+        """Return the calls that change something, by their actions, in their order."""
+        log = control(self.served, "GET", "audit?since=0")
+        return [str(call["action"]) for call in log if call["mutating"] and "." in call["action"]]
+
+    def shown(self) -> Object:
+        """Return the instance as the simulator has it; raises StopIteration where there is none."""
+        instances = control(self.served, "GET", "instances")
+        instance: Object = next(instance for instance in instances if instance["name"] == self.name)
+        return instance
+
+
+_RARE = timedelta(seconds=90)
