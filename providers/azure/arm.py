@@ -24,6 +24,7 @@ from azure.core.credentials_async import AsyncTokenCredential
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 from azure.core.pipeline import PipelineRequest
 from azure.core.pipeline.policies import RequestIdPolicy, SansIOHTTPPolicy, UserAgentPolicy
+from azure.core.pipeline.transport import AioHttpTransport
 from azure.core.rest import HttpRequest
 from azure.identity import CredentialUnavailableError
 from azure.mgmt.core.policies import AsyncARMChallengeAuthenticationPolicy
@@ -89,6 +90,16 @@ class _FencePolicy(SansIOHTTPPolicy[Any, Any]):
         fence: Fence | None = request.context.options.pop("fence", None)
         if fence is not None:
             fence.check()
+
+
+class _Once(AioHttpTransport):  # type: ignore[misc]  # exported in a way that hides its type
+    """Sends each request once: aiohttp sends a PUT or a DELETE again where the connection broke, behind every fence."""
+
+    async def open(self) -> None:
+        """Open the session of aiohttp, which has no public name for this."""
+        await super().open()
+        if self.session is not None:
+            self.session._retry_connection = False  # noqa: SLF001 - as said above; a test sees it come back
 
 
 @dataclass(slots=True)
@@ -277,8 +288,7 @@ def client_of(config: ProviderConfigSpec, credential: AsyncTokenCredential, mete
         base_url=hosts.resource_manager,
         credential_scopes=[hosts.scope],
         policies=policies,
-        connection_timeout=_CONNECT_SECONDS,
-        read_timeout=_READ_SECONDS,
+        transport=_Once(connection_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS),
     )
     return AzureAccount(config, hosts.resource_manager, client, meter=meter)
 

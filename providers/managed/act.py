@@ -98,9 +98,10 @@ class Executor(Generic[SpecT, ConfigT]):
         )
         target = replace(inputs.target, active=credential.username, restore=plan.restore)
         outcome.operation = await account.clients.external.create(target, credential, fence)
-        if self._kind.asynchronous and not plan.restore and _sets_login(self._kind, target):
+        is_under_way = self._kind.asynchronous or outcome.operation is not None
+        if is_under_way and not plan.restore and _sets_login(self._kind, target):
             outcome.sent = credential.password
-        if self._kind.asynchronous or outcome.operation is not None:
+        if is_under_way:
             # The password is proven and the incarnation known once it is done.
             return
         inputs = replace(inputs, target=target)

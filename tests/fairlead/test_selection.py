@@ -48,8 +48,8 @@ def test_an_assumption_about_a_namespace_is_reported(file: Path, capsys: pytest.
     assert shown.out.startswith("# composition: postgres-onprem\n")
     assert shown.err == (
         "the labels of namespace shop are not known here and taken for none, which gives Composition postgres-onprem; "
-        "with labels it may be postgres-aws (cloud=aws): say --namespace-labels cloud=aws, or put the Namespace beside "
-        "the claim\n"
+        "with labels it may be postgres-aws (cloud=aws), postgres-azure (cloud=azure), postgres-gcp (cloud=gcp): say "
+        "--namespace-labels cloud=aws, or put the Namespace beside the claim\n"
     )
 
 

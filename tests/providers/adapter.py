@@ -51,6 +51,8 @@ class Property(Enum):
     """A second account is at hand, to which the credentials may lead."""
     LOSS = auto()
     """An edit of it may lose data."""
+    AUTHORITY = auto()
+    """The authority of an endpoint may be renewed."""
     STARTS = auto()
     """A stopped object is started where its spec wants it running."""
 
@@ -177,6 +179,10 @@ class Adapter(ABC):
 
     def lag(self, by: timedelta) -> None:
         """Show what was created only after so long (LAG)."""
+        raise NotImplementedError
+
+    def renew_authority(self, pem: str) -> None:
+        """Let endpoints be verified by another authority from now on (AUTHORITY)."""
         raise NotImplementedError
 
     def stop(self, name: str) -> None:

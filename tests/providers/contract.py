@@ -7,9 +7,9 @@ A cloud's tests are three lines: `parametrize("clause", clauses_for(ItsAdapter))
 from __future__ import annotations
 
 from tests.providers.adapter import CLAUSES, Adapter, Clause
-from tests.providers.clauses import absence, creation, deletion, drift, fence, operations, ownership, secrets
+from tests.providers.clauses import absence, authority, creation, deletion, drift, fence, operations, ownership, secrets
 
-MODULES = (absence, creation, deletion, drift, fence, operations, ownership, secrets)
+MODULES = (absence, authority, creation, deletion, drift, fence, operations, ownership, secrets)
 CONTRACT: tuple[Clause, ...] = tuple(CLAUSES)
 
 

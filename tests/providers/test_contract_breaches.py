@@ -96,6 +96,11 @@ class ChangesWhatItDidNotObserve(ToyClient):
         return await super().update(target, observed, changes and every_field[:1], fence)
 
 
+class KeepsAFormerAuthority(ToyClient):
+    def observed(self, body: Body) -> Seen:
+        return super().observed({**body, "ca": "PEM of the first authority\n"})
+
+
 class PrintsAPassword(ToyClient):
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
         try:
@@ -118,6 +123,7 @@ BREACHES: tuple[tuple[type[ToyClient], Callable[..., ToyServers], str], ...] = (
     (DeletesWithoutABackup, ToyServers, "policy_snapshot_keeps_a_backup_before_the_finalizer_goes"),
     (KnowsObjectsByName, ToyServers, "object_of_another_incarnation_is_only_read"),
     (ChangesWhatItDidNotObserve, ToyServers, "foreign_change_is_put_back_or_held_by_its_class"),
+    (KeepsAFormerAuthority, ToyServers, "renewed_authority_is_published_within_one_sweep"),
     (PrintsAPassword, ToyServers, "password_is_in_no_status_event_log_or_error"),
 )
 

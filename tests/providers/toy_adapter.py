@@ -132,6 +132,9 @@ class ToyServers(Adapter):
         for running in self.service.operations.values():
             running.is_lost = True
 
+    def renew_authority(self, pem: str) -> None:
+        self.service.authority = pem
+
     def stop(self, name: str) -> None:
         self.service.objects[name].fields["running"] = False
 

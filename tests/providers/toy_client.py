@@ -118,7 +118,7 @@ class ToyClient:
         spec = msgspec.convert({"running": True, **fields, "tags": people}, ToyFields)
         phase = Phase.READY if spec.running else Phase.STOPPED
         seen = Observed(body["name"], body["id"], owner_from(tags), phase, spec, body, {"size": spec.size})
-        return replace(seen, endpoint=Endpoint("toy.example.org", 5432, body["name"], VERIFIED))
+        return replace(seen, endpoint=Endpoint("toy.example.org", 5432, body["name"], VERIFIED, body["ca"]))
 
     async def list(self) -> ExternalList:
         return ExternalList({item["name"]: repr(item) async for item in self.pages()}, complete=True)

@@ -87,6 +87,7 @@ class ToyService:
     failing: dict[str, str] = field(default_factory=dict)
     before: dict[str, Callable[[], None]] = field(default_factory=dict)
     takes_backups: bool = True
+    authority: str = "PEM of the first authority\n"
     lag: timedelta = timedelta(0)
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -130,7 +131,7 @@ class ToyService:
         open_ones = [self.operations[handle] for handle in self.open_operations(stored.name)]
         versions = {name: hashlib.sha256(word.encode()).hexdigest()[:8] for name, word in stored.passwords.items()}
         return {"name": stored.name, "id": stored.incarnation, "fields": stored.fields, "tags": stored.tags,
-                "logins": versions, "busy": bool(open_ones)}  # fmt: skip
+                "logins": versions, "busy": bool(open_ones), "ca": self.authority}  # fmt: skip
 
     def _existing(self, name: str) -> Stored:
         stored = self.objects.get(name)

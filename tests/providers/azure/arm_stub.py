@@ -9,7 +9,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from aiohttp import web
 
@@ -27,6 +27,8 @@ class Opened:
     polls: int
     effect: Any
     error: tuple[str, str] | None = None
+    sentence: str = "It failed."
+    is_read: bool = False
 
 
 @dataclass
@@ -49,6 +51,9 @@ class ArmStub:
     answered_as: str = ""
     connected: list[Any] = field(default_factory=list)
     methods: set[str] = field(default_factory=set)
+    has_lost_handles: bool = False
+    broken: set[str] = field(default_factory=set)
+    unanswered: set[int] = field(default_factory=set)
     appears_after: tuple[str, int] = ("", 0)
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -71,9 +76,19 @@ class ArmStub:
             if fault[0] in f"{request.method} {request.path}" and request.method in (self.methods or {request.method}):
                 self.faults.remove(fault)
                 return refusal(fault[1], fault[2])
-        response: web.StreamResponse = await handler(request)
+        if request.method in self.broken and request.transport is not None:
+            request.transport.abort()
+        fault_response = await self._arrived(request)
+        response: web.StreamResponse = await handler(request) if fault_response is None else fault_response
+        if id(request) in self.unanswered and request.transport is not None:
+            request.transport.abort()
         response.headers["x-ms-ratelimit-remaining-subscription-reads"] = str(self.remaining)
         return response
+
+    async def _arrived(self, request: web.Request) -> web.Response | None:
+        """Return what a test answers to a request that arrives, None for what ARM does."""
+        del request
+        return None
 
     async def subscription(self, request: web.Request) -> web.Response:
         identifier = self.answered_as or request.match_info["sub"]
@@ -101,6 +116,8 @@ class ArmStub:
         operation = self.operations[number]
         if operation.effect is not None and operation.error is None:
             operation.effect()
+        if operation.error is not None and operation.server in self.servers:
+            self._state(operation.server, "Ready")
         operation.effect = None
 
     def _busy(self, server: str) -> bool:
@@ -108,15 +125,16 @@ class ArmStub:
 
     async def poll(self, request: web.Request) -> web.Response:
         operation = self.operations.get(request.match_info["op"])
-        if operation is None:
+        if operation is None or self.has_lost_handles:
             return refusal(404, "NotFound")
         operation.polls -= 1
         if operation.polls >= 0:
             return web.json_response({"status": "InProgress"}, headers={"Retry-After": self.retry_after})
         self._end(request.match_info["op"])
+        operation.is_read = True
         if operation.error is not None:
             code, status = operation.error
-            return web.json_response({"status": status, "error": {"code": code, "message": "It failed."}})
+            return web.json_response({"status": status, "error": {"code": code, "message": operation.sentence}})
         return web.json_response({"status": "Succeeded"})
 
     async def server(  # noqa: PLR0911 - one answer for each case
@@ -208,6 +226,9 @@ class ArmStub:
         return self._begin(request, server, lambda: self.children.update({key: after}))
 
 
+StubT = TypeVar("StubT", bound=ArmStub)
+
+
 def refusal(status: int, code: str) -> web.Response:
     return web.json_response({"error": {"code": code, "message": f"This is {code}."}}, status=status)
 
@@ -250,9 +271,8 @@ def parameter(name: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[ArmStub]:
-    """Serve an empty subscription on a port of this machine."""
-    stub = ArmStub()
+async def serving(stub: StubT) -> AsyncIterator[StubT]:
+    """Serve a subscription on a port of this machine."""
     app = web.Application(middlewares=[stub._logged])
     group = "/subscriptions/{sub}/{groups:resource[Gg]roups}/{rg}/providers/" + TYPE
     provider = "/subscriptions/{sub}/providers/Microsoft.DBforPostgreSQL"

@@ -32,7 +32,7 @@ SERVER: Object = {
     "storageSizeGB": 64,
 }
 # Nothing waits for a budget: the clock that is moved on is not that of budgets.
-_RATE = Rate(reads_per_second=100_000, writes_per_second=100_000)
+RATE = Rate(reads_per_second=100_000, writes_per_second=100_000)
 
 
 class StubToken:
@@ -88,7 +88,7 @@ def provider(stub: ArmStub, kind: Kind[Any, Any]) -> Provider[Any]:
         await account.whoami()
         yield account
 
-    return replace(PROVIDER, kinds=(kind,), rate=_RATE, connect=connect, endpoint_of=lambda _config: "")
+    return replace(PROVIDER, kinds=(kind,), rate=RATE, connect=connect, endpoint_of=lambda _config: "")
 
 
 class AzureWorld(World):

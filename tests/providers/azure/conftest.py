@@ -21,7 +21,7 @@ def retries_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def stub() -> AsyncIterator[ArmStub]:
-    async with serving() as running:
+    async with serving(ArmStub()) as running:
         yield running
         for client in running.connected:
             await client.close()

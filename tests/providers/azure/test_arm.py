@@ -149,3 +149,15 @@ async def test_nobody_answers(stub: ArmStub) -> None:
 
     assert failed.value.is_momentary
     assert not isinstance(failed.value, Blocked)
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "DELETE"])
+async def test_change_whose_connection_breaks_is_sent_once(stub: ArmStub, method: str) -> None:
+    """Also where the connection was used before, and aiohttp would send it again by itself."""
+    stub.broken = {method}
+    async with connected(stub) as account:
+        await account.whoami()
+        with pytest.raises(Transient):
+            await account.send(method, account.server(SERVER), "try it", body={}, fence=_fence())
+
+    assert [line for line in stub.log if line.startswith(method)] == [f"{method} {account.server(SERVER)}"]

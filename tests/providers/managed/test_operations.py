@@ -10,7 +10,8 @@ import pytest
 
 from apis.teardown import Policy
 from providers.external.client import Fence, Operation, Target
-from providers.external.credential import Credential
+from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
+from providers.external.endpoint import Endpoint
 from providers.external.observation import Change
 from runtime.errors import Failure, Terminal, Transient
 from runtime.objects import Object
@@ -118,6 +119,23 @@ async def test_operation_of_a_create_is_followed_and_its_login_published_without
     await world.settle()
     assert cloud.begun == ["Create"]
     assert "operation" not in _status(world)
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+class Unreachable(OperatedToys):
+    """Toys to which nobody logs in from here."""
+
+    async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        del endpoint, credential
+        return NO_ANSWER
+
+
+async def test_login_of_a_create_that_nobody_reaches_is_published_without_another_call() -> None:
+    cloud = Unreachable()
+    world = World(cloud)
+    world.ask()
+    await world.settle()
+    assert cloud.begun == ["Create"]
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
 
 

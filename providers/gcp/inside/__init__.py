@@ -1,0 +1,1 @@
+"""Databases and users inside an instance of Cloud SQL."""

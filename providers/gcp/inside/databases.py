@@ -1,0 +1,122 @@
+"""Databases inside instances: observed, created, deleted; a change of charset or collation is none.
+
+Impure: it sends requests.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from apis.teardown import Policy
+from providers.external.client import Clients, Fence, NotCreated, Operation, Target
+from providers.external.credential import Credential
+from providers.external.observation import Absent, Change, Observed, Phase, Present
+from providers.gcp.account import GcpAccount, operation_of
+from providers.gcp.inside.listing import InsideAccount
+from providers.gcp.models import CloudSQLDatabaseParameters
+from providers.gcp.names import own_name
+from providers.gcp.refusals import AlreadyThere, NotThere
+from runtime.errors import Transient
+
+Where = Target[CloudSQLDatabaseParameters]
+Seen: TypeAlias = Observed[CloudSQLDatabaseParameters, None]
+"""A database has no facts that `forProvider` has no field for."""
+
+
+class SqlDatabases:
+    """ExternalClient of databases; a database is called `<instance>/<name>`, and carries no label."""
+
+    def __init__(self, account: GcpAccount) -> None:
+        self._account = account
+
+    async def observe(self, target: Where) -> Present[CloudSQLDatabaseParameters, None] | Absent:
+        """Observe one database."""
+        server, name = _place(target)
+        try:
+            answer = await self._account.call(
+                "databases.get", f"look at database {name} of {server}", instance=server, database=name
+            )
+        except NotThere:
+            await self._check_server(target, server, name)
+            return Absent()
+        spec = target.spec
+        charset, collation = str(answer.get("charset", "")), str(answer.get("collation", ""))
+        seen = CloudSQLDatabaseParameters(
+            instance=spec.instance, name=name, charset=charset or None, collation=collation or None
+        )
+        shown = {"charset": charset, "collation": collation}
+        at_provider = {key: value for key, value in shown.items() if value}
+        # Cloud SQL gives a database no id of its own: it is the one of this name.
+        return Present(Observed(target.name, target.name, None, Phase.READY, seen, None, at_provider))
+
+    async def _check_server(self, target: Where, server: str, name: str) -> None:
+        """Believe that a database is absent where its instance serves: one that is stopped shows none of them.
+
+        With an instance that is gone everything inside went: a database that is being deleted is gone as well, and of
+        any other the instance itself says that it was lost.
+        """
+        try:
+            answer = await self._account.call("instances.get", f"look at instance {server}", instance=server)
+        except NotThere:
+            if target.leaving:
+                return
+            raise Transient(f"instance {server} is not found; database {name} is not known to be gone") from None
+        settings = answer.get("settings") or {}
+        if answer.get("state") != "RUNNABLE" or settings.get("activationPolicy", "ALWAYS") != "ALWAYS":
+            raise Transient(f"instance {server} does not run; database {name} is not known to be gone")
+
+    async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
+        """Create the database; raises NotCreated where one of the name is there since."""
+        del credential
+        server, name = _place(target)
+        spec = target.spec
+        body = {"name": name, "charset": spec.charset, "collation": spec.collation}
+        body = {key: value for key, value in body.items() if value is not None}
+        try:
+            answer = await self._account.call(
+                "databases.insert", f"create database {name} of {server}", fence=fence, body=body, instance=server
+            )
+        except AlreadyThere:
+            raise NotCreated(f"database {name} of {server}") from None
+        return operation_of(answer, "Create")
+
+    async def update(
+        self, target: Where, observed: Seen, changes: tuple[Change, ...], fence: Fence
+    ) -> Operation | None:
+        """Return nothing: all of a database's fields are fixed at its creation."""
+        del target, observed, changes, fence
+        return None
+
+    async def adopt(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
+        """Return nothing: a database carries no label, and is taken over by its resource's own record."""
+        del target, observed, fence
+        return None
+
+    async def release(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
+        """Return nothing: there is no label to write."""
+        del target, observed, fence
+        return None
+
+    async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:
+        """Delete the database; sessions in it hold that up."""
+        del policy
+        if observed is None:
+            return None
+        server, name = _place(target)
+        try:
+            answer = await self._account.call(
+                "databases.delete", f"delete database {name} of {server}", fence=fence, instance=server, database=name
+            )
+        except NotThere:
+            return None
+        return operation_of(answer, "Delete")
+
+
+def _place(target: Where) -> tuple[str, str]:
+    """Return the instance of a database, and its name there."""
+    return target.name.partition("/")[0], own_name(target.name)
+
+
+def clients(account: GcpAccount) -> Clients[CloudSQLDatabaseParameters, None]:
+    """Return what serves databases in one project."""
+    return Clients(SqlDatabases(account), InsideAccount(account), operations=account)

@@ -1,0 +1,249 @@
+"""Users inside instances: observed, created, given passwords, deleted; and by which address they reach the instance.
+
+Impure: it sends requests.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from apis.teardown import Policy
+from providers.external.client import Clients, Fence, NotCreated, Operation
+from providers.external.credential import Credential
+from providers.external.observation import Absent, Change, Observed, Phase, Present
+from providers.external.reachability import Reachability
+from providers.gcp.account import GcpAccount, operation_of
+from providers.gcp.inside import logins
+from providers.gcp.inside.listing import InsideAccount
+from providers.gcp.inside.logins import Facts, Seen, Where
+from providers.gcp.instances import states
+from providers.gcp.instances.facts import Answer, settings_of
+from providers.gcp.models import CloudSQLUserParameters
+from providers.gcp.refusals import AlreadyThere, NotThere
+from runtime.errors import Conflict, Transient
+
+_RECENT_SECONDS = 30.0
+_ROLES = "databaseRoles"
+
+
+class Servers:
+    """The instances that users are inside of, and their authorities.
+
+    An answer is used again for half a minute: it saves calls where many users of one instance are looked at; without it
+    the same happens.
+    """
+
+    def __init__(self, account: GcpAccount) -> None:
+        self._account = account
+        self._recent: dict[str, tuple[float, Answer, str]] = {}
+
+    async def read(self, name: str) -> tuple[Answer, str]:
+        """Return an instance, and its authorities as PEM: raises NotThere."""
+        known = self._recent.get(name)
+        if known is not None and time.monotonic() - known[0] < _RECENT_SECONDS:
+            return known[1], known[2]
+        try:
+            answer = await self._account.call("instances.get", f"look at instance {name}", instance=name)
+            listed = await self._account.call(
+                "instances.listServerCas", f"read the authorities of instance {name}", instance=name
+            )
+        except NotThere:
+            self._recent.pop(name, None)
+            raise
+        self._recent = {
+            key: value for key, value in self._recent.items() if time.monotonic() - value[0] < _RECENT_SECONDS
+        }
+        pem = authorities_of(answer, listed)
+        if _is_at_rest(answer):
+            self._recent[name] = (time.monotonic(), answer, pem)
+        return answer, pem
+
+
+def _is_at_rest(answer: Answer) -> bool:
+    activation = str(settings_of(answer).get("activationPolicy", states.ALWAYS))
+    return states.usable(str(answer.get("state", "")), activation)
+
+
+def authorities_of(answer: Answer, listed: Mapping[str, Any]) -> str:
+    """Return the certificates of an instance's authorities in a stable order: the active one, before and after it."""
+    active = str((answer.get("serverCaCert") or {}).get("cert", "")).strip()
+    pems = {active, *(str(certificate.get("cert", "")).strip() for certificate in listed.get("certs") or ())}
+    return "".join(f"{pem}\n" for pem in sorted(pems - {""}))
+
+
+class SqlUsers:
+    """ExternalClient of users; a user is called `<instance>/<name>`, and carries no label."""
+
+    def __init__(self, account: GcpAccount, servers: Servers, reachability: Reachability) -> None:
+        self._account = account
+        self._servers = servers
+        self._reachability = reachability
+
+    async def observe(self, target: Where) -> Present[CloudSQLUserParameters, Facts] | Absent:
+        """Observe the users of PostgreSQL that stand for a resource."""
+        server = _server(target)
+        try:
+            instance, authorities = await self._servers.read(server)
+        except NotThere:
+            # With an instance everything inside went; of one that was lost the instance itself says so.
+            if target.leaving:
+                return Absent()
+            raise Transient(f"instance {server} is not found; its users are not known to be gone") from None
+        users = await self._users(server)
+        names = logins.names_of(target.spec)
+        present = {name: tuple(users[name].get(_ROLES) or ()) for name in names if name in users}
+        if not present:
+            if not _is_at_rest(instance):
+                raise Transient(f"instance {server} does not run; its users are not known to be gone")
+            return Absent()
+        endpoint = logins.endpoint_of(instance, authorities, target.spec)
+        is_usable = _is_at_rest(instance)
+        if not is_usable:
+            # It answers nobody while it is worked on, and may be reached right afterwards.
+            self._reachability.forget(endpoint)
+        first = users[next(iter(present))]
+        observed = Observed(
+            name=target.name,
+            incarnation=target.name,
+            owner=None,
+            phase=Phase.READY if is_usable else Phase.BUSY,
+            spec=_projected(first, target.spec, present),
+            facts=Facts(present),
+            at_provider=_at_provider(first, present),
+            state="" if is_usable else str(instance.get("state", "")),
+            usable=is_usable,
+        )
+        return Present(replace(observed, endpoint=endpoint))
+
+    async def _users(self, server: str) -> dict[str, dict[str, Any]]:
+        answer = await self._account.call("users.list", f"list the users of {server}", instance=server)
+        return {str(user.get("name", "")): user for user in answer.get("items") or ()}
+
+    async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
+        """Create the user: its login with a password, or the user of IAM."""
+        name = credential.username or target.spec.name
+        try:
+            return await self._insert(target, name, credential.password, fence)
+        except AlreadyThere:
+            raise NotCreated(f"user {name} of {_server(target)}") from None
+
+    async def _insert(self, target: Where, name: str, password: str, fence: Fence) -> Operation:
+        spec, server = target.spec, _server(target)
+        body: dict[str, Any] = {"name": name} if logins.has_password(spec) else {"name": name, "type": spec.type}
+        if password:
+            body["password"] = password
+        if spec.database_roles:
+            body[_ROLES] = list(spec.database_roles)
+        answer = await self._account.call(
+            "users.insert", f"create user {name} of {server}", fence=fence, body=body, hide=(password,), instance=server
+        )
+        return operation_of(answer, "Create")
+
+    async def update(
+        self, target: Where, observed: Seen, changes: tuple[Change, ...], fence: Fence
+    ) -> Operation | None:
+        """Grant the database roles that are missing to the first user that lacks one; the others follow."""
+        wanted = set(target.spec.database_roles or ())
+        for name, roles in sorted(observed.facts.users.items()):
+            if changes and not wanted <= set(roles):
+                return await self._update(target, name, "grant roles to", fence, database_roles=sorted(wanted))
+        return None
+
+    async def _update(
+        self, target: Where, name: str, verb: str, fence: Fence, *, password: str = "", **fields: Any
+    ) -> Operation:
+        server = _server(target)
+        body = {"name": name, **({"password": password} if password else {})}
+        answer = await self._account.call(
+            "users.update",
+            f"{verb} user {name} of {server}",
+            fence=fence,
+            body=body,
+            hide=(password,),
+            instance=server,
+            name=name,
+            **fields,
+        )
+        return operation_of(answer, "Update")
+
+    async def adopt(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
+        """Return nothing: a user carries no label, and is taken over by its resource's own record."""
+        del target, observed, fence
+        return None
+
+    async def release(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
+        """Return nothing: there is no label to write."""
+        del target, observed, fence
+        return None
+
+    async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:
+        """Delete one of the users that are there; of two the other follows, as it is still observed."""
+        del policy
+        if observed is None:
+            return None
+        server, name = _server(target), min(observed.facts.users)
+        try:
+            answer = await self._account.call(
+                "users.delete", f"delete user {name} of {server}", fence=fence, instance=server, name=name
+            )
+        except NotThere:
+            return None
+        return operation_of(answer, "Delete")
+
+    async def set(self, target: Where, observed: Seen, credential: Credential, fence: Fence) -> Operation | None:
+        """Set the password of a login: one of two is created where it is not there."""
+        if credential.username in observed.facts.users:
+            return await self._update(
+                target, credential.username, "set the password of", fence, password=credential.password
+            )
+        try:
+            return await self._insert(target, credential.username, credential.password, fence)
+        except AlreadyThere:
+            raise Conflict(f"user {credential.username} appeared meanwhile; looking again") from None
+
+    async def disable(self, target: Where, observed: Seen, username: str, fence: Fence) -> Operation | None:
+        """Shut out a former login: its password becomes one that the provider alone knows; what it owns stays."""
+        fence.check()
+        if username not in observed.facts.users or username not in logins.names_of(target.spec):
+            return None
+        return await self._update(target, username, "retire", fence, password=target.own_password)
+
+
+def _server(target: Where) -> str:
+    return target.name.partition("/")[0]
+
+
+def _projected(
+    user: Mapping[str, Any], spec: CloudSQLUserParameters, present: Mapping[str, tuple[str, ...]]
+) -> CloudSQLUserParameters:
+    """Return the roles that each of the logins has."""
+    common = set.intersection(*(set(roles) for roles in present.values()))
+    return CloudSQLUserParameters(
+        instance=spec.instance,
+        name=spec.name,
+        type=user.get("type", logins.BUILT_IN),
+        database_roles=tuple(sorted(common)),
+    )
+
+
+def _at_provider(user: Mapping[str, Any], present: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    shown = {"type": str(user.get("type", logins.BUILT_IN)), "users": sorted(present), "iamEmail": user.get("iamEmail")}
+    return {key: value for key, value in shown.items() if value}
+
+
+class UserAccount(InsideAccount[CloudSQLUserParameters]):
+    """Account of users."""
+
+    def refusal(self, spec: CloudSQLUserParameters) -> tuple[str, str] | None:
+        """Return why nobody may ask for such a user."""
+        return logins.is_refused(spec)
+
+
+def clients(account: GcpAccount) -> Clients[CloudSQLUserParameters, Facts]:
+    """Return what serves users in one project."""
+    reachability = Reachability()
+    users = SqlUsers(account, Servers(account), reachability)
+    return Clients(users, UserAccount(account), users, operations=account, try_login=reachability.try_login)

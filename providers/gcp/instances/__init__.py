@@ -1,0 +1,1 @@
+"""Instances of Cloud SQL: read, classed, created, changed, deleted, restored."""

@@ -1,0 +1,105 @@
+"""Final and other backups of instances, which outlive them. Impure: it sends requests.
+
+https://cloud.google.com/sql/docs/postgres/backup-recovery/backups, resource `projects.backups`: a final backup is made
+by instances.delete and has the type FINAL; `instanceSettings` is the instance as it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apis.names import CONSENT
+from providers.external.client import Target
+from providers.gcp.account import GcpAccount
+from providers.gcp.instances.facts import Answer, member
+from providers.gcp.instances.instance_list import owner_in
+from providers.gcp.models import CloudSQLInstanceParameters
+from runtime import kubectl
+from runtime.errors import Blocked, Terminal, Transient
+
+Where = Target[CloudSQLInstanceParameters]
+_DONE, _FAILED, _FINAL = "SUCCESSFUL", "FAILED", "FINAL"
+
+
+class InstanceBackups:
+    """Backups of instances."""
+
+    def __init__(self, account: GcpAccount) -> None:
+        self._account = account
+
+    async def latest(self, target: Where) -> str:
+        """Return the newest backup that is whole; of a leaving instance only its final backup counts.
+
+        Raises:
+            Blocked: `BackupImpossible`: the final backup failed, and there is no other one.
+        """
+        backups = await self._of(target.name, target.incarnation)
+        if target.leaving:
+            backups = [backup for backup in backups if backup.get("type") == _FINAL]
+        whole = [backup for backup in backups if backup.get("state") == _DONE]
+        if target.leaving and not whole and any(backup.get("state") == _FAILED for backup in backups):
+            said = str(member(backups[0], "error").get("message", "")) or "no cause was given"
+            raise Blocked("BackupImpossible", f"the final backup of {target.name} failed: {said}"[:400])
+        return str(whole[0]["name"]) if whole else ""
+
+    async def restorable(self, target: Where) -> tuple[str, ...]:
+        """List the backups that a lost instance may begin with: those of this very instance, made for this claim."""
+        backups = await self._of(target.name, target.incarnation)
+        return tuple(
+            str(backup["name"]) for backup in backups if backup.get("state") == _DONE and _is_own(backup, target)
+        )
+
+    async def check_source(self, target: Where) -> None:
+        """Refuse a backup that the target is to begin with and that another namespace's instance was.
+
+        Raises:
+            Terminal: `AdoptionRefused`.
+            Failure: It cannot be read.
+        """
+        source = target.spec.restore_from
+        if source is None or target.restore:
+            return
+        backup = await self._account.call("backups.get", f"look at backup {source.backup}", name=source.backup)
+        if self._account.config.allow_adoption or source.backup in target.agreed or _is_of_namespace(backup, target):
+            return
+        consent = kubectl.annotate(target.address, CONSENT, f"restoreFrom={source.backup}")
+        raise Terminal(
+            "AdoptionRefused",
+            f"backup {source.backup} is not proven to be of this namespace {target.owner.namespace}; the platform team"
+            f" agrees to it by {consent}, or by allowAdoption in the ProviderConfig",
+        )
+
+    async def _of(self, name: str, incarnation: str) -> list[dict[str, Any]]:
+        """Return the backups of an instance, the newest first; of this incarnation where one is named."""
+        parent = f"projects/{self._account.project}"
+        backups: list[dict[str, Any]] = []
+        pages = self._account.pages(
+            "backups.list", f"list the backups of {name}", "backups", parent=parent, filter=f"instance:{name}"
+        )
+        async for page in pages:
+            if not page.is_whole:
+                raise Transient("a region of the project did not answer; which backups it holds is not known")
+            backups += [backup for backup in page.items if _is_of_instance(backup, name, incarnation)]
+        return sorted(backups, key=_made_at, reverse=True)
+
+
+def _is_of_namespace(backup: Answer, target: Where) -> bool:
+    owner = owner_in(member(backup, "instanceSettings"))
+    if owner is None or owner.installation != target.owner.installation:
+        return False
+    return owner.namespace_uid == target.owner.namespace_uid != ""
+
+
+def _is_own(backup: Answer, target: Where) -> bool:
+    return target.owner.owns(owner_in(member(backup, "instanceSettings")))
+
+
+def _is_of_instance(backup: Answer, name: str, incarnation: str) -> bool:
+    """Compare as well what a filter may not have understood; the settings distinguish two instances of one name."""
+    created = str(member(backup, "instanceSettings").get("createTime", ""))
+    is_named = str(backup.get("instance", "")).rpartition("/")[2].rpartition(":")[2] == name
+    return is_named and (not incarnation or not created or created == incarnation)
+
+
+def _made_at(backup: Answer) -> str:
+    return str(member(backup, "backupInterval").get("endTime", ""))

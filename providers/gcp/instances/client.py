@@ -1,0 +1,174 @@
+"""Cloud SQL instances of one project: observed, created, changed, deleted. Impure: it sends requests."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from apis.teardown import Policy
+from providers.external.client import Clients, Fence, Operation, Target
+from providers.external.credential import Credential
+from providers.external.observation import Absent, Change, Present
+from providers.gcp.account import GcpAccount, operation_of
+from providers.gcp.instances import changes, create, translate
+from providers.gcp.instances.backups import InstanceBackups
+from providers.gcp.instances.facts import Facts
+from providers.gcp.instances.instance_list import InstanceList
+from providers.gcp.instances.translate import Seen
+from providers.gcp.models import CloudSQLInstanceParameters
+from providers.gcp.names import RELEASED, owner_labels
+from providers.gcp.refusals import AlreadyThere, Denied, NotThere
+from runtime.errors import Blocked, Conflict, Transient
+
+Where = Target[CloudSQLInstanceParameters]
+
+
+class SqlInstances:
+    """ExternalClient of instances; what it observes it records in `instances`, so that an equal list wakes nobody."""
+
+    def __init__(self, account: GcpAccount, instances: InstanceList, backups: InstanceBackups) -> None:
+        self._account = account
+        self._instances = instances
+        self._backups = backups
+
+    async def observe(self, target: Where) -> Present[CloudSQLInstanceParameters, Facts] | Absent:
+        """Observe one instance.
+
+        Google answers 403 for what is gone as for what may not be seen: a whole list distinguishes them.
+        """
+        try:
+            answer = await self._account.call("instances.get", f"look at instance {target.name}", instance=target.name)
+        except (NotThere, Denied) as refusal:
+            # What was there is believed gone on two answers, of the very project that it was in.
+            if isinstance(refusal, Denied) or target.incarnation:
+                await self._prove_absent(target, refusal)
+            self._instances.record_absent(target.name)
+            return Absent()
+        self._instances.record_observed(target.name, target.owner.identity, answer)
+        return Present(translate.observed(answer, target))
+
+    async def _prove_absent(self, target: Where, refusal: NotThere | Denied) -> None:
+        if not await self._instances.is_listed(target.name):
+            return
+        if isinstance(refusal, Denied):
+            raise refusal
+        raise Transient(f"instance {target.name} was not found, and is listed; looking again")
+
+    async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
+        """Create the instance with its labels, empty or from a backup; one that is there and ours is already made.
+
+        Raises:
+            Blocked: `NameTaken`: nothing is there, and the name may not be used yet: Google kept names of deleted
+                instances for up to a week.
+        """
+        del credential
+        body, backup = create.body_for(target), create.with_data(target)
+        await self._backups.check_source(target)
+        try:
+            if backup:
+                return await self._restore(target, body, backup, fence)
+            answer = await self._account.call(
+                "instances.insert", f"create instance {target.name}", fence=fence, body=body
+            )
+        except AlreadyThere:
+            observation = await self.observe(target)
+            if isinstance(observation, Present):
+                if target.owner.owns(observation.observed.owner):
+                    return None
+                raise Conflict(f"instance {target.name} appeared meanwhile; looking again") from None
+            raise Blocked(
+                "NameTaken",
+                f"no instance {target.name} is there, and Cloud SQL does not give its name away yet: that of a deleted"
+                " one may stay reserved for up to a week; it is tried again by itself",
+            ) from None
+        return operation_of(answer, "Create")
+
+    async def _restore(self, target: Where, settings: dict[str, Any], backup: str, fence: Fence) -> Operation:
+        """Create the instance from a backup; the settings are this one's, and not those of the backup."""
+        body = {"backup": backup, "restoreInstanceSettings": settings}
+        answer = await self._account.call(
+            "instances.restoreBackup",
+            f"restore instance {target.name} from {backup}",
+            fence=fence,
+            body=body,
+            instance=target.name,
+        )
+        return operation_of(answer, "Create")
+
+    async def update(
+        self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence
+    ) -> Operation | None:
+        """Make the changes by one patch, which names the version of the settings that they were decided on."""
+        body = changes.patch(target.spec, observed, changed)
+        return await self._patch(observed, body, "change", fence) if body else None
+
+    async def _patch(self, observed: Seen, body: dict[str, Any], verb: str, fence: Fence) -> Operation:
+        answer = await self._account.call(
+            "instances.patch", f"{verb} instance {observed.name}", fence=fence, body=body, instance=observed.name
+        )
+        return operation_of(answer, "Update")
+
+    async def adopt(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
+        """Write our labels onto an instance that a person named."""
+        labels: dict[str, str | None] = {**(target.spec.user_labels or {}), **owner_labels(target.owner)}
+        if RELEASED in observed.facts.labels:
+            labels[RELEASED] = None
+        return await self._patch(observed, _labelled(observed, labels), "take over", fence)
+
+    async def release(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
+        """Write into a label that the instance was released, in Unix time in seconds."""
+        del target
+        labels: dict[str, str | None] = {RELEASED: str(int(time.time()))}
+        return await self._patch(observed, _labelled(observed, labels), "release", fence)
+
+    async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:
+        """Delete the instance, under Snapshot with a final backup that is kept for `finalBackupTtlDays`.
+
+        Raises:
+            Blocked: `DeleteBlocked`: it is protected, and the spec wants that or says nothing of it.
+        """
+        if observed is None:
+            return None
+        if observed.facts.protected:
+            return await self._unprotect(target, observed, fence)
+        final: dict[str, Any] = {}
+        if policy is Policy.SNAPSHOT:
+            final = {
+                "enable_final_backup": True,
+                "final_backup_ttl_days": target.spec.final_backup_ttl_days,
+                "final_backup_description": f"final backup of {observed.name} by Fairlead",
+            }
+        try:
+            answer = await self._account.call(
+                "instances.delete", f"delete instance {observed.name}", fence=fence, instance=observed.name, **final
+            )
+        except NotThere:
+            return None
+        return operation_of(answer, "Delete")
+
+    async def _unprotect(self, target: Where, observed: Seen, fence: Fence) -> Operation:
+        """Take the protection away, an operation of its own; the deletion follows once it has ended."""
+        if target.spec.deletion_protection_enabled is not False:
+            raise Blocked(
+                "DeleteBlocked",
+                f"instance {observed.name} is protected from deletion; set deletionProtectionEnabled to false to let it"
+                " go",
+            )
+        body = {"settings": {"deletionProtectionEnabled": False, **_lock(observed)}}
+        return await self._patch(observed, body, "unprotect", fence)
+
+
+def _labelled(observed: Seen, labels: dict[str, str | None]) -> dict[str, Any]:
+    return {"settings": {"userLabels": labels, **_lock(observed)}}
+
+
+def _lock(observed: Seen) -> dict[str, str]:
+    version = observed.facts.settings_version
+    return {"settingsVersion": version} if version else {}
+
+
+def clients(account: GcpAccount) -> Clients[CloudSQLInstanceParameters, Facts]:
+    """Return what serves instances in one project."""
+    instances = InstanceList(account)
+    backups = InstanceBackups(account)
+    return Clients(SqlInstances(account, instances, backups), instances, backups=backups, operations=account)

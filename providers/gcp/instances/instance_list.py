@@ -1,0 +1,121 @@
+"""The instances of one project: their list, and what it is compared with. Impure: it sends requests."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from providers.external.client import ExternalList
+from providers.external.observation import Predecessor, digest
+from providers.external.ownership import Owner
+from providers.gcp.account import GcpAccount
+from providers.gcp.config import refusal
+from providers.gcp.instances.facts import Answer, member, settings_of
+from providers.gcp.models import CloudSQLInstanceParameters
+from providers.gcp.names import owner_from
+from runtime.errors import Transient
+
+_RECENT_SECONDS = 30.0
+# What changes though nobody changed the instance.
+_VOLATILE = frozenset({"etag", "currentDiskSize", "kind", "selfLink"})
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """One instance of a list, as far as a search needs it."""
+
+    name: str
+    incarnation: str
+    owner: Owner | None
+
+
+def digest_of(answer: Answer) -> str:
+    """Return what changes when anything about an instance does."""
+    return digest({key: value for key, value in answer.items() if key not in _VOLATILE})
+
+
+def owner_in(answer: Answer) -> Owner | None:
+    """Return whose an instance is by its labels."""
+    labels = member(settings_of(answer), "userLabels")
+    return owner_from({str(key): str(value) for key, value in labels.items()})
+
+
+class InstanceList:
+    """Account of instances."""
+
+    def __init__(self, account: GcpAccount) -> None:
+        self._account = account
+        self._listed: tuple[Listed, ...] = ()
+        self._listed_at = float("-inf")
+        self._is_whole = False
+        self._last_seen: dict[str, dict[str, str]] = {}
+        # A hundred creates at once search one list, not each its own.
+        self._searching = asyncio.Lock()
+
+    async def whoami(self) -> str:
+        """Return the project that the credentials reach."""
+        return await self._account.whoami()
+
+    def record_observed(self, name: str, identity: str, answer: Mapping[str, Any]) -> None:
+        """Record what an observation of an instance saw, by resource: two that name one both saw it."""
+        self._last_seen.setdefault(name, {})[identity] = digest_of(answer)
+
+    def record_absent(self, name: str) -> None:
+        """Forget what observations saw of an instance that is gone."""
+        self._last_seen.pop(name, None)
+
+    async def list(self) -> ExternalList:
+        """List the project's instances; a region that did not answer makes the list incomplete (REGION_UNREACHABLE)."""
+        items, listed, is_whole = {}, [], True
+        async for page in self._account.pages("instances.list", "list the instances"):
+            is_whole = is_whole and page.is_whole
+            for answer in page.items:
+                name = str(answer["name"])
+                items[name] = digest_of(answer)
+                listed.append(Listed(name, str(answer.get("createTime", "")), owner_in(answer)))
+        self._listed, self._is_whole, self._listed_at = tuple(listed), is_whole, time.monotonic()
+        if is_whole:
+            self._last_seen = {name: digests for name, digests in self._last_seen.items() if name in items}
+        last_seen = {name: " ".join(sorted(set(digests.values()))) for name, digests in self._last_seen.items()}
+        owners = {instance.name: instance.owner for instance in listed if instance.owner is not None}
+        return ExternalList(items, complete=is_whole, last_seen=last_seen, owners=owners)
+
+    async def is_listed(self, name: str) -> bool:
+        """Return whether the project has an instance of a name, by a whole list of this moment.
+
+        Raises:
+            Failure: The list was refused, or a region did not answer.
+        """
+        listing = await self.list()
+        if name not in listing.items and not listing.complete:
+            raise Transient("a region of the project did not answer; what it holds is not known")
+        return name in listing.items
+
+    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
+        """List the instances of the same claim under another identity; a recent list will do."""
+        async with self._searching:
+            if time.monotonic() - self._listed_at > _RECENT_SECONDS or not self._is_whole:
+                await self.list()
+            if not self._is_whole:
+                raise Transient("a region of the project did not answer; what it holds is not known")
+            listed = self._listed
+        return tuple(
+            Predecessor(instance.name, instance.incarnation, instance.owner)
+            for instance in listed
+            if instance.owner is not None and instance.owner.precedes(owner)
+        )
+
+    def refusal(self, spec: CloudSQLInstanceParameters) -> tuple[str, str] | None:
+        """Return why the ProviderConfig does not allow such an instance."""
+        grows = spec.storage_auto_resize is not False and bool(spec.storage_auto_resize_limit)
+        largest = max(spec.data_disk_size_gb or 10, (spec.storage_auto_resize_limit or 0) if grows else 0)
+        networks = spec.authorized_networks if spec.ipv4_enabled is not False else None
+        limits = self._account.config.limits
+        return refusal(limits, tier=spec.tier, storage_gib=largest, networks=networks)
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return nothing: each instance brings the authority that it is verified with."""
+        return ()

@@ -1,0 +1,198 @@
+"""The calls over the wire: google-cloud-sql's own clients and types, JSON beneath them, each refusal as a failure."""
+
+from __future__ import annotations
+
+import pytest
+from google.api_core import exceptions as sdk
+from google.cloud import sqladmin_v1
+from google.cloud.sqladmin_v1.services.sql_instances_service.transports import (
+    SqlInstancesServiceGrpcAsyncIOTransport as Transport,
+)
+
+from providers.external.client import FenceClosed, Operation
+from providers.gcp import methods
+from providers.gcp.account import operation_of
+from providers.gcp.channel import path_of
+from providers.gcp.refusals import AlreadyThere, Denied, NotThere
+from runtime.errors import Blocked, Terminal, Throttled, Transient
+from tests.providers.gcp.wire import CLOSED, OPEN, PROJECT, Wire, account_on, operation, refused
+
+
+async def test_a_call_is_the_request_that_its_method_names() -> None:
+    wire = Wire()
+    wire.answer("PATCH instances/fl-a", operation())
+    body = {
+        "settings": {
+            "dataDiskSizeGb": "30",
+            "storageAutoResize": False,
+            "databaseFlags": [],
+            "userLabels": {"team": "shop", "old": None},
+            "settingsVersion": "7",
+        }
+    }
+    async with account_on(wire) as account:
+        answer = await account.call("instances.patch", "change it", fence=OPEN, body=body, instance="fl-a")
+    (request,) = wire.requests
+    assert request.body == body
+    assert request.query == {}
+    assert request.authorization == "Bearer token-of-the-test"
+    assert operation_of(answer, "Update").id == "op-1"
+
+
+async def test_query_parameters_are_written_as_the_api_has_them() -> None:
+    wire = Wire()
+    wire.answer("DELETE instances/fl-a", operation())
+    async with account_on(wire) as account:
+        await account.call(
+            "instances.delete",
+            "delete it",
+            instance="fl-a",
+            enable_final_backup=True,
+            final_backup_ttl_days=365,
+        )
+    assert wire.requests[0].query == {"enableFinalBackup": "true", "finalBackupTtlDays": "365"}
+
+
+async def test_a_closed_fence_lets_nothing_leave() -> None:
+    wire = Wire()
+    async with account_on(wire) as account:
+        with pytest.raises(FenceClosed):
+            await account.call("instances.insert", "create it", fence=CLOSED, body={"name": "fl-a"})
+    assert wire.requests == []
+
+
+REFUSALS = [
+    (refused(404, "instanceDoesNotExist"), NotThere),
+    (refused(403, "notAuthorized"), Denied),
+    (refused(409, "instanceAlreadyExists"), AlreadyThere),
+    (refused(409, "operationInProgress"), Blocked),
+    (refused(400, "invalid"), Terminal),
+]
+
+
+@pytest.mark.parametrize(("answer", "kind"), REFUSALS)
+async def test_a_refusal_is_its_failure(answer: object, kind: type[Exception]) -> None:
+    wire = Wire()
+    wire.answer("POST instances", answer)
+    async with account_on(wire) as account:
+        with pytest.raises(kind):
+            await account.call("instances.insert", "create it", body={"name": "fl-a"})
+    assert len(wire.requests) == 1
+
+
+async def test_what_the_package_raises_has_the_class_of_its_reason() -> None:
+    wire = Wire()
+    wire.answer("POST instances", refused(409, "instanceAlreadyExists"), refused(409, "operationInProgress"))
+    async with account_on(wire) as account:
+        client = sqladmin_v1.SqlInstancesServiceAsyncClient(transport=Transport(channel=account.channel))
+        request = sqladmin_v1.SqlInstancesInsertRequest(project=PROJECT, body={"name": "fl-a"})
+        with pytest.raises(sdk.AlreadyExists):
+            await client.insert(request=request)
+        with pytest.raises(sdk.Aborted):
+            await client.insert(request=request)
+
+
+async def test_a_read_is_sent_again_after_a_server_error_and_a_change_is_not() -> None:
+    wire = Wire()
+    wire.answer("GET instances/fl-a", refused(503, "serverException"), {"name": "fl-a"})
+    wire.answer("PATCH instances/fl-a", refused(503, "serverException"), operation())
+    async with account_on(wire) as account:
+        assert (await account.call("instances.get", "look", instance="fl-a"))["name"] == "fl-a"
+        with pytest.raises(Transient):
+            await account.call("instances.patch", "change", body={"settings": {"tier": "t"}}, instance="fl-a")
+    assert [request.verb for request in wire.requests] == ["GET", "GET", "PATCH"]
+
+
+async def test_a_change_whose_connection_broke_is_not_sent_again() -> None:
+    wire = Wire()
+    wire.answer("POST instances", None)
+    async with account_on(wire) as account:
+        with pytest.raises(Transient) as broken:
+            await account.call("instances.insert", "create it", body={"name": "fl-a"})
+    assert "cannot create it" in str(broken.value)
+    assert len(wire.requests) == 1
+
+
+async def test_a_throttle_is_one_whatever_its_status() -> None:
+    wire = Wire()
+    wire.answer("POST instances", refused(403, "rateLimitExceeded"))
+    async with account_on(wire) as account:
+        with pytest.raises(Throttled):
+            await account.call("instances.insert", "create it", body={"name": "fl-a"})
+
+
+async def test_a_list_is_read_to_its_end_and_a_warning_makes_it_incomplete() -> None:
+    wire = Wire()
+    wire.answer(
+        "GET instances",
+        {"items": [{"name": "fl-a"}], "nextPageToken": "2"},
+        {"items": [{"name": "fl-b"}], "warnings": [{"code": "REGION_UNREACHABLE", "message": "us-east4"}]},
+    )
+    async with account_on(wire) as account:
+        pages = [page async for page in account.pages("instances.list", "list")]
+    assert [(item["name"], page.is_whole) for page in pages for item in page.items] == [("fl-a", True), ("fl-b", False)]
+    assert [request.query.get("pageToken") for request in wire.requests] == [None, "2"]
+
+
+POLLS = [
+    ({"name": "op-1", "status": "PENDING"}, False),
+    ({"name": "op-1", "status": "RUNNING"}, False),
+    ({"name": "op-1", "status": "DONE"}, True),
+    (refused(404, "operationDoesNotExist"), True),
+]
+
+
+@pytest.mark.parametrize(("answer", "ended"), POLLS)
+async def test_an_operation_has_ended_or_not(answer: object, *, ended: bool) -> None:
+    wire = Wire()
+    wire.answer("GET operations/op-1", answer)
+    async with account_on(wire) as account:
+        assert await account.poll(_operation()) is ended
+
+
+async def test_an_operation_that_is_done_with_an_error_failed() -> None:
+    wire = Wire()
+    errors = [{"code": "INVALID_FLAG", "message": "No such flag."}]
+    wire.answer("GET operations/op-1", {"name": "op-1", "status": "DONE", "error": {"errors": errors}})
+    async with account_on(wire) as account:
+        with pytest.raises(Terminal) as failed:
+            await account.poll(_operation())
+    assert "No such flag" in str(failed.value)
+
+
+def _operation() -> Operation:
+    return operation_of(operation(), "Update")
+
+
+async def test_an_unknown_field_is_refused_here_and_nothing_is_sent() -> None:
+    wire = Wire()
+    async with account_on(wire) as account:
+        with pytest.raises(Terminal):
+            await account.call("instances.insert", "create it", body={"name": "fl-a", "noSuchField": 1})
+    assert wire.requests == []
+
+
+async def test_the_project_is_known_once_it_answered() -> None:
+    wire = Wire()
+    wire.answer("GET instances", {})
+    async with account_on(wire) as account:
+        assert account.id == ""
+        assert await account.whoami() == PROJECT
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "a/../b", "a//b"])
+def test_a_name_never_makes_another_path(name: str) -> None:
+    with pytest.raises(ValueError, match="is no name in a path"):
+        path_of("v1/{+name}", {"name": name})
+
+
+def test_a_name_in_a_path_is_quoted() -> None:
+    assert path_of("v1/instances/{instance}", {"instance": "a/../b?c"}) == "v1/instances/a%2F..%2Fb%3Fc"
+    assert path_of("v1/{+name}", {"name": "projects/p/backups/b"}) == "v1/projects/p/backups/b"
+
+
+@pytest.mark.parametrize("name", methods.METHODS)
+def test_every_method_is_one_of_the_package(name: str) -> None:
+    method = methods.METHODS[name]
+    assert hasattr(sqladmin_v1, method.request)
+    assert hasattr(sqladmin_v1, f"{method.service}ServiceAsyncClient")

@@ -1,0 +1,267 @@
+"""Databases and users inside instances, over the wire."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from apis.teardown import Policy
+from providers.external.client import NotCreated, Target
+from providers.external.credential import Credential
+from providers.external.observation import Absent, Change, Present
+from providers.gcp.account import GcpAccount
+from providers.gcp.inside import databases, logins, users
+from providers.gcp.models import CloudSQLDatabaseParameters, CloudSQLUserParameters
+from runtime.errors import Blocked, Transient
+from tests.providers.gcp.answers import OWNER, instance
+from tests.providers.gcp.wire import OPEN, Wire, account_on, operation, refused
+
+SERVER = "instances/fl-a"
+NO_LOGIN = Credential("", "")
+
+
+def _database(**more: Any) -> Target[CloudSQLDatabaseParameters]:
+    return Target("fl-a/app", CloudSQLDatabaseParameters(instance="fl-a", name="app"), OWNER, "", **more)
+
+
+def _user(*, leaving: bool = False, **fields: Any) -> Target[CloudSQLUserParameters]:
+    spec = CloudSQLUserParameters(**{"instance": "fl-a", "name": "app", "database": "fl-a/orders", **fields})
+    return Target("fl-a/app", spec, OWNER, "", own_password="only-ours", leaving=leaving)
+
+
+def _serving(wire: Wire, *names: str, server: dict[str, Any] | None = None, **roles: list[str]) -> None:
+    wire.answer(f"GET {SERVER}", server or {**instance(), "name": "fl-a"})
+    wire.answer(f"GET {SERVER}/listServerCas", {"certs": [{"cert": "PEM-1\n"}, {"cert": "PEM-2\n"}]})
+    items = [{"name": name, "databaseRoles": roles.get(name, [])} for name in names]
+    wire.answer(f"GET {SERVER}/users", {"items": items})
+
+
+ABSENCES = [
+    ("its instance serves", {"state": "RUNNABLE"}, False, True),
+    ("its instance is stopped", {"state": "RUNNABLE", "settings": {"activationPolicy": "NEVER"}}, False, False),
+    ("its instance is at work", {"state": "MAINTENANCE"}, False, False),
+    ("its instance is gone", None, False, False),
+    ("its instance is gone, and it leaves", None, True, True),
+]
+
+
+@pytest.mark.parametrize(
+    ("server", "leaving", "believed"), [row[1:] for row in ABSENCES], ids=[row[0] for row in ABSENCES]
+)
+async def test_a_database_is_absent_where_its_instance_proves_it(
+    server: dict[str, Any] | None, *, leaving: bool, believed: bool
+) -> None:
+    wire = Wire()
+    if server is not None:
+        wire.answer(f"GET {SERVER}", {"name": "fl-a", **server})
+    async with account_on(wire) as account:
+        observe = databases.clients(account).external.observe(_database(leaving=leaving))
+        if believed:
+            assert await observe == Absent()
+        else:
+            with pytest.raises(Transient):
+                await observe
+
+
+async def test_a_database_is_made_and_seen() -> None:
+    wire = Wire()
+    wire.answer(f"POST {SERVER}/databases", operation())
+    wire.answer(f"GET {SERVER}/databases/app", {"name": "app", "charset": "UTF8", "collation": "en_US.UTF8"})
+    async with account_on(wire) as account:
+        external = databases.clients(account).external
+        started = await external.create(_database(), NO_LOGIN, OPEN)
+        observation = await external.observe(_database())
+    assert started is not None
+    assert wire.requests[0].body == {"name": "app"}
+    assert isinstance(observation, Present)
+    assert observation.observed.at_provider == {"charset": "UTF8", "collation": "en_US.UTF8"}
+
+
+async def test_a_database_that_appeared_meanwhile_is_not_ours_by_its_name() -> None:
+    wire = Wire()
+    wire.answer(f"POST {SERVER}/databases", refused(409, "databaseAlreadyExists"))
+    async with account_on(wire) as account:
+        with pytest.raises(NotCreated):
+            await databases.clients(account).external.create(_database(), NO_LOGIN, OPEN)
+
+
+async def test_a_database_with_sessions_in_it_is_not_forced() -> None:
+    wire = Wire()
+    wire.answer(f"GET {SERVER}/databases/app", {"name": "app"})
+    wire.answer(f"DELETE {SERVER}/databases/app", refused(409, "operationInProgress"))
+    async with account_on(wire) as account:
+        external = databases.clients(account).external
+        observation = await external.observe(_database())
+        assert isinstance(observation, Present)
+        with pytest.raises(Blocked):
+            await external.delete(_database(), observation.observed, Policy.DELETE, OPEN)
+
+
+async def _seen(account: GcpAccount, target: Target[CloudSQLUserParameters]) -> logins.Seen:
+    observation = await users.clients(account).external.observe(target)
+    assert isinstance(observation, Present)
+    return observation.observed
+
+
+async def test_a_user_publishes_its_instances_address_and_every_authority() -> None:
+    wire = Wire()
+    _serving(wire, "app")
+    async with account_on(wire) as account:
+        observed = await _seen(account, _user())
+    endpoint = observed.endpoint
+    assert (endpoint.host, endpoint.port, endpoint.database) == ("203.0.113.7", 5432, "orders")
+    assert endpoint.sslmode == "verify-ca"
+    assert endpoint.ca == "PEM-1\nPEM-2\n"
+
+
+ADDRESSES = [
+    ({}, {}, "203.0.113.7", "verify-ca"),
+    ({"ipAddresses": [{"type": "PRIMARY", "ipAddress": "203.0.113.7"}, {"type": "PRIVATE", "ipAddress": "10.0.0.3"}]},
+     {}, "10.0.0.3", "verify-ca"),
+    ({"ipAddresses": [{"type": "PRIMARY", "ipAddress": "203.0.113.7"}, {"type": "PRIVATE", "ipAddress": "10.0.0.3"}]},
+     {"address_type": "PRIMARY"}, "203.0.113.7", "verify-ca"),
+    ({"ipAddresses": []}, {}, "", ""),
+    ({"ipAddresses": [{"type": "PRIMARY", "ipAddress": "203.0.113.7", "timeToRetire": "2026-12-01T00:00:00Z"}]}, {}, "",
+     ""),
+    ({"dnsName": "x.europe-west1.sql.goog.",
+      "settings": {"ipConfiguration": {"serverCaMode": "GOOGLE_MANAGED_CAS_CA"}}}, {}, "x.europe-west1.sql.goog",
+     "verify-full"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("server", "fields", "host", "sslmode"), ADDRESSES)
+def test_endpoint_is_the_address_that_is_asked_for(
+    server: dict[str, Any], fields: dict[str, Any], host: str, sslmode: str
+) -> None:
+    spec = CloudSQLUserParameters(**{"instance": "fl-a", "name": "app", **fields})
+    endpoint = logins.endpoint_of({**instance(), **server}, "PEM-1\n", spec)
+    assert (endpoint.host, endpoint.sslmode) == (host, sslmode)
+
+
+async def test_users_of_an_instance_that_does_not_run_are_not_known_to_be_gone() -> None:
+    wire = Wire()
+    _serving(wire, server={**instance(activationPolicy="NEVER"), "name": "fl-a"})
+    async with account_on(wire) as account:
+        with pytest.raises(Transient):
+            await users.clients(account).external.observe(_user())
+
+
+async def test_a_user_goes_with_its_instance() -> None:
+    async with account_on(Wire()) as account:
+        external = users.clients(account).external
+        assert await external.observe(_user(leaving=True)) == Absent()
+        with pytest.raises(Transient):
+            await external.observe(_user())
+
+
+NAMES = [
+    ({}, ("app", "app")),
+    ({"logins": "Alternating", "database_roles": ("owner",)}, ("app_a", "app_b")),
+    ({"type": "CLOUD_IAM_USER", "logins": "Alternating"}, ("app", "app")),
+]
+
+
+@pytest.mark.parametrize(("fields", "names"), NAMES)
+def test_logins_of_a_user(fields: dict[str, Any], names: tuple[str, str]) -> None:
+    assert logins.logins(_user(**fields)) == names
+
+
+@pytest.mark.parametrize(
+    ("name", "refused_"), [("postgres", True), ("cloudsqladmin", True), ("pg_x", True), ("a", False)]
+)
+def test_names_of_cloud_sql_are_nobodys(name: str, *, refused_: bool) -> None:
+    spec = CloudSQLUserParameters(instance="fl-a", name=name)
+    assert (logins.is_refused(spec) is not None) is refused_
+
+
+async def test_a_user_is_made_with_password_and_roles() -> None:
+    wire = Wire()
+    wire.answer(f"POST {SERVER}/users", operation())
+    async with account_on(wire) as account:
+        credential = Credential("app_a", "s3cret-word")
+        await users.clients(account).external.create(
+            _user(logins="Alternating", database_roles=("owner",)), credential, OPEN
+        )
+    assert wire.requests[0].body == {
+        "name": "app_a",
+        "password": "s3cret-word",
+        "databaseRoles": ["owner"],
+    }
+
+
+async def test_a_user_of_iam_has_no_password() -> None:
+    wire = Wire()
+    wire.answer(f"POST {SERVER}/users", operation())
+    async with account_on(wire) as account:
+        await users.clients(account).external.create(_user(type="CLOUD_IAM_USER", name="a@b.c"), NO_LOGIN, OPEN)
+    assert wire.requests[0].body == {"name": "a@b.c", "type": "CLOUD_IAM_USER"}
+
+
+async def test_a_password_is_set_on_the_login_that_is_there_and_the_other_is_made() -> None:
+    wire = Wire()
+    _serving(wire, "app_a")
+    wire.answer(f"PUT {SERVER}/users", operation())
+    wire.answer(f"POST {SERVER}/users", operation())
+    target = _user(logins="Alternating", database_roles=("owner",))
+    async with account_on(wire) as account:
+        served, observed = users.clients(account), await _seen(account, target)
+        assert served.logins is not None
+        await served.logins.set(target, observed, Credential("app_a", "one"), OPEN)
+        await served.logins.set(target, observed, Credential("app_b", "two"), OPEN)
+    changing, making = wire.requests[-2:]
+    assert (changing.verb, changing.query, changing.body) == (
+        "PUT",
+        {"name": "app_a"},
+        {"name": "app_a", "password": "one"},
+    )
+    assert (making.verb, making.body["name"], making.body["password"]) == ("POST", "app_b", "two")
+
+
+async def test_a_former_login_gets_a_password_that_nobody_has() -> None:
+    wire = Wire()
+    _serving(wire, "app_a", "app_b")
+    wire.answer(f"PUT {SERVER}/users", operation())
+    target = _user(logins="Alternating", database_roles=("owner",))
+    async with account_on(wire) as account:
+        served, observed = users.clients(account), await _seen(account, target)
+        assert served.logins is not None
+        started = await served.logins.disable(target, observed, "app_a", OPEN)
+        assert await served.logins.disable(target, observed, "postgres", OPEN) is None
+    assert started is not None
+    assert wire.requests[-1].body == {"name": "app_a", "password": "only-ours"}
+
+
+async def test_roles_that_one_login_lacks_are_granted_to_it() -> None:
+    wire = Wire()
+    _serving(wire, "app_a", "app_b", app_a=["owner"], app_b=[])
+    wire.answer(f"PUT {SERVER}/users", operation())
+    target = _user(logins="Alternating", database_roles=("owner",))
+    async with account_on(wire) as account:
+        observed = await _seen(account, target)
+        assert observed.spec.database_roles == ()
+        change = Change(("databaseRoles", "owner"), "present", "absent")
+        await users.clients(account).external.update(target, observed, (change,), OPEN)
+    assert wire.requests[-1].query == {"name": "app_b", "databaseRoles": "owner"}
+
+
+async def test_secrets_stand_in_no_failure() -> None:
+    wire = Wire()
+    wire.answer(f"POST {SERVER}/users", refused(400, "invalid", "Invalid request: s3cret-word is too short."))
+    async with account_on(wire) as account:
+        with pytest.raises(Exception, match="redacted") as failed:
+            await users.clients(account).external.create(_user(), Credential("app", "s3cret-word"), OPEN)
+    assert "s3cret-word" not in str(failed.value)
+
+
+async def test_both_logins_of_a_user_are_deleted_one_after_the_other() -> None:
+    wire = Wire()
+    _serving(wire, "app_a", "app_b")
+    wire.answer(f"DELETE {SERVER}/users", operation())
+    target = _user(logins="Alternating", database_roles=("owner",))
+    async with account_on(wire) as account:
+        external = users.clients(account).external
+        await external.delete(target, await _seen(account, target), Policy.DELETE, OPEN)
+        wire.answer(f"GET {SERVER}/users", {"items": [{"name": "app_b"}]})
+        await external.delete(target, await _seen(account, target), Policy.DELETE, OPEN)
+    assert [request.query["name"] for request in wire.requests if request.verb == "DELETE"] == ["app_a", "app_b"]
