@@ -35,6 +35,7 @@ CATALOG = catalog(CRDS)
 COMPOSITIONS = {path.stem: _load(path) for path in sorted((ROOT / "compositions").glob("*.yaml"))}
 
 # What the platform team says once for each cloud.
+_NETWORKS = "/subscriptions/shop-prod/resourceGroups/net/providers/Microsoft.Network"
 ENVIRONMENTS = {
     "aws": {
         "subnetIds": "subnet-0a1b2c3d4e5f6000a, subnet-0a1b2c3d4e5f6000b",
@@ -45,6 +46,13 @@ ENVIRONMENTS = {
         "region": "europe-west1",
         "privateNetwork": "projects/shop-prod/global/networks/databases",
         "privateNetwork-10.0.0.0-8": "projects/shop-prod/global/networks/offices",
+    },
+    "azure": {
+        "resourceGroup": "databases",
+        "location": "westeurope",
+        "delegatedSubnetId": f"{_NETWORKS}/virtualNetworks/hub/subnets/postgres",
+        "delegatedSubnetId-10.0.0.0-8": f"{_NETWORKS}/virtualNetworks/hub/subnets/offices",
+        "privateDnsZoneId": f"{_NETWORKS}/privateDnsZones/shop.postgres.database.azure.com",
     },
 }
 CLAIMS: dict[str, dict[str, Any]] = {
