@@ -37,6 +37,7 @@ from providers.azure.names import NAMESPACE, ServerName
 from providers.azure.tokens import credential_of
 from providers.external import retries
 from providers.external.client import Fence
+from providers.external.cloud_api.http import without_resending
 from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from runtime.errors import Blocked, Failure, Terminal, Transient
@@ -93,13 +94,13 @@ class _FencePolicy(SansIOHTTPPolicy[Any, Any]):
 
 
 class _Once(AioHttpTransport):  # type: ignore[misc]  # exported in a way that hides its type
-    """Sends each request once: aiohttp sends a PUT or a DELETE again where the connection broke, behind every fence."""
+    """Sends each request once, behind its fence."""
 
     async def open(self) -> None:
-        """Open the session of aiohttp, which has no public name for this."""
+        """Open the session of aiohttp."""
         await super().open()
         if self.session is not None:
-            self.session._retry_connection = False  # noqa: SLF001 - as said above; a test sees it come back
+            without_resending(self.session)
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from google.protobuf import json_format
 from grpc import aio
 
 from providers.external.client import Fence
+from providers.external.cloud_api.http import without_resending
 from providers.gcp.methods import Method, by_rpc
 from providers.gcp.refusals import ABSENT, THERE, Refusal, refusal_in
 from runtime.errors import Transient
@@ -135,7 +136,8 @@ class RestChannel(aio.Channel):  # type: ignore[misc]  # gRPC ships no types
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             times = aiohttp.ClientTimeout(total=_CONNECT_SECONDS + _READ_SECONDS, connect=_CONNECT_SECONDS)
-            self._session = aiohttp.ClientSession(timeout=times, headers={"User-Agent": AGENT}, trust_env=False)
+            session = aiohttp.ClientSession(timeout=times, headers={"User-Agent": AGENT}, trust_env=False)
+            self._session = without_resending(session)
         return self._session
 
     async def close(self, grace: float | None = None) -> None:

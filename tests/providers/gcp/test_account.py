@@ -53,6 +53,20 @@ async def test_query_parameters_are_written_as_the_api_has_them() -> None:
     assert wire.requests[0].query == {"enableFinalBackup": "true", "finalBackupTtlDays": "365"}
 
 
+@pytest.mark.parametrize("verb", ["patch", "delete"])
+async def test_change_whose_connection_breaks_is_sent_once(verb: str) -> None:
+    """Also where the connection was used before, and aiohttp would send it again by itself."""
+    wire = Wire()
+    wire.answer("GET instances/fl-a", {"name": "fl-a"})
+    wire.answer(f"{verb.upper()} instances/fl-a", None)
+    body = {"body": {"settings": {}}} if verb == "patch" else {}
+    async with account_on(wire) as account:
+        await account.call("instances.get", "look at it", instance="fl-a")
+        with pytest.raises(Transient):
+            await account.call(f"instances.{verb}", "change it", fence=OPEN, instance="fl-a", **body)
+    assert wire.changes == [f"{verb.upper()} instances/fl-a"]
+
+
 async def test_a_closed_fence_lets_nothing_leave() -> None:
     wire = Wire()
     async with account_on(wire) as account:
