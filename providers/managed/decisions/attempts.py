@@ -21,7 +21,8 @@ MOST_TRIES = 3
 BAD_PASSWORD = "InvalidPassword"  # noqa: S105 - a reason
 PASSWORD_READ = timedelta(minutes=1)
 """How often a user's own password is read: for so long a new content goes unseen."""
-_FORGOTTEN_AFTER = 10
+# An operation takes up to hours: what was sent and still differs is remembered for longer.
+_FORGOTTEN_AFTER = timedelta(hours=6)
 # What is refused is sent again after the first pause, which is doubled up to the second one.
 _PAUSES = {
     "CloudBusy": (timedelta(seconds=10), timedelta(minutes=5)),
@@ -81,11 +82,11 @@ class InFlight:
         """
         return max((sent.at + settle - now for sent in self.tries.values() if now - sent.at <= settle), default=None)
 
-    def still_differing(self, differing: tuple[Change, ...], now: datetime, settle: timedelta) -> InFlight:
+    def still_differing(self, differing: tuple[Change, ...], now: datetime) -> InFlight:
         """Return the same without what was sent long ago, or differs no more."""
-        paths, oldest = {change.path for change in differing}, settle * _FORGOTTEN_AFTER
-        tries = {path: sent for path, sent in self.tries.items() if path in paths and now - sent.at <= oldest}
-        return InFlight(tries)
+        paths = {change.path for change in differing}
+        tries = {path: sent for path, sent in self.tries.items() if path in paths and now - sent.at <= _FORGOTTEN_AFTER}
+        return self if len(tries) == len(self.tries) else InFlight(tries)
 
     def sendable(self, plan: Update, now: datetime, settle: timedelta) -> Sendable:
         """Return what of a plan is to be sent now."""

@@ -26,12 +26,12 @@ def without_repeats(inputs: Inputs[SpecT], plan: Plan) -> Decision:
         return Decision(Wait("CloudBusy", text, _SETTLING), Keep(), attempts)
     if inputs.eventual and isinstance(plan, Create):
         plan = _without_second_create(inputs, plan)
-    if inputs.eventual and isinstance(plan, Update):
+    if inputs.eventual and inputs.observed is not None:
         is_sent_anew = is_reconcile_requested(inputs.obj) or inputs.operation_failed is not None
-        known = InFlight() if is_sent_anew else attempts.in_flight
-        in_flight = known.still_differing(inputs.changes, inputs.now, inputs.settle)
-        attempts = replace(attempts, in_flight=in_flight)
-        plan = _without_in_flight(inputs, plan, in_flight)
+        known = InFlight() if is_sent_anew and isinstance(plan, Update) else attempts.in_flight
+        attempts = replace(attempts, in_flight=known.still_differing(inputs.changes, inputs.now))
+    if inputs.eventual and isinstance(plan, Update):
+        plan = _without_in_flight(inputs, plan, attempts.in_flight)
     plan = _without_rejected(inputs, plan)
     if inputs.operation_failed is not None and calls_of(inputs, plan):
         # What is decided just after an operation failed is the work that it was for.
@@ -64,7 +64,7 @@ def _without_in_flight(inputs: Inputs[SpecT], plan: Update, in_flight: InFlight)
     if sendable.ineffective:
         text = (
             f"the cloud accepts these and never shows them: {describe_changes(sendable.ineffective)}; nothing is sent"
-            " again until the spec or what is seen changes"
+            " again for six hours, unless the spec changes or a reconcile is requested"
         )
         return Refuse("InvalidValue", text, sendable.ineffective)
     if plan.held is not None and not isinstance(plan.held, Wait):

@@ -174,7 +174,21 @@ async def test_change_that_the_cloud_accepts_and_never_shows_is_given_up_and_nam
             break
     obj = world.get() or {}
     assert "size is 10, wanted 99" in str(obj["status"]["conditions"])
+    await _pass_for(world, timedelta(hours=5))
     assert cloud.calls == ["create", *["update ['size']"] * 3]
+    assert world.reason() == "InvalidValue"
+
+
+async def test_drift_that_is_put_back_again_and_again_is_put_back_each_time() -> None:
+    cloud = LateCloud(slow=1)
+    world = world_of(cloud)
+    await ready(world)
+    (toy,) = cloud.toys.values()
+    for _ in range(6):
+        toy.size = 7
+        await _pass_for(world, timedelta(minutes=15))
+        assert toy.size == 10
+    assert cloud.calls == ["create", *["update ['size']"] * 6]
 
 
 async def test_password_that_no_login_accepts_is_sent_three_times_and_its_login_named() -> None:
