@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from google.api_core import exceptions as sdk
 from google.cloud import sqladmin_v1
@@ -59,7 +61,7 @@ async def test_change_whose_connection_breaks_is_sent_once(verb: str) -> None:
     wire = Wire()
     wire.answer("GET instances/fl-a", {"name": "fl-a"})
     wire.answer(f"{verb.upper()} instances/fl-a", None)
-    body = {"body": {"settings": {}}} if verb == "patch" else {}
+    body: dict[str, Any] = {"body": {"settings": {}}} if verb == "patch" else {}
     async with account_on(wire) as account:
         await account.call("instances.get", "look at it", instance="fl-a")
         with pytest.raises(Transient):
