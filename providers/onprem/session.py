@@ -176,7 +176,7 @@ class Sessions:
             self._probing = True
         dial = functools.partial(self.dial, self.settings, database)
         try:
-            # Of a server that was lost already one request tells as much as three.
+            # Of a server that was lost already one request shows as much as three.
             async with self._until_given_up():
                 session = await dial() if was_unreached else await retries.repeated(dial, retries.CONNECTS)
         except TimeoutError:

@@ -113,11 +113,13 @@ class FlexibleServers:
         path = f"{self._account.subscription}/providers/{NAMESPACE}/checkNameAvailability"
         body = {"name": server_in(target.name).name, "type": _TYPE}
         answer = await self._account.send("POST", path, f"ask whether the name of {target.name} is free", body=body)
-        verdict = answer.body if isinstance(answer.body, dict) else {}
-        if verdict.get("nameAvailable") is True:
+        availability = answer.body if isinstance(answer.body, dict) else {}
+        if availability.get("nameAvailable") is True:
             return True
-        if str(verdict.get("reason") or "").lower() == "invalid":
-            raise Terminal("InvalidValue", f"Azure takes no server of the name {target.name}: {verdict.get('message')}")
+        if str(availability.get("reason") or "").lower() == "invalid":
+            raise Terminal(
+                "InvalidValue", f"Azure takes no server of the name {target.name}: {availability.get('message')}"
+            )
         return False
 
     async def _is_ours(self, target: Where) -> bool:

@@ -206,7 +206,7 @@ def test_final_backup_outlives_its_instance_and_makes_another(cloud: Cloud) -> N
     (backup,) = backup_names(cloud, filter="instance:db-1 AND type:FINAL")
     assert (backup["state"], backup["description"], backup["instance"]) == ("SUCCESSFUL", "last", "db-1")
     assert "instanceDeletionTime" in backup
-    # The instance as it was, its creation too: two incarnations of a name are told apart by it.
+    # The instance as it was, its creation too: it distinguishes two incarnations of a name.
     assert backup["instanceSettings"]["createTime"] == first["createTime"]
     assert backup_names(cloud) == [backup]
     body = {"backup": backup["name"], "restoreInstanceSettings": {"settings": {"dataDiskSizeGb": "30"}}}

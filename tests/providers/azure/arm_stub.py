@@ -97,8 +97,8 @@ class ArmStub:
     async def available(self, request: web.Request) -> web.Response:
         name = (await request.json())["name"]
         taken = name in self.foreign or any(key.endswith(f"/{name}") for key in self.servers)
-        verdict = {"nameAvailable": not taken, "reason": "AlreadyExists" if taken else ""}
-        return web.json_response(verdict)
+        availability = {"nameAvailable": not taken, "reason": "AlreadyExists" if taken else ""}
+        return web.json_response(availability)
 
     def _begin(self, request: web.Request, server: str, effect: Any) -> web.Response:
         number = f"op{next(self.numbers)}"

@@ -161,7 +161,7 @@ ROWS: dict[str, Row] = {
     ),
     "a new token rotates to the other login": Row(replace(INPUTS, token="t2"), Introduce("app_b", "", "app_a")),
     "a token is not a rotation when none was recorded": Row(replace(INPUTS, token="t2", done_token=None), Keep()),
-    "a first token after birth rotates": Row(
+    "a first token after the create rotates": Row(
         replace(INPUTS, token="t1", done_token=""), Introduce("app_b", "", "app_a")
     ),
     "a removed token rotates nothing": Row(replace(INPUTS, token="", done_token="t1"), Keep()),
