@@ -23,12 +23,12 @@ EXTRAS := aws azure gcp onprem cli devcloud test
 SYNC = "$$UV" sync --quiet --frozen --no-build --no-install-project --inexact
 LOCKED := flock .bootstrap/lock sh -euc
 
-.PHONY: help demo test check fmt replay faults e2e bench \
+.PHONY: help demo test check manifests images fmt replay operators faults e2e audit bench \
 	check-format check-lint check-types check-contracts check-spelling check-unit
 
 help: ## show this list
 	@sed -n 's/^\([a-z0-9]*\):[^#]*## /\1\t/p' Makefile | while IFS="$$(printf '\t')" read -r name text; do \
-		printf '  make %-8s %s\n' "$$name" "$$text"; done
+		printf '  make %-9s %s\n' "$$name" "$$text"; done
 
 demo: .venv/.synced ## the whole way from a claim to psql, on this machine
 	@$(BIN)/fairlead demo
@@ -42,22 +42,38 @@ test: check ## check, then the tests against a real kube-apiserver, a real Postg
 	@$(BIN)/python -m devcloud.controlplane
 	@$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "apiserver or postgres or rds or slow"
 
+manifests: .venv/.synced ## write install.yaml and the chart's files anew, from deploy/kustomize and crds/
+	@$(BIN)/python -m devcloud.manifests
+
+images: ## build the container images (BASE=image@sha256:...; deploy/images/build names the other variables)
+	@deploy/images/build
+
 fmt: .venv/.synced ## format the code and repair what can be repaired
 	@$(BIN)/ruff check --fix --quiet . || true
 	@$(BIN)/ruff format .
+	@$(BIN)/python -m devcloud.manifests
 
 replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDINGS=folder)
 	@if [ -z "$(RECORDINGS)" ]; then echo "replay: nothing to do: RECORDINGS names no folder"; else \
 		RECORDINGS="$(abspath $(RECORDINGS))" $(BIN)/pytest -q $(wildcard tests/*/*/replay.py); fi
 
-faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 60 rotations
+operators: .venv/.synced ## claims through other operators' resources (CRDS=folder with the operators' own CRDs)
 	@$(BIN)/python -m devcloud.controlplane
-	@log=$$(mktemp); FAIRLEAD_WALK_SEED=9 FAIRLEAD_WALKS=60 $(FAULTS) tests/system/fault_matrix.py \
-		tests/security/loss_matrix.py tests/system/walk_matrix_aws.py tests/system/walk_matrix.py >"$$log" 2>&1 & \
-	beside=$$!; trap 'kill $$beside 2>/dev/null || true' INT TERM; failed=0; \
+	@OPERATOR_CRDS="$(if $(CRDS),$(abspath $(CRDS)))" $(BIN)/pytest -q tests/apiserver/operators \
+		tests/composer/test_operator_compositions.py
+
+faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 80 rotations
+	@$(BIN)/python -m devcloud.controlplane
+	@logs=$$(mktemp -d); failed=0; \
+	FAIRLEAD_WALK_SEED=9 FAIRLEAD_WALKS=60 $(FAULTS) tests/system/walk_matrix_aws.py tests/system/walk_matrix.py \
+		>"$$logs/1" 2>&1 & walks=$$!; \
+	{ $(FAULTS) tests/system/fault_matrix.py tests/security/loss_matrix.py && \
+		$(FAULTS) tests/system/rotation_matrix.py && $(FAULTS) tests/system/fault_matrix_gcp.py && \
+		$(FAULTS) tests/system/rotation_matrix_azure.py tests/system/fault_matrix_azure.py; } >"$$logs/2" 2>&1 & \
+	crashes=$$!; trap 'trap - TERM; kill 0' INT TERM; \
 	FAIRLEAD_WALKS=240 $(FAULTS) tests/system/walk_matrix.py -k its_walk || failed=1; \
-	$(FAULTS) tests/system/rotation_matrix.py || failed=1; \
-	wait $$beside || failed=1; cat "$$log"; rm "$$log"; exit $$failed
+	wait $$walks || failed=1; wait $$crashes || failed=1; \
+	cat "$$logs/1" "$$logs/2"; rm -r "$$logs"; exit $$failed
 
 e2e: .venv/.synced ## what an application in Java sees (needs Debian's default-jre-headless and libpostgresql-jdbc-java)
 	@command -v java >/dev/null || { \
@@ -65,6 +81,12 @@ e2e: .venv/.synced ## what an application in Java sees (needs Debian's default-j
 	@[ -e /usr/share/java/postgresql.jar ] || { \
 		echo "e2e: PostgreSQL's JDBC driver is missing: apt-get install libpostgresql-jdbc-java" >&2; exit 2; }
 	@$(BIN)/pytest -q tests/e2e/jdbc.py
+
+audit: .venv/.synced ## compare every locked package with the advisories that PyPI publishes (needs the network)
+	@$(LOCKED) '$(SYNC) --extra audit'
+	@list=$$(mktemp); trap 'rm -f "$$list"' EXIT; \
+	"$$UV" export --quiet --frozen --all-extras --no-emit-project --output-file "$$list"; \
+	$(BIN)/pip-audit --strict --disable-pip --require-hashes --progress-spinner=off --requirement "$$list"
 
 bench: .venv/.synced ## measure, and print the figures (AT_REST=1: half an hour more, 2,000 RDS instances at rest)
 	@$(LOCKED) '$(SYNC) --extra bench'

@@ -42,3 +42,11 @@ def dump(connection: Connection) -> Object:
 def load(status: Object) -> Connection:
     """Return the connection of a status; raises msgspec.ValidationError, which says what is missing."""
     return msgspec.convert(status.get("connection") or {}, Connection)
+
+
+class PasswordRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A password that the composer made: the name of its Secret, and of that of the rotation before, which goes."""
+
+    name: str
+    secret: str
+    former: str = ""

@@ -22,6 +22,8 @@ _CLAIM_CUT = 30
 _RESOURCE_CUT = 21
 _HASH_LENGTH = 10
 _LONGEST_NAME = 253
+LONGEST_CHILD_NAME: Final = 63
+"""The most characters of a child's name: as many as a DNS label and the value of a label have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +64,36 @@ def name_hash(uid: str, resource: str, key: str = "") -> str:
     return base64.b32encode(digest).decode().lower()[:_HASH_LENGTH]
 
 
+@dataclass(frozen=True, slots=True)
+class NameRule:
+    """What a Composition says of the names of a resource's objects: how they begin, and how long they may be."""
+
+    prefix: str = ""
+    limit: int = 0
+
+    def room(self, resource: str) -> int:
+        """Return how many characters of the claim's name go into a name, at most; 0 or less is no name."""
+        around = len(self.prefix) + len(_cut(resource, _RESOURCE_CUT)) + _HASH_LENGTH + len("--")
+        return min(_CLAIM_CUT, (self.limit or LONGEST_CHILD_NAME) - around)
+
+    def longest(self, resource: str) -> int:
+        """Return how long the names of a resource's objects become."""
+        return len(self.prefix) + self.room(resource) + len(_cut(resource, _RESOURCE_CUT)) + _HASH_LENGTH + len("--")
+
+
+PLAIN: Final = NameRule()
+"""The rule of a resource whose Composition says nothing of names."""
+
+
 @functools.lru_cache(maxsize=8_192)
-def child_name(identity: Identity, resource: str, key: str = "") -> str:
-    """Return the name of a child: the same claim, resource and forEach key give the same, at most 63 characters."""
-    return f"{_cut(identity.name, _CLAIM_CUT)}-{_cut(resource, _RESOURCE_CUT)}-{name_hash(identity.uid, resource, key)}"
+def child_name(identity: Identity, resource: str, key: str = "", rule: NameRule = PLAIN) -> str:
+    """Return the name of a child: the same claim, resource and forEach key give the same, at most 63 characters.
+
+    Under a rule of its own it is a DNS label, too: without dots.
+    """
+    claim = identity.name if rule == PLAIN else identity.name.replace(".", "-")
+    start = f"{rule.prefix}{_cut(claim, rule.room(resource))}"
+    return f"{start}-{_cut(resource, _RESOURCE_CUT)}-{name_hash(identity.uid, resource, key)}"
 
 
 def connection_secret_name(claim_name: str, chosen: str = "") -> str:

@@ -21,6 +21,7 @@ PREFIX: Final = "fairlead.dev/"
 CLAIM_LABEL: Final = PREFIX + "claim"
 CLOUD_LABEL: Final = PREFIX + "cloud"
 STATEFUL_LABEL: Final = PREFIX + "stateful"
+INSIDE_LABEL: Final = PREFIX + "inside"
 EPHEMERAL_LABEL: Final = PREFIX + "ephemeral"
 COMPOSABLE_LABEL: Final = PREFIX + "composable"
 AGGREGATE_LABEL: Final = PREFIX + "aggregate-to-composer"
@@ -53,6 +54,8 @@ IN_USE_FINALIZER: Final = PREFIX + "in-use"
 COMPOSER_MANAGER: Final = PREFIX + "composer"
 CREDENTIALS_TYPE: Final = PREFIX + "credentials"
 """Type of a managed resource's credentials Secret."""
+PASSWORD_TYPE: Final = PREFIX + "password"
+"""Type of the Secret with a password that the composer made for another operator."""
 
 COMPOSITIONS: Final = Resource(GROUP, "v1alpha1", "Composition", "compositions", namespaced=False)
 REVISIONS: Final = Resource(GROUP, "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)

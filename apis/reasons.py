@@ -145,6 +145,7 @@ _TABLE: Final = (
     Reason("TemplateForbidden", _STALLED, _COMPOSITION),
     Reason("EmptyResult", _STALLED, _COMPOSITION),
     Reason("RolloutHalted", _STALLED, _COMPOSITION),
+    Reason("ChildFailed", _STALLED, _SETTINGS, is_in_sync=True),
     Reason("HeldDeletion", _STALLED, _DATA),
     Reason("HeldChange", _STALLED, _DATA),
     Reason("DatabaseLost", _STALLED, _DATA, is_unusable=True),

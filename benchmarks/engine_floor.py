@@ -1,8 +1,13 @@
-"""The floor of the engine's benchmark: the writes that a claim costs everybody, sent raw, by nobody who thinks.
+"""The floor of the engine's benchmark: the requests that a phase costs everybody, sent raw, by nobody who thinks.
 
 A program of its own, since one process cannot send fast enough: `python -m benchmarks.engine_floor KUBECONFIG NAMESPACE
-FIRST COUNT`. For each claim: its creation; the engine's six writes and one read of a Secret; the provider's two reports
-and Secret. It begins with the first line of its standard input, so that several begin together, and prints the seconds.
+FIRST COUNT`. Each line of its standard input names a phase, so that several programs begin together; it prints the
+seconds that the phase took:
+
+- `create`: for each claim its creation; the engine's six writes and one read of a Secret; the provider's two reports
+  and Secret;
+- `drift-one`, `drift-both`: one child, or both, of each claim is overwritten by hand, then applied by force;
+- `change`: both children of each claim are applied by force with another value.
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -26,26 +32,62 @@ from runtime.status import write_status
 _AT_ONCE: Final = 24
 _MANAGER: Final = "fairlead.dev/0123456789abcdef"
 _INVENTORY_PADDING: Final = "0" * 64
+_OTHER_LIMIT: Final = objects.LIMIT + 1
 
 
-async def one_claim(kube: Kube, key: Key) -> None:
-    """Send all that one claim costs, in the order in which it must be."""
-    claim = await kube.create(objects.CLAIMS, objects.claim(key), manager="kubectl-bench")
-    claim = await kube.apply(objects.CLAIMS, _annotated(claim), manager=_MANAGER, force=True)
-    children = await asyncio.gather(*(kube.create(objects.CHILDREN, _child(claim, name), manager=_MANAGER)
-                                      for name in objects.RESOURCES))  # fmt: skip
-    claim = await _report(kube, claim, children, "False")
-    secret = await kube.create(SECRETS, objects.credentials(children[0]), manager="provider")
-    for child in children:
-        await kube.apply(
-            objects.CHILDREN, objects.ready_child(child), manager="provider/status", force=True, subresource="status"
+class Sender:
+    """Sends what one claim costs. Children are remembered as they are stored, as the engine's caches have them."""
+
+    def __init__(self, kube: Kube) -> None:
+        self._kube = kube
+        self._children: dict[Key, Object] = {}
+
+    async def create(self, key: Key) -> None:
+        """Send all that the creation of a claim costs, in the order in which it must be."""
+        kube = self._kube
+        claim = await kube.create(objects.CLAIMS, objects.claim(key), manager="kubectl-bench")
+        claim = await kube.apply(objects.CLAIMS, _annotated(claim), manager=_MANAGER, force=True)
+        children = await asyncio.gather(
+            *(kube.create(objects.CHILDREN, _child(claim, name), manager=_MANAGER) for name in objects.RESOURCES)
         )
-    await kube.get(SECRETS, Key(key.namespace, secret["metadata"]["name"]))
-    published = {**objects.credentials(children[0]), "type": "servicebinding.io/postgresql"}
-    published["metadata"] = {"name": f"{key.name}-connection", "namespace": key.namespace}
-    published["stringData"] = dict.fromkeys(("host", "port", "uri", "jdbc-url", "username", "password"), "127.1.2.3")
-    await kube.create(SECRETS, published, manager=_MANAGER)
-    await _report(kube, claim, children, "True")
+        claim = await _report(kube, claim, children, "False")
+        secret = await kube.create(SECRETS, objects.credentials(children[0]), manager="provider")
+        for child in children:
+            ready = objects.ready_child(child)
+            made = await kube.apply(
+                objects.CHILDREN, ready, manager="provider/status", force=True, subresource="status"
+            )
+            self._children[Key(key.namespace, child["metadata"]["name"])] = made
+        await kube.get(SECRETS, Key(key.namespace, secret["metadata"]["name"]))
+        await kube.create(SECRETS, _published(key, children[0]), manager=_MANAGER)
+        await _report(kube, claim, children, "True")
+
+    async def drift(self, resources: Collection[str], key: Key) -> None:
+        """Overwrite these children of a claim, then apply each as it was."""
+        by_hand = objects.set_value(objects.LIMIT_PATH, objects.BY_HAND)
+        for resource in resources:
+            child = _child_key(key, resource)
+            stored = await self._kube.json_patch(objects.CHILDREN, child, by_hand, manager="kubectl-bench")
+            await self._apply(child, stored, objects.LIMIT)
+
+    async def change(self, key: Key) -> None:
+        """Apply both children of a claim with another value."""
+        for resource in objects.RESOURCES:
+            child = _child_key(key, resource)
+            await self._apply(child, self._children[child], _OTHER_LIMIT)
+
+    async def _apply(self, key: Key, stored: Object, limit: int) -> None:
+        """Apply a child at the version that is stored, as the engine does."""
+        meta = stored["metadata"]
+        kept = {name: meta[name] for name in ("name", "namespace", "uid", "resourceVersion", "labels", "annotations")}
+        settings = {**stored["spec"]["forProvider"], "connectionLimit": limit}
+        child = {"apiVersion": objects.CHILDREN.api_version, "kind": objects.CHILDREN.kind, "metadata": kept}
+        wanted = {**child, "spec": {"forProvider": settings}}
+        self._children[key] = await self._kube.apply(objects.CHILDREN, wanted, manager=_MANAGER, force=True)
+
+
+def _child_key(claim: Key, resource: str) -> Key:
+    return Key(claim.namespace, f"{claim.name}-{resource}")
 
 
 def _annotated(claim: Object) -> Object:
@@ -82,6 +124,13 @@ def _child(claim: Object, name: str) -> Object:
     }
 
 
+def _published(key: Key, child: Object) -> Object:
+    published = {**objects.credentials(child), "type": "servicebinding.io/postgresql"}
+    published["metadata"] = {"name": f"{key.name}-connection", "namespace": key.namespace}
+    published["stringData"] = dict.fromkeys(("host", "port", "uri", "jdbc-url", "username", "password"), "127.1.2.3")
+    return published
+
+
 async def _report(kube: Kube, claim: Object, children: list[Object], ready: str) -> Object:
     reason = {"reason": "Available", "message": "everything composed is ready", "lastTransitionTime": _NOW}
     conditions = [{"type": kind, "status": ready, **reason} for kind in ("Ready", "Synced")]
@@ -105,24 +154,31 @@ async def _report(kube: Kube, claim: Object, children: list[Object], ready: str)
 _NOW: Final = "2026-01-01T00:00:00Z"
 
 
-async def _run(kubeconfig: Path, namespace: str, first: int, count: int) -> float:
+async def _run(kubeconfig: Path, keys: list[Key]) -> None:
     kube = await KubeClient.connect(user_agent="bench-floor", kubeconfig=kubeconfig)
+    sender = Sender(kube)
+    phases: dict[str, Callable[[Key], Awaitable[None]]] = {
+        "create": sender.create,
+        "drift-one": partial(sender.drift, objects.RESOURCES[:1]),
+        "drift-both": partial(sender.drift, objects.RESOURCES),
+        "change": sender.change,
+    }
     try:
         print("ready", flush=True)
-        await asyncio.to_thread(sys.stdin.readline)
-        began = time.monotonic()
-        keys = [Key(namespace, f"floor-{number}") for number in range(first, first + count)]
-        await in_parallel([partial(one_claim, kube, key) for key in keys], at_once=_AT_ONCE)
-        return time.monotonic() - began
+        while phase := (await asyncio.to_thread(sys.stdin.readline)).strip():
+            began = time.monotonic()
+            await in_parallel([partial(phases[phase], key) for key in keys], at_once=_AT_ONCE)
+            print(f"{time.monotonic() - began:.3f}", flush=True)
     finally:
         await kube.close()
 
 
 def main() -> None:
-    """Send, and print the seconds it took."""
+    """Send what the lines of standard input name, and print the seconds that each took."""
     kubeconfig, namespace, first, count = sys.argv[1:]
+    keys = [Key(namespace, f"floor-{number}") for number in range(int(first), int(first) + int(count))]
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        print(f"{runner.run(_run(Path(kubeconfig), namespace, int(first), int(count))):.3f}", flush=True)
+        runner.run(_run(Path(kubeconfig), keys))
 
 
 if __name__ == "__main__":

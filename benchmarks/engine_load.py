@@ -33,6 +33,7 @@ class Seen:
     limits: dict[Key, int] = field(default_factory=dict)
     carrying: Counter[int] = field(default_factory=Counter)
     overwritten: set[Key] = field(default_factory=set)
+    gone: set[Key] = field(default_factory=set)
     latest: str = ""
     changed: asyncio.Condition = field(default_factory=asyncio.Condition)
 
@@ -95,6 +96,22 @@ class Load:
         key = Key("", objects.COMPOSITION_NAME)
         await self.kube.json_patch(objects.COMPOSITIONS, key, patch, manager=_MANAGER)
 
+    async def delete(self, keys: Iterable[Key]) -> None:
+        """Delete claims, many at once, each as it is stored."""
+
+        async def delete(key: Key) -> None:
+            stored = await self.kube.get(objects.CLAIMS, key, metadata_only=True)
+            uid, version = stored["metadata"]["uid"], stored["metadata"]["resourceVersion"]
+            await self.kube.delete(objects.CLAIMS, key, uid=uid, resource_version=version)
+
+        await in_parallel([partial(delete, key) for key in keys])
+
+    def forget(self) -> None:
+        """Forget all that was seen, after all claims and children are gone."""
+        self.seen = Seen()
+        self._children.clear()
+        self._resources.clear()
+
     async def until(self, holds: Callable[[], bool], goal: str) -> float:
         """Wait for a state of what was seen; return the instant (monotonic seconds)."""
         try:
@@ -124,8 +141,12 @@ class Load:
                     version = seen["metadata"]["resourceVersion"]
                     if event.kind in {"ADDED", "MODIFIED"}:
                         see(seen)
-                        async with self.seen.changed:
-                            self.seen.changed.notify_all()
+                    elif event.kind == "DELETED":
+                        self.seen.gone.add(key_of(seen))
+                    else:
+                        continue
+                    async with self.seen.changed:
+                        self.seen.changed.notify_all()
 
     def _see_claim(self, claim: Object) -> None:
         ready = find(claim, "Ready")

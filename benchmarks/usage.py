@@ -30,15 +30,26 @@ def tree(pid: int) -> list[int]:
     """Return a process and all that descend from it."""
     pids = [pid]
     for parent in pids:
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-            pids.extend(int(child) for child in children)
+        # A child is listed with the thread that started it.
+        for listing in Path(f"/proc/{parent}/task").glob("*/children"):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                pids.extend(int(child) for child in listing.read_text().split())
     return pids
 
 
 def cpu_seconds(pid: int) -> float:
     """Return the processor time of a process and its descendants so far."""
     return sum(_cpu_of(process) for process in tree(pid))
+
+
+def cpu_by_program(pid: int) -> dict[str, float]:
+    """Return the processor time so far of a process and its descendants, in seconds by program (proc(5), comm)."""
+    used: dict[str, float] = {}
+    for process in tree(pid):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            program = Path(f"/proc/{process}/comm").read_text().strip()
+            used[program] = used.get(program, 0.0) + _cpu_of(process)
+    return used
 
 
 def memory_mib(pid: int) -> float:

@@ -31,9 +31,6 @@ def parser() -> argparse.ArgumentParser:
     made.add_argument("--health-host", default="127.0.0.1", help="address of /healthz, /readyz and /metrics")
     made.add_argument("--health-port", type=int, default=8081)
     made.add_argument("--resync", type=float, default=600.0, metavar="SECONDS", help="look at every claim again")
-    made.add_argument(
-        "--claim-namespaces", default="", metavar="A,B", help="watch Secrets there, where a RoleBinding allows it"
-    )
     made.add_argument("--unsafe-render", action="store_true", help="render templates without seccomp")
     made.add_argument("--log-level", default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR"))
     return made
@@ -54,14 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(options: argparse.Namespace, pool: RenderPool) -> int:
     # After the fork: the Kubernetes client is nothing for the template server.
+    from apis.metrics import BUILD_INFO  # noqa: PLC0415 - after the fork, see above
     from composer.process import build  # noqa: PLC0415 - after the fork, see above
     from runtime import serve  # noqa: PLC0415 - after the fork, see above
     from runtime.lease import LeaseSettings  # noqa: PLC0415 - after the fork, see above
 
     async def controllers(context: ProcessContext) -> Sequence[Controller]:
-        watched = tuple(filter(None, options.claim_namespaces.split(",")))
-        resync = timedelta(seconds=options.resync)
-        return await build(context, pool, resync=resync, claim_namespaces=watched)
+        return await build(context, pool, resync=timedelta(seconds=options.resync))
 
     settings = serve.ProcessSettings(
         name=NAME,
@@ -79,6 +75,7 @@ def _serve(options: argparse.Namespace, pool: RenderPool) -> int:
         installation=os.environ.get("FAIRLEAD_INSTALLATION", ""),
         log_level=options.log_level,
     )
+    BUILD_INFO.labels(NAME, serve.version_of("fairlead")).set(1)
     return serve.main(settings, controllers)
 
 

@@ -33,7 +33,8 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
     `origin` is the earlier resource name that its object keeps, `floors` the largest values ever applied, by path.
     `outcome` is NEVER_READY until all of the claim was ready with it, then empty; once its provider is instructed to
-    delete it, the teardown instruction (`<uid>/Delete` or `<uid>/Snapshot`).
+    delete it, the teardown instruction (`<uid>/Delete` or `<uid>/Snapshot`). `adopted`: its object was made for another
+    claim, and keeps that name.
     """
 
     resource: str
@@ -52,6 +53,7 @@ class Entry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     origin: str = ""
     floors: Mapping[str, Amount] = {}
     outcome: str = ""
+    adopted: bool = False
 
     @property
     def group(self) -> str:

@@ -23,6 +23,8 @@ from runtime.results import SETTLED, Result
 
 _LISTING_RETRY: Final = timedelta(seconds=2)
 _PATIENCE_SECONDS: Final = 10.0
+# A claim that needs a kind uses its watch far more often than that.
+_REFUSED_IDLE: Final = timedelta(seconds=30)
 
 
 def used_kinds(claim: Object) -> tuple[str, ...]:
@@ -125,15 +127,23 @@ class KindReconciler:
         return None if self._is_named(facts) else self._idle
 
     def _reconcile_children(self, kind: str) -> timedelta | None:
-        """Stop watching a composed kind that is not served or not used any more; return when to check again."""
+        """Stop watching a composed kind that is not served or not used any more; return when to check again.
+
+        One that nobody uses and that the composer may not list, such as a kind of a cloud whose CRDs alone are
+        installed, is given up soon.
+        """
         facts, watches = self._cluster.catalog.get(kind), self._cluster.watches
         watched = [informer for informer in watches if informer.resource.group_kind == kind]
         for informer in watched:
             is_served = facts is not None and facts.resource == informer.resource
-            is_idle = watches.idle_for(informer.resource) >= self._idle
+            idle = min(self._idle, _REFUSED_IDLE) if informer.is_refused else self._idle
+            is_idle = watches.idle_for(informer.resource) >= idle
             if not is_served or (is_idle and not len(informer.store) and not self._is_used(kind)):
                 watches.drop(informer.resource)
-        return self._idle if any(watches.find(informer.resource) for informer in watched) else None
+        left = [informer for informer in watched if watches.find(informer.resource)]
+        if not left:
+            return None
+        return self._idle if all(informer.synced.is_set() for informer in left) else min(self._idle, _REFUSED_IDLE)
 
     def _is_used(self, kind: str) -> bool:
         """Return whether a claim has or may have objects of a composed kind, as one may while claims are not listed."""

@@ -8,6 +8,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from apis.connection import PasswordRecord
+from apis.identity import NameRule
 from apis.teardown import DeletionPolicy
 from composer.inventory import Entry
 
@@ -69,6 +71,7 @@ class ResourceTemplate(_Frozen, frozen=True):
     """One composed resource. `when`, `for_each` and `ready_when` are expressions, empty when not given.
 
     `carried_out` is, by the path of a floor, the path in the object's status of what was carried out of it.
+    `name_prefix` and `name_limit` bound the names of its objects; 0 is no limit of its own.
     """
 
     name: str
@@ -81,6 +84,19 @@ class ResourceTemplate(_Frozen, frozen=True):
     floors: tuple[str, ...] = ()
     carried_out: Mapping[str, str] = {}
     stateful: bool | UnsetType = UNSET
+    name_prefix: str = ""
+    name_limit: int = 0
+
+    @property
+    def name_rule(self) -> NameRule:
+        """The rule of its objects' names."""
+        return NameRule(self.name_prefix, self.name_limit)
+
+
+class PasswordTemplate(_Frozen, frozen=True):
+    """A password that the composer makes, once for each claim and rotation."""
+
+    name: str
 
 
 class Rollout(_Frozen, frozen=True):
@@ -103,6 +119,7 @@ class CompositionSpec(_Frozen, frozen=True):
     environments: tuple[str, ...] = ()
     deletion_policies: tuple[DeletionPolicy, ...] = ("Orphan",)
     variables: Expressions = {}
+    passwords: tuple[PasswordTemplate, ...] = ()
     connection: Expressions = {}
     status: Expressions = {}
     rollout: Rollout | UnsetType = UNSET
@@ -235,6 +252,7 @@ class ClaimStatus(_Frozen, frozen=True):
     notes: tuple[str, ...] = ()
     connection_hash: str = ""
     last_handled_reconcile_at: str = ""
+    passwords: tuple[PasswordRecord, ...] = ()
     inventory: tuple[Entry, ...] = ()
 
 

@@ -10,16 +10,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from apis import names
+from apis.metrics import OBJECTS
 from composer.claim.act import Actor
 from composer.claim.compose import Preparer, Renderer
 from composer.claim.gather import Gatherer
 from composer.claim.reconciler import ClaimReconciler, Tools
 from composer.composition.reconciler import Checker, CompositionReconciler
 from composer.composition.store import Library, claims_index
+from composer.connection.passwords import PasswordKeeper
 from composer.connection.publisher import Publisher
 from composer.kind_reconciler import KindReconciler, Served, used_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
+from composer.kinds.secret_watches import NAMESPACE_INDEX, SecretWatches
 from composer.predicates import changes_choice, changes_kind, changes_rollout, is_unanswered
 from runtime.cache import Informer
 from runtime.changes import Change
@@ -51,7 +54,7 @@ def namespace_index(claim: Object) -> Iterable[str]:
     return (metadata(claim).get("namespace", ""),)
 
 
-_CLAIM_INDEXES = {"composition": composition_index, "namespace": namespace_index, "kind": used_kinds}
+_CLAIM_INDEXES = {"composition": composition_index, NAMESPACE_INDEX: namespace_index, "kind": used_kinds}
 
 
 async def build(
@@ -59,11 +62,10 @@ async def build(
     pool: RenderPool,
     *,
     resync: timedelta = timedelta(minutes=10),
-    claim_namespaces: Sequence[str] = (),
 ) -> Sequence[Controller]:
-    """Build the controllers of Compositions and of kinds; those of claims join the manager. Raises TimeoutError.
+    """Build the controllers of Compositions, kinds and Secrets' watches; those of claims join the manager.
 
-    `claim_namespaces`: where Secrets may be watched, by their metadata alone.
+    Raises TimeoutError.
     """
     cluster = Cluster(context.kube, context.cache)
     library = Library(cluster, context.settings.namespace)
@@ -75,13 +77,13 @@ async def build(
     compositions.source(Source(cluster.crds, keys=lambda change: library.concerned(kind_of(change))))
     compositions.source(Source(library.environments, keys=lambda change: settled_by(library, change)))
     compositions.source(Source(library.revision_informer, keys=ended_revision))
-    secrets = tuple(cluster.secrets(namespace) for namespace in claim_namespaces)
+    secrets = SecretWatches(cluster, settings)
     service = _Service(context, cluster, library, pool, reconciler, settings, secrets)
     kind_reconciler = KindReconciler(cluster, library, service, idle=min(resync, _IDLE), requeue=compositions.enqueue)
     reconciler.is_unlistable = kind_reconciler.is_unlistable
     kinds = kinds_controller(kind_reconciler, cluster, library, settings)
     kind_reconciler.begin()
-    return [compositions, kinds]
+    return [compositions, kinds, secrets.controller]
 
 
 def kinds_controller(
@@ -130,12 +132,13 @@ class _Service:
     pool: RenderPool
     compositions: CompositionReconciler
     settings: ControllerSettings
-    secrets: tuple[Informer, ...]
+    secrets: SecretWatches
 
     def begin(self, facts: KindFacts) -> Served:
         claims = self.cluster.informer(facts.resource, required=facts.is_shipped)
         for name, index in _CLAIM_INDEXES.items():
             claims.store.add_index(name, index)
+        OBJECTS.add(claims.store)
         controller = self._controller(facts, claims)
         self.cluster.watches.subscribe(controller)
         self.compositions.add(claims)
@@ -145,7 +148,9 @@ class _Service:
     async def end(self, served: Served) -> None:
         await self.context.manager.remove(served.controller)
         self.cluster.watches.unsubscribe(served.controller)
+        self.secrets.unsubscribe(served.controller)
         self.compositions.remove(served.claims)
+        OBJECTS.remove(served.claims.store)
         self.cluster.drop(served.facts.resource)
 
     def _controller(self, facts: KindFacts, claims: Informer) -> Controller:
@@ -154,12 +159,16 @@ class _Service:
         publisher = Publisher(
             kube, monotonic=time.monotonic, manager=names.COMPOSER_MANAGER, resync=self.settings.resync
         )
+        passwords = PasswordKeeper(
+            kube, monotonic=time.monotonic, manager=names.COMPOSER_MANAGER, resync=self.settings.resync
+        )
         tools = Tools(
             kube=kube,
             gatherer=Gatherer(self.cluster, claims),
             preparer=Preparer(library, self.pool),
             actor=actor,
             publisher=publisher,
+            passwords=passwords,
             events=self.context.events,
             now=_now,
             monotonic=time.monotonic,
@@ -172,8 +181,12 @@ class _Service:
         controller.source(Source(library.compositions, keys=keys.undecided, echoes=True))
         controller.source(Source(library.revision_informer, keys=keys.of_revision, echoes=True))
         controller.source(Source(library.environments, keys=keys.of_environment))
-        for secrets in self.secrets:
-            controller.source(Source(secrets, keys=publisher.concerned))
+
+        def on_secret(change: Change) -> Iterable[Key]:
+            passwords.forget(change.key)
+            return publisher.concerned(change)
+
+        self.secrets.subscribe(controller, claims, on_secret)
 
         def on_crd(change: Change) -> Iterable[Key]:
             if change.initial or not changes_kind(change):
@@ -203,7 +216,7 @@ class _Keys:
         self._library = library
 
     def of_namespace(self, change: Change) -> Iterable[Key]:
-        return () if change.initial else self._claims.store.by_index("namespace", change.key.name)
+        return () if change.initial else self._claims.store.by_index(NAMESPACE_INDEX, change.key.name)
 
     def undecided(self, change: Change) -> Iterable[Key]:
         return self._of_compositions(("", change.key.name)) if not change.initial and changes_choice(change) else ()

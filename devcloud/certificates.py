@@ -45,11 +45,13 @@ class Subject:
         common_name: For a client of Kubernetes the user.
         organizations: For a client of Kubernetes the groups.
         hosts: DNS names and IP addresses of a server.
+        is_server: Whether it may serve although it names no host.
     """
 
     common_name: str
     organizations: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
+    is_server: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +67,11 @@ class Authority:
         return self.certificate.public_bytes(serialization.Encoding.PEM)
 
     def issue(self, subject: Subject) -> KeyPair:
-        """Sign a new key for a subject; with hosts it may serve as well as call, without it may only call."""
+        """Sign a new key for a subject; a server may serve as well as call, everybody else may only call."""
         key = ec.generate_private_key(ec.SECP256R1())
         now = dt.datetime.now(dt.UTC)
         purposes = [ExtendedKeyUsageOID.CLIENT_AUTH]
-        if subject.hosts:
+        if subject.hosts or subject.is_server:
             purposes.append(ExtendedKeyUsageOID.SERVER_AUTH)
         builder = (
             x509.CertificateBuilder()

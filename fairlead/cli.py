@@ -15,8 +15,9 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from devcloud import clouds as simulated
+from fairlead.cli_live import Namespace, Where, add_to
 from fairlead.exits import CommandError, Exit
-from fairlead.kube_options import USUAL, Server
+from fairlead.kube_options import USUAL
 from fairlead.printing import to_errors, to_output
 
 _EXITS = """Exit codes: 0 done or no change; 1 the tool failed; 2 invalid input or template; 3 differences or drift;
@@ -35,8 +36,6 @@ app = App(
 )
 
 Clouds = Annotated[str, Parameter(help=f"Simulated clouds, with commas between: {', '.join(simulated.names())}.")]
-Namespace = Annotated[str | None, Parameter(name=["--namespace", "-n"])]
-Where = Annotated[Server, Parameter(name="*")]
 
 
 def main() -> None:
@@ -345,55 +344,4 @@ def run_tests(
     return testing.exit_of(results)
 
 
-@app.command
-def trace(
-    reference: str,
-    /,
-    *,
-    namespace: Namespace = None,
-    server: Where = USUAL,
-    output: Annotated[Literal["table", "json"], Parameter(name=["--output", "-o"])] = "table",
-    exit_status: Annotated[bool, Parameter(negative="")] = False,
-) -> Exit:
-    """Show what a claim became, and the first cause where something is wrong.
-
-    Args:
-        reference: A claim's name, or KIND/NAME (`pgi/orders`, `postgresdatabase/orders-db-4x2k7`, `queue/jobs`).
-        namespace: Its namespace. Default: the current context's.
-        server: Which API server.
-        output: `table` (default) for people, `json` for programs.
-        exit_status: Answer 0 when ready, 5 when not yet, 6 when only a person's change helps.
-    """
-    import asyncio
-
-    from fairlead import tree
-    from fairlead.output import show_json, show_tree
-    from fairlead.trace import trace as gather
-
-    root = asyncio.run(gather(reference, namespace=namespace, server=server))
-    show_json(tree.json_of(root)) if output == "json" else show_tree(root)
-    return tree.exit_of(root) if exit_status else Exit.DONE
-
-
-@app.command
-def psql(
-    reference: str,
-    /,
-    *arguments: Annotated[str, Parameter(allow_leading_hyphen=True)],
-    namespace: Namespace = None,
-    server: Where = USUAL,
-) -> Exit:
-    """Open a claim's database with psql: `fairlead psql orders -n shop -- -c 'select 1'`.
-
-    Args:
-        reference: A claim's name, or KIND/NAME.
-        arguments: What follows `--` goes to psql. What `-c`, `-f` and `-l` print on a terminal is shown as text alone.
-        namespace: Its namespace. Default: the current context's.
-        server: Which API server.
-    """
-    import asyncio
-
-    from fairlead import psql as opening
-
-    login = asyncio.run(opening.login_of(reference, namespace=namespace, server=server))
-    return Exit.DONE if opening.run(login, arguments) == 0 else Exit.TOOL_FAILED
+add_to(app)

@@ -71,6 +71,18 @@ class Discovery:
             raise CommandError(f'"{word}" may be {which}: name it with its group')
         raise CommandError(_unknown(word, ours, own))
 
+    async def managed_kinds(self) -> list[Resource]:
+        """Return the kinds of managed resources that are served: those of the providers' groups."""
+        versions = await self._versions()
+        kinds = await self._all_of(version for group, version in versions.items() if names.is_managed(group))
+        return [kind.resource for kind in kinds if kind.resource.namespaced]
+
+    async def config_kinds(self) -> list[Resource]:
+        """Return the ProviderConfigs that are served, of each provider's group one."""
+        versions = await self._versions()
+        kinds = await self._all_of(version for group, version in versions.items() if names.is_managed(group))
+        return [kind.resource for kind in kinds if kind.resource.kind == "ProviderConfig"]
+
     async def _versions(self) -> Mapping[str, str]:
         groups = loads(await self._kube.raw("GET", "/apis"))["groups"]
         return {group["name"]: group["preferredVersion"]["groupVersion"] for group in groups}

@@ -11,7 +11,7 @@ import msgspec
 from apis import names
 from apis.identity import connection_secret_name
 from composer.causes import Cause
-from composer.claim.decide import Annotate, Apply, Create, Delete, Orphan, Plan, Step
+from composer.claim.decide import Adopt, Annotate, Apply, Create, Delete, Orphan, Plan, Step
 from composer.inventory import Entry
 from composer.render.render import Rendered
 from composer.render.schema import project
@@ -154,6 +154,8 @@ def blocked(causes: Iterable[Cause]) -> tuple[Change, ...]:
 
 def _of_step(step: Step, earlier: Mapping[str, Object]) -> Iterator[Change]:
     match step:
+        case Adopt(entry=entry):
+            yield _change("update", entry, why="it is taken over of an earlier claim")
         case Create(entry=entry):
             yield _change("create", entry)
         case Apply(entry=entry, object=desired, live=live, facts=facts):

@@ -15,6 +15,7 @@ from composer.kinds.catalog import HOLDS_DATA, Catalog, KindFacts, catalog, is_s
 from composer.render import schema
 from composer.render.compiler import convert
 from composer.render.errors import CompositionError, Problem, near
+from composer.render.passwords import secret_names
 from composer.render.render import Child, Observed, Rendered, Request, render
 from composer.render.schema_limits import absences
 from composer.validation.samples import all_ready
@@ -123,14 +124,16 @@ def _render(claim_file: Document, context: Context, options: Options, catalog: C
     claim = checked_claim(claim_file, options.identity, catalog)
     selection = _choose(claim_file, context, options)
     composition_file = selection.composition
+    identity = Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])
     request = Request(
         composition_name=str(metadata(composition_file.content)["name"]),
         composition=composition_file.content["spec"],
         claim=claim,
-        identity=str(Identity(options.identity, metadata(claim)["namespace"], metadata(claim)["name"])),
+        identity=str(identity),
         environments=_environments(composition_file, context, options),
         observed=tuple(_observed(options.observed, catalog)) if options.observed else (),
-        stateful_foreign=_foreign_stateful(catalog),
+        stateful_foreign=foreign_stateful(catalog),
+        passwords=secret_names(composition_file.content["spec"], identity, claim),
     )
     try:
         rendered = all_ready(request) if options.ready == "all" else render(request)
@@ -169,7 +172,8 @@ def kinds_in(path: Path) -> Catalog:
     return catalog({**crd, "status": _ESTABLISHED} for crd in crds)
 
 
-def _foreign_stateful(catalog: Catalog) -> tuple[str, ...]:
+def foreign_stateful(catalog: Catalog) -> tuple[str, ...]:
+    """Return the kinds that hold data and are no provider's of ours: their objects carry our finalizer and no owner."""
     return tuple(sorted(HOLDS_DATA | {kind for kind, facts in catalog.items() if facts.stateful and not facts.managed}))
 
 
@@ -245,11 +249,16 @@ def _mismatches(written: Object, kind_schema: schema.Schema) -> Iterable[Problem
 
 def _choose(claim_file: Document, context: Context, options: Options) -> Selection:
     """Choose by the composer's own rules. A file's only Composition is meant."""
-    compositions = compositions_in(options.compositions or assets("compositions"))
+    compositions = compositions_in(options.compositions) if options.compositions else _of_our_providers()
     if len(compositions) == 1 and options.compositions is not None:
         return Selection(compositions[0])
     namespace = str(metadata(claim_file.content).get("namespace", "default"))
     return select(claim_file, compositions, context.namespaces.get(namespace, options.namespace_labels))
+
+
+def _of_our_providers() -> list[Document]:
+    """Return the shipped Compositions that need no operator's CRDs, which lie in folders below them."""
+    return [shipped for path in sorted(assets("compositions").glob("*.yaml")) for shipped in compositions_in(path)]
 
 
 def compositions_in(path: Path) -> list[Document]:
@@ -311,10 +320,11 @@ def check_children(file: Document, rendered: Rendered, catalog: Catalog = NONE_G
     order = [str(resource.get("name")) for resource in file.content["spec"]["resources"]]
     for child in rendered.children:
         facts = _facts(_group_kind(child.object), catalog)
-        if facts is None or facts.schema is None:
+        kind_schema = facts.schema_of(child.object["apiVersion"]) if facts else None
+        if kind_schema is None:
             continue
         path = f"spec.resources[{order.index(child.resource)}].template"
-        below = schema.step(facts.schema, "spec") or {}
+        below = schema.step(kind_schema, "spec") or {}
         problems += schema.mismatches(child.object.get("spec") or {}, below, f"{path}.spec")
     if problems:
         raise located(file, problems)

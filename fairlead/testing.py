@@ -16,6 +16,7 @@ import msgspec
 from apis.identity import Identity
 from composer.kinds.catalog import Catalog
 from composer.render.errors import CompositionError
+from composer.render.passwords import secret_names
 from composer.render.render import Observed, Rendered, Request, render
 from composer.validation.samples import all_ready
 from fairlead.exits import CommandError, Exit
@@ -26,6 +27,7 @@ from fairlead.rendering import (
     check_claim_paths,
     checked_claim,
     compositions_in,
+    foreign_stateful,
     kinds_in,
     yaml_of,
 )
@@ -56,12 +58,16 @@ class Fault(_Strict, frozen=True):
 
 
 class Expectation(_Strict, frozen=True):
-    """What must come out; what is left out is not looked at. `golden` is a file beside the test."""
+    """What must come out; what is left out is not looked at.
+
+    `golden` is a file beside the test; `ready` and `waiting` are exactly the resources that are ready, and that wait.
+    """
 
     golden: str = ""
     children: tuple[Part, ...] = ()
     absent: tuple[str, ...] = ()
     waiting: tuple[str, ...] | None = None
+    ready: tuple[str, ...] | None = None
     status: dict[str, Any] | None = None
     connection: dict[str, Any] | None = None
     error: Fault | None = None
@@ -175,12 +181,15 @@ def _run(test: Document, library: _Library, *, update: bool) -> Result:
 def _render(spec: Case, composition: Document, library: _Library) -> Rendered:
     """Render the test's claim. Raises CompositionError, or CommandError when claim or children fit no schema."""
     claim = checked_claim(Document.written(composition.path, spec.claim), NO_UID, library.catalog)
+    identity = Identity(NO_UID, metadata(claim)["namespace"], metadata(claim)["name"])
     request = Request(
         composition_name=spec.composition,
         composition=composition.content["spec"],
         claim=claim,
-        identity=str(Identity(NO_UID, metadata(claim)["namespace"], metadata(claim)["name"])),
+        identity=str(identity),
         environments=library.settings(spec),
+        stateful_foreign=foreign_stateful(library.catalog),
+        passwords=secret_names(composition.content["spec"], identity, claim),
     )
     # One after the other: what a child reports may be what the next one waits for.
     for live in spec.observed:
@@ -228,14 +237,30 @@ def _differences(test: Document, spec: Case, rendered: Rendered, *, update: bool
     for name in expect.absent:
         if any(child.resource == name for child in rendered.children):
             yield f"{name}: expected none, found one"
-    if expect.waiting is not None:
-        yield from _unlike(sorted(expect.waiting), sorted(waiting.resource for waiting in rendered.waiting), "waiting")
+    yield from _of_resources(expect, rendered)
     for place, wanted, actual in (
         ("status", expect.status, rendered.status),
         ("connection", expect.connection, rendered.connection),
     ):
         if wanted is not None and wanted != actual:
             yield f"{place}: expected {_shown(wanted)}, found {_shown(actual)}"
+
+
+def _of_resources(expect: Expectation, rendered: Rendered) -> Iterator[str]:
+    """Yield how the resources that wait, and those that are ready, differ from those that were expected."""
+    waiting = sorted(pending.resource for pending in rendered.waiting)
+    for place, resources, actual_resources in (
+        ("waiting", expect.waiting, waiting),
+        ("ready", expect.ready, _ready_resources(rendered)),
+    ):
+        if resources is not None:
+            yield from _unlike(sorted(resources), actual_resources, place)
+
+
+def _ready_resources(rendered: Rendered) -> list[str]:
+    """Return the resources of which all children are ready, sorted."""
+    unready = {child.resource for child in rendered.children if not child.ready}
+    return sorted({child.resource for child in rendered.children} - unready)
 
 
 def _of_golden(path: Path, text: str, update: bool) -> Iterator[str]:  # noqa: FBT001 - passed on

@@ -7,9 +7,10 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+from apis.metrics import BUILD_INFO
 from providers.process import build_for, provider_of, times_of
 from runtime.lease import LeaseSettings
-from runtime.serve import ProcessSettings, main
+from runtime.serve import ProcessSettings, main, version_of
 
 
 def arguments_parser() -> argparse.ArgumentParser:
@@ -76,6 +77,7 @@ def run(arguments: list[str]) -> int:
         packages=("providers",),
     )
     times = times_of(seconds, provider.intervals)
+    BUILD_INFO.labels(settings.name, version_of("fairlead")).set(1)
     return main(settings, build_for(provider, times, endpoints=tuple(options.endpoint_override)))
 
 

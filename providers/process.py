@@ -14,6 +14,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from apis.metrics import OBJECTS
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import BY_CONFIG, Limiter, config_of
 from providers.accounts.lister import Lister
@@ -130,7 +131,8 @@ async def _installation(kube: Kube) -> tuple[str, str]:
     if recorded and recorded != actual:
         takeover = (
             "another cluster is recorded as this installation's; databases are only read. When Fairlead runs there no"
-            f" longer, set clusterUid of ConfigMap {_INSTALLATION} to {actual} and restart this process"
+            f" longer: fairlead takeover --from-cluster {recorded} (or set clusterUid of ConfigMap {_INSTALLATION} to"
+            f" {actual} and restart this process)"
         )
     return override or data.get("id", ""), takeover
 
@@ -194,8 +196,15 @@ def _prober(
     def is_used(config: str) -> bool:
         return any(kind.is_used(config) for kind in kinds)
 
+    by_plural = {kind.resources.resource.plural: kind for kind in kinds}
+
+    def enqueue_resource(plural: str, key: Key) -> None:
+        by_plural[plural].enqueue(key)
+
     prober = Controller(
-        f"{provider.cloud}-probe", Prober(accounts, is_used, enqueue), settings=ControllerSettings(workers=32)
+        f"{provider.cloud}-probe",
+        Prober(accounts, is_used, enqueue, enqueue_resource),
+        settings=ControllerSettings(workers=32),
     )
     prober.source(Source(accounts.configs, keys=_edited(lambda change: (change.key,)), urgent=_never))
     return prober
@@ -207,6 +216,7 @@ def _kind(context: ProcessContext, kind: Kind[Any, Any], accounts: Accounts[Any,
     resources = cache.informer(kind.resource, indexes=indexes)
     resources.store.add_index(BY_REFERENCE, partial(referred, kind))
     watch_age(resources.store)
+    OBJECTS.add(resources.store)
     gatherer: Gatherer[Any, Any] = Gatherer(kind, kube, accounts, settings, cache)
     writer: Writer[Any, Any] = Writer(kind, kube, settings, resources.store, _leads(context))
     executor: Executor[Any, Any] = Executor(kind, kube, writer)

@@ -31,10 +31,23 @@ class Informer:
     def __init__(self, kube: Kube, resource: Resource, selection: Selection, timing: Timing) -> None:
         self.resource = resource
         self.selection = selection
-        self.required = False
-        self.store = Store(resource)
+        self.store = Store(resource, others_than=selection.others_than)
         self._subscribers: list[Subscriber] = []
         self._reflector = Reflector(kube, self.store, selection, self._publish, timing)
+
+    @property
+    def required(self) -> bool:
+        """Whether nothing works before the first list."""
+        return self._reflector.required
+
+    @required.setter
+    def required(self, value: bool) -> None:
+        self._reflector.required = value
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether the first list was refused, by the last answer: the kind is not served, or a right is missing."""
+        return self._reflector.is_refused
 
     @property
     def synced(self) -> asyncio.Event:
@@ -67,9 +80,9 @@ class Informer:
             if number % _REPLAY_SLICE == 0:
                 await asyncio.sleep(0)
 
-    def retry_now(self) -> None:
-        """End the pause of a backed-off watch."""
-        self._reflector.retry_now()
+    def retry_now(self, *, granted: bool = False) -> None:
+        """End the pause of a backed-off watch; with `granted`, also that after a refusal."""
+        self._reflector.retry_now(granted=granted)
 
     async def run(self) -> None:
         """Feed the store until cancelled."""
@@ -158,11 +171,14 @@ class Cache:
             informer.retry_now()
 
     def stalest(self) -> timedelta:
-        """Return for how long the quietest watch has had no event, and publish that of each."""
+        """Return for how long the quietest watch has had no event, and publish that of each.
+
+        What is refused has no watch: the API server answers, and is asked rarely.
+        """
         for informer in self:
             label = informer.resource.group_kind
             metrics.REFLECTOR_STALE_SECONDS.labels(label).set(informer.stale_for.total_seconds())
-        return max((informer.stale_for for informer in self), default=timedelta())
+        return max((informer.stale_for for informer in self if not informer.is_refused), default=timedelta())
 
     def freshest(self) -> timedelta:
         """Return how long ago the API server last spoke on any watch."""

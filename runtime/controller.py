@@ -11,14 +11,15 @@ import random
 import time
 import uuid
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from runtime import metrics
+from runtime import fence, metrics
 from runtime.backoff import Backoff
 from runtime.cache import Informer, Subscriber
 from runtime.changes import Change
@@ -37,6 +38,7 @@ from runtime.errors import (
 from runtime.objects import Key
 from runtime.queue import Priority, QueueSettings, WorkQueue
 from runtime.results import Reconcile, Result
+from runtime.waits import waits_at
 
 _log = structlog.get_logger("runtime.controller")
 
@@ -81,7 +83,7 @@ class ControllerSettings:
     # A pass that waits for a person or for another object is woken by watches; this is the net below.
     slow_poll: timedelta = timedelta(minutes=5)
     pass_timeout: timedelta = timedelta(minutes=2)
-    # Within the 30 s that a Pod is given to end by default.
+    # Within the 30 s that a Pod is given to end by default. A lost Lease leaves less.
     drain: timedelta = timedelta(seconds=25)
     queue: QueueSettings = field(default_factory=QueueSettings)
     monotonic: Callable[[], float] = time.monotonic
@@ -111,6 +113,7 @@ class Controller:
         self._conflicts: dict[Key, int] = {}
         # What came for keys whose pass is under way: only its end knows which of that was its own doing.
         self._meanwhile: dict[Key, list[_Deferred]] = {}
+        self._passes: dict[Key, asyncio.Task[Any]] = {}
         self._running = False
         self._working = False
 
@@ -137,8 +140,16 @@ class Controller:
         still = self._queue.stalled_for()
         return still if self._working else timedelta()
 
+    def passes(self) -> tuple[str, ...]:
+        """Return the passes in flight: the controller, the key, and the line at which it waits."""
+        return tuple(f"{self.name} {key} at {waits_at(task)}" for key, task in self._passes.items())
+
     async def run(self) -> None:
-        """Work until cancelled, then drain: passes in flight end (at most `drain`), no new one begins."""
+        """Work until cancelled, then drain: passes in flight end, no new one begins.
+
+        What has not ended after `drain`, or a second before the end of a Lease that was lost, is cancelled.
+        """
+        metrics.begin_controller(self.name)
         metrics.MAX_WORKERS.labels(self.name).set(self._settings.workers)
         self._running = True
         workers: list[asyncio.Task[None]] = []
@@ -198,24 +209,30 @@ class Controller:
         self._subscriptions.clear()
         for replay in self._replays:
             replay.cancel()
-        late: set[asyncio.Task[None]] = set()
         if workers:
-            _, late = await asyncio.wait(workers, timeout=self._settings.drain.total_seconds())
-        for worker in late:
-            worker.cancel()
+            with suppress(TimeoutError):
+                async with fence.bounded():
+                    await asyncio.wait(workers, timeout=self._settings.drain.total_seconds())
+        late = [worker for worker in workers if not worker.done()]
         if late:
-            _log.warning("passes cut off by the end of the drain", controller=self.name, passes=len(late))
+            _log.warning("passes cut off by the end of the drain", controller=self.name, passes=self.passes())
+            for worker in late:
+                worker.cancel()
             await asyncio.wait(late)
         # What was queued belongs to a leadership that is over; the next run begins with what the stores hold.
         self._queue = self._new_queue()
         self._conflicts.clear()
 
     async def _work(self) -> None:
+        worker = asyncio.current_task()
         while (key := await self._queue.get()) is not None:
             self._meanwhile[key] = []
+            if worker is not None:
+                self._passes[key] = worker
             try:
                 await self._pass(key)
             finally:
+                self._passes.pop(key, None)
                 for deferred in self._meanwhile.pop(key):
                     if deferred.source.echoes or not deferred.source.informer.store.is_echo(deferred.change):
                         self._queue.add(key, priority=deferred.priority)

@@ -50,6 +50,8 @@ class ElectorHooks:
     exit_hard: Callable[[], None] = _exit_hard
     # Called when the API server answers again after it did not.
     reached: Callable[[], None] = lambda: None
+    # Returns what of the work is under way, in words for the log.
+    under_way: Callable[[], tuple[str, ...]] = lambda: ()
 
 
 class Elector:
@@ -187,7 +189,12 @@ class Elector:
         if not work.done():
             await asyncio.wait((work,), timeout=max(0.0, rest))
         if not work.done():
-            _log.critical("work outlived the lease; exiting hard", lease=str(self._key), identity=self._identity)
+            _log.critical(
+                "work outlived the lease; exiting hard",
+                lease=str(self._key),
+                identity=self._identity,
+                work=self._hooks.under_way(),
+            )
             self._hooks.exit_hard()
         renewal.cancel()
         await asyncio.wait((renewal,))

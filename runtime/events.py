@@ -67,6 +67,7 @@ class EventRecorder:
         settings: EventSettings | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        metrics.begin_events()
         self._kube = kube
         self._controller = controller
         self._instance = instance[:128]

@@ -33,12 +33,17 @@ class WatchEvent:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What of a resource is listed and watched; empty fields select everything."""
+    """What of a resource is listed and watched; empty fields select everything.
+
+    `others_than`: the store keeps which field managers set which fields of an object, but for those whose names begin
+    so, our own; empty keeps none.
+    """
 
     namespace: str = ""
     labels: str = ""
     fields: str = ""
     metadata_only: bool = False
+    others_than: str = ""
 
 
 class Kube(Protocol):

@@ -19,13 +19,18 @@ import aiohttp
 import msgspec
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.connector import Connection
-from kubernetes_asyncio.client import Configuration
-from kubernetes_asyncio.client.rest import RESTClientObject
-from kubernetes_asyncio.config import ConfigException, load_incluster_config, load_kube_config
 from yarl import URL
 
 from runtime import fence
 from runtime.errors import NoAnswer, NotLeading
+from runtime.kube_library import bare_packages
+
+with bare_packages():
+    from kubernetes_asyncio.client.configuration import Configuration
+    from kubernetes_asyncio.client.rest import RESTClientObject
+    from kubernetes_asyncio.config.config_exception import ConfigException
+    from kubernetes_asyncio.config.incluster_config import load_incluster_config
+    from kubernetes_asyncio.config.kube_config import load_kube_config
 
 _REREAD_SECONDS = 60.0
 _REREAD_AFTER_REFUSAL_SECONDS = 5.0

@@ -23,6 +23,11 @@ def annotate(address: str, name: str, value: str, *, overwrites: bool = False) -
     return _annotate(address, shlex.quote(f"{name}={value}"), overwrites=overwrites)
 
 
+def label(address: str, name: str, value: str) -> str:
+    """Return the command that sets a label that is not there yet, quoted for a shell, between backticks."""
+    return f"`kubectl label {address} {shlex.quote(f'{name}={value}')}`"
+
+
 def annotate_until_next_hour(address: str, name: str, *, overwrites: bool = False) -> str:
     """Return the command that sets an annotation to the end (RFC 3339) of the hour in which it is typed.
 

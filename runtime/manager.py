@@ -30,6 +30,10 @@ class Manager(Collection[Controller]):
             task.cancel()
             await asyncio.wait((task,))
 
+    def passes(self) -> tuple[str, ...]:
+        """Return the passes in flight of all controllers, as `Controller.passes` names them."""
+        return tuple(name for controller in self._controllers for name in controller.passes())
+
     async def run(self) -> None:
         """Run until cancelled; a controller that fails ends all."""
         try:

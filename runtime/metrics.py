@@ -9,12 +9,22 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
 
 # `_created` series double the count and no dashboard reads them.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it unannotated
 
 REGISTRY: Final = CollectorRegistry()
+# process_*: processor time, memory, open files and start, as every client library of Prometheus has them.
+ProcessCollector(registry=REGISTRY)
 
 _PATIENT_SECONDS: Final = (1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0)
 _SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
@@ -139,6 +149,38 @@ REFLECTOR_STALE_SECONDS: Final = Gauge(
     ["resource"],
     registry=REGISTRY,
 )
+
+RESULTS: Final = ("success", "requeue", "requeue_after", "error")
+_DROP_CAUSES: Final = ("repeated", "queue full", "refused")
+
+
+def begin_events() -> None:
+    """Let what is counted of events that were not sent begin at 0."""
+    for cause in _DROP_CAUSES:
+        EVENTS_DROPPED.labels(cause)
+
+
+def begin_controller(name: str) -> None:
+    """Let what a controller counts begin at 0: a rate misses the first increase of a series that begins with it."""
+    for result in RESULTS:
+        RECONCILES.labels(name, result)
+    for of_controller in (
+        RECONCILE_ERRORS,
+        TERMINAL_ERRORS,
+        INTERNAL_ERRORS,
+        RECONCILE_SECONDS,
+        ACTIVE_WORKERS,
+        OLDEST_SECONDS,
+    ):
+        of_controller.labels(name)
+    for of_queue in (QUEUE_DEPTH, QUEUE_RETRIES, UNFINISHED_SECONDS, LONGEST_SECONDS):
+        of_queue.labels(name, name)
+
+
+def begin_resource(resource: str) -> None:
+    """Let what is counted of a watched resource begin at 0."""
+    REFLECTOR_LISTS.labels(resource)
+    REFLECTOR_WATCHES.labels(resource)
 
 
 def exposition() -> bytes:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from runtime.objects import Object, uid_of, version_of
+from runtime.objects import Object, annotations_of, uid_of, version_of
 
 _VERSION: Final = "/metadata/resourceVersion"
 
@@ -39,3 +39,18 @@ def is_tested(operations: Iterable[dict[str, Any]]) -> bool:
     return any(
         operation["op"] == "test" and operation["path"] == _VERSION and operation["value"] for operation in operations
     )
+
+
+def annotation_patch(live: Object, wanted: Any) -> list[dict[str, Any]]:
+    """Return the JSON patch that sets annotations, and removes those that are None, of exactly this object."""
+    present = annotations_of(live)
+    operations = patch_tests(live)
+    if not present:
+        operations.append({"op": "add", "path": "/metadata/annotations", "value": {}})
+    for name, value in wanted.items():
+        path = "/metadata/annotations/" + name.replace("~", "~0").replace("/", "~1")
+        if value is not None:
+            operations.append({"op": "add", "path": path, "value": value})
+        elif name in present:
+            operations.append({"op": "remove", "path": path})
+    return operations

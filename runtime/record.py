@@ -1,7 +1,7 @@
 """What a store keeps of one object: a slotted record beside compact bytes. Pure.
 
-managedFields are dropped here, as objects enter, without decoding the rest of the object: they are half of its size and
-nobody may decide on them.
+managedFields are dropped here, as objects enter, without decoding the rest of the object: they are half of its size.
+Where a store keeps them, the entries of managers other than our own stay: nearly no object has one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Head(msgspec.Struct, frozen=True, gc=False):
 
 
 class Record(msgspec.Struct, frozen=True, gc=False):
-    """One stored object. `raw` is compact JSON without managedFields, with apiVersion and kind.
+    """One stored object. `raw` is compact JSON with apiVersion and kind, of managedFields what the store keeps.
 
     Outside the garbage collector's sight, since it holds nothing that could refer back: else a collection would walk
     through every record and stop the event loop meanwhile.
@@ -100,7 +100,34 @@ def same_marks(before: bytes, after: bytes) -> bool:
     return ours.labels == theirs.labels and ours.annotations == theirs.annotations
 
 
-def record_of(raw: bytes, resource: Resource, indexes: Mapping[str, Index], head: Head | None = None) -> Record:
+class _ManagedFields(msgspec.Struct, rename="camel", omit_defaults=True):
+    """One entry of managedFields (metav1.ManagedFieldsEntry) without its time."""
+
+    manager: str = ""
+    operation: str = ""
+    api_version: str = ""
+    subresource: str = ""
+    fields_v1: msgspec.Raw = msgspec.field(default=msgspec.Raw(b"{}"), name="fieldsV1")
+
+
+_MANAGED_FIELDS = msgspec.json.Decoder(list[_ManagedFields])
+
+
+def _of_others(managed_fields: msgspec.Raw, others_than: str) -> msgspec.Raw:
+    """Return the entries of managedFields of other managers, but for those of a status."""
+    entries = _MANAGED_FIELDS.decode(managed_fields)
+    others = [entry for entry in entries if not entry.subresource and not entry.manager.startswith(others_than)]
+    return msgspec.Raw(msgspec.json.encode(others))
+
+
+def record_of(
+    raw: bytes,
+    resource: Resource,
+    indexes: Mapping[str, Index],
+    head: Head | None = None,
+    *,
+    others_than: str = "",
+) -> Record:
     """Build the record of one object as it came from the API server; raises msgspec.DecodeError.
 
     Items of a list carry no apiVersion and kind for built-in kinds, and PartialObjectMetadata another kind: both are
@@ -108,7 +135,9 @@ def record_of(raw: bytes, resource: Resource, indexes: Mapping[str, Index], head
     """
     tree = _TREE.decode(raw)
     meta = _TREE.decode(tree["metadata"])
-    meta.pop("managedFields", None)
+    managed_fields = meta.pop("managedFields", None)
+    if others_than:
+        meta["managedFields"] = _of_others(managed_fields or msgspec.Raw(b"[]"), others_than)
     rest = {name: value for name, value in tree.items() if name not in ("apiVersion", "kind", "metadata")}
     encoded = dumps({"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta} | rest)
     # A copy is right-sized; the encoder's own buffer keeps its slack.

@@ -2,7 +2,8 @@
 
 Guarantees: one request at a time; every wait is bounded; a watch that closes early, breaks, sends nothing or talks
 nonsense is dialled again after a growing, jittered pause (two dials a minute at most once backed off); 410 and what is
-not understood lists anew, page by page; the store never goes back to an older version.
+not understood lists anew, page by page; the store never goes back to an older version. A first list that is refused for
+want of a right or of the kind is tried rarer and rarer, at last every ten minutes: only a person's act changes that.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ PAGE_SIZE: Final = 500
 _REFUSED_LISTS: Final = 5
 _REFUSED_FOR: Final = timedelta(minutes=3)
 _SLICE_SECONDS: Final = 0.01
+_REFUSALS: Final = frozenset({403, 404})
 
 _log = structlog.get_logger("runtime.reflector")
 
@@ -60,6 +62,7 @@ class Timing:
     idle: timedelta = timedelta(seconds=150)
     healthy: timedelta = timedelta(seconds=30)
     backoff: Backoff = field(default_factory=lambda: Backoff(timedelta(milliseconds=800), timedelta(seconds=30)))
+    refused: Backoff = field(default_factory=lambda: Backoff(timedelta(milliseconds=800), timedelta(minutes=10)))
     clock: Clock = field(default_factory=Clock)
 
 
@@ -90,6 +93,9 @@ class Reflector:
 
     def __init__(self, kube: Kube, store: Store, selection: Selection, on_change: OnChange, timing: Timing) -> None:
         self.synced = asyncio.Event()
+        # Whether nothing works before the first list, and whether that was refused, by the last answer.
+        self.required = False
+        self.is_refused = False
         self._kube = kube
         self._store = store
         self._resource: Resource = store.resource
@@ -102,6 +108,7 @@ class Reflector:
         self._refused = _Refused()
         self._event_at = clock.monotonic()
         self._label = store.resource.group_kind
+        metrics.begin_resource(self._label)
 
     @property
     def stale_for(self) -> timedelta:
@@ -119,9 +126,15 @@ class Reflector:
         lasted = timedelta(seconds=self._clock.monotonic() - refused.since)
         return refused.count >= _REFUSED_LISTS and lasted >= _REFUSED_FOR
 
-    def retry_now(self) -> None:
-        """End a pause early that began because the API server was out of reach: somebody has reached it again."""
-        if self._attempts.away:
+    def retry_now(self, *, granted: bool = False) -> None:
+        """End a pause early that began because the API server was out of reach: somebody has reached it again.
+
+        `granted`: what was refused is allowed now, so that a pause after a refusal ends, too.
+        """
+        if granted and self.is_refused:
+            self._attempts.failures = 0
+            self._attempts.retried.set()
+        elif self._attempts.away:
             self._attempts.retried.set()
 
     async def run(self) -> None:
@@ -129,7 +142,9 @@ class Reflector:
         while True:
             begun = self._clock.monotonic()
             retry_after = timedelta()
+            was_refused = self.is_refused
             self._attempts.away = False
+            self._attempts.retried.clear()
             try:
                 await self._follow()
                 if self._lived(begun):
@@ -145,10 +160,11 @@ class Reflector:
                 # A refusal is an answer: the API server speaks, a restart would not help.
                 self._note_event()
                 self._version = ""
+                self.is_refused = not self.synced.is_set() and _is_refusal(error)
                 if isinstance(error, StaleList):
                     self._refused.note(self._clock.monotonic())
                 self._log_failure("list needed", error)
-            if self._lived(begun):
+            if self._lived(begun) or self.is_refused != was_refused:
                 self._attempts.failures = 0
             await self._pause(retry_after)
 
@@ -196,6 +212,7 @@ class Reflector:
         for change in changes:
             self._on_change(change)
             await sliced.yield_to_loop()
+        self.is_refused = False
         self.synced.set()
 
     async def _pages(self, listing: Listing, sliced: _Slices, *, limit: int) -> str:
@@ -215,11 +232,11 @@ class Reflector:
 
     async def _pause(self, retry_after: timedelta) -> None:
         self._attempts.failures += 1
-        pause = self._timing.backoff.delay(self._attempts.failures, self._clock.chance)
+        backoff = self._timing.refused if self.is_refused and not self.required else self._timing.backoff
+        pause = backoff.delay(self._attempts.failures, self._clock.chance)
         # A round that listed and watched dialled twice, and pays twice.
         seconds = max(pause * max(1, self._attempts.dials), retry_after).total_seconds()
         self._attempts.dials = 0
-        self._attempts.retried.clear()
         sleeping = asyncio.ensure_future(self._clock.sleep(seconds))
         retried = asyncio.ensure_future(self._attempts.retried.wait())
         try:
@@ -239,6 +256,11 @@ class Reflector:
 
     def _log_failure(self, problem: str, error: Exception) -> None:
         _log.info(problem, resource=self._label, error=str(error), failures=self._attempts.failures)
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Return whether the API server refused for want of a right, or does not serve the kind."""
+    return isinstance(error, ApiError) and error.status in _REFUSALS
 
 
 class _SilentError(Exception):

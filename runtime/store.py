@@ -16,7 +16,7 @@ from typing import Final
 
 from runtime.changes import Change, changes_between, differences
 from runtime.objects import Key, Object, Resource, dumps, metadata
-from runtime.record import Index, Record, head_of, newer, record_of
+from runtime.record import Head, Index, Record, head_of, newer, record_of
 
 _LATE_ANSWERS: Final = 4
 
@@ -80,10 +80,16 @@ class Listing:
 
 
 class Store:
-    """The objects of one resource, by key and by index."""
+    """The objects of one resource, by key and by index.
 
-    def __init__(self, resource: Resource, indexes: Mapping[str, Index] | None = None) -> None:
+    `others_than`: objects keep the entries of managedFields of managers whose names do not begin so; empty keeps none.
+    """
+
+    def __init__(
+        self, resource: Resource, indexes: Mapping[str, Index] | None = None, *, others_than: str = ""
+    ) -> None:
         self.resource = resource
+        self._others_than = others_than
         self.indexes: dict[str, Index] = dict(indexes or {})
         self._content = _Content(self.indexes)
         self._seen = ""
@@ -139,6 +145,13 @@ class Store:
 
     def by_index(self, name: str, value: str) -> tuple[Key, ...]:
         """Return the keys whose index `name` has `value`, sorted; KeyError for an index that was never asked for."""
+        return tuple(sorted(self._having(name, value)))
+
+    def count(self, name: str, value: str) -> int:
+        """Return how many keys `by_index` returns."""
+        return len(self._having(name, value))
+
+    def _having(self, name: str, value: str) -> set[Key]:
         stored = {key for key in self._content.find(name, value) if self._record(key)}
         position = tuple(self.indexes).index(name)
         for key, record in self._written.items():
@@ -146,7 +159,7 @@ class Store:
                 stored.add(key)
             else:
                 stored.discard(key)
-        return tuple(sorted(stored))
+        return stored
 
     def add_index(self, name: str, index: Index) -> None:
         """Add an index to a store that may be filled already; ValueError when the name means another function."""
@@ -157,11 +170,9 @@ class Store:
         self.indexes[name] = index
         content = _Content(self.indexes)
         for record in self._content.records.values():
-            content.put(record_of(record.raw, self.resource, self.indexes))
+            content.put(self._record_of(record.raw))
         self._content = content
-        self._written = {
-            key: record_of(record.raw, self.resource, self.indexes) for key, record in self._written.items()
-        }
+        self._written = {key: self._record_of(record.raw) for key, record in self._written.items()}
 
     @property
     def seen(self) -> str:
@@ -184,7 +195,7 @@ class Store:
             if is_status:
                 self._answered_late[key] = (*self._answered_late.get(key, ()), head.version)[-_LATE_ANSWERS:]
             return
-        record = record_of(raw, self.resource, self.indexes, head)
+        record = self._record_of(raw, head)
         if current is None or _same_metadata(current, record):
             # An apply that changed nothing answers with the version of a stranger's write, which must still wake us:
             # only what can have been our status or our creation counts as an echo.
@@ -218,7 +229,7 @@ class Store:
             and (stored.version == head.version or newer(stored.version, head.version))
         ):
             return stored
-        return record_of(raw, self.resource, self.indexes, head)
+        return self._record_of(raw, head)
 
     def replace_all(self, listing: Listing, version: str) -> Iterator[Change]:
         """Swap in a complete list at once, then give what changed, lazily. Raises StaleList and changes nothing."""
@@ -241,7 +252,7 @@ class Store:
             self._settle_all()
             return ()
         own = head.version in self._own_versions.get(head.key, ())
-        record = None if kind == "DELETED" else record_of(raw, self.resource, self.indexes, head)
+        record = None if kind == "DELETED" else self._record_of(raw, head)
         if record:
             self._content.put(record)
         else:
@@ -249,6 +260,9 @@ class Store:
             self._answered_late.pop(head.key, None)
         self._settle(head.key)
         return changes_between(head.key, stored, record, own=own)
+
+    def _record_of(self, raw: bytes, head: Head | None = None) -> Record:
+        return record_of(raw, self.resource, self.indexes, head, others_than=self._others_than)
 
     def _record(self, key: Key) -> Record | None:
         written = self._written.get(key)

@@ -17,6 +17,7 @@ import structlog
 from apis import names
 from composer.causes import cause
 from composer.claim.decide import (
+    Adopt,
     Annotate,
     Apply,
     Create,
@@ -50,7 +51,6 @@ from runtime import finalizers, managed_fields
 from runtime.errors import (
     AlreadyExists,
     ApiError,
-    ApplyConflict,
     Forbidden,
     Invalid,
     NamespaceTerminating,
@@ -60,7 +60,7 @@ from runtime.errors import (
 from runtime.kube import Kube
 from runtime.managed_fields import Applier
 from runtime.objects import Object, annotations_of, key_of, labels_of, metadata, uid_of, version_of
-from runtime.preconditions import apply_metadata, patch_tests
+from runtime.preconditions import annotation_patch, apply_metadata, patch_tests
 
 _log = structlog.get_logger("composer.claim.act")
 
@@ -109,7 +109,6 @@ class Actor:
                 continue
             if outcome.written:
                 self._remember(step.facts, outcome.written)
-                metadata(outcome.written).pop("managedFields", None)
                 made[uid_of(outcome.written)] = outcome.written
         children = (
             replace(child, live=made.get(uid_of(child.live), child.live) if child.live else None)
@@ -145,6 +144,8 @@ class Actor:
     async def _carry_out(self, snapshot: Snapshot, step: Effect) -> Outcome:
         """Send the writes of one step. Raises ApiError."""
         match step:
+            case Adopt():
+                return await self._adopt(snapshot, step)
             case Create():
                 return await self._create(snapshot, step)
             case Apply():
@@ -153,19 +154,26 @@ class Actor:
                 return await self._annotate(snapshot, step)
             case Delete():
                 return await self._delete(snapshot, step)
-            case RemoveFinalizer():
-                operations = finalizers.removal(step.live, names.TEARDOWN_FINALIZER)
-                await self._kube.json_patch(
-                    step.facts.resource, key_of(step.live), operations, manager=snapshot.manager
-                )
-                return Outcome(step.entry, notes=_audited(step, finalizer_note(snapshot, step)))
-            case Orphan():
-                await self._kube.json_patch(
-                    step.facts.resource, key_of(step.live), finalizer_patch(step.live), manager=snapshot.manager
-                )
-                return Outcome(None, notes=_audited(step, finalizer_note(snapshot, step)))
+            case RemoveFinalizer() | Orphan():
+                return await self._release(snapshot, step)
             case _:
                 assert_never(step)
+
+    async def _release(self, snapshot: Snapshot, step: RemoveFinalizer | Orphan) -> Outcome:
+        """Remove our finalizer of a foreign object; of one that lives on our label, too."""
+        is_orphan = isinstance(step, Orphan)
+        removal = finalizers.removal(step.live, names.TEARDOWN_FINALIZER)
+        operations = finalizer_patch(step.live) if is_orphan else removal
+        await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
+        notes = _audited(step, finalizer_note(snapshot, step))
+        return Outcome(None if is_orphan else step.entry, notes=notes)
+
+    async def _adopt(self, snapshot: Snapshot, step: Adopt) -> Outcome:
+        """Put our label and finalizer on an object that an earlier claim left; the next pass applies."""
+        operations = adoption_patch(step.live, snapshot.identity.uid)
+        made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
+        note = Note("Adopted", f"{step.entry.kind} {step.entry.name} of an earlier claim is taken over")
+        return Outcome(step.entry, written=made, facts=step.facts, notes=_audited(step, note))
 
     async def _create(self, snapshot: Snapshot, step: Create) -> Outcome:
         """Create an object; one that an earlier pass created is taken as it is."""
@@ -184,7 +192,7 @@ class Actor:
             step.entry,
             uid=uid_of(made),
             desired=sent_hash(_as_applied(step)),
-            live=stored_hash(made, _as_applied(step), step.facts.schema),
+            live=stored_hash(made, step.facts.comparable(_as_applied(step)), step.facts.schema),
             applied=False,
             yielded=(),
             floors=step.floors,
@@ -198,7 +206,7 @@ class Actor:
         was_sent = (
             entry.applied
             and is_sent(step.object, entry.desired)
-            and not holds_fields(step.live, step.object, step.facts.schema, entry.live)
+            and not holds_fields(step.live, step.facts.comparable(step.object), step.facts.schema, entry.live)
         )
         if was_sent and not snapshot.is_requested and is_endless(self.memory.conflicts_before(uid), self._now()):
             text = (
@@ -209,28 +217,23 @@ class Actor:
         is_whole = not entry.applied and has_fields_of(step.object, entry.desired)
         if not entry.applied and not is_whole:
             step = replace(step, live=await self._take_over(snapshot, step))
-        body, yielded = step.object, remembered(entry.yielded, self._now())
-        notes: tuple[Note, ...] = ()
-        try:
-            made = await self._send(snapshot, step, body, force=False)
-            if was_sent:
-                self.memory.took_back(uid, (REMOVED,), self._now())
-        except ApplyConflict as error:
-            conflicts_before = self.memory.conflicts_before(uid)
-            # What the create left to ourselves by an Update is no conflict.
-            rivals = [conflict for conflict in conflicts(error.causes) if conflict.manager != snapshot.manager]
-            settled = settle(rivals, conflicts_before, self._now(), yielded_before=yielded)
-            yielded = joined(yielded, settled.yielded)
-            body = without(step.object, settled.yielded)
-            made = await self._send(snapshot, step, body, force=True)
-            notes = self._taken_back(uid, entry, settled.taken_back)
+        is_converted = step.facts.is_converted(step.object["apiVersion"])
+        managed = await self._managed(step, is_converted=is_converted)
+        rivals = conflicts(managed, step.object, in_version_alone=is_converted)
+        yielded = remembered(entry.yielded, self._now())
+        settled = settle(rivals, self.memory.conflicts_before(uid), self._now(), yielded_before=yielded)
+        yielded, body = joined(yielded, settled.yielded), without(step.object, settled.yielded)
+        made = await self._send(snapshot, step, body)
+        if was_sent and not rivals:
+            self.memory.took_back(uid, (REMOVED,), self._now())
+        notes = self._taken_back(uid, entry, settled.taken_back)
         if not entry.applied and not is_whole:
             made = await self._drop_other_entries(snapshot, step, made)
         entry = msgspec.structs.replace(
             entry,
             uid=uid_of(made),
             desired=sent_hash(body),
-            live=stored_hash(made, body, step.facts.schema),
+            live=stored_hash(made, step.facts.comparable(body), step.facts.schema),
             applied=not is_whole,
             yielded=yielded,
             floors=step.floors,
@@ -256,11 +259,17 @@ class Actor:
             return made
         return await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
 
-    async def _send(self, snapshot: Snapshot, step: Apply, body: Object, *, force: bool) -> Object:
-        """Apply a body to the object and version that the step was decided on."""
+    async def _managed(self, step: Apply, *, is_converted: bool) -> Object:
+        """Return the child with the managers of its fields: the cached one, unless a webhook converts its kind."""
+        if not is_converted and "managedFields" in step.live["metadata"]:
+            return step.live
+        return await self._kube.get(step.facts.written_as(step.object["apiVersion"]), key_of(step.live))
+
+    async def _send(self, snapshot: Snapshot, step: Apply, body: Object) -> Object:
+        """Apply a body to the object and version that the step was decided on, so that no conflict comes unseen."""
         named = {**body, "metadata": {**body["metadata"], **apply_metadata(step.live)}}
         resource = step.facts.written_as(body["apiVersion"])
-        return await self._kube.apply(resource, named, manager=snapshot.manager, force=force)
+        return await self._kube.apply(resource, named, manager=snapshot.manager, force=True)
 
     async def _annotate(self, snapshot: Snapshot, step: Annotate) -> Outcome:
         """Patch annotations of the object and version that the step was decided on."""
@@ -332,7 +341,7 @@ def applier(manager: str) -> Applier:
     )
 
 
-def _audited(step: Annotate | Delete | RemoveFinalizer | Orphan, note: Note | None) -> tuple[Note, ...]:
+def _audited(step: Adopt | Annotate | Delete | RemoveFinalizer | Orphan, note: Note | None) -> tuple[Note, ...]:
     """Write the audit line of a child's end, with its reason: an event may be lost."""
     if note is None:
         return ()
@@ -358,24 +367,22 @@ def _as_applied(step: Create) -> Object:
     return {**step.object, "metadata": kept}
 
 
-def annotation_patch(live: Object, wanted: Any) -> list[dict[str, Any]]:
-    """Return the JSON patch that sets annotations, and removes those that are None, of exactly this object."""
-    present = annotations_of(live)
-    operations = patch_tests(live)
-    if not present:
-        operations.append({"op": "add", "path": "/metadata/annotations", "value": {}})
-    for name, value in wanted.items():
-        path = "/metadata/annotations/" + name.replace("~", "~0").replace("/", "~1")
-        if value is not None:
-            operations.append({"op": "add", "path": path, "value": value})
-        elif name in present:
-            operations.append({"op": "remove", "path": path})
-    return operations
-
-
 def policy_patch(policy: str) -> list[dict[str, Any]]:
     """Return the part of a JSON patch that sets `spec.deletionPolicy`; nothing for an empty one."""
     return [{"op": "add", "path": "/spec/deletionPolicy", "value": policy}] if policy else []
+
+
+def adoption_patch(live: Object, identity: str) -> list[dict[str, Any]]:
+    """Return the JSON patch that makes a foreign object the child of the claim with this identity."""
+    meta, operations = metadata(live), patch_tests(live)
+    label = names.CLAIM_LABEL.replace("/", "~1")
+    if not meta.get("labels"):
+        operations.append({"op": "add", "path": "/metadata/labels", "value": {}})
+    operations.append({"op": "add", "path": f"/metadata/labels/{label}", "value": identity})
+    if names.TEARDOWN_FINALIZER not in (meta.get("finalizers") or ()):
+        held = [*(meta.get("finalizers") or ()), names.TEARDOWN_FINALIZER]
+        operations.append({"op": "add", "path": "/metadata/finalizers", "value": held})
+    return operations
 
 
 def finalizer_patch(live: Object) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from composer.claim.selection import ClaimState, admitted, choose, choose_revisi
 from composer.claim.snapshot import Snapshot, without_yielded
 from composer.composition.revision import Candidate, Revision, kinds_of, readable
 from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, unchanged_since
+from composer.connection.passwords import recorded
 from composer.inventory import load as load_inventory
 from composer.kinds.catalog import is_silent
 from composer.models import CompositionSpec
@@ -27,7 +28,8 @@ from composer.render.floors import floors_of
 from composer.render.render import Observed, Rendered, Request
 from runtime.objects import Object, annotations_of, dumps, labels_of, metadata
 
-_OF_EACH_WRITE = frozenset({"managedFields", "resourceVersion"})
+_MANAGERS = frozenset({"managedFields"})
+_OF_EACH_WRITE = _MANAGERS | {"resourceVersion"}
 
 
 class Renderer(Protocol):
@@ -234,12 +236,21 @@ def held_back(prepared: Prepared) -> Findings | None:
     return replace(findings, revision=prepared.revision.name, has_rollout=prepared.revision.has_rollout)
 
 
+def _without(meta: Object, names_left_out: frozenset[str]) -> Object:
+    return {name: item for name, item in meta.items() if name not in names_left_out}
+
+
 def _request(snapshot: Snapshot, chosen: _Chosen, environments: dict[str, dict[str, str]]) -> Request:
     claim = {name: value for name, value in snapshot.claim.items() if name != "status"}
     # Without what every write of ours changes, so that the same claim is the same request.
-    claim["metadata"] = {name: item for name, item in metadata(claim).items() if name not in _OF_EACH_WRITE}
+    claim["metadata"] = _without(metadata(claim), _OF_EACH_WRITE)
     observed = tuple(
-        Observed(child.entry.resource, child.entry.key, child.live, is_silent=is_silent(child.facts, child.live))
+        Observed(
+            child.entry.resource,
+            child.entry.key,
+            {**child.live, "metadata": _without(metadata(child.live), _MANAGERS)},
+            is_silent=is_silent(child.facts, child.live),
+        )
         for child in snapshot.children
         if child.live is not None
     )
@@ -255,7 +266,18 @@ def _request(snapshot: Snapshot, chosen: _Chosen, environments: dict[str, dict[s
         element_origins=element_origins(snapshot),
         floors=floors_of(((child.entry, child.live) for child in snapshot.children), chosen.spec),
         stateful_places=stateful_places(snapshot),
+        adopted=_adopted(snapshot),
+        passwords={record.name: record.secret for record in recorded(snapshot.status)},
     )
+
+
+def _adopted(snapshot: Snapshot) -> dict[str, dict[str, str]]:
+    """Return the names of the objects that were taken over of an earlier claim, by resource and key."""
+    adopted: dict[str, dict[str, str]] = {}
+    for child in snapshot.children:
+        if child.entry.adopted:
+            adopted.setdefault(child.entry.resource, {})[child.entry.key] = child.entry.name
+    return adopted
 
 
 def _refusals(snapshot: Snapshot, chosen: _Chosen) -> Iterator[Cause]:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from apis.identity import connection_secret_name
 from composer.causes import Cause, cause
 from composer.claim.compose import Prepared
@@ -14,6 +16,7 @@ from composer.claim.outcomes import Connected, Note, with_broken
 from composer.claim.readiness import live_of
 from composer.claim.report import Findings
 from composer.claim.snapshot import Snapshot
+from composer.connection.passwords import KeptPasswords, PasswordKeeper, recorded, wanted_passwords
 from composer.connection.publisher import Publisher
 from composer.connection.secret import (
     Origin,
@@ -26,6 +29,8 @@ from composer.connection.secret import (
     published,
     wanted,
 )
+from composer.render.passwords import secret_names
+from composer.render.render import Rendered
 from runtime import secret_rights
 from runtime.errors import Forbidden
 from runtime.objects import Key, Object, is_name
@@ -118,6 +123,34 @@ async def _publish(publisher: Publisher, snapshot: Snapshot, want: Wanted, bound
         if await publisher.disown(former, snapshot.identity.uid, keep=False, collected_with=""):
             notes = (*notes, _former_secret_note(bound.secret, want.key.name))
     return Connected(want.key.name, want.hash, notes=notes, again=publication.again, is_seen=True)
+
+
+async def keep_passwords(keeper: PasswordKeeper, prepared: Prepared) -> KeptPasswords:
+    """Make the passwords that the Composition asks for, and look for those that were made. Raises ApiError."""
+    snapshot, composition = prepared.snapshot, prepared.revision.composition
+    records = recorded(snapshot.status)
+    if not composition.get("passwords"):
+        return KeptPasswords(records)
+    names = secret_names(composition, snapshot.identity, snapshot.claim)
+    children = (child.live for child in snapshot.children if child.live is not None)
+    wanted = wanted_passwords(names, records, children, (snapshot.key, snapshot.identity.uid))
+    try:
+        return await keeper.keep(wanted, records, is_requested=snapshot.is_requested)
+    except Forbidden as error:
+        return KeptPasswords(records, (denied(snapshot, error),), is_denied=True)
+
+
+async def drop_former(
+    keeper: PasswordKeeper, snapshot: Snapshot, kept: KeptPasswords, connected: Connected, rendered: Rendered
+) -> KeptPasswords:
+    """Delete the passwords before the last rotation, once all is ready with the new ones. Raises ApiError."""
+    is_rotated = connected.is_seen and not rendered.waiting and all(child.ready for child in rendered.children)
+    if kept.is_new or kept.causes or not is_rotated or not any(record.former for record in kept.records):
+        return kept
+    for record in kept.records:
+        if record.former:
+            await keeper.drop(Key(snapshot.key.namespace, record.former), snapshot.identity.uid)
+    return replace(kept, records=tuple(msgspec.structs.replace(record, former="") for record in kept.records))
 
 
 def _former_secret_note(former: str, present: str) -> Note:

@@ -16,7 +16,15 @@ from apis import names
 from apis.teardown import ENDING, Policy, instruction
 from composer.causes import Cause, cause
 from composer.claim.field_conflicts import still_yielded, without
-from composer.claim.prune_guard import deleted_by_others, predecessor, pruned_later, still_needed, unwanted
+from composer.claim.prune_guard import (
+    deleted_by_others,
+    predecessor,
+    pruned_later,
+    still_needed,
+    still_used,
+    taken_over,
+    unwanted,
+)
 from composer.claim.snapshot import ObservedChild, Snapshot, is_stored
 from composer.hashes import is_sent
 from composer.inventory import NEVER_READY, Entry, external_reference_of
@@ -110,7 +118,16 @@ class Orphan:
     live: Object
 
 
-Effect: TypeAlias = Create | Apply | Annotate | Delete | RemoveFinalizer | Orphan
+@dataclass(frozen=True, slots=True)
+class Adopt:
+    """Take over a foreign object that an earlier claim left: our label and finalizer; it keeps its name."""
+
+    entry: Entry
+    facts: KindFacts
+    live: Object
+
+
+Effect: TypeAlias = Adopt | Create | Apply | Annotate | Delete | RemoveFinalizer | Orphan
 Step: TypeAlias = Keep | Effect
 
 
@@ -143,9 +160,11 @@ def decide(snapshot: Snapshot, rendered: Rendered, *, now: str) -> Plan:
     waiting = {pending.resource for pending in rendered.waiting}
     steps += [Keep(observed.entry) for observed in snapshot.children if observed.entry.resource in waiting]
     has_failed = bool(causes)
+    changing = {step.entry.place for step in steps if isinstance(step, Create | Apply)}
     for observed, why in leaving:
         if why is None and not (has_failed and observed.live is not None):
-            steps += _prune(snapshot, observed, needed=still_needed(observed, leaving))
+            needed = still_needed(observed, leaving) or still_used(snapshot, observed, changing)
+            steps += _prune(snapshot, observed, needed=needed)
         else:
             steps.append(Keep(observed.entry))
             causes.append(why or pruned_later(observed, "when nothing fails any more"))
@@ -168,6 +187,10 @@ def _step_of(  # noqa: PLR0911 - one return for each row of the table
         return cause("KindNotInstalled", fault, resource=child.resource)
     entry = _entry(child, facts, mine)
     if mine is None or mine.live is None:
+        left = taken_over(snapshot, entry) if mine is None else None
+        if left is not None and left.live is not None:
+            name, uid = left.entry.name, uid_of(left.live)
+            return Adopt(msgspec.structs.replace(entry, name=name, uid=uid, adopted=True), facts, left.live)
         lost = deleted_by_others(snapshot, replace(mine, entry=entry)) if mine else predecessor(snapshot, entry)
         obj = recreated(child.object, entry) if entry.external_reference else child.object
         return lost or Create(entry, facts, obj, child.floors)
@@ -182,7 +205,7 @@ def _step_of(  # noqa: PLR0911 - one return for each row of the table
     if corrections:
         return Annotate(entry, facts, live, corrections)
     sent = without(child.object, still_yielded(entry.yielded, now))
-    if is_sent(sent, entry.desired) and is_stored(live, sent, facts.schema, entry.live):
+    if is_sent(sent, entry.desired) and is_stored(live, facts.comparable(sent), facts.schema, entry.live):
         return Keep(msgspec.structs.replace(entry, floors=child.floors))
     return Apply(entry, facts, sent, live, child.floors)
 

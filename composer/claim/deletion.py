@@ -1,7 +1,8 @@
 """Decides the deletion of a claim: which teardown instruction its children get, and when. Pure; rows are test cases.
 
-Children are deleted in reverse order of their dependencies, each wave after the last is proven gone. A deletion that
-the claim's owner did not request (its namespace's, its CRD's) destroys nothing. A child that is gone and whose provider
+Children are deleted in reverse order of their dependencies, each wave after the last is proven gone; what lives inside
+another child is not waited for, since a server may refuse to give up a part of it. A deletion that the claim's owner
+did not request (its namespace's, its CRD's) destroys nothing. A child that is gone and whose provider
 never got an instruction to delete what it stands for is created again first: its provider finds the database by the
 recorded external reference.
 """
@@ -34,7 +35,9 @@ from composer.claim.prune_guard import consent_command, consents_of, no_backup, 
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry, external_reference_of
 from composer.kinds.catalog import KindFacts
+from composer.render.operators.table import kind_of
 from composer.render.render import Child
+from runtime import kubectl
 from runtime.conditions import find
 from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
 
@@ -116,14 +119,24 @@ def _held(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> Cause |
     """Return why nothing is deleted yet: an unseen child, or data that would be lost against the claim's policy."""
     if child.unseen:
         return not_served(child)
-    if not child.is_foreign_data or child.live is None or teardown not in (Policy.ORPHAN, Policy.SNAPSHOT):
+    if not child.is_foreign_data or child.live is None or teardown is Policy.DELETE:
         return None
     if teardown is Policy.SNAPSHOT:
         return no_backup(child)
-    ours = names.TEARDOWN_FINALIZER in finalizers_of(child.live)
-    uid = uid_of(child.live)
-    if not (ours and deleting(child.live)) or (child.entry.resource, uid) in consents_of(snapshot.annotations):
+    if (child.entry.resource, uid_of(child.live)) in consents_of(snapshot.annotations):
         return None
+    if teardown is Policy.DETACH:
+        # A volume's claim has the reclaim policy of its volume; another operator has none that we know.
+        is_operators = snapshot.namespace_deleting and "." in child.entry.group
+        return _held_by_namespace(snapshot, child, child.live) if is_operators else None
+    # In a namespace that goes by the policies of its claims, the namespace controller deletes what waits for its wave.
+    by_hand = deleting(child.live) and not snapshot.namespace_deleting
+    is_going = by_hand and names.TEARDOWN_FINALIZER in finalizers_of(child.live)
+    return _held_by_orphan(snapshot, child, uid_of(child.live)) if is_going else None
+
+
+def _held_by_orphan(snapshot: Snapshot, child: ObservedChild, uid: str) -> Cause:
+    """Return the cause of foreign data that somebody else deleted, and that the claim's policy keeps."""
     text = (
         f"{child.entry.kind} {child.entry.name} was deleted by somebody else, and by deletionPolicy Orphan it lives on;"
         f" save what is in it, then let it go: {consent_command(snapshot, child.entry.resource, uid)}, or set"
@@ -132,10 +145,31 @@ def _held(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> Cause |
     return cause("HeldDeletion", text, resource=child.entry.resource)
 
 
+def _held_by_namespace(snapshot: Snapshot, child: ObservedChild, live: Object) -> Cause:
+    """Return the cause of foreign data in a namespace that is being deleted: released, the object would go with it."""
+    kind, uid = kind_of(live), uid_of(live)
+    consequence = f" ({kind.on_deletion})" if kind else ""
+    label = kubectl.label(f"namespace/{snapshot.key.namespace}", names.EPHEMERAL_LABEL, "true")
+    text = (
+        f"namespace {snapshot.key.namespace} is being deleted, and {child.entry.kind} {child.entry.name}, which holds"
+        f" data, would go with it{consequence}; save what is in it; then let it go:"
+        f" {consent_command(snapshot, child.entry.resource, uid)}; or, for all of the namespace by their policies:"
+        f" {label}"
+    )
+    return cause("HeldDeletion", text, resource=child.entry.resource)
+
+
 def _is_needed(child: ObservedChild, remaining: list[ObservedChild]) -> bool:
-    """Return whether a child that depends on this one is still there: its wave comes first."""
+    """Return whether a child that depends on this one is still there: its wave comes first.
+
+    One that lives inside this one goes with it: a role that owns tables, a database with sessions.
+    """
     name = child.entry.resource
-    return any(name in other.entry.depends_on for other in remaining if other.entry.resource != name)
+    return any(
+        name in other.entry.depends_on
+        for other in remaining
+        if other.entry.resource != name and not (other.facts is not None and other.facts.inside)
+    )
 
 
 def has_vanished(snapshot: Snapshot, policy: DeletionPolicy) -> bool:

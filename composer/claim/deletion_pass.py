@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from apis import names
 from apis.teardown import Policy, instruction
-from composer.claim.act import Actor, annotation_patch
+from composer.claim.act import Actor
 from composer.claim.compose import Preparer
 from composer.claim.connection import denied
 from composer.claim.deletion import Teardown, UnwrittenInstructions, effective_policy, has_vanished, tear_down
@@ -19,10 +19,12 @@ from composer.claim.outcomes import PassResult, causes_of, causes_of_errors, ins
 from composer.claim.report import Findings, report_deletion
 from composer.claim.snapshot import Snapshot, with_entries
 from composer.claim.write import ClaimWriter
+from composer.connection.passwords import PasswordKeeper, recorded
 from composer.render.render import Child
 from runtime.errors import Forbidden
 from runtime.kube import Kube
 from runtime.objects import Key, finalizers_of, is_name, key_of, uid_of
+from runtime.preconditions import annotation_patch
 from runtime.results import SETTLED, Result
 from runtime.secret_rights import look_again
 
@@ -37,6 +39,7 @@ class DeletionPass:
     actor: Actor
     writer: ClaimWriter
     failures: Failures
+    passwords: PasswordKeeper
     unwritten: UnwrittenInstructions = field(default_factory=UnwrittenInstructions)
 
     async def run(self, snapshot: Snapshot) -> PassResult:
@@ -87,21 +90,29 @@ class DeletionPass:
         return () if isinstance(prepared, Findings) else prepared.rendered.children
 
     async def _remove_finalizer(self, snapshot: Snapshot, *, keep_secret: bool) -> Result:
-        """Delete or keep the connection Secret, then remove the finalizer: no child is left."""
+        """Delete or keep the claim's Secrets, then remove the finalizer: no child is left."""
+        try:
+            await self._release_secrets(snapshot, keep=keep_secret)
+        except Forbidden as error:
+            # A namespace that ends takes its RoleBindings before us, and its Secrets as well.
+            if snapshot.namespace and not snapshot.namespace_deleting:
+                snapshot = await self.writer.publish_deletion(snapshot, (denied(snapshot, error),))
+                return Result(look_again(snapshot.claim, self.writer.now()))
+        await self.writer.remove_finalizer(snapshot)
+        return SETTLED
+
+    async def _release_secrets(self, snapshot: Snapshot, *, keep: bool) -> None:
+        """Keep or delete the connection Secret and the passwords that the composer made. Raises Forbidden."""
+        namespace, identity = snapshot.key.namespace, snapshot.identity.uid
         name = (snapshot.status.get("binding") or {}).get("name")
         if name and is_name(name):
             # Under propagation Orphan the garbage collector keeps the Secret, whatever the claim's policy is.
             owner = "" if "orphan" in finalizers_of(snapshot.claim) else snapshot.uid
-            secret, identity = Key(snapshot.key.namespace, name), snapshot.identity.uid
-            try:
-                await self.writer.publisher.disown(secret, identity, keep=keep_secret, collected_with=owner)
-            except Forbidden as error:
-                # A namespace that ends takes its RoleBindings before us, and its Secrets as well.
-                if snapshot.namespace and not snapshot.namespace_deleting:
-                    snapshot = await self.writer.publish_deletion(snapshot, (denied(snapshot, error),))
-                    return Result(look_again(snapshot.claim, self.writer.now()))
-        await self.writer.remove_finalizer(snapshot)
-        return SETTLED
+            await self.writer.publisher.disown(Key(namespace, name), identity, keep=keep, collected_with=owner)
+        for record in recorded(snapshot.status):
+            for secret in (record.secret, record.former):
+                if secret and not keep:
+                    await self.passwords.drop(Key(namespace, secret), identity)
 
     async def detach_abandoned(self, key: Key) -> None:
         """Give instruction Detach to the children of a claim whose finalizer was removed by force: no data is lost."""

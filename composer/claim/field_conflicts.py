@@ -7,17 +7,15 @@ again has it for twice as long, up to six hours. The inventory has until when a 
 
 from __future__ import annotations
 
-import copy
-import re
 from collections import OrderedDict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
+from apis.names import PREFIX
 from composer.inventory import Entry, YieldedField
 from runtime.conditions import timestamp
-from runtime.errors import Cause
+from runtime.field_paths import differing_fields, without_fields
 from runtime.objects import Object
 
 CONFLICTS_BY_APPLY = 3
@@ -31,11 +29,6 @@ _REMEMBERED = 32
 _LATE = timedelta(seconds=2)
 _ONE_SECOND = timedelta(seconds=1)
 _DOUBLINGS = 16
-
-_MANAGER = re.compile(r'conflict with "([^"]*)"')
-# The API server adds the version with which a manager of operation Update wrote; an applier has none.
-_UPDATED = re.compile(r'conflict with "[^"]*"(?: with subresource "[^"]*")? using ')
-_STEP = re.compile(r'\.("(?:[^"\\]|\\.)*"|[^.\[]+)|\[([^\]]*)\]')
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +58,20 @@ class Settlement:
     yielded: tuple[YieldedField, ...]
 
 
-def conflicts(causes: Sequence[Cause]) -> tuple[Conflict, ...]:
-    """Return the conflicts of a refused apply by its causes (metav1.CauseTypeFieldManagerConflict)."""
+def conflicts(live: Object, wanted: Object, *, in_version_alone: bool = False) -> tuple[Conflict, ...]:
+    """Return the fields of `wanted` that managers other than Fairlead's set to another value in `live`.
+
+    `live` has managedFields (FieldsV1, KEP-555). `in_version_alone`: fields have other names in other versions, so that
+    only what was written in the version of `wanted` counts.
+    """
     rivals: list[Conflict] = []
-    for cause in causes:
-        manager = _MANAGER.search(cause.message)
-        if manager:
-            by_hand = _UPDATED.search(cause.message) is not None or manager[1].startswith("kubectl-")
-            rivals.append(Conflict(cause.field, manager[1], by_hand))
+    for entry in live["metadata"].get("managedFields") or ():
+        manager = entry["manager"]
+        is_rival = not entry.get("subresource") and not manager.startswith(PREFIX)
+        if is_rival and not (in_version_alone and entry.get("apiVersion") != wanted["apiVersion"]):
+            by_hand = entry["operation"] == "Update" or manager.startswith("kubectl-")
+            fields = differing_fields(entry.get("fieldsV1") or {}, wanted, live)
+            rivals += [Conflict(path, manager, by_hand) for path in fields]
     return tuple(rivals)
 
 
@@ -138,47 +137,9 @@ def next_try(entries: Iterable[Entry], now: datetime) -> timedelta | None:
     return max(datetime.fromisoformat(min(ends)) - now, _ONE_SECOND) if ends else None
 
 
-def without(obj: Object, yielded: Sequence[YieldedField]) -> Object:
+def without(obj: Object, yielded: Iterable[YieldedField]) -> Object:
     """Return the object without the yielded fields."""
-    if not yielded:
-        return obj
-    left = copy.deepcopy(obj)
-    for yielded_field in yielded:
-        _drop(left, _steps(yielded_field.field))
-    return left
-
-
-def _steps(path: str) -> list[str | dict[str, str]]:
-    steps: list[str | dict[str, str]] = []
-    for name, selector in _STEP.findall(path):
-        if name:
-            steps.append(name.strip('"'))
-        else:
-            pairs = (pair.partition("=") for pair in selector.split(","))
-            steps.append({key: value.strip('"') for key, _, value in pairs})
-    return steps
-
-
-def _drop(container: Any, steps: Sequence[str | dict[str, str]]) -> None:
-    """Remove the field at `steps`; a path that leads nowhere removes nothing."""
-    match steps:
-        case [str() as name] if isinstance(container, dict):
-            container.pop(name, None)
-        case [str() as name, *rest] if isinstance(container, dict) and name in container:
-            _drop(container[name], rest)
-        case [dict() as selector, *rest] if isinstance(container, list):
-            chosen = [item for item in container if isinstance(item, dict) and _selected(item, selector)]
-            for item in chosen:
-                if rest:
-                    _drop(item, rest)
-                else:
-                    container.remove(item)
-        case _:
-            return
-
-
-def _selected(item: Mapping[str, Any], selector: Mapping[str, str]) -> bool:
-    return all(str(item.get(name)) == value for name, value in selector.items())
+    return without_fields(obj, (yielded_field.field for yielded_field in yielded))
 
 
 @dataclass(slots=True)

@@ -27,6 +27,7 @@ from runtime.objects import (
     deleting,
     key_of,
     labels_of,
+    loads,
     metadata,
     uid_of,
 )
@@ -185,7 +186,36 @@ class Gatherer:
                 is_in_the_way = entry.stateful and annotations_of(claim).get(names.ADOPT) != "none"
                 if is_in_the_way and await self._owns(child, key):
                     left.append(child)
+            left += await self._orphans(claim, facts)
         return tuple(left)
+
+    async def _orphans(self, claim: Object, facts: KindFacts) -> tuple[ObservedChild, ...]:
+        """Return what an earlier claim of this kind and name orphaned; it has no label by which it would be watched.
+
+        Looked for while the claim has no object of the kind.
+        """
+        recorded = inventory.load(claim.get("status") or {})
+        has_one = any(entry.uid and entry.group_kind == facts.resource.group_kind for entry in recorded)
+        if not facts.stateful or has_one or deleting(claim) or annotations_of(claim).get(names.ADOPT) == "none":
+            return ()
+        key, orphans = key_of(claim), list[ObservedChild]()
+        for live in await self._unlabelled(facts.resource, key.namespace):
+            entry = entry_of(live, stateful=True)
+            child = ObservedChild(entry, live, facts) if entry else None
+            if child and annotations_of(live).get(names.CLAIM_NAME) == key.name and await self._owns(child, key):
+                orphans.append(child)
+        return tuple(orphans)
+
+    async def _unlabelled(self, resource: Resource, namespace: str) -> tuple[Object, ...]:
+        """Return the metadata of all objects of a kind in a namespace without a claim's label. Raises ApiError."""
+        without_label = Selection(namespace=namespace, labels=f"!{names.CLAIM_LABEL}", metadata_only=True)
+        items, next_page = list[Object](), ""
+        while True:
+            page = await self._cluster.kube.list_page(resource, without_label, next_page=next_page)
+            items += [{**loads(raw), "apiVersion": resource.api_version, "kind": resource.kind} for raw in page.items]
+            if not page.next_page:
+                return tuple(items)
+            next_page = page.next_page
 
     async def _children(self, claim: Object, kinds: frozenset[str]) -> tuple[ObservedChild, ...]:
         """Return the children of a claim: those of its inventory, and those found by label alone."""
@@ -225,11 +255,9 @@ class Gatherer:
 
     async def _read(self, resource: Resource, key: Key) -> Object | None:
         try:
-            live = await self._cluster.kube.get(resource, key)
+            return await self._cluster.kube.get(resource, key)
         except NotFound:
             return None
-        metadata(live).pop("managedFields", None)
-        return live
 
 
 def _is_of_another(live: Object | None, claim: Object) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 import msgspec
@@ -17,6 +17,7 @@ from composer.claim.field_conflicts import still_yielded
 from composer.claim.readiness import broken, child_cause, live_of, of_broken
 from composer.claim.report import Findings
 from composer.claim.snapshot import Snapshot
+from composer.connection.passwords import KeptPasswords
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered
@@ -129,6 +130,7 @@ class Acted:
     snapshot: Snapshot
     rendered: Rendered
     connected: Connected
+    passwords: KeptPasswords = field(default_factory=KeptPasswords)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -161,6 +163,7 @@ def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
         *causes_of_conflicts(entries, timestamp(now)),
         *causes_of_children(snapshot, rendered, plan),
         *causes_of_floors(rendered),
+        *acted.passwords.causes,
         *connected.causes,
         *prepared.remarks,
     )
@@ -176,6 +179,7 @@ def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
         secret=connected.secret,
         connection_hash=connected.hash,
         published=connected.is_usable or not rendered.connection,
+        passwords=acted.passwords.records,
     )
 
 
@@ -288,9 +292,9 @@ def causes_of_floors(rendered: Rendered) -> tuple[Cause, ...]:
     """Return a cause for each field that keeps a larger value than the composition asks for now."""
     causes: list[Cause] = []
     for child in rendered.children:
-        for field in child.kept:
-            asks = "leaves it out" if field.wanted is None else f"asks for {field.wanted}"
-            subject = f"{child.object['kind']} {child.object['metadata']['name']}: {field.path} stays {field.value}"
+        for kept in child.kept:
+            asks = "leaves it out" if kept.wanted is None else f"asks for {kept.wanted}"
+            subject = f"{child.object['kind']} {child.object['metadata']['name']}: {kept.path} stays {kept.value}"
             text = f"{subject}, which it never falls below; the composition {asks} now"
             causes.append(cause("KeptLarger", text, resource=child.resource))
     return tuple(causes)

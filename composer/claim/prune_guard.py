@@ -9,9 +9,11 @@ from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry
+from composer.render.operators.table import kind_of
 from composer.render.render import Child, Rendered
 from runtime import kubectl
-from runtime.objects import deleting, uid_of
+from runtime.conditions import find
+from runtime.objects import Object, deleting, generation_of, observed_generation_of, uid_of
 
 _MASS_LEAST = 3
 
@@ -91,27 +93,69 @@ def deleted_by_others(snapshot: Snapshot, child: ObservedChild) -> Cause | None:
         text = f"{subject}, which held data, is gone and was not deleted by Fairlead; nothing is made in its place"
         how = f"restore it under its name, with its labels; or, for a new, empty one: {consent}"
         return cause("DatabaseLost", f"{text}: {how}", resource=entry.resource)
-    text = f"{subject} was deleted by somebody else and holds data; it is not let go, and nothing is made in its place"
+    kind = kind_of(live)
+    consequence = f" ({kind.on_deletion})" if kind else ""
+    text = (
+        f"{subject} was deleted by somebody else and holds data{consequence}; it is not let go, and nothing is made in"
+        " its place"
+    )
     how = f"save what is in it; then, for a new, empty one: {consent}"
     return cause("HeldDeletion", f"{text}: {how}", resource=entry.resource)
 
 
 def predecessor(snapshot: Snapshot, entry: Entry) -> Cause | None:
-    """Return the cause of an object with data that an earlier claim of this name left; None where there is none.
+    """Return the cause for which data of an earlier claim of this name is in the way; None where there is none.
 
-    Beside it a new, empty one would be created, and the claim would become Ready with it.
+    Beside it, or in its place, a new, empty object would be created, and the claim would become Ready with it.
     """
     if entry.uid or snapshot.annotations.get(names.ADOPT) == "none":
         return None
-    for left in snapshot.predecessors:
-        if (left.entry.slot, left.entry.group_kind) == (entry.slot, entry.group_kind):
-            text = (
-                f"{left.entry.kind} {left.entry.name} holds the data of an earlier claim of this name that was removed"
-                " without its teardown; nothing is made beside it: restore that claim from a backup; or, for a new,"
-                f" empty one: {kubectl.annotate(_address(snapshot), names.ADOPT, 'none')}"
-            )
-            return cause("PredecessorFound", text, resource=entry.resource)
-    return None
+    left = _left_for(snapshot, entry)
+    if left is None:
+        return _not_restored(snapshot, entry)
+    uids = ",".join(uid_of(other.live) for other in snapshot.predecessors if other.live is not None)
+    text = (
+        f"{left.entry.kind} {left.entry.name} holds the data of an earlier claim of this name; nothing is made beside"
+        f" it: to take it over: {_adopt(snapshot, uids)}; or, for a new, empty one: {_adopt(snapshot, 'none')}"
+    )
+    return cause("PredecessorFound", text, resource=entry.resource)
+
+
+def _not_restored(snapshot: Snapshot, entry: Entry) -> Cause | None:
+    """Return the cause of a claim out of a backup whose foreign object with data is not there, or not yet.
+
+    Such a claim has another uid than it had at first sight. Once a connection is published, what it lacks is new.
+    """
+    facts = snapshot.catalog.get(entry.group_kind)
+    is_foreign = facts is not None and not facts.managed
+    is_bound = bool((snapshot.status.get("binding") or {}).get("name"))
+    if snapshot.uid == snapshot.identity.uid or is_bound or not entry.stateful or not is_foreign:
+        return None
+    text = (
+        f"this claim comes out of a backup, and {entry.kind} {entry.name}, which held its data, is not there; nothing"
+        " is made in its place: restore it under its name, with its labels; or, for a new, empty one:"
+    )
+    return cause("DatabaseLost", f"{text} {_adopt(snapshot, 'none')}", resource=entry.resource)
+
+
+def taken_over(snapshot: Snapshot, entry: Entry) -> ObservedChild | None:
+    """Return the object that an earlier claim of this name left and that this one takes over by consent, or None."""
+    left = None if entry.uid else _left_for(snapshot, entry)
+    if left is None or left.live is None or deleting(left.live):
+        return None
+    uids = {uid.strip() for uid in snapshot.annotations.get(names.ADOPT, "").split(",")}
+    return left if uid_of(left.live) in uids else None
+
+
+def _left_for(snapshot: Snapshot, entry: Entry) -> ObservedChild | None:
+    """Return what an earlier claim left at the place of an entry."""
+    place = (entry.slot, entry.group_kind)
+    return next((left for left in snapshot.predecessors if (left.entry.slot, left.entry.group_kind) == place), None)
+
+
+def _adopt(snapshot: Snapshot, value: str) -> str:
+    overwrites = snapshot.annotations.get(names.ADOPT, value) != value
+    return kubectl.annotate(_address(snapshot), names.ADOPT, value, overwrites=overwrites)
 
 
 def _hold(snapshot: Snapshot, child: ObservedChild, *, too_many: bool, unresolved: bool) -> Cause | None:
@@ -206,6 +250,30 @@ def still_needed(child: ObservedChild, leaving: list[tuple[ObservedChild, Cause 
     """Return whether a child that depends on this one must go before it."""
     going = [other for other, why in leaving if other is not child and (other.unseen or (why is None and other.live))]
     return any(child.entry.resource in other.entry.depends_on for other in going)
+
+
+def still_used(snapshot: Snapshot, child: ObservedChild, changing: Collection[tuple[str, str, str]]) -> bool:
+    """Return whether a wanted child depended on this one, and has not carried out yet what it was asked for since.
+
+    `changing` are the places of the children whose spec this pass changes. A parameter group, say, goes only once its
+    instance has the next one: an edit that is withdrawn before finds the former group as it was. What holds data goes
+    by consent alone, which nothing delays.
+    """
+    return not child.entry.stateful and any(
+        child.entry.resource in other.entry.depends_on
+        and other.live is not None
+        and (other.entry.place in changing or not _is_carried_out(other, other.live))
+        for other in snapshot.children
+        if other is not child
+    )
+
+
+def _is_carried_out(child: ObservedChild, live: Object) -> bool:
+    """Return whether a child's provider says that its spec is carried out; True where nobody says such a thing."""
+    synced = find(live, "Synced")
+    if child.facts is None or not child.facts.managed or synced is None:
+        return True
+    return synced["status"] == "True" and observed_generation_of(live) == generation_of(live) and not deleting(live)
 
 
 def foreign_stateful(snapshot: Snapshot) -> tuple[str, ...]:

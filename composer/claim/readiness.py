@@ -12,8 +12,8 @@ from composer.claim.prune_guard import deleted_by_others
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import NEVER_READY
 from composer.kinds.catalog import is_silent
-from composer.render import operators
-from composer.render.operators import is_current, is_usable
+from composer.render.operators.state import State
+from composer.render.operators.table import is_current, state_of
 from composer.render.render import Child, Rendered
 from runtime.conditions import find, is_true
 from runtime.objects import Object, annotations_of, deleting, generation_of, key_of, observed_generation_of, status_of
@@ -39,7 +39,7 @@ def broken(snapshot: Snapshot, rendered: Rendered | None, judged: Collection[str
 def is_served(snapshot: Snapshot, rendered: Rendered | None, judged: Collection[str] = ()) -> bool:
     """Return whether the claim was ready before and all that it uses has condition Ready=True now.
 
-    A child without a condition Ready is not ready. Arguments as of `broken`.
+    A child without a condition Ready is not ready, unless its operator is known. Arguments as of `broken`.
     """
     ready = {child.place: child for child in rendered.children} if rendered else {}
     used = [observed for observed in snapshot.children if _is_used(snapshot, observed, rendered)]
@@ -51,9 +51,12 @@ def is_served(snapshot: Snapshot, rendered: Rendered | None, judged: Collection[
 
 def _is_ready(observed: ObservedChild, child: Child | None, judged: Collection[str]) -> bool:
     live = observed.live
-    if live is None or deleting(live) or not is_true(live, "Ready"):
+    if live is None or deleting(live):
         return False
-    return child is None or child.resource not in judged or child.ready
+    state, is_judged = state_of(live), child is not None and child.resource in judged
+    if child is not None and is_judged and (state is not None or not child.ready):
+        return child.ready
+    return is_true(live, "Ready") if state is None else state.ready
 
 
 def _is_used(snapshot: Snapshot, observed: ObservedChild, rendered: Rendered | None) -> bool:
@@ -85,8 +88,8 @@ def _is_broken(observed: ObservedChild, child: Child | None, judged: Collection[
     live = observed.live
     if live is None or (deleting(live) and not (child is None and _awaits_instruction(observed, live))):
         return True
-    ready = find(live, "Ready")
-    if ready is not None and ready["status"] == "False":
+    state, ready = state_of(live), find(live, "Ready")
+    if state is None and ready is not None and ready["status"] == "False":
         return True
     observed_generation = observed_generation_of(live)
     if observed_generation is not None and observed_generation != generation_of(live):
@@ -94,10 +97,10 @@ def _is_broken(observed: ObservedChild, child: Child | None, judged: Collection[
         return False
     if child is not None and child.resource in judged:
         return not child.ready
-    if ready is not None:
-        return False
+    if state is not None:
+        return not state.ready and not state.usable
     is_ready = child.ready if child else is_current(live, is_silent=is_silent(observed.facts, live))
-    return not is_ready and not _serves(live) and not is_usable(live)
+    return ready is None and not is_ready and not _serves(live)
 
 
 def _awaits_instruction(observed: ObservedChild, live: Object) -> bool:
@@ -114,16 +117,24 @@ def _serves(live: Object) -> bool:
     return any(isinstance(status.get(name), int) and status[name] > 0 for name in ("readyReplicas", "numberReady"))
 
 
-def child_cause(  # noqa: PLR0911 - one return for each thing that a child can say
-    resource: str, live: Object | None, *, ready: bool
-) -> Cause | None:
-    """Return the cause for which a child is not ready or not in sync, by its conditions; None where it is both."""
+def child_cause(resource: str, live: Object | None, *, ready: bool) -> Cause | None:
+    """Return the cause for which a child is not ready or not in sync, by its status; None where it is both."""
     if live is None:
         return cause("Creating", f"resource {resource!r} is being created", resource=resource)
     subject = f"{live['kind']} {key_of(live).name}"
     if deleting(live):
         text = f"{subject} was deleted; it is let go of and made again"
         return cause("Creating", text, resource=resource)
+    state = state_of(live)
+    if state is None:
+        return _of_conditions(resource, subject, live, ready=ready)
+    return None if ready else _of_state(resource, subject, state)
+
+
+def _of_conditions(  # noqa: PLR0911 - one return for each thing that a child can say
+    resource: str, subject: str, live: Object, *, ready: bool
+) -> Cause | None:
+    """Return the cause that a child of no known operator says by its conditions."""
     stalled, working = find(live, "Stalled"), find(live, "Reconciling")
     if stalled and stalled["status"] == "True":
         return _of_condition(resource, stalled, ReasonClass.STALLED)
@@ -143,9 +154,15 @@ def child_cause(  # noqa: PLR0911 - one return for each thing that a child can s
         return _of_condition(resource, synced, ReasonClass.NOTED)
     if ready:
         return None
-    phase = operators.phase_of(live)
-    suffix = f", its operator says {phase}" if phase else ""
-    return cause("ChildNotReady", f"{subject} is not ready yet{suffix}", resource=resource)
+    return cause("ChildNotReady", f"{subject} is not ready yet", resource=resource)
+
+
+def _of_state(resource: str, subject: str, state: State) -> Cause:
+    """Return the cause of a child that is not ready, in the words of its operator."""
+    words = f", its operator says {state.why}" if state.why else ""
+    if state.failed:
+        return cause("ChildFailed", f"{subject} does not become ready by itself{words}", resource=resource)
+    return cause("ChildNotReady", f"{subject} is not ready yet{words}", resource=resource)
 
 
 def _of_old_status(resource: str, subject: str, live: Object, *, is_new: bool) -> Cause:

@@ -12,7 +12,7 @@ from apis.pause import is_paused, pause_end
 from composer.causes import Cause
 from composer.claim.act import Actor
 from composer.claim.compose import Prepared, Preparer, held_back, untouched
-from composer.claim.connection import connect, lost_secret
+from composer.claim.connection import connect, drop_former, keep_passwords, lost_secret
 from composer.claim.decide import Plan, decide, has_instruction, mirrored_pause
 from composer.claim.deletion_pass import DeletionPass
 from composer.claim.events import EventEmitter
@@ -23,6 +23,7 @@ from composer.claim.report import NOBODY, Findings, Pauser, pauser, report_pause
 from composer.claim.snapshot import Snapshot
 from composer.claim.write import ClaimWriter
 from composer.composition.revision import kinds_of
+from composer.connection.passwords import PasswordKeeper
 from composer.connection.publisher import Publisher
 from runtime.conditions import timestamp
 from runtime.errors import NotFound
@@ -49,6 +50,7 @@ class Tools:
     preparer: Preparer
     actor: Actor
     publisher: Publisher
+    passwords: PasswordKeeper
     events: EventRecorder
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
@@ -65,7 +67,7 @@ class ClaimReconciler:
             tools.kube, tools.gatherer, tools.publisher, EventEmitter(tools.events), tools.now, tools.monotonic
         )
         self._deletion = DeletionPass(
-            tools.kube, tools.gatherer, tools.preparer, tools.actor, self._writer, self._failures
+            tools.kube, tools.gatherer, tools.preparer, tools.actor, self._writer, self._failures, tools.passwords
         )
 
     async def reconcile(self, key: Key) -> Result:
@@ -147,16 +149,18 @@ class ClaimReconciler:
         return decide(snapshot, rendered, now=timestamp(self._tools.now()))
 
     async def _act(self, prepared: Prepared, plan: Plan) -> Acted:
-        """Carry out the plan and publish the connection Secret."""
+        """Make passwords, carry out the plan and publish the connection Secret."""
+        kept = await keep_passwords(self._tools.passwords, prepared)
         outcomes = await self._tools.actor.act(prepared.snapshot, plan.steps)
         snapshot, rendered = after(prepared.snapshot, prepared.rendered, plan.steps, outcomes)
         connected = await connect(self._tools.publisher, snapshot, replace(prepared, rendered=rendered))
-        return Acted(prepared, plan, outcomes, snapshot, rendered, connected)
+        kept = await drop_former(self._tools.passwords, snapshot, kept, connected, rendered)
+        return Acted(prepared, plan, outcomes, snapshot, rendered, connected, kept)
 
     def _next_pass(self, acted: Acted, written: Result) -> Result:
-        if acted.connected.is_denied:
+        if acted.connected.is_denied or acted.passwords.is_denied:
             return Result(look_again(acted.snapshot.claim, self._tools.now()))
-        if acted.is_new_reference:
+        if acted.is_new_reference or acted.passwords.is_new:
             return _AT_ONCE
         return acted.connected.next_look(written)
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from apis.identity import child_name
+from apis.identity import name_hash
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry
 from composer.models import CompositionSpec, ResourceTemplate
@@ -52,7 +52,7 @@ def element_origins(snapshot: Snapshot) -> dict[str, dict[str, str]]:
 
 def _was_made_without_key(snapshot: Snapshot, entry: Entry) -> bool:
     """Return whether an element's object has the name of a resource without forEach, from which it was renamed."""
-    return bool(entry.key) and entry.name == child_name(snapshot.identity, entry.origin)
+    return bool(entry.key) and entry.name.endswith(f"-{name_hash(snapshot.identity.uid, entry.origin)}")
 
 
 def _new_slots(snapshot: Snapshot, spec: CompositionSpec) -> dict[Slot, Slot]:

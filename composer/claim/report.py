@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
+
 from apis import names
+from apis.connection import PasswordRecord
 from apis.pause import pause_reason
 from apis.reasons import MISSING_PATIENCE, ReasonClass
 from composer import inventory
@@ -36,7 +39,7 @@ class Findings:
     `rendered` is None when nothing could be rendered; `waited`: how long the first cause has held. `is_early`: the
     cause is about to end by itself (a Composition that is being checked), and not worth a write yet. `has_rollout`: the
     revision goes to its claims by waves. `judged`: the resources with a `readyWhen`. `published`: the connection Secret
-    is there, or there is to be none.
+    is there, or there is to be none. `passwords`: which are made; None leaves what is recorded.
     """
 
     causes: tuple[Cause, ...]
@@ -52,6 +55,7 @@ class Findings:
     is_early: bool = False
     has_rollout: bool = False
     judged: frozenset[str] = frozenset()
+    passwords: tuple[PasswordRecord, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +103,20 @@ def report(snapshot: Snapshot, findings: Findings, now: datetime) -> Object:
     if findings.secret:
         status["binding"] = {"name": findings.secret}
         status["connectionHash"] = findings.connection_hash
+    passwords = _passwords(snapshot, findings)
+    if passwords:
+        status["passwords"] = passwords
     if findings.entries:
         entries = inventory.proven(findings.entries) if _all_ready(findings) else findings.entries
         status["inventory"] = inventory.dump(entries)
     return {**status, **_handled_request(snapshot)}
+
+
+def _passwords(snapshot: Snapshot, findings: Findings) -> list[Object]:
+    """Return which passwords are made, as the status records them."""
+    if findings.passwords is None:
+        return list(snapshot.status.get("passwords") or ())
+    return [msgspec.to_builtins(record) for record in findings.passwords]
 
 
 def _conditions_status(snapshot: Snapshot, conditions: list[Condition], now: datetime) -> Object:
@@ -119,7 +133,7 @@ def _handled_request(snapshot: Snapshot) -> Mapping[str, str]:
 
 _OWN_FIELDS = frozenset({
     "binding", "composition", "conditions", "connectionHash", "deletionPolicy", "identity", "inventory",
-    "lastHandledReconcileAt", "observedGeneration",
+    "lastHandledReconcileAt", "observedGeneration", "passwords",
 })  # fmt: skip
 
 

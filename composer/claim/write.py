@@ -125,7 +125,10 @@ class ClaimWriter:
 
     async def publish_unlisted(self, snapshot: Snapshot, kinds: Iterable[str]) -> Result:
         """Report that children of some kinds cannot be listed: everything stays as it is meanwhile."""
-        text = f"{', '.join(kinds)} cannot be listed: is it served, and may the composer read it?"
+        text = (
+            f"{', '.join(kinds)} cannot be listed: install the kind, or let the composer read it by a ClusterRole with"
+            f' label {names.AGGREGATE_LABEL}: "true"; it is listed again by itself, after some minutes'
+        )
         await self.publish_cause(snapshot, cause("KindNotAllowed", text, shown_as=ReasonClass.WAITING))
         return Result(requeue_after=_UNLISTED_RETRY)
 

@@ -20,7 +20,7 @@ from composer.composition.rollout_claims import RolloutClaim
 from composer.composition.store import Library, claim_kind
 from composer.kinds.catalog import Catalog
 from composer.kinds.cluster import Cluster
-from composer.kinds.rights import DENIED_PACE, Rights
+from composer.kinds.rights import Rights
 from composer.models import Rollout, RolloutStatus
 from composer.render.errors import Problem
 from composer.validation.validate import CheckRequest
@@ -62,7 +62,7 @@ class CompositionReconciler:
         self._revisions = Revisions(cluster, library, Clock(now, events))
         # Whether the claims of a kind (`Kind.group`) cannot be listed.
         self.is_unlistable: Callable[[str], bool] = lambda _: False
-        self._rights = Rights(cluster.kube, monotonic=time.monotonic)
+        self._rights = Rights(cluster.kube, monotonic=time.monotonic, granted=cluster.watches.retry)
         self._checked: dict[Key, tuple[Catalog, CheckRequest]] = {}
         self._missing_since: dict[Key, datetime] = {}
 
@@ -95,10 +95,9 @@ class CompositionReconciler:
         if problems:
             return await self._refuse(composition, problems)
         resources, catalog = spec.get("resources") or (), self._cluster.catalog
-        denied = await self._rights.problems(resources, catalog, is_requested=_is_requested(composition))
-        if denied:
-            result = await self._refuse(composition, denied)
-            return Result(requeue_after=min(DENIED_PACE, result.requeue_after or DENIED_PACE))
+        denied = await self._rights.denied(resources, catalog, is_requested=_is_requested(composition))
+        if denied is not None:
+            return _sooner(await self._refuse(composition, denied.problems), denied.again)
         self._missing_since.pop(key, None)
         composition = await self._add_finalizer(composition)
         await self._revisions.add_finalizers(key.name)
@@ -132,6 +131,10 @@ class CompositionReconciler:
         kind = claim_kind(composition.get("spec") or {})
         if not self.is_unlistable(kind):
             return ()
+        if _is_requested(composition):
+            for claims in self._revisions.claims:
+                if claims.resource.group_kind == kind:
+                    claims.retry_now(granted=True)
         text = f"claims of {kind} cannot be listed: may the composer read them? (label {names.AGGREGATE_LABEL})"
         return (Problem("KindNotAllowed", text, "spec.compositeTypeRef"),)
 
@@ -302,5 +305,8 @@ def relevant(kinds: Catalog, spec: dict[str, Any]) -> Catalog:
     group = str(claim.get("apiVersion", "")).rpartition("/")[0]
     named = kinds_of(spec) | {f"{claim.get('kind')}.{group}"}
     return {
-        name: facts if name in named else msgspec.structs.replace(facts, schema=None) for name, facts in kinds.items()
+        name: facts
+        if name in named
+        else msgspec.structs.replace(facts, schema=None, converted=dict.fromkeys(facts.converted))
+        for name, facts in kinds.items()
     }

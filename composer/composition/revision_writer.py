@@ -71,17 +71,8 @@ class Revisions:
         number = newest.number + 1 if newest else 1
         revision = Revision(f"{name[:200]}-{wanted[:10]}", number, name, spec)
         stored = self._library.revision_informer.store.get(Key("", revision.name))
-        body = {
-            "apiVersion": names.REVISIONS.api_version,
-            "kind": names.REVISIONS.kind,
-            # Whoever deletes it, it stays while a claim uses it.
-            "metadata": {
-                "name": revision.name,
-                "finalizers": [names.IN_USE_FINALIZER],
-                **(apply_metadata(stored) if stored else {}),
-            },
-            "spec": {"compositionName": name, "revision": number, "hash": wanted, "composition": spec},
-        }
+        content = {"compositionName": name, "revision": number, "hash": wanted, "composition": spec}
+        body = _revision_object(revision.name, stored, content)
         if stored:
             made = await self._cluster.kube.apply(names.REVISIONS, body, manager=names.COMPOSER_MANAGER, force=True)
         else:
@@ -131,16 +122,7 @@ class Revisions:
             obj = None if revision.is_deleted or revision.is_kept else self._object(revision)
             if obj is None:
                 continue
-            body = {
-                "apiVersion": names.REVISIONS.api_version,
-                "kind": names.REVISIONS.kind,
-                "metadata": {
-                    "name": revision.name,
-                    **apply_metadata(obj),
-                    "finalizers": [names.IN_USE_FINALIZER],
-                },
-                "spec": obj["spec"],
-            }
+            body = _revision_object(revision.name, obj, obj["spec"])
             try:
                 made = await self._cluster.kube.apply(names.REVISIONS, body, manager=names.COMPOSER_MANAGER, force=True)
             except NotFound as error:
@@ -260,3 +242,9 @@ def _revisions_of(claim: Object) -> set[str]:
     in_use = (claim.get("status") or {}).get("composition") or {}
     pin = (claim.get("spec") or {}).get("compositionRevisionRef") or {}
     return {str(name) for name in (in_use.get("revision"), in_use.get("previous"), pin.get("name")) if name}
+
+
+def _revision_object(name: str, stored: Object | None, spec: Object) -> Object:
+    """Return a revision to create or to apply: whoever deletes it, it stays while a claim uses it."""
+    meta = {"name": name, "finalizers": [names.IN_USE_FINALIZER], **(apply_metadata(stored) if stored else {})}
+    return {"apiVersion": names.REVISIONS.api_version, "kind": names.REVISIONS.kind, "metadata": meta, "spec": spec}

@@ -55,14 +55,15 @@ class Publisher:
     ) -> Publication:
         """Create or update the Secret. `known_hash` is that of the last publication, empty before the first.
 
-        With nothing changed and a recent look at it, no request is made; `is_requested` looks in any case. From one
-        look to the next it is one resync at most. `was_not_owned`: another owner's Secret had its name at the last
-        pass: it is read before it is written.
+        With nothing changed and a recent look at it, no request is made; `is_requested` looks in any case, and so does
+        a change of another operator's object. From one look to the next it is one resync at most. `was_not_owned`:
+        another owner's Secret had its name at the last pass: it is read before it is written.
         """
         verified = self._verified.get(want.key)
         since = self._monotonic() - verified[1] if verified else 0.0
         recent = since < min(VERIFY_EVERY.total_seconds(), self._resync)
-        if recent and verified is not None and verified[0] == want.hash == known_hash and not is_requested:
+        is_seen = verified is not None and verified[0] == want.state
+        if recent and is_seen and want.hash == known_hash and not is_requested:
             return Publication(again=timedelta(seconds=self._resync - since))
         self._note(want)
         values = await self._values(want)
@@ -72,7 +73,7 @@ class Publisher:
         fresh = connection.secret_object(want, connection.entries(want, values))
         publication = await self._store(want, fresh, is_first=not known_hash and not was_not_owned)
         if publication.problem is None:
-            self._verified[want.key] = (want.hash, self._monotonic())
+            self._verified[want.key] = (want.state, self._monotonic())
         return publication
 
     def _look_again(self, key: Key) -> timedelta:
@@ -169,9 +170,12 @@ class Publisher:
         values: dict[str, str] = {}
         holders: dict[tuple[str, str], Object] = {}
         for name, ref in sorted(want.kept.items()):
-            value = await self._value(want.key.namespace, ref, holders)
+            holder = await self._holder(want.key.namespace, ref, holders)
+            value = connection.value_of({"kind": ref.kind, **holder}, ref.key)
             if value is None:
-                return cause("SecretNotFound", f"{ref.kind} {ref.name} has no key {ref.key!r} with a text to copy yet")
+                problem = f"has no key {ref.key!r} with a text to copy" if holder else "does not exist"
+                maker = want.makers.get(name, "whoever makes it")
+                return cause("SecretNotFound", f"{ref.kind} {ref.name} {problem}; it is to be written by {maker}")
             values[name] = value
         password = want.kept.get("password")
         holder = holders.get((password.kind, password.name), {}) if password else {}
@@ -181,15 +185,16 @@ class Publisher:
             return cause("ConnectionIncomplete", f"{text} the next login's password already")
         return values
 
-    async def _value(self, namespace: str, ref: SecretRef, holders: dict[tuple[str, str], Object]) -> str | None:
+    async def _holder(self, namespace: str, ref: SecretRef, holders: dict[tuple[str, str], Object]) -> Object:
+        """Return the Secret or ConfigMap of a reference, read once for all its keys; empty where there is none."""
         place = (ref.kind, ref.name)
         if place not in holders:
             resource = SECRETS if ref.kind == "Secret" else CONFIG_MAPS
             try:
                 holders[place] = await self._kube.get(resource, Key(namespace, ref.name))
             except NotFound:
-                return None
-        return connection.value_of({"kind": ref.kind, **holders[place]}, ref.key)
+                holders[place] = {}
+        return holders[place]
 
     async def _store(self, want: Wanted, fresh: Object, *, is_first: bool) -> Publication:
         if is_first:

@@ -32,6 +32,7 @@ SYSTEM_ROOTS = "system"
 _JDBC_SYSTEM_ROOTS = "sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory"
 
 _TYPES = "servicebinding.io/"
+_OF_CA_REF = "the platform team, whose Composition names it under connection.caRef"
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -42,7 +43,11 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Wanted(msgspec.Struct, frozen=True):
-    """The desired Secret: where its values come from, and the `hash` of all that decides its content but the values."""
+    """The desired Secret: where its values come from, and the `hash` of all that decides its content but the values.
+
+    `makers` says of each key that is kept elsewhere who makes what holds it, for whoever misses it. `source_version`:
+    of the object of another operator that it is made from; a change of it may mean other values.
+    """
 
     key: Key
     claim: Key
@@ -51,6 +56,13 @@ class Wanted(msgspec.Struct, frozen=True):
     identity: str
     owner: Object | None
     hash: str = ""
+    makers: Mapping[str, str] = {}
+    source_version: str = ""
+
+    @property
+    def state(self) -> str:
+        """Text that differs between two states which may have different values."""
+        return f"{self.hash}/{self.source_version}"
 
 
 def published(source: Object) -> Connection | Cause:
@@ -116,6 +128,7 @@ def wanted(claim: Object, declared: Mapping[str, Any], source: Object, origin: O
     more = {"certificates": msgspec.convert(ca, SecretRef)} if ca else {}
     # The resource of `from` knows its own certificate; for a Secret the Composition decides.
     kept = {**more, **origin.kept} if "from" in declared else {**origin.kept, **more}
+    server = f"the {'provider' if ours else 'operator'} of {source['kind']} {metadata(source)['name']}"
     unhashed = Wanted(
         key=secret.key,
         claim=key_of(claim),
@@ -137,7 +150,13 @@ def wanted(claim: Object, declared: Mapping[str, Any], source: Object, origin: O
         unhashed = msgspec.structs.replace(unhashed, plain=plain)
     # An operator gives a recreated object another password, and its status has no hash of that.
     source_uid = [] if "from" in declared else [metadata(source).get("uid", "")]
-    return msgspec.structs.replace(unhashed, hash=digest([msgspec.to_builtins(unhashed), *source_uid]))
+    content: Object = msgspec.to_builtins(unhashed)
+    # Who makes what, and which version was read, decides nothing of the content.
+    del content["makers"], content["source_version"]
+    makers = {name: server if ref == origin.kept.get(name) else _OF_CA_REF for name, ref in unhashed.kept.items()}
+    version = "" if "from" in declared else str(metadata(source).get("resourceVersion", ""))
+    hashed = digest([content, *source_uid])
+    return msgspec.structs.replace(unhashed, hash=hashed, makers=makers, source_version=version)
 
 
 def missing_keys(want: Wanted) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import msgspec
 
 from apis import names
 from composer.kinds import claim_api
+from composer.render.operators.table import KINDS as OPERATOR_KINDS
 from runtime.conditions import is_true
 from runtime.objects import Object, Resource, labels_of
 
@@ -21,30 +22,14 @@ _BUILT_IN = (
     Resource("networking.k8s.io", "v1", "NetworkPolicy", "networkpolicies"),
     Resource("policy", "v1", "PodDisruptionBudget", "poddisruptionbudgets"),
 )
-_FOREIGN = frozenset({
-    "Cluster.postgresql.cnpg.io",
-    "DBInstance.rds.services.k8s.aws",
-    "DBParameterGroup.rds.services.k8s.aws",
-    "DBSubnetGroup.rds.services.k8s.aws",
-    "FlexibleServer.dbforpostgresql.azure.com",
-    "FlexibleServersDatabase.dbforpostgresql.azure.com",
-    "SQLDatabase.sql.cnrm.cloud.google.com",
-    "SQLInstance.sql.cnrm.cloud.google.com",
-    "SQLUser.sql.cnrm.cloud.google.com",
-    "postgresql.acid.zalan.do",
-})  # fmt: skip
-HOLDS_DATA = frozenset({
-    "Cluster.postgresql.cnpg.io",
-    "DBInstance.rds.services.k8s.aws",
-    "FlexibleServer.dbforpostgresql.azure.com",
-    "FlexibleServersDatabase.dbforpostgresql.azure.com",
-    "PersistentVolumeClaim",
-    "SQLDatabase.sql.cnrm.cloud.google.com",
-    "SQLInstance.sql.cnrm.cloud.google.com",
-    "SQLUser.sql.cnrm.cloud.google.com",
-    "StatefulSet.apps",
-    "postgresql.acid.zalan.do",
-})  # fmt: skip
+HOLDS_DATA = frozenset(
+    {
+        "PersistentVolumeClaim",
+        "StatefulSet.apps",
+        *(group_kind for group_kind, kind in OPERATOR_KINDS.items() if kind.holds_data),
+    }
+)
+"""The kinds that are no provider's of ours and hold data, whatever their CRD says."""
 
 
 class KindFacts(msgspec.Struct, frozen=True):
@@ -53,7 +38,8 @@ class KindFacts(msgspec.Struct, frozen=True):
     `gaps`: what it lacks to be a kind of claim. `allowed`: compositions may create and change it; what exists of
     another kind is still torn down. `reports`: its CRD has a status for its operator to write. `resource` is of the
     version that is stored, which is also the one that is read; `same`: further versions that hold the same fields, so
-    that compositions may name them too; `converted`: those whose fields a webhook makes of the stored ones.
+    that compositions may name them too; `converted`: those whose fields a webhook makes of the stored ones, each with
+    its schema. `inside`: an object of it lives inside one that it depends on, and goes with that.
     """
 
     resource: Resource
@@ -63,7 +49,8 @@ class KindFacts(msgspec.Struct, frozen=True):
     allowed: bool = False
     reports: bool = False
     same: tuple[str, ...] = ()
-    converted: tuple[str, ...] = ()
+    converted: dict[str, dict[str, Any] | None] = {}
+    inside: bool = False
 
     @property
     def abstract(self) -> bool:
@@ -84,15 +71,33 @@ class KindFacts(msgspec.Struct, frozen=True):
         """Return the kind in the version in which an object of it is written."""
         return replace(self.resource, version=api_version.rpartition("/")[2])
 
-    def version_fault(self, api_version: str) -> str:
-        """Return why a composition cannot name the kind by this version, and by which it can; empty when it can."""
+    def is_converted(self, api_version: str) -> bool:
+        """Return whether a webhook makes this version of the stored one, and may give its fields other names."""
+        return api_version.rpartition("/")[2] in self.converted
+
+    def schema_of(self, api_version: str) -> dict[str, Any] | None:
+        """Return the schema of a version: the stored one's where it holds the same fields."""
+        return self.converted.get(api_version.rpartition("/")[2], self.schema)
+
+    def comparable(self, obj: Object) -> Object:
+        """Return what of an object, as it is sent, can be compared with the stored one.
+
+        All of it, unless a webhook converts: then the metadata, and the stored object's generation stands for the rest.
+        """
+        if not self.is_converted(obj["apiVersion"]):
+            return obj
+        return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": obj["metadata"]}
+
+    def version_fault(self, api_version: str, *, of_claims: bool = False) -> str:
+        """Return why a composition cannot name the kind by this version, and by which it can; empty when it can.
+
+        `of_claims`: as its kind of claim, whose objects are read in the stored version.
+        """
         version, stored = api_version.rpartition("/")[2], self.resource
-        if version in (stored.version, *self.same):
+        is_converted = version in self.converted
+        if version in (stored.version, *self.same) or (is_converted and not of_claims):
             return ""
-        if version in self.converted:
-            why = "is converted by a webhook, and what is sent could not be compared with what is stored"
-        else:
-            why = "is not served"
+        why = "is converted by a webhook, and claims are read as they are stored" if is_converted else "is not served"
         return f"kind {stored.kind} of {api_version} {why}; write apiVersion: {stored.api_version}"
 
 
@@ -100,7 +105,7 @@ Catalog = dict[str, KindFacts]
 """Facts by `Kind.group`."""
 
 
-_LISTED = _FOREIGN | {resource.group_kind for resource in _BUILT_IN}
+_LISTED = OPERATOR_KINDS.keys() | {resource.group_kind for resource in _BUILT_IN}
 
 
 def is_silent(facts: KindFacts | None, live: Object) -> bool:
@@ -154,7 +159,7 @@ def facts_of(crd: Object) -> KindFacts | None:
     resource = Resource(
         spec["group"], version["name"], spelled["kind"], spelled["plural"], namespaced=spec["scope"] == "Namespaced"
     )
-    others = tuple(other["name"] for other in served if other is not version)
+    others = [other for other in served if other is not version]
     is_converted = (spec.get("conversion") or {}).get("strategy", "None") != "None"
     labels = labels_of(crd)
     gaps = claim_api.gaps(spec["scope"], version)
@@ -162,10 +167,15 @@ def facts_of(crd: Object) -> KindFacts | None:
     return KindFacts(
         resource,
         stateful=_holds_data(resource, labels, is_claim=not gaps),
-        schema=(version.get("schema") or {}).get("openAPIV3Schema"),
+        schema=_schema_in(version),
         gaps=gaps,
         allowed=listed == "true" and resource.namespaced and bool(gaps),
         reports="status" in (version.get("subresources") or {}),
-        same=() if is_converted else others,
-        converted=others if is_converted else (),
+        same=() if is_converted else tuple(other["name"] for other in others),
+        converted={other["name"]: _schema_in(other) for other in others} if is_converted else {},
+        inside=names.is_managed(resource.group) and labels.get(names.INSIDE_LABEL) == "true",
     )
+
+
+def _schema_in(version: Mapping[str, Any]) -> dict[str, Any] | None:
+    return (version.get("schema") or {}).get("openAPIV3Schema")

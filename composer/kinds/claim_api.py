@@ -17,6 +17,10 @@ from composer.render.schema import Schema, step
 
 _UNSEEN = {"observedGeneration": -1}
 _OF_TEMPLATES = frozenset({"endpoint", "port", "version", "storageGiB", "notes"})
+# Asked for by a Composition that has passwords.
+_OPTIONAL = frozenset({"passwords"})
+# Without it what is taken over of an earlier claim is held.
+_OF_ADOPTION = frozenset({"adopted"})
 _NESTED: tuple[tuple[str, type[msgspec.Struct]], ...] = (("composition", CompositionChoice), ("binding", Binding))
 # Without it an edited claim may fail a rollout, and all else works.
 _SPARED = frozenset({"input"})
@@ -55,12 +59,12 @@ def _gaps(scope: str, version: Mapping[str, Any]) -> Iterator[str]:
     conditions = (status.get("properties") or {}).get("conditions") or {}
     if conditions.get("x-kubernetes-list-type") != "map" or conditions.get("x-kubernetes-list-map-keys") != ["type"]:
         yield "status.conditions as a map list with key type"
-    yield from _lacking(status, ClaimStatus, "status", _OF_TEMPLATES)
+    yield from _lacking(status, ClaimStatus, "status", _OF_TEMPLATES | _OPTIONAL)
     for name, model in _NESTED:
         yield from _lacking_below(status, name, model)
     entries = _items(status, "inventory")
     if entries is not None:
-        yield from _lacking(entries, Entry, "status.inventory[]")
+        yield from _lacking(entries, Entry, "status.inventory[]", _OF_ADOPTION)
         floors = step(entries, "floors") or {}
         if (step(floors, "") or {}).get("type") == "integer":
             yield "status.inventory[].floors with values of x-kubernetes-int-or-string"

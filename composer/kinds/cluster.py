@@ -46,7 +46,11 @@ class Cluster:
 
     def secrets(self, namespace: str) -> Informer:
         """Return the informer of a namespace's Secrets, which has their metadata and never their data."""
-        return self.informer(SECRETS, Selection(namespace=namespace, metadata_only=True), required=False)
+        return self.informer(SECRETS, _secrets_of(namespace), required=False)
+
+    def drop_secrets(self, namespace: str) -> None:
+        """Stop watching a namespace's Secrets."""
+        self._cache.drop(SECRETS, _secrets_of(namespace))
 
     def drop(self, resource: Resource) -> None:
         """Stop watching a whole kind."""
@@ -64,3 +68,7 @@ class Cluster:
             del self._facts[change.key]
         else:
             self._facts[change.key] = facts
+
+
+def _secrets_of(namespace: str) -> Selection:
+    return Selection(namespace=namespace, metadata_only=True)

@@ -20,7 +20,7 @@ from runtime.errors import Conflict
 from runtime.kube import Selection
 from runtime.objects import Key, Object, Resource, annotations_of, deleting, labels_of, metadata
 
-CHILDREN: Final = Selection(labels=names.CLAIM_LABEL)
+CHILDREN: Final = Selection(labels=names.CLAIM_LABEL, others_than=names.PREFIX)
 _SYNC_PATIENCE: Final = timedelta(seconds=10)
 
 
@@ -96,6 +96,12 @@ class Watches:
     def begin(self, resource: Resource) -> None:
         """Watch a kind before any pass needs it."""
         self._used(resource)
+
+    def retry(self, resource: Resource) -> None:
+        """List a kind again whose list was refused: the composer may read it now."""
+        informer = self.find(resource)
+        if informer is not None:
+            informer.retry_now(granted=True)
 
     def idle_for(self, resource: Resource) -> timedelta:
         """Return for how long no pass has used a kind that is watched."""

@@ -10,12 +10,12 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from apis import names
 from composer.kinds.catalog import Catalog
+from composer.render.child_metadata import group_kind_of
 from composer.render.errors import Problem
-from composer.render.render import group_kind_of
 from runtime.errors import Forbidden
 from runtime.kube import Kube
 from runtime.objects import Object, Resource
@@ -26,10 +26,16 @@ REVIEWS: Final = Resource(
     "authorization.k8s.io", "v1", "SelfSubjectAccessReview", "selfsubjectaccessreviews", namespaced=False
 )
 _GRANTED_FOR: Final = timedelta(minutes=5)
-DENIED_PACE: Final = timedelta(seconds=5)
-"""How soon a Composition is checked again for a right that was missing."""
+_DENIED_FOR: Final = timedelta(seconds=5)
 # A cloud may never be installed: the reviews of its kinds become rarer.
-_DENIED_FOR_MOST: Final = timedelta(minutes=1)
+_DENIED_FOR_MOST: Final = timedelta(minutes=10)
+
+
+class Denied(NamedTuple):
+    """A problem for each composed kind on which a right is missing; after how long the first is reviewed again."""
+
+    problems: tuple[Problem, ...]
+    again: timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,21 +48,24 @@ class _Answer:
 
 
 class Rights:
-    """Remembers the API server's reviews, by kind: for minutes what is allowed, for seconds what is not."""
+    """Remembers the API server's reviews, by kind: what is allowed for minutes, what is not for longer each time.
 
-    def __init__(self, kube: Kube, *, monotonic: Callable[[], float]) -> None:
+    `granted` is called with each kind that a review allows.
+    """
+
+    def __init__(self, kube: Kube, *, monotonic: Callable[[], float], granted: Callable[[Resource], None]) -> None:
         self._kube = kube
         self._monotonic = monotonic
+        self._granted = granted
         self._answers: dict[Resource, _Answer] = {}
 
-    async def problems(
-        self, resources: Iterable[Object], catalog: Catalog, *, is_requested: bool
-    ) -> tuple[Problem, ...]:
-        """Return a problem for each composed kind on which the composer lacks a right. Raises ApiError.
+    async def denied(self, resources: Iterable[Object], catalog: Catalog, *, is_requested: bool) -> Denied | None:
+        """Return on which composed kinds the composer lacks a right, None for none. Raises ApiError.
 
         `resources` are those of a Composition's spec; `is_requested`: a reconcile is requested, so review again.
         """
         problems: list[Problem] = []
+        again: list[float] = []
         known: dict[str, tuple[str, ...]] = {}
         for index, resource in enumerate(resources):
             template = resource.get("template") or {}
@@ -73,7 +82,8 @@ class Rights:
                 how = f'grant it by a ClusterRole with label {names.AGGREGATE_LABEL}: "true"'
                 path = f"spec.resources[{index}].template.kind"
                 problems.append(Problem("KindNotAllowed", f"{text}; {how}", path, resource=str(resource.get("name"))))
-        return tuple(problems)
+                again.append(self._answers[facts.resource].until - self._monotonic())
+        return Denied(tuple(problems), timedelta(seconds=max(0.0, min(again)))) if problems else None
 
     async def _missing(self, resource: Resource, *, is_requested: bool) -> tuple[str, ...]:
         now, before = self._monotonic(), self._answers.get(resource)
@@ -83,9 +93,11 @@ class Rights:
         missing = tuple(verb for verb, may in zip(VERBS, answers, strict=True) if not may)
         seconds = _GRANTED_FOR.total_seconds()
         if missing:
-            seconds = DENIED_PACE.total_seconds()
+            seconds = _DENIED_FOR.total_seconds()
             if before is not None and before.missing and not is_requested:
                 seconds = min(2 * before.seconds, _DENIED_FOR_MOST.total_seconds())
+        else:
+            self._granted(resource)
         self._answers[resource] = _Answer(missing, now + seconds, seconds)
         return missing
 

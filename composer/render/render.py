@@ -16,11 +16,12 @@ from apis.identity import Identity
 from composer.models import Expressions
 from composer.quantities import Amount
 from composer.render import environments
-from composer.render.child_metadata import Owning, Part, child_object
+from composer.render.child_metadata import Owning, Part, child_object, group_kind_of, name_rule_of
 from composer.render.compiler import Compiled, CompiledResource, compile_composition
 from composer.render.errors import CompositionError, PendingError, Problem, raise_all
 from composer.render.floors import Floor, Kept, raised, reached, refuse_unmeasured
-from composer.render.operators import is_current
+from composer.render.operators.table import is_current
+from composer.render.passwords import Passwords
 from composer.render.schema import is_json
 from composer.render.scope import Absent, Composed, Elements, Variables, claim_view
 from composer.render.template import Leaf, fill, fill_leaf
@@ -33,10 +34,7 @@ _FAULTY_RESOURCES = 8
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """A live child: its place in the composition and the object as the API server has it.
-
-    `is_silent`: its kind reports a status, and nobody has written one yet.
-    """
+    """A live child and its place in the composition. `is_silent`: its kind has a status, and nobody has written one."""
 
     resource: str
     key: str
@@ -50,7 +48,8 @@ class Request(msgspec.Struct, frozen=True):
     `stateful_foreign` lists the kinds (`Kind.group`) that hold data and are no provider's of ours, `origins` the
     earlier names of resources whose objects keep them, `element_origins` those of elements whose objects were made by a
     resource without forEach, by resource and key, `floors` the least values of fields that never become smaller.
-    `stateful_places` are children (resource, forEach key, kind) that held data before, whatever is said of them now.
+    `stateful_places` are children (resource, forEach key, kind) that held data before, whatever is said of them now,
+    `passwords` the Secrets' names by password, `adopted` the names of objects of an earlier claim, by resource and key.
     """
 
     composition_name: str
@@ -64,6 +63,8 @@ class Request(msgspec.Struct, frozen=True):
     element_origins: dict[str, dict[str, str]] = {}
     floors: tuple[Floor, ...] = ()
     stateful_places: tuple[tuple[str, str, str], ...] = ()
+    passwords: dict[str, str] = {}
+    adopted: dict[str, dict[str, str]] = {}
 
 
 class Child(msgspec.Struct, frozen=True):
@@ -161,6 +162,7 @@ class _Rendering:
             "claim": claim_view(request.claim),
             "env": ordered(environments.read(request.environments)),
             "resources": self._known,
+            "passwords": Passwords(request.composition, request.passwords),
         }
         self._scope["vars"] = Variables(compiled.variables, self._scope)
 
@@ -325,12 +327,6 @@ class _Rendering:
         return fields
 
 
-def group_kind_of(obj: Mapping[str, Any]) -> str:
-    """Return `Kind.group` of an object or a template."""
-    group = str(obj["apiVersion"]).rpartition("/")[0]
-    return f"{obj['kind']}.{group}" if group else str(obj["kind"])
-
-
 @dataclass(frozen=True, slots=True)
 class ChildBuilder:
     """Adds to children what follows from the claim. `offered`: the deletion policies of the Composition."""
@@ -359,6 +355,8 @@ class ChildBuilder:
             holds_data=stateful
             or group_kind in request.stateful_foreign
             or (resource, key, group_kind) in request.stateful_places,
+            name_rule=name_rule_of(request.composition, resource),
+            adopted_name=request.adopted.get(resource, {}).get(key, ""),
         )
         return child_object(Owning(request.claim, self.identity, request.composition_name, policy), part, manifest)
 

@@ -22,7 +22,7 @@ SANDBOX = Sandbox()
 _DEPTH_LIMIT = 32
 _LEAF_LIMIT = 16_384
 
-ROOTS = frozenset({"claim", "env", "vars", "each", "resources"})
+ROOTS = frozenset({"claim", "each", "env", "passwords", "resources", "vars"})
 """All that an expression can name."""
 
 # What an expression is made of. Whatever else jinja2 can parse, now or later, is refused before it is compiled.

@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from composer.render.render import Observed, Rendered, Request, group_kind_of, render
+from composer.render.child_metadata import group_kind_of
+from composer.render.render import Observed, Rendered, Request, render
 from composer.render.schema import Schema, defaulted
 from composer.render.schema_limits import excesses
 from composer.render.template import SANDBOX
@@ -248,6 +249,7 @@ def request_of(
         {"apiVersion": api_version, "kind": name, "metadata": meta, "spec": sample.spec},
         f"{_NOBODY}@sample/sample",
         environments=known,
+        passwords={password["name"]: password["name"] for password in composition.get("passwords") or ()},
     )
 
 

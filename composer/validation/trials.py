@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from composer.kinds.catalog import Catalog, KindFacts
+from composer.render.child_metadata import group_kind_of
 from composer.render.compiler import Compiled
 from composer.render.errors import CompositionError, MistypedError, Problem
-from composer.render.render import Rendered, Request, group_kind_of
+from composer.render.render import Rendered, Request
 from composer.render.schema import Schema, mismatches, step, template_mismatches, types_of
 from composer.render.schema_limits import absences
 from composer.validation.groups import Trial
@@ -112,10 +113,11 @@ class Trials:
         paths = {resource.name: f"{resource.path}.template" for resource in self.compiled.resources}
         for child in rendered.children:
             facts = self.catalog.get(child.group_kind)
-            if facts is None or facts.schema is None:
+            kind_schema = facts.schema_of(child.object["apiVersion"]) if facts else None
+            if kind_schema is None:
                 continue
             made = {name: item for name, item in child.object.items() if name != "metadata"}
-            for problem in problems(made, _without_metadata(facts.schema), paths[child.resource]):
+            for problem in problems(made, _without_metadata(kind_schema), paths[child.resource]):
                 yield msgspec.structs.replace(problem, resource=child.resource)
 
     def _status_problems(self, rendered: Rendered) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ Its problems are reported on the Composition; its claims stay on their last good
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -15,12 +15,12 @@ from apis import names
 from composer.kinds.catalog import Catalog, KindFacts, may_come
 from composer.kinds.claim_api import in_words
 from composer.render import floors
+from composer.render.child_metadata import group_kind_of
 from composer.render.compiler import Compiled, CompiledResource, compile_composition
 from composer.render.errors import CompositionError, Problem, near
-from composer.render.render import group_kind_of
 from composer.render.schema import Schema, step, template_mismatches, unknown_step
 from composer.render.template import Expression, Leaf, Path, reads, written_out
-from composer.validation import backups, renames, rollout
+from composer.validation import backups, object_names, renames, rollout
 from composer.validation.connection import connection_faults
 from composer.validation.groups import Trial, grouped, of_plainest
 from composer.validation.trials import Trials
@@ -51,6 +51,8 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
     problems += _read_problems(compiled, claim, request.catalog)
     problems += connection_faults(compiled)
     problems += backups.faults(compiled, request.catalog)
+    problems += object_names.faults(compiled)
+    problems += _password_problems(compiled, claim)
     problems += _status_problems(compiled, claim)
     return tuple(problems) or _sample_problems(request, compiled, claim)
 
@@ -89,7 +91,7 @@ def _claim_facts(compiled: Compiled, catalog: Catalog) -> KindFacts | Problem:
     path = "spec.compositeTypeRef"
     if facts is None:
         return Problem("KindNotInstalled", f"kind {wanted.kind} of {wanted.api_version} is not installed", path)
-    if fault := facts.version_fault(wanted.api_version):
+    if fault := facts.version_fault(wanted.api_version, of_claims=True):
         return Problem("KindNotInstalled", fault, f"{path}.apiVersion")
     if facts.gaps:
         return Problem("ApiIncomplete", f"{wanted.kind} lacks {in_words(facts.gaps)}", path)
@@ -118,10 +120,11 @@ def _resource_problems(resource: CompiledResource, catalog: Catalog) -> Iterator
     if facts.stateful and resource.source.stateful is False:
         message = f"{kind} holds data: stateful cannot be false"
         yield Problem("TemplateInvalid", message, f"{resource.path}.stateful", resource=resource.name)
-    if facts.schema:
-        for problem in template_mismatches(tree, facts.schema, path):
+    schema = facts.schema_of(api_version)
+    if schema:
+        for problem in template_mismatches(tree, schema, path):
             yield msgspec.structs.replace(problem, resource=resource.name)
-        yield from floors.faults(resource.source, facts.schema, resource.path)
+        yield from floors.faults(resource.source, schema, resource.path)
 
 
 def _child_facts(api_version: str, kind: str, catalog: Catalog, path: str) -> KindFacts | Problem:
@@ -200,10 +203,9 @@ def _fault(read: Path, compiled: Compiled, claim: KindFacts, catalog: Catalog) -
     match read.root:
         case "claim":
             return _claim_fault(read, claim.schema or {})
-        case "vars":
-            return _name_fault(read, compiled.variables, "variable")
-        case "env":
-            return _name_fault(read, dict.fromkeys(compiled.spec.environments), "environment")
+        case "vars" | "env":
+            known = compiled.variables if read.root == "vars" else dict.fromkeys(compiled.spec.environments)
+            return _name_fault(read, known, "variable" if read.root == "vars" else "environment")
         case "resources":
             return _resource_fault(read, compiled, catalog)
         case "each":
@@ -212,6 +214,8 @@ def _fault(read: Path, compiled: Compiled, claim: KindFacts, catalog: Catalog) -
                 if not read.steps or read.steps[0] in ("key", "value")
                 else f"each has key and value, no {read.steps[0]!r}"
             )
+        case "passwords":
+            return _password_fault(read, {password.name for password in compiled.spec.passwords})
         case _:
             return None
 
@@ -224,6 +228,16 @@ def _claim_fault(read: Path, schema: Schema) -> str | None:
     if unknown is None:
         return None
     return f"{read.steps[1 + unknown[0]]!r} is undefined{unknown[1]}"
+
+
+def _password_fault(read: Path, known: Collection[str]) -> str | None:
+    if not read.steps:
+        return "a password is named in full, as passwords.<name>.name"
+    if read.steps[0] not in known:
+        return f"there is no password {read.steps[0]!r}{near(read.steps[0], known)}"
+    if read.whole[1:] != ("name",):
+        return f"of a password only the name of its Secret can be read, as passwords.{read.steps[0]}.name"
+    return None
 
 
 def _name_fault(read: Path, known: Mapping[str, Any], noun: str) -> str | None:
@@ -245,12 +259,30 @@ def _resource_fault(read: Path, compiled: Compiled, catalog: Catalog) -> str | N
         return None
     template = resource.template
     facts = catalog.get(group_kind_of(template))
-    if facts is None or facts.schema is None:
+    if facts is None:
         return None
-    unknown = unknown_step(facts.schema, path)
+    # What an object reports is read as it is stored.
+    schema = facts.schema if path[0] == "status" else facts.schema_of(str(template["apiVersion"]))
+    if schema is None:
+        return None
+    unknown = unknown_step(schema, path)
     return (
         None if unknown is None else f"{path[unknown[0]]!r} is not in the {path[0]} of {template['kind']}{unknown[1]}"
     )
+
+
+def _password_problems(compiled: Compiled, claim: KindFacts) -> Iterator[Problem]:
+    """Yield two passwords of one name, and a kind of claim whose status cannot record that they were made."""
+    seen = set[str]()
+    for index, password in enumerate(compiled.spec.passwords):
+        if password.name in seen:
+            message = f"two passwords are called {password.name!r}"
+            yield Problem("DuplicateResource", message, f"spec.passwords[{index}].name")
+        seen.add(password.name)
+    status = step(claim.schema or {}, "status") or {}
+    if seen and step(status, "passwords") is None:
+        message = f"{claim.resource.kind} lacks status.passwords, in which it is recorded that they were made"
+        yield Problem("ApiIncomplete", message, "spec.passwords")
 
 
 def _status_problems(compiled: Compiled, claim: KindFacts) -> Iterator[Problem]:

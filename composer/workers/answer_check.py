@@ -19,7 +19,7 @@ from apis.names import is_managed, is_reserved
 from composer.quantities import measured
 from composer.render.errors import Problem
 from composer.render.floors import reached
-from composer.render.operators import is_current
+from composer.render.operators.table import is_current
 from composer.render.render import (
     CHILDREN_LIMIT,
     OUTPUT_LIMIT_BYTES,
@@ -151,7 +151,7 @@ class _Check:
             (claim["apiVersion"], claim["kind"], meta["name"], meta.get("namespace"), meta.get("uid")),
             (meta.get("annotations"), claim.get("spec"), request.identity, request.composition_name),
             (request.composition.get("deletionPolicies"), request.origins, request.element_origins),
-            (request.stateful_foreign, request.stateful_places),
+            (request.stateful_foreign, request.stateful_places, request.adopted),
         )
         return hashlib.blake2b(msgspec.json.encode(read), digest_size=16).digest()
 
@@ -190,7 +190,9 @@ class _Check:
 
     def _refuse_left_out(self, rendered: Rendered) -> None:
         made, waiting = {child.resource for child in rendered.children}, {held.resource for held in rendered.waiting}
-        if made & waiting or not {*waiting, *(held.waits_for for held in rendered.waiting)} <= set(self._resources):
+        passwords = {f"passwords.{password['name']}" for password in self._request.composition.get("passwords") or ()}
+        awaited = {held.waits_for for held in rendered.waiting} - passwords
+        if made & waiting or not {*waiting, *awaited} <= set(self._resources):
             raise AnswerError("its resources do not wait for one another")
         for name, source in self._resources.items():
             if name not in made and name not in waiting and not (source.get("when") or source.get("forEach")):

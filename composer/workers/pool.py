@@ -44,6 +44,8 @@ ANSWERS_REFUSED: Final = Counter(
     ["operation"],
     registry=REGISTRY,
 )
+for _operation in ("render", "check"):
+    ANSWERS_REFUSED.labels(_operation)
 _Result = TypeVar("_Result")
 
 # Bombs end by processor time or memory; this is for a worker that gets no processor at all.

@@ -1,15 +1,14 @@
 """`python -m devcloud.aws`: the simulated RDS and STS as a program."""
 
 import argparse
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 from devcloud.aws.databases import RDS
 from devcloud.aws.iam.principals import ACCESS_KEY, ACCOUNT, SECRET_KEY
 from devcloud.aws.server import Options, serving
 from devcloud.simulator import program
-from devcloud.simulator.program import Arguments
+from devcloud.simulator.dataplane import DataPlane
+from devcloud.simulator.program import Arguments, Program
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -21,25 +20,16 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-@asynccontextmanager
-async def _serve(arguments: Arguments, own: argparse.Namespace) -> AsyncIterator[str]:
-    async with program.data_plane(RDS, arguments.databases) as databases:
-        options = Options(
-            host=arguments.host,
-            port=arguments.port,
-            account=own.account,
-            access_key_id=own.access_key,
-            secret_access_key=program.text_of(own.secret_key_file) or SECRET_KEY,
-            durations=arguments.durations,
-            speed=arguments.speed,
-            databases=databases,
-            state=arguments.state,
-            control_token=arguments.control_token,
-            pod_token=program.text_of(own.pod_token_file),
-        )
-        async with serving(options) as served:
-            yield served.url
+def _options(arguments: Arguments, own: argparse.Namespace, databases: DataPlane) -> Options:
+    return arguments.options(
+        Options,
+        databases,
+        account=own.account,
+        access_key_id=own.access_key,
+        secret_access_key=program.text_of(own.secret_key_file) or SECRET_KEY,
+        pod_token=program.text_of(own.pod_token_file),
+    )
 
 
 if __name__ == "__main__":
-    program.run("aws", _parser(), _serve)
+    program.run(Program("aws", _parser(), RDS, _options, serving))

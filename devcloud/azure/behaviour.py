@@ -38,9 +38,9 @@ class AzureBehaviour(Behaviour, frozen=True, kw_only=True, forbid_unknown_fields
             2021-06-01 and 2022-12-01); at most one of each kind.
         signed_urls: Whether the URLs of operations carry a signature of 3,000 characters (recorded, 2026-01).
         retry_after_s: What every `Retry-After` of an operation says, 0 for clients that shall ask at once; None is what
-            was recorded for each kind.
+            was recorded for each kind, times the clock's `durations`.
         lost_status: What a poll of a handle that is not known is answered with.
-        honours_if_none_match: Whether `If-None-Match: *` refuses a PUT of a server that exists. No recording shows it.
+        honours_if_none_match: Whether `If-None-Match: *` refuses a PUT of what exists. No recording shows it.
         no_capacity: Sizes of compute of which there are none left: their creation is accepted, and fails.
         is_registered: Whether the subscription is registered with the resource provider; else writes are refused.
         subscription_disabled: Whether servers show `Disabled`, and every write is refused.

@@ -1,11 +1,15 @@
 """What Azure adds to the control API of tests (`devcloud.simulator.control`).
 
 - `GET /servers`: those that there are, and the state of each; `GET /dropped`: those that can be revived.
+- `GET /servers/NAME`: what the newest api-version shows of a server, without lag, and in `children` what is in it;
+  `GET /views`: the same of all servers.
 - `POST /servers/NAME`, one of: `{"vanish": true}` without a trace; `{"state": "Disabled"}` (or `Inaccessible`,
-  `Ready`); `{"properties": {...}}` and `{"tags": {...}}`, changed by somebody else; `{"autogrow": true}`, the next size
-  of disk; `{"minor": "12"}`, another minor version; `{"replace": true}`, by another server of the name, without tags.
-- `POST /servers/NAME/configurations/NAME`, `{"value"}`; `POST /servers/NAME/firewallRules/NAME`, `{"startIpAddress",
-  "endIpAddress"}`: likewise by somebody else; `DELETE` of a rule.
+  `Ready`); `{"properties": {...}}`, `{"tags": {...}}` and `{"sku": {...}}`, changed by somebody else; `{"autogrow":
+  true}`, the next size of disk; `{"minor": "12"}`, another minor version; `{"replace": true}`, by another server of
+  the name, without tags.
+- `POST /servers/NAME/configurations/NAME`, `{"value"}` (null is the default); `POST /servers/NAME/firewallRules/NAME`,
+  `{"startIpAddress", "endIpAddress"}`; `POST /servers/NAME/databases/NAME`, `{"charset", "collation"}`: likewise by
+  somebody else; `DELETE` of a rule or a database. A database is made and deleted in ARM alone, not in PostgreSQL.
 - `GET|POST /principals` (see `directory.Principal`); `POST /roles` (see `directory.Assignment`);
   `DELETE /roles/OBJECT`.
 - `POST /subscriptions/ID`, `{"tenant"}`: one more. `POST /tokens`, `{"expired": true}`: the time of those that were
@@ -20,11 +24,20 @@ import msgspec
 
 from devcloud.azure.api.calls import Cloud
 from devcloud.azure.entra.directory import Assignment, Principal
-from devcloud.azure.lifecycle.effects import DropRule, PutRule, ServerEffect, SetConfiguration, server_after
+from devcloud.azure.lifecycle.effects import (
+    DropDatabase,
+    DropRule,
+    PutDatabase,
+    PutRule,
+    ServerEffect,
+    SetConfiguration,
+    server_after,
+)
 from devcloud.azure.lifecycle.fields import merged
 from devcloud.azure.state import catalog
-from devcloud.azure.state.model import SYSTEM_DATABASES, Properties, Rule, Server
-from devcloud.azure.state.views import time_text
+from devcloud.azure.state.api_versions import VERSIONS
+from devcloud.azure.state.model import SYSTEM_DATABASES, Database, Properties, Rule, Server, Sku
+from devcloud.azure.state.views import server_view, time_text
 from devcloud.simulator.messages import ControlError, no_route
 
 
@@ -37,6 +50,8 @@ def answer(cloud: Cloud, method: str, path: tuple[str, ...], content: Any) -> An
     match method, path:
         case "GET", ("servers",):
             return {name: cloud.resources.state_of(server) for name, server in cloud.resources.servers.items()}
+        case "GET", ("views",):
+            return [_shown(cloud, server) for server in cloud.resources.servers.values()]
         case "GET", ("dropped",):
             return {entry.server.arm_id: time_text(entry.until) for entry in cloud.resources.dropped.values()}
         case _, ("servers", name, *rest):
@@ -77,6 +92,8 @@ def _server(cloud: Cloud, method: str, name: str, rest: tuple[str, ...], content
     if server is None:
         raise ControlError(f"there is no server {name!r}")
     match method, rest:
+        case "GET", ():
+            return _shown(cloud, server)
         case "POST", () if content.get("vanish"):
             cloud.resources.vanish(name)
         case "POST", ():
@@ -87,9 +104,22 @@ def _server(cloud: Cloud, method: str, name: str, rest: tuple[str, ...], content
             _keep_after(cloud, server, PutRule(name, rule, msgspec.convert(content, Rule)))
         case "DELETE", ("firewallRules", rule):
             _keep_after(cloud, server, DropRule(name, rule))
+        case "POST", ("databases", database):
+            _keep_after(cloud, server, PutDatabase(name, database, msgspec.convert(content, Database)))
+        case "DELETE", ("databases", database):
+            _keep_after(cloud, server, DropDatabase(name, database))
         case _:
             raise no_route(method, ("servers", name, *rest))
     return {}
+
+
+def _shown(cloud: Cloud, server: Server) -> dict[str, Any]:
+    children = {
+        "databases": server.databases,
+        "firewallRules": server.rules,
+        "configurations": server.overrides,
+    }
+    return {**server_view(server, cloud.resources.state_of(server), VERSIONS[-1]), "children": children}
 
 
 def _keep_after(cloud: Cloud, server: Server, effect: ServerEffect) -> None:
@@ -109,6 +139,8 @@ def _changed(cloud: Cloud, server: Server, content: Any) -> Server:
             properties = merged(properties, changes)
         case {"tags": dict() as tags}:
             return msgspec.structs.replace(server, tags=msgspec.convert(tags, dict[str, str]))
+        case {"sku": dict() as sku}:
+            return msgspec.structs.replace(server, sku=msgspec.convert(sku, Sku))
         case {"autogrow": True}:
             size = min(gib for gib in catalog.DISKS if gib > server.properties.storage.storage_size_gb)
             properties["storage"] |= {

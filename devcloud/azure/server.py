@@ -7,6 +7,8 @@ from pathlib import Path
 
 from devcloud.azure.entra.directory import CLIENT_ID, CLIENT_SECRET, SUBSCRIPTION, TENANT, default_directory
 from devcloud.azure.simulator import Simulator
+from devcloud.azure.state.catalog import FIRST_LOCATION
+from devcloud.azure.state.model import Group
 from devcloud.simulator import server
 from devcloud.simulator.clock import Clock
 from devcloud.simulator.dataplane import DataPlane, NoDatabases
@@ -22,6 +24,7 @@ class Options:
         port: The TCP port; 0 is a free one.
         client_id: Of the first application, Owner of the subscription.
         client_secret: Its secret.
+        groups: Names of resource groups that the subscription has from the start, in `FIRST_LOCATION`.
         durations: What the length of every operation is multiplied by.
         speed: How many simulated seconds pass in a real one.
         databases: What is behind the servers.
@@ -34,6 +37,7 @@ class Options:
     port: int = 0
     client_id: str = CLIENT_ID
     client_secret: str = field(default=CLIENT_SECRET, repr=False)
+    groups: tuple[str, ...] = ()
     durations: float = 1.0
     speed: float = 1.0
     databases: DataPlane = field(default_factory=NoDatabases)
@@ -81,7 +85,10 @@ async def serving(options: Options) -> AsyncIterator[Served]:
         state=options.state,
         control_token=options.control_token,
     )
-    async with server.serving(Simulator(clock, directory, options.databases, scheme=scheme), frame) as url:
+    simulator = Simulator(clock, directory, options.databases, scheme=scheme)
+    for name in options.groups:
+        simulator.cloud.resources.keep_group(Group(subscription=SUBSCRIPTION, name=name, location=FIRST_LOCATION))
+    async with server.serving(simulator, frame) as url:
         yield Served(
             url=url,
             tenant=TENANT,

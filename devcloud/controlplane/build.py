@@ -90,7 +90,7 @@ async def build(module: Path, target: Path, build_folder: Path, progress: Progre
     start = time.monotonic()
     _make(build_folder / "tmp")
     go = await toolchain.find_or_fetch(build_folder, progress)
-    site = _Site(go, module, _environment(build_folder, is_ours=build_folder in go.parents))
+    site = _Site(go, module, environment(build_folder, is_ours=build_folder in go.parents))
 
     progress("control plane: fetching Go modules (about 150 MB the first time)")
     await _run(site, ("mod", "download"), _Ticker("control plane: fetching Go modules", progress))
@@ -118,7 +118,8 @@ def _version_flags(version: str) -> tuple[str, ...]:
     return tuple(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())
 
 
-def _environment(build_folder: Path, *, is_ours: bool) -> dict[str, str]:
+def environment(build_folder: Path, *, is_ours: bool) -> dict[str, str]:
+    """Return what Go runs with: our own build cache, and our own modules where the compiler `is_ours`, too."""
     own = {
         "CGO_ENABLED": "0",
         "GOCACHE": str(build_folder / "gocache"),

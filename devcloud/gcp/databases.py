@@ -2,8 +2,9 @@
 
 Nobody is superuser but `cloudsqladmin`, whose password nobody has; `postgres` and the users that the API makes are
 members of `cloudsqlsuperuser`, with CREATEDB and CREATEROLE (Cloud SQL for PostgreSQL, "About PostgreSQL users and
-roles"). Each instance has an authority of its own. Whom no rule lets in meets silence, as a packet that a firewall
-drops.
+roles"). Each instance has an authority of its own, and its certificate names `project:instance` and no address (Cloud
+SQL for PostgreSQL, "Authorize with SSL/TLS certificates"). Whom no rule lets in meets silence, as a packet that a
+firewall drops.
 """
 
 from psycopg import sql
@@ -35,15 +36,17 @@ def _admit(record: Record) -> tuple[str, ...]:
 
 
 def made_user(name: str, password: str, roles: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the statements that make a user with a password; without roles of its own it is as the administrator."""
-    granted = (_granted(role, name) for role in roles)
-    return (_made(name, scram_verifier(password), "" if roles else SUPERUSER), *granted)
+    """Return the statement that makes a user with a password; without roles of its own it is as the administrator.
+
+    One statement: where a role does not exist, no user is made.
+    """
+    return (_made(name, scram_verifier(password), *(roles or (SUPERUSER,))),)
 
 
 def made_iam_user(name: str, kind: str, roles: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the statements that make a user of IAM, who has no password."""
-    statement = sql.SQL("CREATE ROLE {} LOGIN IN ROLE {}").format(sql.Identifier(name), sql.Identifier(IAM_ROLES[kind]))
-    return (statement.as_string(), *(_granted(role, name) for role in roles))
+    """Return the statement that makes a user of IAM, who has no password."""
+    statement = sql.SQL("CREATE ROLE {} LOGIN IN ROLE {}")
+    return (statement.format(sql.Identifier(name), _listed(IAM_ROLES[kind], *roles)).as_string(),)
 
 
 def new_password(name: str, password: str) -> tuple[str, ...]:
@@ -73,10 +76,13 @@ def dropped_database(name: str) -> tuple[str, ...]:
     return (sql.SQL("DROP DATABASE {}").format(sql.Identifier(name)).as_string(),)
 
 
-def _made(name: str, verifier: str, role: str) -> str:
-    member = sql.SQL(" IN ROLE {}").format(sql.Identifier(role)) if role else sql.SQL("")
-    statement = sql.SQL("CREATE ROLE {} LOGIN CREATEDB CREATEROLE{} PASSWORD {}")
-    return statement.format(sql.Identifier(name), member, sql.Literal(verifier)).as_string()
+def _made(name: str, verifier: str, *roles: str) -> str:
+    statement = sql.SQL("CREATE ROLE {} LOGIN CREATEDB CREATEROLE IN ROLE {} PASSWORD {}")
+    return statement.format(sql.Identifier(name), _listed(*roles), sql.Literal(verifier)).as_string()
+
+
+def _listed(*roles: str) -> sql.Composed:
+    return sql.SQL(", ").join(map(sql.Identifier, roles))
 
 
 def _granted(role: str, name: str) -> str:
@@ -89,6 +95,7 @@ CLOUD_SQL = Engine(
         statements=_STATEMENTS,
         admit=_admit,
         shut_out=lambda caller: Silence(),  # noqa: ARG005 - whoever it is
+        certifies_hosts=False,
     ),
     authority="server-ca",
     authority_each=True,

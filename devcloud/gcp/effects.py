@@ -105,7 +105,10 @@ class CloudSqlEffects:
             )
 
     async def _update(self, instance: Instance, effect: dict[str, Any]) -> None:
-        if effect.get("rotates"):
+        if effect.get("authority") == "add":
+            await self._databases.add_authority(instance.uid)
+            return
+        if effect.get("authority") == "rotate":
             await self._databases.rotate_authority(instance.uid)
             return
         settings, before = effect["wanted"]["settings"], instance.shown["settings"]
@@ -168,9 +171,8 @@ class CloudSqlEffects:
         self._world.put(instance.shows(state="RUNNABLE", ipAddresses=addresses))
 
     def _updated(self, instance: Instance, effect: dict[str, Any]) -> None:
-        if effect.get("rotates"):
-            certificate = certificate_view(self._databases.authority_of(instance.uid), instance.name)
-            self._world.put(instance.shows(serverCaCert=certificate))
+        if "authority" in effect:
+            self._world.put(self._with_authorities(instance, effect["authority"]))
             return
         wanted: Json = {**effect["wanted"]}
         version = wanted["databaseVersion"]
@@ -181,6 +183,15 @@ class CloudSqlEffects:
             wanted["maintenanceVersion"] = catalog.maintenance_version(version)
             wanted["upgradableDatabaseVersions"] = catalog.upgrades(version)
         self._world.put(msgspec.structs.replace(instance, shown=wanted))
+
+    def _with_authorities(self, instance: Instance, change: str) -> Instance:
+        if change == "add":
+            certificate = certificate_view(self._databases.next_authority_of(instance.uid), instance.name)
+            return msgspec.structs.replace(instance, next_authority=certificate)
+        former = instance.shown["serverCaCert"]
+        certificate = certificate_view(self._databases.authority_of(instance.uid), instance.name)
+        rotated = msgspec.structs.replace(instance, next_authority={}, former_authority=former)
+        return rotated.shows(serverCaCert=certificate)
 
     def _deleted(self, instance: Instance, effect: dict[str, Any]) -> None:
         world, now = self._world, self._world.clock.now()

@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -35,7 +36,7 @@ class Options:
         databases: What is behind the instances.
         state: A file that keeps everything beyond the process; None keeps nothing.
         control_token: What `/_control` asks for, a new one by default; empty closes it.
-        key_file: Where a key of that account is written, as Google's JSON, when there is no file yet.
+        key_file: Where a key of that account is written, as Google's JSON, unless one that counts is there.
     """
 
     host: str = "127.0.0.1"
@@ -77,10 +78,24 @@ async def serving(options: Options) -> AsyncIterator[Served]:
         host=options.host, port=options.port, state=options.state, control_token=options.control_token
     )
     async with server.serving(simulator, frame) as url:
-        if options.key_file is not None and not options.key_file.exists():
-            key = identities.new_key(options.account, options.project)
-            write_private(options.key_file, msgspec.json.encode({**key, "token_uri": f"{url}/token"}))
+        if options.key_file is not None:
+            _ensure_key(options.key_file, identities, options, url)
         yield Served(url, options.project, options.account, options.control_token)
+
+
+def _ensure_key(file: Path, identities: Identities, options: Options, url: str) -> None:
+    """Write a key of the first account unless the file holds one that counts.
+
+    The file may be of a process that was killed before it kept what it knew.
+    """
+    try:
+        content = msgspec.json.decode(file.read_bytes(), type=dict[str, Any])
+    except (FileNotFoundError, msgspec.DecodeError):
+        content = {}
+    if content.get("private_key_id") in identities.keys:
+        return
+    key = identities.new_key(options.account, options.project)
+    write_private(file, msgspec.json.encode({**key, "token_uri": f"{url}/token"}))
 
 
 @contextlib.contextmanager

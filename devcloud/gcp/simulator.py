@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from devcloud.gcp import control, state_file
-from devcloud.gcp.api import backups, children, instances, reading
+from devcloud.gcp.api import authorities, backups, children, instances, reading
 from devcloud.gcp.api.calls import Call, Cloud
 from devcloud.gcp.api.messages import body_of
 from devcloud.gcp.api.routes import MUTATING, called, is_of_the_api
@@ -54,8 +54,9 @@ METHODS: dict[str, Method] = {
     "instances.restart": instances.restart,
     "instances.failover": instances.failover,
     "instances.restoreBackup": instances.restore_backup,
-    "instances.rotateServerCa": instances.rotate_server_ca,
-    "instances.listServerCas": instances.list_server_cas,
+    "instances.addServerCa": authorities.add_server_ca,
+    "instances.rotateServerCa": authorities.rotate_server_ca,
+    "instances.listServerCas": authorities.list_server_cas,
     "users.list": children.list_users,
     "users.get": children.get_user,
     "users.insert": children.insert_user,
@@ -161,6 +162,7 @@ class Simulator:
             project=project_of.id if project_of is not None else parameters.get("project", ""),
             principal=grant.principal,
             parameters=parameters,
+            query=request.query,
             body=body_of(method.action, request.body),
         )
 
@@ -280,7 +282,7 @@ class Simulator:
         present = self.world.instances.get(instance.key)
         if present is None or present.uid != instance.uid:
             return
-        present = msgspec.structs.replace(present, host=host)
+        present = msgspec.structs.replace(present, host=host, next_authority={}, former_authority={})
         certificate = certificate_view(self.databases.authority_of(instance.uid), instance.name)
         addresses = addresses_of(present, present.shown["settings"])
         self.world.put(present.shows(serverCaCert=certificate, ipAddresses=addresses))

@@ -91,12 +91,15 @@ class Flavour:
         statements: What that one runs once, before there is any administrator.
         admit: The statements that make the administrator of a record, and the record's database.
         shut_out: What a caller meets whose address the firewall does not let in; by default what Azure answers.
+        certifies_hosts: Whether a certificate names the instance's address; else it has its common name alone, and
+            `verify-full` by the address is refused.
     """
 
     superuser: str
     statements: tuple[str, ...]
     admit: Callable[[Record], tuple[str, ...]]
     shut_out: Callable[[Caller], Refuse | Silence] = _no_entry
+    certifies_hosts: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -337,7 +340,8 @@ class Instance:
         self._proxy = proxy
 
     def _issue(self) -> tuple[Path, Path]:
-        subject = Subject(self._record.name, hosts=(self._record.host,))
+        hosts = (self._record.host,) if self._site.flavour.certifies_hosts else ()
+        subject = Subject(self._record.name, hosts=hosts, is_server=True)
         return self._site.authority_in(self._folder).issue(subject).write(self._folder, "front")
 
     async def _stop_proxy(self) -> None:

@@ -204,12 +204,14 @@ class TLSProxy:
                 encrypted = True
 
     async def _cancel(self, request: bytes) -> None:
-        _reader, writer = await asyncio.open_unix_connection(self._endpoint.socket)
-        writer.write(request)
-        await writer.drain()
-        # The server closes when it has seen the request; so does libpq wait for us.
-        await asyncio.wait_for(_reader.read(1), _START_LIMIT_S)
-        writer.close()
+        reader, writer = await asyncio.open_unix_connection(self._endpoint.socket)
+        try:
+            writer.write(request)
+            await writer.drain()
+            # The server closes when it has seen the request; so does libpq wait for us.
+            await asyncio.wait_for(reader.read(1), _START_LIMIT_S)
+        finally:
+            _cut(writer)
 
     async def _relay(
         self, first: bytes, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limit: int | None

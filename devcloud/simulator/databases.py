@@ -189,13 +189,32 @@ class Databases:
         """See `DataPlane`."""
         return self._instance(resource_id).authority_pem
 
+    async def add_authority(self, resource_id: str) -> None:
+        """See `DataPlane`."""
+        self._refuse_shared(resource_id)
+        for path in self._authority_files(resource_id, self._next_authority):
+            path.unlink(missing_ok=True)
+        authority_in(self._home(resource_id), self._next_authority)
+
+    def next_authority_of(self, resource_id: str) -> bytes:
+        """See `DataPlane`."""
+        certificate, key = self._authority_files(resource_id, self._next_authority)
+        is_added = certificate.exists() and key.exists()
+        return authority_in(self._home(resource_id), self._next_authority).pem if is_added else b""
+
     async def rotate_authority(self, resource_id: str) -> None:
         """See `DataPlane`."""
-        if self._shared is not None:
-            raise DevcloudError(f"instance {resource_id} shares its authority with the others")
+        self._refuse_shared(resource_id)
         instance = self._instance(resource_id)
-        for suffix in ("key", "crt"):
-            (self._home(resource_id) / f"{self._engine.authority}.{suffix}").unlink(missing_ok=True)
+        present = self._authority_files(resource_id, self._engine.authority)
+        following = self._authority_files(resource_id, self._next_authority)
+        # Of an interrupted rotation one of the two may have its place already.
+        is_added = any(path.exists() for path in following)
+        for path, replacement in zip(present, following, strict=True):
+            if replacement.exists():
+                replacement.replace(path)
+            elif not is_added:
+                path.unlink(missing_ok=True)
         await instance.renew_certificate()
 
     # What judges ask
@@ -212,6 +231,18 @@ class Databases:
 
     def _authority_in(self, folder: Path) -> Authority:
         return self._shared or authority_in(folder, self._engine.authority)
+
+    @property
+    def _next_authority(self) -> str:
+        return f"{self._engine.authority}-next"
+
+    def _authority_files(self, resource_id: str, name: str) -> tuple[Path, Path]:
+        home = self._home(resource_id)
+        return home / f"{name}.crt", home / f"{name}.key"
+
+    def _refuse_shared(self, resource_id: str) -> None:
+        if self._shared is not None:
+            raise DevcloudError(f"instance {resource_id} shares its authority with the others")
 
     def _is_shut(self, name: str, caller: Caller) -> bool:
         return fnmatch.fnmatchcase(caller.application, _OURS) and any(

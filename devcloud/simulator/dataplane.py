@@ -82,8 +82,16 @@ class DataPlane(Protocol):
         """Return the certificate of the authority that signs an instance's certificate, PEM."""
         ...
 
+    async def add_authority(self, resource_id: str) -> None:
+        """Make the authority that the next rotation takes, where each instance has one of its own."""
+        ...
+
+    def next_authority_of(self, resource_id: str) -> bytes:
+        """Return the certificate of the authority that the next rotation takes, PEM; empty where none was added."""
+        ...
+
     async def rotate_authority(self, resource_id: str) -> None:
-        """Give an instance a new authority and certificate, where each has one of its own; sessions go on."""
+        """Give an instance another authority, the next one or a new one, and a certificate of it; sessions go on."""
         ...
 
     async def stop(self, resource_id: str) -> None:
@@ -132,6 +140,7 @@ class NoDatabases:
 
     def __init__(self) -> None:
         self._authorities: dict[str, bytes] = {}
+        self._next: dict[str, bytes] = {}
 
     async def create(self, database: Database) -> Address:
         """Return an address where nothing ever answers (RFC 5737, TEST-NET-1)."""
@@ -166,9 +175,19 @@ class NoDatabases:
             self._authorities[resource_id] = new_authority(f"nothing behind {resource_id}").pem
         return self._authorities[resource_id]
 
+    async def add_authority(self, resource_id: str) -> None:
+        """Make the certificate of the next authority, which signs nothing either."""
+        self._next[resource_id] = new_authority(f"nothing behind {resource_id}").pem
+
+    def next_authority_of(self, resource_id: str) -> bytes:
+        """Return the certificate of the next authority."""
+        return self._next.get(resource_id, b"")
+
     async def rotate_authority(self, resource_id: str) -> None:
-        """Forget the authority, so that there is another one."""
+        """Take the next authority; forget the present one where none was added, so that there is another one."""
         self._authorities.pop(resource_id, None)
+        if resource_id in self._next:
+            self._authorities[resource_id] = self._next.pop(resource_id)
 
     async def stop(self, resource_id: str) -> None:
         """Do nothing."""

@@ -8,11 +8,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, Protocol, TypeVar
 
 from devcloud.errors import DevcloudError
 from devcloud.simulator import databases
 from devcloud.simulator.databases import Engine
 from devcloud.simulator.dataplane import DataPlane, NoDatabases
+
+OptionsT = TypeVar("OptionsT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,8 +40,45 @@ class Arguments:
     state: Path | None
     control_token: str
 
+    def options(self, kind: Callable[..., OptionsT], databases: DataPlane, **own: object) -> OptionsT:
+        """Return the options of a cloud's server: what all clouds have, and its own."""
+        return kind(
+            host=self.host,
+            port=self.port,
+            durations=self.durations,
+            speed=self.speed,
+            databases=databases,
+            state=self.state,
+            control_token=self.control_token,
+            **own,
+        )
 
-Serve = Callable[[Arguments, argparse.Namespace], AbstractAsyncContextManager[str]]
+
+class Served(Protocol):
+    """A running server."""
+
+    @property
+    def url(self) -> str:
+        """Where it is reached."""
+
+
+@dataclass(frozen=True, slots=True)
+class Program(Generic[OptionsT]):
+    """One cloud's program.
+
+    Attributes:
+        cloud: Begins each line of the program.
+        parser: Of its command line.
+        engine: How its databases are made.
+        options: Returns the server's options, by what all clouds have and by the cloud's own arguments.
+        serving: Serves for the length of its block.
+    """
+
+    cloud: str
+    parser: argparse.ArgumentParser
+    engine: Engine
+    options: Callable[[Arguments, argparse.Namespace, DataPlane], OptionsT]
+    serving: Callable[[OptionsT], AbstractAsyncContextManager[Served]]
 
 
 def new_parser(cloud: str, description: str | None) -> argparse.ArgumentParser:
@@ -87,7 +127,7 @@ def text_of(file: Path | None) -> str:
 
 
 @asynccontextmanager
-async def data_plane(engine: Engine, options: databases.Options | None) -> AsyncIterator[DataPlane]:
+async def _data_plane(engine: Engine, options: databases.Options | None) -> AsyncIterator[DataPlane]:
     """Have the databases of a cloud for the length of a block, or none."""
     if options is None:
         yield NoDatabases()
@@ -96,25 +136,22 @@ async def data_plane(engine: Engine, options: databases.Options | None) -> Async
         yield opened
 
 
-def run(cloud: str, parser: argparse.ArgumentParser, serve: Serve) -> None:
-    """Serve until SIGINT or SIGTERM; end with one line when it cannot begin.
-
-    Args:
-        cloud: Begins each line of the program.
-        parser: Of its command line.
-        serve: Serves for the length of its block, by what all clouds have and by the cloud's own; the value is the URL.
-    """
+def run(program: Program[OptionsT]) -> None:
+    """Serve until SIGINT or SIGTERM; end with one line when it cannot begin."""
     try:
-        arguments, own = _parsed(parser)
-        asyncio.run(_until_signalled(cloud, serve(arguments, own)))
+        arguments, own = _parsed(program.parser)
+        asyncio.run(_until_signalled(program, arguments, own))
     except (OSError, DevcloudError) as error:
-        sys.exit(f"{cloud}: {error}")
+        sys.exit(f"{program.cloud}: {error}")
 
 
-async def _until_signalled(cloud: str, server: AbstractAsyncContextManager[str]) -> None:
+async def _until_signalled(program: Program[OptionsT], arguments: Arguments, own: argparse.Namespace) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    async with server as url:
-        print(f"{cloud}: listening on {url}", flush=True)
+    async with (
+        _data_plane(program.engine, arguments.databases) as opened,
+        program.serving(program.options(arguments, own, opened)) as served,
+    ):
+        print(f"{program.cloud}: listening on {served.url}", flush=True)
         await ended.wait()

@@ -82,6 +82,9 @@ async def serving(service: Service[CallT, BehaviourT, SavedT], options: Options)
         ticking.cancel()
         await asyncio.gather(ticking, return_exceptions=True)
         await runner.cleanup()
+        if kept is not None:
+            # What changed since the last request or tick.
+            kept.save()
         await service.close()
 
 

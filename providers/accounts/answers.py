@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from providers.external.client import ExternalList
+from providers.external.metering import routine
 from providers.external.provider import ConnectedAccount
 from runtime.errors import Failure
 from runtime.objects import Key, key_of
@@ -156,7 +157,9 @@ class Answers:
         """List an account, and record what was answered; raises a Failure."""
         answers, as_of = self.of(account), self._monotonic()
         try:
-            listing = await account.clients.account.list()
+            with routine(is_routine=False):
+                # Whoever asks for the list, all that are in it wait for it.
+                listing = await account.clients.account.list()
         except Failure:
             answers.record_failure(self._monotonic() + self.sweep.total_seconds())
             raise

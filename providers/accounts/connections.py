@@ -61,6 +61,8 @@ class _Entry:
     connection: _Connection | None = None
     failure: Failure | None = None
     failed_at: float = 0.0
+    # Where the defect was that was logged last.
+    defect: str = ""
 
 
 class Accounts(Generic[SpecT, ConfigT]):
@@ -78,6 +80,7 @@ class Accounts(Generic[SpecT, ConfigT]):
         # Held by whoever reads and replaces the status of a ProviderConfig: it has two writers.
         self.status_lock = asyncio.Lock()
         self.turns = Turns()
+        self._unreached: dict[str, set[tuple[str, Key]]] = {}
         self._budgets = Budgets(provider.rate)
         self._entries: dict[str, _Entry] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -129,7 +132,21 @@ class Accounts(Generic[SpecT, ConfigT]):
         await self.connect(name)
         entry, probe = self._entries.get(name), self._provider.probe
         if probe is not None and entry is not None and entry.connection is not None:
-            await probe(entry.connection.connected)
+            try:
+                await probe(entry.connection.connected)
+            except (Failure, TimeoutError):
+                raise
+            except Exception as error:  # a defect of ours or of a library is reported on the ProviderConfig
+                raise _defect(entry, name, error) from error
+
+    def record_reach(self, name: str, key: Key, *, reached: bool) -> None:
+        """Record whether the last look at a resource of this kind reached the server of its ProviderConfig."""
+        unreached, resource = self._unreached.setdefault(name, set()), (self._kind.resource.plural, key)
+        (unreached.discard if reached else unreached.add)(resource)
+
+    def take_unreached(self, name: str) -> set[tuple[str, Key]]:
+        """Return the resources (plural, key) whose last look did not reach the server, and forget them."""
+        return self._unreached.pop(name, set())
 
     async def _open(self, entry: _Entry, config: ConfigT, config_object: Object) -> _Connection:
         if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
@@ -137,18 +154,26 @@ class Accounts(Generic[SpecT, ConfigT]):
         stack, name = AsyncExitStack(), key_of(config_object).name
         meter = AccountMeter(self._provider.cloud, name, self._budgets.of_config(name))
         try:
-            if refusal := endpoints.refusal(self._provider.endpoint_of(config), self._endpoints):
-                raise Terminal("EndpointNotAllowed", refusal)
+            self._check_endpoint(config)
             connected = await self._connected(stack, config, config_object, meter)
             connection = _Connection(connected, "", config)
             connection = replace(connection, id=await connection.of(self._kind).account.whoami())
             meter.join(self._budgets.of_account(connection.id, self._provider.quota_of(config)))
-        except Failure as failure:
+        except BaseException as error:
             await stack.aclose()
-            entry.failure, entry.failed_at = failure, time.monotonic()
-            raise
+            if not isinstance(error, Exception) or isinstance(error, TimeoutError):
+                raise
+            entry.failure = error if isinstance(error, Failure) else _defect(entry, name, error)
+            entry.failed_at = time.monotonic()
+            if entry.failure is error:
+                raise
+            raise entry.failure from error
         entry.stack, entry.failure = stack, None
         return connection
+
+    def _check_endpoint(self, config: ConfigT) -> None:
+        if refusal := endpoints.refusal(self._provider.endpoint_of(config), self._endpoints):
+            raise Terminal("EndpointNotAllowed", refusal)
 
     async def _connected(self, stack: AsyncExitStack, config: ConfigT, config_object: Object, meter: Meter) -> Any:
         """Connect to the recorded account, else to one that a person accepted in its place."""
@@ -230,6 +255,25 @@ def accept_command(resource: Resource, config_object: Object, account: str) -> s
     value = ",".join(dict.fromkeys((*entries, f"account={account}")))
     address = kubectl.address_of(resource.group_kind, key_of(config_object))
     return kubectl.annotate(address, CONSENT, value, overwrites=bool(entries))
+
+
+def _defect(entry: _Entry, name: str, error: Exception) -> Blocked:
+    """Log a defect that keeps a ProviderConfig from being used, once; return what to report on it and its resources.
+
+    The text of a defect is left to the log: nobody knows what is in it.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    origin = f"{type(error).__name__}:{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else ""
+    if entry.defect != origin:
+        entry.defect = origin
+        _log.error("InternalError: a defect of the provider; no account is connected", config=name, exc_info=error)
+    return Blocked(
+        "InternalError",
+        f"ProviderConfig {name}: a defect of Fairlead keeps it from being connected ({type(error).__name__}); it is"
+        " tried again; report it with the line of the provider's log that says InternalError",
+    )
 
 
 async def _close_later(stack: AsyncExitStack) -> None:

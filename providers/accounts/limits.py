@@ -18,7 +18,7 @@ from providers.accounts.destroys import destroys_within_the_hour, made_at, with_
 from providers.accounts.orphans import Orphans
 from providers.external.client import ExternalList
 from providers.external.config import Limits
-from providers.external.ownership import held
+from providers.external.ownership import Owner, held
 from providers.external.provider import ConnectedAccount
 from runtime import kubectl
 from runtime.cache import Informer
@@ -164,6 +164,20 @@ class Limiter:
         config = self._accounts.configs.store.get(key_of_config(name))
         if config is not None and self._counts_orphans(config):
             self.orphans.listed(name, account, listing)
+
+    @property
+    def kind(self) -> str:
+        """The kind whose resources are counted."""
+        return self._kind
+
+    async def list_orphans(self, config: str) -> tuple[dict[str, Owner], bool]:
+        """List the account of a ProviderConfig now; return what has no resource, and whether the list was whole.
+
+        Raises Failure.
+        """
+        account = await self._accounts.connect(config)
+        listing = await account.clients.account.list()
+        return self.orphans.among(listing), listing.complete
 
     def _counts_orphans(self, config: Object) -> bool:
         limits = limits_of(config)

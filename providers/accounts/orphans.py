@@ -27,11 +27,15 @@ class Orphans:
 
     def listed(self, config: str, account: str, listing: ExternalList) -> None:
         """Record a list; one that is not complete removes nothing that was known."""
-        orphans = {name: owner for name, owner in listing.owners.items() if self._is_orphan(name, owner)}
+        orphans = self.among(listing)
         known = self._orphans.get(config)
         if not listing.complete and known is not None and known[0] == account:
             orphans = {**known[1], **orphans}
         self._orphans[config] = (account, orphans)
+
+    def among(self, listing: ExternalList) -> dict[str, Owner]:
+        """Return those of a list, by name."""
+        return {name: owner for name, owner in listing.owners.items() if self._is_orphan(name, owner)}
 
     def is_listed(self, config: str, account: str) -> bool:
         """Return whether this account was listed for this ProviderConfig."""

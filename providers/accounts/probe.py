@@ -18,6 +18,9 @@ EVERY = timedelta(seconds=3)
 class Prober:
     """Tries one login a pass; enqueues every user of a ProviderConfig when its server is lost or reached again.
 
+    A server may be away for less than the time between two probes, or refuse right after one that it took: the
+    resources whose own look failed since are enqueued by the next probe that succeeds.
+
     Decides and reports nothing: the status of the server's databases comes from their own passes.
     """
 
@@ -26,11 +29,13 @@ class Prober:
         accounts: Accounts[Any, Any],
         is_used: Callable[[str], bool],
         enqueue: Callable[[str], None],
+        enqueue_resource: Callable[[str, Key], None],
         every: timedelta = EVERY,
     ) -> None:
         self._accounts = accounts
         self._is_used = is_used
         self._enqueue = enqueue
+        self._enqueue_resource = enqueue_resource
         self._every = every
         self._lost: set[str] = set()
 
@@ -54,6 +59,10 @@ class Prober:
             # Refused for another reason, which the passes report. A server that was lost is not reached by that.
             return
         else:
+            unreached = self._accounts.take_unreached(config)
             if config in self._lost:
                 self._lost.discard(config)
                 self._enqueue(config)
+                return
+            for plural, key in unreached:
+                self._enqueue_resource(plural, key)

@@ -56,6 +56,7 @@ INSTANCES: Kind[RDSInstanceParameters, Facts] = Kind(
         Reference("db_parameter_group_name_ref", "db_parameter_group_name", "dbParameterGroupName", _PARAMETER_GROUPS),
     ),
     asynchronous=True,
+    verified_by_config=True,
 )
 
 PROVIDER: Provider[ProviderConfigSpec] = Provider(

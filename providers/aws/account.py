@@ -178,18 +178,35 @@ class AwsAccount:
     ) -> dict[str, Any]:
         """Make one call, `operation` as the SDK's client names it; `action` says it in words.
 
-        One that reads is sent again after a throttle or a broken connection, as `retries.READS` says.
+        One that reads is sent again after a throttle or a broken connection, as `retries.READS` says. Cancelled, one
+        that reads is given up at once, and one that changes something is waited for.
 
         Raises:
             Failure: By the error's code; FenceClosed when the fence was closed before the request left.
         """
         client = self.rds if service == "rds" else self.sts
         send = functools.partial(self._send, getattr(client, operation), action, fence, parameters)
-        request = functools.partial(asyncio.get_running_loop().run_in_executor, self.pool, send)
         name: str = client.meta.method_to_api_mapping[operation]
         if operation.startswith(_READING):
+            request = functools.partial(asyncio.get_running_loop().run_in_executor, self.pool, send)
             return await retries.repeated(functools.partial(self.meter.read, name, request), retries.READS)
-        return await self.meter.write(name, request, fence)
+        return await self.meter.write(name, functools.partial(self._changed, send), fence)
+
+    async def _changed(self, send: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+        """Make a call that changes something; it ends with its thread, which no cancellation ends.
+
+        A thread may be between its fence and its first byte: while it is, no other process may lead.
+        """
+        call = self.pool.submit(send)
+        answer = asyncio.wrap_future(call)
+        try:
+            await asyncio.wait((answer,))
+        except asyncio.CancelledError:
+            if not call.cancel():
+                await asyncio.wait((answer,))
+                answer.exception()
+            raise
+        return answer.result()
 
     def _send(
         self, method: Callable[..., dict[str, Any]], action: str, fence: Fence | None, parameters: Mapping[str, Any]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from providers.azure.arm import connect
 from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES, GROUP, SERVERS
@@ -15,16 +15,17 @@ from providers.azure.models import (
     FlexibleServerParameters,
     FlexibleServerSpec,
 )
-from providers.azure.names import external_name, hash_in, name_of
+from providers.azure.names import external_name
 from providers.azure.servers import states
 from providers.azure.servers.changes import classify
 from providers.azure.servers.client import clients
 from providers.azure.servers.facts import Facts
 from providers.azure.servers.translate import VERSION, invariants, is_restored, login_versions
 from providers.external.client import Target
+from providers.external.cloud_api.naming import hash_in, name_of
 from providers.external.observation import Observed
 from providers.external.ownership import Identity
-from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate
+from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate, Revival
 from runtime.objects import Resource
 
 CRD_MODELS: tuple[tuple[str, type], ...] = (
@@ -67,6 +68,8 @@ FLEXIBLE_SERVERS: Kind[FlexibleServerParameters, Facts] = Kind(
     next_window=_next_window,
     asynchronous=True,
     server_of=lambda target: target.name,
+    # "Restore a deleted server": its backups are kept for five days.
+    revival=Revival(timedelta(days=5), "az postgres flexible-server revive-dropped"),
 )
 
 PROVIDER: Provider[ProviderConfigSpec] = Provider(

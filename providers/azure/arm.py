@@ -24,28 +24,26 @@ from azure.core.credentials_async import AsyncTokenCredential
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
 from azure.core.pipeline import PipelineRequest
 from azure.core.pipeline.policies import RequestIdPolicy, SansIOHTTPPolicy, UserAgentPolicy
-from azure.core.pipeline.transport import AioHttpTransport
 from azure.core.rest import HttpRequest
 from azure.identity import CredentialUnavailableError
 from azure.mgmt.core.policies import AsyncARMChallengeAuthenticationPolicy
 from azure.mgmt.rdbms.postgresql_flexibleservers.aio import PostgreSQLManagementClient
 
-from providers.azure.config import ProviderConfigSpec, hosts_of, is_of, is_safe
+from providers.azure.config import ProviderConfigSpec, ca_of, hosts_of, is_of, is_safe
 from providers.azure.credentials import source_of
 from providers.azure.errors import failure_of, refused
 from providers.azure.names import NAMESPACE, ServerName
 from providers.azure.tokens import credential_of
+from providers.azure.transport import Transport
 from providers.external import retries
+from providers.external.authority import authority_in
 from providers.external.client import Fence
-from providers.external.cloud_api.http import without_resending
 from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from runtime.errors import Blocked, Failure, Terminal, Transient
 
 API_VERSION: Final = "2025-08-01"
 _SUBSCRIPTIONS_VERSION = "2022-12-01"
-_CONNECT_SECONDS = 5
-_READ_SECONDS = 15
 # ARM chooses the size of a page; whoever has more pages than this meets a loop of links.
 _MOST_PAGES = 1000
 # A subscription has 250 reads in its bucket ("Understand how Azure Resource Manager throttles requests").
@@ -93,20 +91,11 @@ class _FencePolicy(SansIOHTTPPolicy[Any, Any]):
             fence.check()
 
 
-class _Once(AioHttpTransport):  # type: ignore[misc]  # exported in a way that hides its type
-    """Sends each request once, behind its fence."""
-
-    async def open(self) -> None:
-        """Open the session of aiohttp."""
-        await super().open()
-        if self.session is not None:
-            without_resending(self.session)
-
-
 @dataclass(slots=True)
 class AzureAccount:
     """One subscription, connected; `reads_left` is how many reads ARM said were left, None where it did not.
 
+    `ca` is the PEM by which its servers are verified, empty where the system's roots serve.
     Each request to ARM passes through `meter`: each page, each poll of an operation, each time that a read is sent
     again. Those for tokens go to Entra, and do not.
     """
@@ -114,6 +103,7 @@ class AzureAccount:
     config: ProviderConfigSpec
     endpoint: str
     client: PostgreSQLManagementClient = field(repr=False)
+    ca: str = field(default="", repr=False)
     reads_left: int | None = None
     meter: Meter = field(default=UNMETERED, repr=False)
 
@@ -273,8 +263,10 @@ def _unanswered(error: Exception, action: str) -> Failure:
     return Transient(text, is_momentary=isinstance(error, ServiceRequestError | ConnectionError))
 
 
-def client_of(config: ProviderConfigSpec, credential: AsyncTokenCredential, meter: Meter = UNMETERED) -> AzureAccount:
-    """Return a subscription behind a client of the SDK, which sends nothing yet."""
+def client_of(
+    config: ProviderConfigSpec, credential: AsyncTokenCredential, meter: Meter = UNMETERED, *, ca: str = ""
+) -> AzureAccount:
+    """Return a subscription behind a client of the SDK, which sends nothing yet; `ca` as of an AzureAccount."""
     hosts = hosts_of(config)
     policies = [
         RequestIdPolicy(),
@@ -289,9 +281,16 @@ def client_of(config: ProviderConfigSpec, credential: AsyncTokenCredential, mete
         base_url=hosts.resource_manager,
         credential_scopes=[hosts.scope],
         policies=policies,
-        transport=_Once(connection_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS),
+        transport=Transport(ca_of(hosts.resource_manager, ca)),
     )
-    return AzureAccount(config, hosts.resource_manager, client, meter=meter)
+    return AzureAccount(config, hosts.resource_manager, client, ca=ca, meter=meter)
+
+
+def _authority(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]]) -> str:
+    reference = config.ca_bundle_ref
+    if reference is None:
+        return ""
+    return authority_in(secrets, reference, remedy="put the certificates there, or leave caBundleRef out")
 
 
 @asynccontextmanager
@@ -311,9 +310,10 @@ async def connect(
     """
     del recorded
     hosts = hosts_of(config)
-    credential = credential_of(source_of(config.credentials, secrets, os.environ), hosts)
+    source, ca = source_of(config.credentials, secrets, os.environ), _authority(config, secrets)
+    credential = credential_of(source, hosts, ca_of(hosts.authority, ca))
     try:
-        account = client_of(config, credential, meter)
+        account = client_of(config, credential, meter, ca=ca)
         try:
             await account.whoami()
             yield account

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from providers.external.config import AllowedNamespaces, SecretReference
+from providers.external.config import AllowedNamespaces, CaReference, SecretReference
 from providers.external.config import Limits as CommonLimits
 from runtime.errors import Terminal
 
@@ -44,6 +44,7 @@ class ProviderConfigSpec(msgspec.Struct, frozen=True, kw_only=True):
     name_prefix: str = msgspec.field(name="namePrefix", default="fl-")
     allowed_namespaces: AllowedNamespaces = msgspec.field(name="allowedNamespaces", default=AllowedNamespaces())
     limits: Limits = Limits()
+    ca_bundle_ref: CaReference | None = msgspec.field(name="caBundleRef", default=None)
     login_check: Literal["Auto", "Required", "Off"] = msgspec.field(name="loginCheck", default="Auto")
     allow_adoption: bool = msgspec.field(name="allowAdoption", default=False)
 
@@ -75,12 +76,13 @@ CLOUDS = {
         "https://management.usgovcloudapi.net/.default",
     ),
 }
+_MICROSOFTS = {urlsplit(url).hostname for known in CLOUDS.values() for url in (known.resource_manager, known.authority)}
 
 
 def secrets_of(config: ProviderConfigSpec) -> tuple[str, ...]:
     """Name the Secrets of the provider's own namespace that a ProviderConfig needs."""
-    reference = config.credentials.secret_ref
-    return () if reference is None else (reference.name,)
+    references = (config.credentials.secret_ref, config.ca_bundle_ref)
+    return tuple(reference.name for reference in references if reference is not None)
 
 
 def endpoint_of(config: ProviderConfigSpec) -> str:
@@ -107,6 +109,14 @@ def hosts_of(config: ProviderConfigSpec) -> CloudHosts:
         text = f"authorityHost {authority} is neither one of Microsoft's nor on the host of endpoint; nothing was sent"
         raise Terminal("EndpointNotAllowed", text)
     return CloudHosts(endpoint, authority, cloud.scope)
+
+
+def ca_of(url: str, ca: str) -> str:
+    """Return the PEM by which whoever answers at a URL is verified: `ca`, or empty for a host of Microsoft's own.
+
+    Those have certificates of public authorities, which the system's roots hold.
+    """
+    return "" if urlsplit(url).hostname in _MICROSOFTS else ca
 
 
 def is_safe(url: str) -> bool:

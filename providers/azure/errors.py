@@ -12,11 +12,11 @@ from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere, clean, sentence
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 
 _PAUSE = timedelta(seconds=5)
 _LONGEST_PAUSE = timedelta(minutes=10)
-_LONGEST = 600
 
 THROTTLING = frozenset({
     "TooManyRequests", "SubscriptionRequestsThrottled", "OperationThrottled", "ResourceRequestsThrottled",
@@ -68,21 +68,6 @@ _REMEDIES = {
 }
 
 
-class NotThere(Blocked):
-    """ARM said, by a typed answer, that the thing does not exist; `code` is that answer."""
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__("ReferenceNotFound", message)
-        self.code = code
-
-
-class AlreadyThere(Blocked):
-    """A call would make a thing of a name that another thing has."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__("NameTaken", message)
-
-
 @dataclass(frozen=True, slots=True)
 class Refused:
     """An answer that is a refusal: HTTP status, ARM's code and sentence, how long it wants to be left alone."""
@@ -111,9 +96,8 @@ def refused(status: int, body: Any, headers: Mapping[str, str]) -> Refused:
 
 def failure_of(refusal: Refused, action: str, *, hide: Iterable[str] = ()) -> Failure:
     """Return the failure class of a refusal; `action` says what was tried, `hide` are secret values."""
-    said = _clean(refusal.message, hide) or "it was refused"
     remedy = _REMEDIES.get(refusal.code, "")
-    text = f"cannot {action}: {said.rstrip('.')} ({refusal.code or refusal.status})"
+    text = sentence(action, clean(refusal.message, hide), refusal.code or str(refusal.status))
     text = f"{text}; {remedy}" if remedy else text
     by_code = _by_code(refusal, text, is_deletion=action.startswith("delete "))
     return by_code or _by_status(refusal, text)
@@ -134,7 +118,7 @@ def _by_code(  # noqa: PLR0911 - one row for each class of codes
     if code in ABSENT:
         return NotThere(text, code=code)
     if code in TAKEN:
-        return AlreadyThere(text)
+        return AlreadyThere(text, code=code)
     if code in QUOTA:
         return Blocked("QuotaExceeded", text)
     reasons = (
@@ -159,7 +143,7 @@ def _by_status(refusal: Refused, text: str) -> Failure:
         case HTTPStatus.CONFLICT:
             return Blocked("CloudBusy", text)
         case HTTPStatus.PRECONDITION_FAILED:
-            return AlreadyThere(text)
+            return AlreadyThere(text, code=refusal.code)
         case _:
             return Transient(text, is_momentary=refusal.status >= HTTPStatus.INTERNAL_SERVER_ERROR)
 
@@ -176,10 +160,3 @@ def pause(retry_after: str, least: timedelta = _PAUSE) -> timedelta:
     except (ValueError, OverflowError):
         return least
     return min(max(asked_for, least), _LONGEST_PAUSE)
-
-
-def _clean(text: str, hide: Iterable[str]) -> str:
-    for secret in hide:
-        if secret:
-            text = text.replace(secret, "[redacted]")
-    return " ".join(text.split())[:_LONGEST]

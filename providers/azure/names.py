@@ -1,4 +1,4 @@
-"""Names in Azure made by rule, ids of ARM, and whose a server is by its tags. Pure.
+"""External names, ids of ARM, and whose a server is by its tags. Pure.
 
 An external name is `<resource group>/<server>`, of what is inside a server `<resource group>/<server>/<name>`. Resource
 groups are written in small letters: ARM takes and shows them in any.
@@ -8,18 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from providers.external.ownership import Identity, Owner
+from providers.external.cloud_api.tags import owner_from
+from providers.external.ownership import Owner
 
 NAMESPACE = "Microsoft.DBforPostgreSQL"
-INSTALLATION = "fairlead-installation"
-IDENTITY = "fairlead-identity"
-CLAIM = "fairlead-claim"
-RELEASED = "fairlead-released"
-NAMESPACE_UID = "fairlead-namespace-uid"
-_CLAIM_LENGTH = 30
-_BY_RULE = re.compile(r"-([a-z2-7]{10})")
 _SERVER_ID = re.compile(
     r"/subscriptions/(?P<subscription>[^/]+)/resourceGroups/(?P<group>[^/]+)"
     r"/providers/Microsoft\.DBforPostgreSQL/flexibleServers/(?P<name>[^/]+)",
@@ -39,15 +33,6 @@ class ServerName(NamedTuple):
 
 
 NO_SERVER = ServerName("", "")
-
-
-def name_of(identity: Identity, prefix: str) -> str:
-    """Return `<prefix><claim, 30>-<hash>`: at most 57 of the 63 characters that a server's name may have.
-
-    Small letters, digits and dashes, none at an end ("Naming rules and restrictions for Azure resources").
-    """
-    claim = re.sub(r"[^a-z0-9]+", "-", identity.claim_name.lower())[:_CLAIM_LENGTH].strip("-")
-    return f"{prefix}{claim}-{identity.hash}" if claim else f"{prefix}{identity.hash}"
 
 
 def external_name(group: str, name: str) -> str:
@@ -75,29 +60,9 @@ def server_of_id(resource_id: str) -> tuple[str, ServerName] | None:
     return None if match is None else (match["subscription"].lower(), ServerName(match["group"].lower(), match["name"]))
 
 
-def hash_in(name: str) -> str:
-    """Return the hash that a name by rule ends in, empty for any other name."""
-    match = _BY_RULE.fullmatch(name[-11:])
-    return match[1] if match else ""
-
-
 def same_location(first: str, second: str) -> bool:
     """Return whether two locations are the same: ARM answers "UK South" to "uksouth"."""
     return first.replace(" ", "").lower() == second.replace(" ", "").lower()
-
-
-def owner_tags(owner: Owner) -> dict[str, str]:
-    """Return the tags that say whose it is: three that decide, three that people read, and whose namespace it is."""
-    tags = {
-        INSTALLATION: owner.installation,
-        IDENTITY: owner.identity,
-        CLAIM: owner.claim,
-        "fairlead-namespace": owner.namespace,
-        "fairlead-name": owner.name,
-        "fairlead-resource": owner.resource,
-        NAMESPACE_UID: owner.namespace_uid,
-    }
-    return {key: value for key, value in tags.items() if value}
 
 
 def spelled_tags(tags: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str]:
@@ -106,11 +71,11 @@ def spelled_tags(tags: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str
     return {spelling.get(key.lower(), key): value for key, value in tags.items()}
 
 
-def owner_from(tags: Mapping[str, str]) -> Owner | None:
-    """Return whose it is; None when one of the three tags that decide is missing."""
-    known = {key.lower(): value for key, value in tags.items()}
-    installation, identity, claim = (known.get(key, "") for key in (INSTALLATION, IDENTITY, CLAIM))
-    if not (installation and identity and claim):
-        return None
-    namespace, name, resource = (known.get(f"fairlead-{part}", "") for part in ("namespace", "name", "resource"))
-    return Owner(installation, identity, claim, namespace, name, resource, known.get(NAMESPACE_UID, ""))
+def lowercase_tags(tags: Mapping[str, Any]) -> dict[str, str]:
+    """Return tags with their keys in small letters, as ours are spelled and as a digest of them is made."""
+    return {str(key).lower(): str(value) for key, value in tags.items()}
+
+
+def owner_in(tags: Mapping[str, str]) -> Owner | None:
+    """Return whose a server is by its tags, in whatever letter case ARM answers their keys; None for nobody's."""
+    return owner_from(lowercase_tags(tags))

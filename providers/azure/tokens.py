@@ -12,26 +12,29 @@ from azure.identity.aio import ClientSecretCredential, ManagedIdentityCredential
 
 from providers.azure.config import CloudHosts
 from providers.azure.credentials import ClientSecret, ManagedIdentity, Source, WorkloadIdentity
-
-_CONNECT_SECONDS = 5
-_READ_SECONDS = 15
+from providers.azure.transport import SECONDS, Transport
 
 
-def credential_of(source: Source, hosts: CloudHosts) -> AsyncTokenCredential:
-    """Return what hands out tokens, without retries of its own; it asks for none yet."""
-    options: dict[str, Any] = {
-        "retry_total": 0,
-        "connection_timeout": _CONNECT_SECONDS,
-        "read_timeout": _READ_SECONDS,
-        "logging_enable": False,
-    }
+def credential_of(source: Source, hosts: CloudHosts, ca: str = "") -> AsyncTokenCredential:
+    """Return what hands out tokens, without retries of its own; it asks for none yet.
+
+    `ca` is the PEM by which the authority of tokens is verified, empty for the system's roots.
+    """
+    options: dict[str, Any] = {"retry_total": 0, "logging_enable": False, **SECONDS}
     match source:
         case WorkloadIdentity(tenant, client, token_file):
             return WorkloadIdentityCredential(
-                tenant_id=tenant, client_id=client, token_file_path=token_file, authority=hosts.authority, **options
+                tenant_id=tenant,
+                client_id=client,
+                token_file_path=token_file,
+                authority=hosts.authority,
+                transport=Transport(ca),
+                **options,
             )
         case ClientSecret(tenant, client, secret):
-            return ClientSecretCredential(tenant, client, secret, authority=hosts.authority, **options)
+            return ClientSecretCredential(
+                tenant, client, secret, authority=hosts.authority, transport=Transport(ca), **options
+            )
         case ManagedIdentity(client):
             return ManagedIdentityCredential(client_id=client or None, **options)
         case never:

@@ -32,11 +32,24 @@ class _ServerError(Exception):
         self.code = code
 
 
+class _NotAdmittedError(Exception):
+    """The server refused before it asked for a password, as one does to whose address its firewall has no rule."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
 async def try_login(endpoint: Endpoint, credential: Credential) -> LoginAnswer:
-    """Return what the endpoint answers to a login, tried once; nothing is sent where nothing proves who answers."""
+    """Return what the endpoint answers to a login, tried once; nothing is sent where nothing proves who answers.
+
+    A refusal before the password was asked for says nothing about it: it is unknown, with the server's code.
+    """
     try:
         async with asyncio.timeout(TIMEOUT.total_seconds()):
             await _login(endpoint, credential)
+    except _NotAdmittedError as error:
+        return LoginAnswer(Login.UNKNOWN, error.code)
     except _ServerError as error:
         return LoginAnswer(Login.REFUSED if error.code in _REFUSED else Login.UNKNOWN, error.code)
     except (OSError, TimeoutError, asyncio.IncompleteReadError, ScramError, ValueError):
@@ -73,16 +86,21 @@ async def _login(endpoint: Endpoint, credential: Credential) -> None:
         while (await _message(reader))[0] != b"Z":
             pass
         writer.write(b"X\0\0\0\x04")
-    finally:
         writer.close()
         with contextlib.suppress(OSError, TimeoutError):
             await asyncio.wait_for(writer.wait_closed(), 1)
+    finally:
+        # A server that gives no answer closes no TLS session either.
+        writer.transport.abort()
 
 
 async def _authenticate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, password: str) -> None:
     exchange, expected, proven = Exchange(password, secrets.token_urlsafe(18)), b"", False
-    while True:
+    try:
         kind, body = await _message(reader)
+    except _ServerError as error:
+        raise _NotAdmittedError(error.code) from None
+    while True:
         if kind != b"R":
             raise ValueError("the server speaks something else than authentication")
         (code,) = struct.unpack_from("!i", body)
@@ -99,6 +117,7 @@ async def _authenticate(reader: asyncio.StreamReader, writer: asyncio.StreamWrit
                 proven = True
             case _:
                 raise ValueError("the server asks for another method than SCRAM-SHA-256, or for no proof at all")
+        kind, body = await _message(reader)
 
 
 def _send(writer: asyncio.StreamWriter, body: bytes) -> None:

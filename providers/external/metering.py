@@ -6,7 +6,9 @@ whose calls are no requests to a limited API has its methods counted instead (`m
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, TypeVar
 
@@ -28,6 +30,29 @@ from providers.external.observation import Absent, Change, Observed, Predecessor
 from providers.external.ownership import Owner
 
 T = TypeVar("T")
+
+
+_IS_ROUTINE: ContextVar[bool] = ContextVar("is_routine", default=False)
+
+
+@contextmanager
+def routine(*, is_routine: bool) -> Iterator[None]:
+    """Make the requests of a block as those of a pass that nobody waits for, or as those of one that somebody does."""
+    former = _IS_ROUTINE.set(is_routine)
+    try:
+        yield
+    finally:
+        _IS_ROUTINE.reset(former)
+
+
+def end_routine() -> None:
+    """Make all further requests of the block as those that somebody waits for."""
+    _IS_ROUTINE.set(False)
+
+
+def is_routine() -> bool:
+    """Return whether nobody waits for what is requested now."""
+    return _IS_ROUTINE.get()
 
 
 class Meter(Protocol):

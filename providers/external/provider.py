@@ -94,6 +94,14 @@ class Naming(Generic[SpecT]):
 
 
 @dataclass(frozen=True, slots=True)
+class Revival:
+    """How a cloud brings a deleted database back: for how long after its deletion, and its own command for it."""
+
+    period: timedelta
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
 class Kind(Generic[SpecT, FactsT]):
     """One kind of managed resource of a cloud: its model, its pure rules, and its clients.
 
@@ -107,6 +115,9 @@ class Kind(Generic[SpecT, FactsT]):
     the cloud of the server that carries an object's changes out, one operation at a time for all that it serves; empty
     while it is not known, None where no two changes meet. What is `inside` a server stays in it: only the policy Delete
     deletes it. What is not `tagged` cannot carry its owner: it is ours by the record that was made before its create.
+    Endpoints that are `verified_by_config` have their certificates from the ProviderConfig and not from an answer: a
+    list of before shows those of now.
+    `revival` is how a person has the cloud bring back what was deleted, None where it keeps nothing of it.
     """
 
     resource: Resource
@@ -124,6 +135,8 @@ class Kind(Generic[SpecT, FactsT]):
     server_of: Callable[[Target[SpecT]], str] | None = None
     inside: bool = False
     tagged: bool = True
+    verified_by_config: bool = False
+    revival: Revival | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,11 @@ USERS: Kind[CloudSQLUserParameters, logins.Facts] = Kind(
     invariants=logins.invariants,
     clients=users.clients,
     logins=LoginRules(
-        names=logins.logins, versions=logins.versions, shows_passwords=False, applies=logins.has_password
+        names=logins.logins,
+        versions=logins.versions,
+        shows_passwords=False,
+        applies=logins.has_password,
+        missing_database=logins.missing_database,
     ),
     references=(_ON_INSTANCE, Reference("database_ref", "database", "database", _DATABASES)),
     stateful=False,

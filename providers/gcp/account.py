@@ -29,13 +29,14 @@ from google.protobuf import json_format
 
 from providers.external import retries
 from providers.external.client import Fence, Operation
+from providers.external.cloud_api.refusals import NotThere
 from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from providers.gcp.channel import ENDPOINT, RefusedCall, RestChannel, bare_of, sending, typed_of
 from providers.gcp.config import ProviderConfigSpec
 from providers.gcp.credentials import Tokens, Trusted, configuration, credentials_of
 from providers.gcp.methods import METHODS, Method
-from providers.gcp.refusals import NotThere, clean, failure_of, operation_failure
+from providers.gcp.refusals import clean, failure_of, operation_failure
 from runtime.errors import Failure, Terminal, Transient
 
 _PAGE = 500

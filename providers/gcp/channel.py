@@ -122,7 +122,7 @@ class RestChannel(aio.Channel):  # type: ignore[misc]  # gRPC ships no types
             async with self._opened().request(
                 method.verb, url, params=list(query), json=body, headers=headers, allow_redirects=False
             ) as answer:
-                text = (await answer.content.read(_LONGEST_ANSWER_BYTES)).decode(errors="replace")
+                text = (await _whole(answer)).decode(errors="replace")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             is_broken = isinstance(error, aiohttp.ClientConnectionError) and not isinstance(error, TimeoutError)
             raise Transient(
@@ -188,7 +188,24 @@ class RestCall(aio.UnaryUnaryMultiCallable):  # type: ignore[misc]  # gRPC ships
         path = path_of(self._method.path, fields)
         query = [(name, text) for name, value in fields.items() for text in _queried(value)]
         text = await self._channel.send(self._method, path, query, body)
-        return self._answer.__self__.from_json(text or "{}", ignore_unknown_fields=True)
+        try:
+            return self._answer.__self__.from_json(text or "{}", ignore_unknown_fields=True)
+        except json_format.ParseError:
+            raise Transient(f"the answer of {self._channel.endpoint} is no JSON of Cloud SQL's") from None
+
+
+async def _whole(answer: aiohttp.ClientResponse) -> bytes:
+    """Return the body of an answer, all the pieces in which it came: a list of 500 instances is some megabytes.
+
+    Raises:
+        Transient: It is longer than any answer should be.
+    """
+    body = bytearray()
+    async for piece in answer.content.iter_any():
+        body += piece
+        if len(body) > _LONGEST_ANSWER_BYTES:
+            raise Transient(f"the answer is longer than {_LONGEST_ANSWER_BYTES:,} bytes")
+    return bytes(body)
 
 
 def path_of(pattern: str, fields: dict[str, Any]) -> str:

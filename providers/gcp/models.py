@@ -125,7 +125,8 @@ class CloudSQLUserParameters(msgspec.Struct, frozen=True, rename="camel", kw_onl
     """`spec.forProvider` of a CloudSQLUser (users.insert).
 
     `database` is the one that the published connection names, `address_type` by which address of the instance.
-    `logins`: one login, whose password changes at a rotation, or two that alternate.
+    `logins`: one login, whose password changes at a rotation, or two that alternate. `from_backup`: a user of the name
+    who came with the instance's backup is this one.
     """
 
     instance: Text | None = None
@@ -138,6 +139,7 @@ class CloudSQLUserParameters(msgspec.Struct, frozen=True, rename="camel", kw_onl
     database_ref: Annotated[Reference, NEVER] | None = None
     address_type: Annotated[Literal["PRIMARY", "PRIVATE"], NEVER] | None = None
     logins: Annotated[Literal["Single", "Alternating"], NEVER] = "Single"
+    from_backup: Annotated[bool, NEVER] = False
     database_roles: Annotated[tuple[str, ...], compared(Compare.CONTAINS)] | None = None
 
 

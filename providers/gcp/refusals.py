@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
 
 _PAUSE = timedelta(seconds=10)
@@ -45,22 +46,6 @@ _REMEDIES = {
     "SERVICE_DISABLED": "enable the Cloud SQL Admin API in the project",
     "errorReplicationMasterInvalidOperation": "it has read replicas; delete them first",
 }
-
-
-class NotThere(Blocked):
-    """Google said, by a typed answer, that it does not exist; `code` is that answer's reason."""
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__("ReferenceNotFound", message)
-        self.code = code
-
-
-class AlreadyThere(Blocked):
-    """A call would make a thing of a name that another thing has, or had a few days ago."""
-
-    def __init__(self, message: str, *, code: str) -> None:
-        super().__init__("NameTaken", message)
-        self.code = code
 
 
 class Denied(Terminal):
@@ -167,11 +152,11 @@ def _by_status(refusal: Refusal, text: str) -> Failure:  # noqa: PLR0911 - as ab
 
 def _invalid(refusal: Refusal, text: str) -> Failure:
     said = refusal.said.lower()
+    if "already exists" in said or "exists with the same name" in said:
+        return AlreadyThere(text, code=refusal.reason)
     if "deletion protection" in said or "protected from deletion" in said or "is protected" in said:
         return Blocked("DeleteBlocked", f"{text}; set deletionProtectionEnabled to false first")
-    if "replica" in said and "delete" in said:
-        return Blocked("DeleteBlocked", text)
-    if "depend" in said or "owns" in said:
+    if ("replica" in said and "delete" in said) or "depend" in said or "owns" in said:
         return Blocked("DeleteBlocked", text)
     if "password" in said:
         return Terminal("InvalidPassword", text)
@@ -191,8 +176,21 @@ def operation_failure(operation: Mapping[str, Any], action: str) -> Failure | No
     code = str(errors[0].get("code", ""))
     said = clean(str(errors[0].get("message", "")), ()) or "no sentence came with it"
     text = f"{action} failed: {said.rstrip('.')} ({code or 'no code'})"
-    if "backup" in said.lower() and "delete" in action.lower():
+    return _by_sentence(said.lower(), action, text) or _by_code(code, text)
+
+
+def _by_sentence(said: str, action: str, text: str) -> Failure | None:
+    """Return what PostgreSQL's own words say, which come under the code of any internal error; None for others."""
+    if "backup" in said and "delete" in action.lower():
         return Blocked("BackupImpossible", text)
+    if "depend on it" in said or "being accessed by other users" in said:
+        return Blocked("DeleteBlocked", text)
+    if action != "Delete" and 'role "' in said and "does not exist" in said:
+        return Blocked("ReferenceNotFound", f"{text}; create that role with SQL, it is tried again by itself")
+    return None
+
+
+def _by_code(code: str, text: str) -> Failure:
     if code in PASSING:
         return Blocked("CloudBusy", text)
     if code in QUOTA:

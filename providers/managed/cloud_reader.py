@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Generic
 
+from apis.reasons import CUT_OFF
 from apis.teardown import Policy
 from providers.accounts.answers import Answers
 from providers.accounts.connections import Accounts, accepted_accounts
@@ -19,6 +20,7 @@ from providers.external.provider import ConfigT, ConnectedAccount, Kind
 from providers.managed import record
 from providers.managed.record import is_same_database
 from providers.settings import Settings
+from runtime.conditions import find
 from runtime.errors import Blocked, Failure, Terminal
 from runtime.objects import Object, key_of
 
@@ -59,6 +61,11 @@ class CloudReader(Generic[SpecT, ConfigT]):
 
         Unless it has to be `live`, the last answer of the account's list does, or that of a look since.
         """
+        look = await self._observe(obj, config, target, live=live)
+        self._accounts.record_reach(config, key_of(obj), reached=not _is_unreached(obj, look.observation))
+        return look
+
+    async def _observe(self, obj: Object, config: str, target: Target[SpecT], *, live: bool) -> Look[SpecT, ConfigT]:
         try:
             account = await self._accounts.connect(config)
             external_ref = record.external_ref_of(obj, absent_since=None)
@@ -203,3 +210,10 @@ def refusal_of(failure: Failure) -> tuple[str, str]:
     """Return reason and sentence of a failed read, for a plan that it refuses."""
     unknown = unknown_of(failure)
     return unknown.reason, unknown.message
+
+
+def _is_unreached(obj: Object, observation: Observation[Any]) -> bool:
+    """Return whether the server was not reached, or answers nothing yet after an outage that is still reported."""
+    if not isinstance(observation, Unknown):
+        return False
+    return observation.reason == CUT_OFF or (find(obj, "Ready") or {}).get("reason") == CUT_OFF

@@ -12,6 +12,7 @@ from providers.external.provider import ConfigT, Kind
 from providers.managed.decisions.plan import Delete, Orphan
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Event, Outcome
+from providers.managed.revival import how_to_revive
 from providers.managed.writes import Writer, account_of
 from runtime.errors import Blocked, Transient
 from runtime.kube import Kube
@@ -45,7 +46,9 @@ class Deleter(Generic[SpecT, ConfigT]):
         if inputs.observed is not None:
             # Of what holds no data nothing is kept.
             how = plan.policy.value if self._kind.stateful else Policy.DELETE.value
-            outcome.events.append(Event("Normal", "DeleteRequested", f"{how} of {inputs.noun} {target.name}"))
+            revival = how_to_revive(inputs, plan)
+            text = f"{how} of {inputs.noun} {target.name}{'; ' if revival else ''}{revival}"
+            outcome.events.append(Event("Normal", "DeleteRequested", text))
         outcome.operation = await clients.external.delete(target, inputs.observed, plan.policy, fence)
         if outcome.operation is not None or (self._kind.asynchronous and self._kind.stateful):
             return

@@ -242,6 +242,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             "stateful": self._kind.stateful,
             "inside": self._kind.inside,
             "tagged": self._kind.tagged,
+            "revival": self._kind.revival,
             "delete_intended": delete_intended,
             "live": look.live,
             "listed": look.listed,

@@ -27,7 +27,7 @@ from providers.external.observation import (
     SpecT,
     digest,
 )
-from providers.external.provider import ConnectedAccount, Kind
+from providers.external.provider import ConnectedAccount, Kind, Revival
 from providers.external.spec import Envelope
 from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts
 from providers.managed.decisions.plan import Plan
@@ -65,11 +65,11 @@ class Inputs(Generic[SpecT]):
 
     Of what others allow (the ProviderConfig, the account, the clock's windows) each text is empty when nothing forbids
     it, else the sentence for people. `eventual`: what was just made may not be seen at once. `stateful`: nothing is
-    made in the place of what was lost. `backups` are those that a lost one may be restored from, the newest first, None
-    where they could not be listed. `window_at` is when the maintenance window opens next, not after `now` while it is
-    open, None where there is none. `live`: it was observed in this very pass, and not known from a list or a look of
-    before; `listed`: lists show what becomes of it, so that it needs no look by itself; `unlisted`: it was not found,
-    and the last list lacks it as well.
+    made in the place of what was lost. `revival` is how the cloud brings back what was deleted. `backups` are those
+    that a lost one may be restored from, the newest first, None where they could not be listed. `window_at` is when
+    the maintenance window opens next, not after `now` while it is open, None where there is none. `live`: it was
+    observed in this very pass, and not known from a list or a look of before; `listed`: lists show what becomes of it,
+    so that it needs no look by itself; `unlisted`: it was not found, and the last list lacks it as well.
 
     `passwords` is what the decision about the password reads, None where there is none to be made; `step` is what was
     decided, `password_problem` why nothing could be. `logins` are the names that may be logins, `foreign` the keys of
@@ -116,6 +116,7 @@ class Inputs(Generic[SpecT]):
     stateful: bool = True
     inside: bool = False
     tagged: bool = True
+    revival: Revival | None = None
     live: bool = True
     listed: bool = False
     unlisted: bool = False

@@ -113,6 +113,12 @@ def mutates(inputs: Inputs[Any], plan: Plan) -> bool:
             assert_never(never)
 
 
+def publishes_ca_alone(inputs: Inputs[Any], plan: Plan) -> bool:
+    """Return whether the one side effect of a pass is to publish the certificates that verify the endpoint. Pure."""
+    is_still = isinstance(plan, Settled | Rest | Wait | Refuse)
+    return is_still and mutates(inputs, plan) and not _has_step(inputs) and not is_external_ref_missing(inputs)
+
+
 def step_made(inputs: Inputs[Any], plan: Plan) -> PasswordStep:
     """Return the step about the password that a pass with this plan makes; one that has to wait is none. Pure."""
     is_free = not isinstance(plan, Wait | Refuse | Rest) or (isinstance(plan, Rest) and plan.reason in _WITH_STEPS)

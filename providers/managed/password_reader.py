@@ -141,8 +141,9 @@ class PasswordReader(Generic[SpecT]):
         recovered, login = "", await self._login(inputs)
         sent = rotation.get("sent") or rotation.get("coming", "")
         alternates = inputs.logins[0] != inputs.logins[1]
+        published_login = connection.get("username", "")
         if published and (stored is None or not (stored.kept.current or stored.kept.pending)):
-            recovered = await self._recovered(inputs.obj, published_hash)
+            published_login, recovered = await self._recovered(inputs, published_login, published_hash)
         if recovered and not alternates and await self._tried_recovered(inputs, recovered) is Login.REFUSED:
             recovered, login = "", Login.REFUSED
         delivery, pending_login = await self._delivery(inputs)
@@ -166,7 +167,7 @@ class PasswordReader(Generic[SpecT]):
             done_token=done_token,
             user_password=user_password,
             recovered=recovered,
-            published_login=connection.get("username", ""),
+            published_login=published_login,
             retiring=rotation.get("retiring", ""),
             administrator=administrator,
             in_grace=is_in_grace,
@@ -200,10 +201,23 @@ class PasswordReader(Generic[SpecT]):
             return True
         return not self._rules.versions(observed).keys().isdisjoint(logins)
 
-    async def _recovered(self, obj: Object, published_hash: str) -> str:
-        """Take the password back from the claim's connection Secret when its hash is the published one."""
-        password = await self._in_use(obj) if published_hash else ""
-        return password if password and keyed_hash(self._settings.hash_key, password) == published_hash else ""
+    async def _recovered(self, inputs: Inputs[SpecT], published_login: str, published_hash: str) -> tuple[str, str]:
+        """Return the published login with the password that the claim's connection Secret has, empty where it is none.
+
+        The hash that was published proves it. A resource that was made again has lost it with its status: then a login
+        by one of the resource's own names proves it.
+        """
+        secret = await self._connection_secret(inputs.obj)
+        username, password = text_of(secret, "username"), text_of(secret, "password")
+        if not password:
+            return published_login, ""
+        if published_hash:
+            is_published = keyed_hash(self._settings.hash_key, password) == published_hash
+            return published_login, password if is_published else ""
+        if username not in inputs.logins or inputs.account is None or inputs.observed is None:
+            return published_login, ""
+        answer = await self._tried(inputs, Credential(username, password))
+        return (username, password) if answer is Login.OK else (published_login, "")
 
     async def _tried_recovered(self, inputs: Inputs[SpecT], password: str) -> Login:
         """Try what was taken back: that of the only login is worth nothing once the server refuses it."""

@@ -14,6 +14,7 @@ from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts.connections import Accounts
 from providers.accounts.turns import Holder
 from providers.credentials.secrets import SecretsDenied
+from providers.external.metering import end_routine, routine
 from providers.external.observation import Present, SpecT, Unknown
 from providers.external.ownership import identity_of
 from providers.external.provider import ConfigT, Kind
@@ -24,7 +25,17 @@ from providers.managed.decisions.plan import Adopt, Create, Delete, Ignore, Plan
 from providers.managed.decisions.requeue import follow_after, is_followed, requeue_after, until_window
 from providers.managed.gather import Gatherer
 from providers.managed.inputs import Inputs
-from providers.managed.outcome import Event, Outcome, calls_of, inputs_after, mutates, unreported_rotation, work_digest
+from providers.managed.outcome import (
+    Event,
+    Outcome,
+    calls_of,
+    inputs_after,
+    mutates,
+    publishes_ca_alone,
+    unreported_rotation,
+    work_digest,
+)
+from providers.managed.record import is_routine
 from providers.managed.report import Report, report, report_failed_pass
 from providers.managed.summary import cause_of, has_failing_passes
 from providers.settings import Settings
@@ -79,8 +90,10 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     async def __call__(self, key: Key) -> Result:
         """Make one pass over one resource; raises the Failure or ApiError by which the next one is queued."""
+        obj = self._store.get(key)
         try:
-            result = await in_time(self._pass(key), self._settings.pass_limit)
+            with routine(is_routine=obj is not None and is_routine(obj)):
+                result = await in_time(self._pass(key), self._settings.pass_limit)
         except Exception as error:  # whatever ends a pass is reported on its resource, and raised
             await self._report_error(key, error)
             raise
@@ -99,10 +112,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return Result(_WHILE_IN_DOUBT)
         inputs, plan = self._decide(await self._gather(obj))
         if mutates(inputs, plan):
-            # What is to be changed is decided on live reads, never on what a cache or a list holds.
-            live = await self._live(key)
-            if not _is_decided_live(inputs, plan) or version_of(live) != version_of(obj):
-                inputs, plan = self._decide(await self._gather(live, live=True))
+            end_routine()
+            inputs, plan = await self._decide_live(obj, inputs, plan)
         if not mutates(inputs, plan):
             self._follow(inputs, plan)
         quiet_for = self._quiet_for(inputs, plan)
@@ -111,6 +122,20 @@ class Reconciler(Generic[SpecT, ConfigT]):
         with self._turn(inputs, plan) as holder:
             # Another pass took the turn meanwhile: the next one reports it.
             return Result(_SOON) if holder is not None else await self._act_and_report(inputs, plan)
+
+    async def _decide_live(self, obj: Object, inputs: Inputs[SpecT], plan: Plan) -> tuple[Inputs[SpecT], Plan]:
+        """Decide what is to be changed again on live reads, never on what a cache or a list holds.
+
+        Certificates of the ProviderConfig are the exception: what is published of them no look at the cloud shows.
+        """
+        live = await self._live(key_of(obj))
+        if _is_decided_live(inputs, plan) and version_of(live) == version_of(obj):
+            return inputs, plan
+        if self._kind.verified_by_config and publishes_ca_alone(inputs, plan):
+            inputs, plan = self._decide(await self._gather(live))
+            if not mutates(inputs, plan) or publishes_ca_alone(inputs, plan):
+                return inputs, plan
+        return self._decide(await self._gather(live, live=True))
 
     def _turn(self, inputs: Inputs[SpecT], plan: Plan) -> AbstractContextManager[Holder | None]:
         """Take the server's turn for a pass that calls the cloud, where it gives turns."""

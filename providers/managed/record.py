@@ -16,8 +16,9 @@ from providers.external.client import Operation, Target
 from providers.external.consent import used_consents
 from providers.external.observation import Absent, Converged, ExternalRef, Keys, Observation, Present, SpecT, Unknown
 from providers.external.spec import Envelope
-from runtime.conditions import instant
-from runtime.objects import Object, annotations_of, deleting, status_of
+from runtime.conditions import find, instant
+from runtime.errors import Terminal
+from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of, status_of
 
 APPLIED_KEYS = "appliedKeys"
 RESTORING = "restoring"
@@ -49,15 +50,29 @@ def dump_keys(keys: Keys) -> Object:
     return {path: list(names) for path, names in keys.items()}
 
 
+class InvalidSpec(Terminal):
+    """A spec that no CRD of this version lets in: another CRD is installed, or it was stored under another one."""
+
+
 def envelope_of(obj: Object, model: type[Envelope]) -> Envelope:
-    """Read `spec`; raises msgspec.ValidationError, which the CRD's schema should have prevented."""
-    return msgspec.convert(obj.get("spec") or {}, model)
+    """Read `spec`; raises InvalidSpec."""
+    try:
+        return msgspec.convert(obj.get("spec") or {}, model)
+    except msgspec.ValidationError as error:
+        text = f"spec: {error}; nothing is done until it is corrected, or the CRDs of this provider's version are there"
+        raise InvalidSpec("InvalidValue", text) from None
 
 
 def is_reconcile_requested(obj: Object) -> bool:
     """Return whether a person requested a pass that was not reported yet."""
     requested = annotations_of(obj).get(names.RECONCILE_REQUESTED_AT, "")[:256]
     return bool(requested) and requested != status_of(obj).get("lastHandledReconcileAt", "")
+
+
+def is_routine(obj: Object) -> bool:
+    """Return whether nobody waits for a pass: all that was asked for is reported, and nothing is under way."""
+    is_reported = observed_generation_of(obj) == generation_of(obj) and find(obj, "Reconciling") is None
+    return is_reported and not (deleting(obj) or is_reconcile_requested(obj) or operation_of(obj) is not None)
 
 
 def paused(obj: Object, now: datetime) -> str:

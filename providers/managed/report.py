@@ -23,8 +23,8 @@ from providers.external.consent import USED_CONSENTS, consents_given, written_co
 from providers.external.credential import Login
 from providers.external.diff import joined_keys, shared_keys
 from providers.external.observation import Change, Present, describe, digest, unknown_of
-from providers.managed import record
-from providers.managed.decisions.plan import Adopt, Create, Plan, Update
+from providers.managed import record, revival
+from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Update
 from providers.managed.inputs import Inputs, proven_versions
 from providers.managed.outcome import Event, Outcome, calls_of, consents_used_by_create, consents_used_now
 from providers.managed.record import Intent
@@ -89,6 +89,8 @@ def status_with_intent(inputs: Inputs[Any], plan: Plan, obj: Object, settings: S
     not_after = now + settings.call_budget + settings.skew
     intent = Intent(record.INTENT_FORMAT, settings.process, not_after, calls_of(inputs, plan))
     status = {**status_of(obj), "intent": record.dump_intent(intent)}
+    until = revival.written_until(inputs, plan) if isinstance(plan, Delete) else ""
+    status |= {revival.FIELD: until} if until else {}
     if isinstance(plan, Create | Update | Adopt):
         # Before any of them is set: what a crash keeps from being reported is removed later all the same.
         keys = joined_keys(inputs.external_ref.applied_keys, shared_keys(inputs.target.spec))
@@ -139,12 +141,14 @@ def _events(obj: Object, summary: Summary, status: Object) -> tuple[Event, ...]:
 def _is_create_refused(inputs: Inputs[Any], plan: Plan, outcome: Outcome[Any]) -> bool:
     """Return whether the create of what carries no tag was refused: what has its name then is somebody else's.
 
-    Only a call without an answer, or with a server's error, may have made it.
+    Only a call without an answer, or with a server's error, may have made it; after one of those a later refusal may be
+    about what it is making.
     """
     if inputs.tagged or inputs.external_ref.incarnation:
         return False
     if isinstance(plan, Create) and outcome.failure is not None:
-        return not isinstance(outcome.failure, Transient)
+        is_sent_before = MADE_AT in status_of(inputs.obj)
+        return not isinstance(outcome.failure, Transient) and not is_sent_before
     operation = record.operation_of(outcome.obj)
     return inputs.operation_failed is not None and operation is not None and operation.kind == "Create"
 
@@ -168,6 +172,7 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         MADE_AT: None if _is_create_refused(inputs, plan, outcome) else old.get(MADE_AT),
         USED_CONSENTS: _used_consents(inputs, obj),
         record.RESTORING: old.get(record.RESTORING) if record.restoring_of(obj) else None,
+        revival.FIELD: revival.written_until(inputs, plan),
         "rotation": _rotation_with_coming(inputs, outcome, settings, now),
         "operation": _operation(inputs, outcome, old),
         "resolved": dict(inputs.resolved),

@@ -12,6 +12,7 @@ from providers.external.observation import Change, Phase, Present
 from providers.managed.decisions.plan import Create, Delete, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome
+from providers.managed.record import InvalidSpec
 from runtime.conditions import Condition, find
 from runtime.errors import ApiError, Conflict, Failure, NotLeading, WriteConflict
 from runtime.objects import Object, status_of
@@ -34,6 +35,8 @@ def cause_of(error: Exception, in_a_row: int) -> tuple[str, str] | None:
     """
     if isinstance(error, NotLeading):
         return None
+    if isinstance(error, InvalidSpec):
+        return error.reason, error.message[:_TEXT_LIMIT]
     if not isinstance(error, ApiError | Failure | TimeoutError):
         text = (
             f"a defect of Fairlead ended the pass over this resource ({type(error).__name__}); it is tried again, ever"

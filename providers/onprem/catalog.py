@@ -208,6 +208,7 @@ FROM pg_catalog.pg_database d LEFT JOIN fairlead.ownership o ON o.database = d.d
 WHERE d.datname = %(database)s
 """
 ROLES = "SELECT r.rolname FROM pg_catalog.pg_roles r WHERE r.rolname = ANY(%(roles)s) ORDER BY r.rolname"
+LIMIT = "SELECT r.rolconnlimit FROM pg_catalog.pg_roles r WHERE r.rolname = %(login)s"
 BUSY = """
 SELECT DISTINCT coalesce(a.usename::pg_catalog.text, a.usesysid::pg_catalog.text)
 FROM pg_catalog.pg_stat_activity a WHERE a.datname = %(database)s AND a.usesysid IS NOT NULL ORDER BY 1

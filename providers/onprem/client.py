@@ -16,7 +16,7 @@ import psycopg
 
 from apis.teardown import Policy
 from providers.external.client import ExternalList, Fence, NotCreated, Operation, Target
-from providers.external.credential import Credential, LoginAnswer
+from providers.external.credential import Credential, Login, LoginAnswer
 from providers.external.diff import diff
 from providers.external.endpoint import VERIFIED, Endpoint
 from providers.external.metering import UNMETERED, Meter
@@ -51,6 +51,9 @@ from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 Seen = Observed[PostgresDatabaseParameters, Facts]
 Where = Target[PostgresDatabaseParameters]
+
+# SQLSTATE too_many_connections (PostgreSQL manual, appendix A).
+_TOO_MANY_CONNECTIONS = "53300"
 
 
 class OnPremCloud:
@@ -204,8 +207,16 @@ class OnPremCloud:
                 await session.change(statement.sql, fence)
 
     async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
-        """Try a login as an application does, unless the server is known to take none."""
-        return await self._sessions.try_login(endpoint, credential)
+        """Try a login as an application does, unless the server is known to take none.
+
+        A role whose connection limit is 0 is refused like one that may not log in: no connection that ends helps it.
+        """
+        answer = await self._sessions.try_login(endpoint, credential)
+        if answer.code != _TOO_MANY_CONNECTIONS:
+            return answer
+        async with self._sessions.own(f"read the connection limit of {credential.username}") as session:
+            limits = await session.rows(catalog.LIMIT, {"login": credential.username})
+        return answer._replace(login=Login.REFUSED) if limits == [(0,)] else answer
 
     async def probe(self) -> None:
         """Try a login of the administrator's own. Raises Failure."""

@@ -1,7 +1,7 @@
 """Why a server cannot serve a spec, before anything is made or changed there: version, extensions, settings, promises.
 
 A shared server has one standby, one backup, one address for all its databases: no claim changes them. What a claim
-asks of them is held against what the platform team says of the server (`spec.offers`), and refused where that is less.
+asks of them is compared with what the platform team says of the server (`spec.offers`), and refused where that is less.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def _unmet(required: Requirements, offerings: Offerings) -> Iterator[str]:
     if required.public_access and not offerings.public_access:
         yield f"network.public: it has no address on the internet; {_ASK.format('publicAccess')}"
     if required.allowed_cidrs is not None and set(required.allowed_cidrs) != set(offerings.allowed_cidrs):
-        open_to = ", ".join(sorted(offerings.allowed_cidrs))[:200] or "what nobody told"
-        yield f"network.allowedCIDRs: who may connect is the same for all its databases, here {open_to}; leave it out"
+        open_to = ", ".join(sorted(offerings.allowed_cidrs))[:200] or "networks that offers.allowedCIDRs does not name"
+        yield f"network.allowedCIDRs: all its databases take connections from {open_to}; leave it out"
     if required.restore_from is not None:
         yield (
             f"restoreFrom {required.restore_from[:100]}: Fairlead takes no backups of it; leave it out and load the"
@@ -73,11 +73,12 @@ def _unmet(required: Requirements, offerings: Offerings) -> Iterator[str]:
 def _backups(required: Requirements, offerings: Offerings) -> Iterator[str]:
     kept = offerings.backup_retention_days
     if required.backup_retention_days is not None and (kept is None or required.backup_retention_days > kept):
-        kept_text = "no backups" if kept is None else f"backups of {kept} days"
+        kept_text = "offers no backups" if kept is None else f"offers backups of {kept} days"
         yield (
-            f"backup.retentionDays {required.backup_retention_days}: the platform team tells of {kept_text};"
+            f"backup.retentionDays {required.backup_retention_days}: the ProviderConfig {kept_text};"
             f" {_ASK.format('backupRetentionDays')}"
         )
     if required.backup_start_time is not None and required.backup_start_time != offerings.backup_start_time:
-        when = f"at {offerings.backup_start_time}" if offerings.backup_start_time else "at an hour that nobody told"
+        start = offerings.backup_start_time
+        when = f"at {start}" if start else "at an hour that offers.backupStartTime does not name"
         yield f"backup.startTime {required.backup_start_time}: all its databases are backed up {when}; leave it out"

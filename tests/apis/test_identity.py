@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apis import names
-from apis.identity import Identity, child_name, connection_secret_name
+from apis.identity import Identity, NameRule, child_name, connection_secret_name
 from runtime.objects import Key
 
 DNS = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
@@ -34,6 +34,36 @@ def test_every_name_is_valid(claim: str, resource: str, key: str) -> None:
 
     assert len(name) <= 63
     assert DNS.fullmatch(name)
+
+
+@given(claim_names, resource_names, st.from_regex(r"[a-z][-a-z0-9]{0,19}", fullmatch=True), st.integers(54, 63))
+def test_every_name_under_a_rule_is_a_dns_label_within_its_limit(
+    claim: str, resource: str, prefix: str, limit: int
+) -> None:
+    identity, rule = Identity("uid", "shop", claim), NameRule(prefix, limit)
+
+    name = child_name(identity, resource, "", rule)
+
+    assert name.startswith(prefix)
+    assert len(name) <= limit
+    assert re.fullmatch(r"[a-z]([-a-z0-9]*[a-z0-9])?", name)
+    assert name.endswith(child_name(identity, resource)[-10:])
+
+
+def test_a_name_under_a_rule_never_changes() -> None:
+    # Recorded, as above.
+    identity = Identity("7d1c8f1e-3a8e-4a0e-9d3e-0e7a3f0c1b2a", "shop", "orders.of.the.northern.warehouse.x")
+
+    names_made = [
+        child_name(identity, "database", "", rule)
+        for rule in (NameRule(limit=50), NameRule("acid-"), NameRule("acid-", 40))
+    ]
+
+    assert names_made == [
+        "orders-of-the-northern-warehou-database-3exvmfyowm",
+        "acid-orders-of-the-northern-warehou-database-3exvmfyowm",
+        "acid-orders-of-the-n-database-3exvmfyowm",
+    ]
 
 
 @given(claim_names)

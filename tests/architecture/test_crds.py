@@ -53,6 +53,21 @@ def _own_fields(crd: Mapping[str, Any]) -> list[tuple[str, Schema]]:
 each_crd = pytest.mark.parametrize("crd", CRDS.values(), ids=CRDS)
 
 
+def _kinds() -> list[tuple[str, bool]]:
+    """Return every kind of every provider, as `<kind>.<group>`, and whether its objects are inside a server."""
+    providers = [importlib.import_module(f"providers.{cloud}").PROVIDER for cloud in tree.clouds("providers")]
+    kinds = [kind for provider in providers for kind in provider.kinds]
+    return [(f"{kind.resource.kind}.{kind.resource.group}", kind.inside) for kind in kinds]
+
+
+@pytest.mark.parametrize(("kind", "inside"), _kinds())
+def test_crd_says_what_is_inside_a_server(kind: str, inside: bool) -> None:  # noqa: FBT001 - a column of the table
+    """The composer reads the label: what is inside a server is deleted at once with it."""
+    labels = CRDS[kind]["metadata"]["labels"]
+
+    assert (labels.get("fairlead.dev/inside") == "true") is inside
+
+
 def test_crds_are_found() -> None:
     assert "PostgreSQLInstance.database.fairlead.dev" in CRDS
 

@@ -19,7 +19,7 @@ MODULES = {
     "ruamel.yaml": "ruamel",
 }
 # What only people who work on the project install.
-OF_DEVELOPERS = frozenset({"test", "bench"})
+OF_DEVELOPERS = frozenset({"test", "bench", "audit"})
 
 
 def _declared() -> set[str]:

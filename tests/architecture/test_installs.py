@@ -10,7 +10,7 @@ import pytest
 
 from tests.architecture import tree
 
-CLOUDS = tree.DEPLOY / "kustomize" / "clouds"
+CLOUDS = tree.KUSTOMIZE / "clouds"
 MODEL = "onprem"
 OTHERS = sorted(path.name for path in CLOUDS.iterdir() if path.is_dir() and path.name != MODEL)
 # What a cloud's SDK needs.
@@ -62,7 +62,7 @@ def test_a_wider_right_would_be_seen() -> None:
 
 
 def test_each_namespace_of_ours_lets_in_nobody_but_who_scrapes_metrics() -> None:
-    documents = [document for _, document in tree.documents(tree.DEPLOY)]
+    documents = [document for _, document in tree.documents(tree.KUSTOMIZE)]
     ours = {document["metadata"]["name"] for document in documents if document["kind"] == "Namespace"}
     policies = [document for document in documents if document["kind"] == "NetworkPolicy"]
     deployments = [document["spec"]["template"]["spec"] for document in documents if document["kind"] == "Deployment"]

@@ -24,7 +24,7 @@ def _documented() -> dict[str, list[str]]:
 
 
 def _calls() -> Iterator[tuple[ast.Call, str]]:
-    for folder in ("runtime", "composer", "providers"):
+    for folder in ("runtime", "apis", "composer", "providers"):
         for path in sorted((tree.ROOT / folder).rglob("*.py")):
             for node in ast.walk(tree.parse(path)):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SUFFIX:

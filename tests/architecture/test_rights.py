@@ -47,7 +47,26 @@ GRANTED: dict[str, dict[str, str]] = {
     },
     "fairlead-system/fairlead-installation-reader": {"/configmaps=fairlead-installation": "get"},
 }
-CLOUDS = sorted(path.name for path in (tree.DEPLOY / "kustomize" / "clouds").iterdir())
+# Operator -> what the composer may compose of it.
+OPERATORS: dict[str, tuple[str, ...]] = {
+    "ack": (
+        *(f"rds.services.k8s.aws/{kind}" for kind in ("dbinstances", "dbclusters", "dbsubnetgroups")),
+        *(f"rds.services.k8s.aws/{kind}" for kind in ("dbparametergroups", "dbclusterparametergroups")),
+        "/configmaps",
+    ),
+    "aso": tuple(
+        f"dbforpostgresql.azure.com/flexibleservers{suffix}"
+        for suffix in ("", "databases", "firewallrules", "configurations")
+    ),
+    "cnpg": tuple(f"postgresql.cnpg.io/{kind}" for kind in ("clusters", "databases", "poolers", "scheduledbackups")),
+    "kcc": tuple(f"sql.cnrm.cloud.google.com/{kind}" for kind in ("sqlinstances", "sqldatabases", "sqlusers")),
+    "zalando": ("acid.zalan.do/postgresqls",),
+}
+GRANTED |= {
+    f"fairlead-composer-{operator}": dict.fromkeys(kinds, f"{_READS} create patch delete")
+    for operator, kinds in OPERATORS.items()
+}
+CLOUDS = sorted(path.name for path in (tree.KUSTOMIZE / "clouds").iterdir())
 
 
 def _kinds(cloud: str) -> list[str]:
@@ -113,7 +132,7 @@ def _rules(role: dict[str, list[dict[str, list[str]]]]) -> Iterator[tuple[str, s
 
 def test_the_roles_grant_what_the_table_says_and_no_more() -> None:
     granted = {}
-    for _, document in tree.documents(tree.DEPLOY):
+    for _, document in tree.documents(tree.KUSTOMIZE):
         if document["kind"] in {"ClusterRole", "Role"}:
             meta = document["metadata"]
             name = "/".join(filter(None, (meta.get("namespace"), meta["name"])))
@@ -129,7 +148,7 @@ def test_the_roles_grant_what_the_table_says_and_no_more() -> None:
 
 def test_the_accounts_are_bound_to_what_the_table_says_and_no_more() -> None:
     bound = {}
-    for _, document in tree.documents(tree.DEPLOY):
+    for _, document in tree.documents(tree.KUSTOMIZE):
         if document["kind"] in {"ClusterRoleBinding", "RoleBinding"}:
             meta, role = document["metadata"], document["roleRef"]
             where = f"{meta.get('namespace', '*')}/" if document["kind"] == "RoleBinding" else ""
@@ -145,7 +164,7 @@ def test_the_accounts_are_bound_to_what_the_table_says_and_no_more() -> None:
 
 
 def test_an_install_lets_no_process_use_secrets_of_the_whole_cluster() -> None:
-    folders = list((tree.DEPLOY / "kustomize").rglob("kustomization.yaml"))
+    folders = list((tree.KUSTOMIZE).rglob("kustomization.yaml"))
     by_choice = {path for path in folders if "all-namespaces" in path.parent.name}
 
     naming = [path for path in folders if path not in by_choice and "all-namespaces" in path.read_text()]

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("fairlead", "devcloud", "composer", "providers", "apis", "runtime")
 CRDS = ROOT / "crds"
 DEPLOY = ROOT / "deploy"
+# What is installed, once: the chart and the one file are generated from it.
+KUSTOMIZE = DEPLOY / "kustomize"
 
 
 def modules(*folders: str) -> list[Path]:

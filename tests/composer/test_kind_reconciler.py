@@ -82,9 +82,9 @@ class _World:
 
 
 @asynccontextmanager
-async def _scene(*crds: dict[str, Any]) -> AsyncIterator[_World]:
+async def _scene(*crds: dict[str, Any], forbidden: str = "", idle_s: float = IDLE_S) -> AsyncIterator[_World]:
     loop = asyncio.get_running_loop()
-    kube = FakeKube()
+    kube = FakeKube(clock=loop.time, forbidden={forbidden})
     cache = Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
     cluster = Cluster(kube, cache)
     scene = _World(kube, cache, cluster, _Desk(cluster))
@@ -94,7 +94,7 @@ async def _scene(*crds: dict[str, Any]) -> AsyncIterator[_World]:
     caching = asyncio.create_task(cache.run())
     await cache.wait_synced()
     kind_reconciler = KindReconciler(
-        cluster, library, scene.desk, idle=timedelta(seconds=IDLE_S), requeue=lambda _: None
+        cluster, library, scene.desk, idle=timedelta(seconds=idle_s), requeue=lambda _: None
     )
     controller = kinds_controller(kind_reconciler, cluster, library, ControllerSettings(monotonic=loop.time))
     kind_reconciler.begin()
@@ -132,6 +132,38 @@ def test_a_kind_of_a_provider_is_watched_at_the_start_and_longer_only_while_it_h
 
     assert run(scene(any_there=False)) == [True, False]
     assert run(scene(any_there=True)) == [True, True]
+
+
+def test_a_kind_of_a_provider_that_may_not_be_listed_is_given_up_within_a_minute_and_never_listed_again() -> None:
+    """Platforms install the CRDs of all clouds, and the rights of those that they use."""
+    crd = YAML(typ="safe").load((_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml").read_text())
+
+    async def scene() -> tuple[bool, bool, list[float]]:
+        async with _scene(crd, forbidden="list postgresdatabases", idle_s=3 * IDLE_S) as world:
+            began = any("PostgresDatabase" in kind for kind in world.watched())
+            await asyncio.sleep(3_600)
+            lists = [dial.at for dial in world.kube.dials if dial.resource == "postgresdatabases"]
+            return began, any("PostgresDatabase" in kind for kind in world.watched()), lists
+
+    began, watched, lists = run(scene())
+    assert (began, watched) == (True, False)
+    assert 1 < len(lists) < 8
+    assert lists[-1] - lists[0] < IDLE_S
+
+
+def test_a_composed_kind_that_a_claim_uses_stays_watched_though_it_may_not_be_listed() -> None:
+    async def scene() -> tuple[bool, list[float]]:
+        crds = (API.cache_crd(), API.node_crd(composable="true"))
+        async with _scene(*crds, forbidden="list nodes") as world:
+            world.name_caches()
+            world.claim(NODE)
+            await world.cluster.watches.unlisted([NODES])
+            await asyncio.sleep(4 * 3_600)
+            return NODE in world.watched(), [dial.at for dial in world.kube.dials if dial.resource == "nodes"]
+
+    watched, lists = run(scene())
+    assert watched
+    assert len([at for at in lists if at > lists[-1] - 3_600]) in (6, 7)
 
 
 def test_a_kind_of_claim_is_watched_while_it_is_named_or_has_claims() -> None:

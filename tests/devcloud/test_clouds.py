@@ -13,7 +13,7 @@ from tests.support.fixtures import ASSETS
 
 
 def test_clouds_are_found_by_their_folders() -> None:
-    assert {"aws", "onprem"} <= set(clouds.names())
+    assert {"aws", "gcp", "onprem"} <= set(clouds.names())
 
 
 @pytest.mark.parametrize("name", clouds.names())

@@ -10,9 +10,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import boto3
 import pytest
+from google.oauth2 import service_account
+from googleapiclient import discovery
 
 from devcloud.controlplane import Programs
 
@@ -89,6 +92,45 @@ def test_the_story_is_interrupted_run_again_and_the_platform_taken_down(shell: S
     assert "not up" in shell.fairlead("env").stderr
 
 
+def test_a_claim_becomes_a_simulated_cloud_sql_instance_that_outlives_its_platform(shell: Shell) -> None:
+    demo = shell.fairlead("demo", "--clouds", "gcp")
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert "Done: every step above was seen to happen" in demo.stdout
+    assert "CloudSQLInstance/orders-instance" in demo.stdout
+
+    variables = dict(re.findall(r"export (\w+)='?([^'\n]*)'?", shell.fairlead("env").stdout))
+    (instance,) = _instances(variables)
+    assert instance["state"] == "RUNNABLE"
+
+    assert shell.fairlead("down", "--keep-data").returncode == 0
+    again = shell.fairlead("up")
+    assert again.returncode == 0, again.stderr
+    assert "simulated Cloud SQL at" in again.stderr
+    # The key of before counts again.
+    assert _instances(variables)[0]["createTime"] == instance["createTime"]
+    question = ("psql", "orders", "-n", "demo-gcp", "--kubeconfig", variables["KUBECONFIG"])
+    answer = shell.fairlead(*question, "--", "-Atc", "SELECT count(*) FROM invoice")
+    assert (answer.returncode, answer.stdout) == (0, "3\n"), answer.stderr
+
+
+def _instances(variables: dict[str, str]) -> list[dict[str, str]]:
+    """List the instances by Google's own client, with what `fairlead env` exports."""
+    key, scope = variables["GOOGLE_APPLICATION_CREDENTIALS"], "https://www.googleapis.com/auth/cloud-platform"
+    of_key: Any = service_account.Credentials
+    build: Any = discovery.build
+    client = build(
+        "sqladmin",
+        "v1",
+        credentials=of_key.from_service_account_file(key, scopes=[scope]),
+        client_options={"api_endpoint": variables["CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL"]},
+        static_discovery=True,
+    )
+    answer = client.instances().list(project=variables["GOOGLE_CLOUD_PROJECT"]).execute()
+    client.close()
+    listed: list[dict[str, str]] = answer["items"]
+    return listed
+
+
 def test_a_claim_becomes_a_simulated_rds_instance_that_outlives_its_platform(shell: Shell) -> None:
     demo = shell.fairlead("demo", "--clouds", "aws")
     assert demo.returncode == 0, demo.stdout + demo.stderr
@@ -113,5 +155,21 @@ def test_a_claim_becomes_a_simulated_rds_instance_that_outlives_its_platform(she
     assert client.describe_db_instances()["DBInstances"][0]["DbiResourceId"] == instance["DbiResourceId"]
     client.close()
     question = ("psql", "orders", "-n", "demo-aws", "--kubeconfig", variables["KUBECONFIG"])
+    answer = shell.fairlead(*question, "--", "-Atc", "SELECT count(*) FROM invoice")
+    assert (answer.returncode, answer.stdout) == (0, "3\n"), answer.stderr
+
+
+def test_a_claim_becomes_a_simulated_flexible_server_that_outlives_its_platform(shell: Shell) -> None:
+    demo = shell.fairlead("demo", "--clouds", "azure")
+    assert demo.returncode == 0, demo.stdout + demo.stderr
+    assert "Done: every step above was seen to happen" in demo.stdout
+    assert "FlexibleServer/orders-server" in demo.stdout
+
+    variables = dict(re.findall(r"export (\w+)='?([^'\n]*)'?", shell.fairlead("env").stdout))
+    assert shell.fairlead("down", "--keep-data").returncode == 0
+    again = shell.fairlead("up")
+    assert again.returncode == 0, again.stderr
+    assert f"simulated Azure at {variables['AZURE_ENDPOINT_URL']}" in again.stderr
+    question = ("psql", "orders", "-n", "demo-azure", "--kubeconfig", variables["KUBECONFIG"])
     answer = shell.fairlead(*question, "--", "-Atc", "SELECT count(*) FROM invoice")
     assert (answer.returncode, answer.stdout) == (0, "3\n"), answer.stderr

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,12 @@ def _events() -> set[str]:
     return {name for name in tree.words(section) if name.isalpha()}
 
 
+def _alerts() -> set[str]:
+    """Return the alerts of the rules for Prometheus."""
+    rules = tree.DEPLOY / "observability" / "rules" / "fairlead.yaml"
+    return set(re.findall(r"- alert: (\w+)", rules.read_text(encoding="utf-8")))
+
+
 def test_an_event_is_explained_as_its_reason_is(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(_events()) > 10
     assert [run(["explain", event]) for event in sorted(_events())] == [0] * len(_events())
@@ -30,7 +37,7 @@ def test_an_event_is_explained_as_its_reason_is(capsys: pytest.CaptureFixture[st
 def test_every_reason_of_the_contract_is_explained_once_and_no_other() -> None:
     reasons = [line.split("`")[1] for line in _PAGE.splitlines() if line.startswith("| `")]
 
-    assert sorted(reasons) == sorted((*(reason for _, reason in rows()), *_events()))
+    assert sorted(reasons) == sorted((*(reason for _, reason in rows()), *_events(), *_alerts()))
     assert sorted(explanations(_PAGE)) == sorted(reasons), "a row of the page is not of three columns"
 
 
@@ -50,7 +57,7 @@ def test_a_reason_is_explained_in_any_letter_case(capsys: pytest.CaptureFixture[
 
 def test_every_reason_is_printed_without_an_argument(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain"]) == 0
-    assert capsys.readouterr().out.count("  means: ") == len(rows()) + len(_events())
+    assert capsys.readouterr().out.count("  means: ") == len(rows()) + len(_events()) + len(_alerts())
 
 
 def test_a_reason_that_is_none_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:

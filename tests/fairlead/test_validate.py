@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -165,8 +166,15 @@ def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path, capsys: pytes
 
 
 def test_the_shipped_compositions_are_valid_for_every_claim(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["validate", str(Path(__file__).resolve().parents[2] / "compositions"), "--strict"]) == 0
-    assert "postgres-onprem is valid" in capsys.readouterr().out
+    root = Path(__file__).resolve().parents[2]
+    crds = root / "tests" / "support" / "operators" / "crds"
+    folders = (root / "compositions", root / "compositions" / "operators")
+    shipped = {path.stem for folder in folders for path in folder.glob("*.yaml")}
+
+    assert run(["validate", str(root / "compositions"), "--strict", "--crds", str(crds)]) == 0
+    valid = set(re.findall(r"Composition (\S+) is valid", capsys.readouterr().out))
+    assert valid == shipped
+    assert len(shipped) >= 9
 
 
 def test_a_run_with_nothing_to_check_is_a_mistake() -> None:

@@ -16,16 +16,11 @@ from providers.onprem import PROVIDER
 from runtime.objects import Object
 from tests.postgres.steered_session import Line, SteeredSession
 from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Property, Verb
+from tests.providers.adapter_parts import FilledWorld
 from tests.providers.gates import GatedKube, Wrapped
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
 
-_FIELDS: Object = {
-    "databaseName": "orders",
-    "username": "app",
-    "connectionLimit": 20,
-    "parameters": {"work_mem": "8MB"},
-}
 # Before its oid is recorded, a row is of the database that the provider's own login made.
 _OWNED = """
 SELECT d.datname, o.installation, o.identity FROM fairlead.ownership o JOIN pg_database d ON d.datname = o.database
@@ -35,8 +30,11 @@ _DATABASES = "SELECT datname, oid::text, datconnlimit FROM pg_database"
 _RETIRED = "retired_"
 
 
-class _World(World):
+class _World(FilledWorld):
     """The on-prem cloud's ProviderConfig, and a database with a value in each field."""
+
+    fields: ClassVar[Object] = {"databaseName": "orders", "username": "app", "connectionLimit": 20,
+                                "parameters": {"work_mem": "8MB"}}  # fmt: skip
 
     def __init__(self, server: OnPremServer, kube: GatedKube, process: str, of: Provider[Any]) -> None:
         self.server = server
@@ -46,9 +44,6 @@ class _World(World):
         server = self.server
         return {"host": server.host, "port": server.port, "database": server.database,
                 "adminSecretRef": {"name": "admin"}, "caBundle": server.authority_pem.decode()}  # fmt: skip
-
-    def parameters(self, spec: Object) -> Object:
-        return {**_FIELDS, **spec.pop("parameters", {})}
 
 
 @dataclass

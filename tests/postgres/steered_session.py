@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 
+from providers.external.client import Fence
 from providers.external.sql.session import Session
 from tests.providers.adapter import Mode, Verb
 from tests.providers.gates import Gate
@@ -48,8 +49,10 @@ class SteeredSession(Session):
         super().__init__(session._connection, session._answer_s)
         self.line = line
 
-    async def _run(self, sql: str, parameters: Mapping[str, Any] | None, *, at_least_s: float) -> list[tuple[Any, ...]]:
-        run = functools.partial(super()._run, sql, parameters, at_least_s=at_least_s)
+    async def _run(
+        self, sql: str, parameters: Mapping[str, Any] | None, *, at_least_s: float, fence: Fence | None = None
+    ) -> list[tuple[Any, ...]]:
+        run = functools.partial(super()._run, sql, parameters, at_least_s=at_least_s, fence=fence)
         if not at_least_s:
             self._fail(self.line.fault("observe"))
             return await run()

@@ -13,10 +13,12 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import msgspec
 import pytest
 
+from devcloud.certificates import Subject, new_authority
 from devcloud.onprem import OnPremServer
 from providers.external.credential import Credential, Login
 from providers.external.endpoint import VERIFIED, Endpoint
@@ -112,10 +114,15 @@ _SCRAM = frozenset({"SCRAM with a wrong signature", "SCRAM that ends before its 
 
 
 @asynccontextmanager
-async def _hostile(server: OnPremServer, talk: Talk, *, tls: bool = True) -> AsyncIterator[tuple[int, Received]]:
-    """Listen at the good server's address, with its certificate; yield the port and what is received."""
+async def _hostile(
+    server: OnPremServer, talk: Talk, *, tls: bool = True, pair: tuple[Path, Path] | None = None
+) -> AsyncIterator[tuple[int, Received]]:
+    """Listen at the good server's address; yield the port and what is received.
+
+    `pair` is a certificate and its key, the good server's unless there is another.
+    """
     received, context = Received(), ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.load_cert_chain(server.certificate, server.key)
+    context.load_cert_chain(*(pair or (server.certificate, server.key)))
     context.set_alpn_protocols(["postgresql"])
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -208,6 +215,26 @@ async def test_a_server_without_tls_gets_nothing(onprem_server: OnPremServer) ->
             async with connect(_at(onprem_server, port), secrets_of(onprem_server)):
                 pass
 
+    assert received.messages == []
+
+
+_UNPROVEN = {"the right authority and another name": "right", "another authority": "another"}
+
+
+@pytest.mark.parametrize("name", _UNPROVEN, ids=lambda name: name.replace(" ", "-"))
+async def test_a_server_that_does_not_prove_who_it_is_gets_nothing(
+    onprem_server: OnPremServer, tmp_path: Path, name: str
+) -> None:
+    authorities = {which: new_authority(f"the {which} authority") for which in ("right", "another")}
+    host = "db.example.org" if _UNPROVEN[name] == "right" else onprem_server.host
+    pair = authorities[_UNPROVEN[name]].issue(Subject("server", hosts=(host,))).write(tmp_path, "server")
+    async with _hostile(onprem_server, _TALKS["clear text"], pair=pair) as (port, received):
+        config = msgspec.structs.replace(_at(onprem_server, port), ca_bundle=authorities["right"].pem.decode())
+        with pytest.raises(Failure, match="certificate"):
+            async with connect(config, secrets_of(onprem_server)):
+                pass
+
+    assert received.connections >= 1
     assert received.messages == []
 
 

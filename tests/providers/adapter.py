@@ -55,6 +55,20 @@ class Property(Enum):
     """The authority of an endpoint may be renewed."""
     STARTS = auto()
     """A stopped object is started where its spec wants it running."""
+    LOGINS = auto()
+    """People log in to its objects, with passwords: so it is where an adapter does not say otherwise."""
+    DATA = auto()
+    """Its objects hold data: what is lost is made again by nobody; another one of its name is known as another."""
+    CREATES_ONLY = auto()
+    """Its create never changes what is there already."""
+    EDITS = auto()
+    """Its fields can be changed after the create."""
+    INCARNATIONS = auto()
+    """Each of its objects with data has an identity of its own, beside its name."""
+
+
+USUAL = frozenset({Property.DATA, Property.CREATES_ONLY, Property.EDITS, Property.INCARNATIONS})
+"""What a cloud has unless its adapter says that it `lacks` it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +97,22 @@ class Drift:
 class Adapter(ABC):
     """A cloud under test: its world, what it shows, and what can be done to it.
 
-    `spec` is what a resource asks for beside its defaults, `edit` the `parameters` of an edit that is made at once,
-    `errors` are what failed observations answer, `loss` are the `parameters` of an edit that may lose data (LOSS).
+    `spec` is what a resource asks for beside its defaults, `edit` the `parameters` of an edit that is made at once, and
+    empty without EDITS; `errors` are what failed observations answer, `loss` are the `parameters` of an edit that may
+    lose data (LOSS),
+    `has_logins` says whether people log in to its objects (LOGINS).
+    `policies` are those under which a child stays (CHILDREN).
     Methods that belong to a `Property` are implemented by clouds that declare it.
     """
 
     properties: ClassVar[frozenset[Property]]
-    edit: ClassVar[Object]
+    lacks: ClassVar[frozenset[Property]] = frozenset()
+    policies: ClassVar[tuple[str, ...]] = ("Snapshot", "Orphan")
+    edit: ClassVar[Object] = {}
     spec: ClassVar[Object] = {}
     loss: ClassVar[Object] = {}
     errors: ClassVar[tuple[Mode, ...]] = ("refused", "forbidden", "throttled")
+    has_logins: ClassVar[bool] = True
 
     gate: Gate = field(default_factory=Gate)
 

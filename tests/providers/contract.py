@@ -6,7 +6,7 @@ A cloud's tests are three lines: `parametrize("clause", clauses_for(ItsAdapter))
 
 from __future__ import annotations
 
-from tests.providers.adapter import CLAUSES, Adapter, Clause
+from tests.providers.adapter import CLAUSES, USUAL, Adapter, Clause, Property
 from tests.providers.clauses import absence, authority, creation, deletion, drift, fence, operations, ownership, secrets
 
 MODULES = (absence, authority, creation, deletion, drift, fence, operations, ownership, secrets)
@@ -15,7 +15,8 @@ CONTRACT: tuple[Clause, ...] = tuple(CLAUSES)
 
 def clauses_for(adapter: type[Adapter]) -> list[Clause]:
     """Return the clauses that apply to a cloud, by what its adapter declares."""
-    return [clause for clause in CONTRACT if clause.needs <= adapter.properties]
+    has = adapter.properties | ({Property.LOGINS} if adapter.has_logins else set())
+    return [clause for clause in CONTRACT if clause.needs <= has | (USUAL - adapter.lacks)]
 
 
 def clause_named(name: str) -> Clause:

@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 
 from runtime.objects import Object
 from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Property, Verb
+from tests.providers.adapter_parts import FilledWorld, drifts_of, owner_in, owner_tags
 from tests.providers.toy import CONFIGS, START, ToyCloud
 from tests.providers.toy_client import ToyClient, provider_of
 from tests.providers.toy_service import Fault, GatedService, ToyService
 from tests.providers.world import World
 
-_FIELDS: Object = {"size": 10, "zone": "a", "public": False, "retention": 7, "running": True}
 _ACTIONS: Mapping[Verb, tuple[str, ...]] = {
     "create": ("insert", "put"),
     "update": ("patch",),
@@ -27,11 +27,10 @@ _ACTIONS: Mapping[Verb, tuple[str, ...]] = {
 _VERBS = {action: verb for verb, actions in _ACTIONS.items() for action in actions}
 
 
-class ToyWorld(World):
+class ToyWorld(FilledWorld):
     """Toy objects with a value in each field."""
 
-    def parameters(self, spec: Object) -> Object:
-        return {**_FIELDS, **spec.pop("parameters", {})}
+    fields: ClassVar[Object] = {"size": 10, "zone": "a", "public": False, "retention": 7, "running": True}
 
 
 @dataclass
@@ -59,9 +58,7 @@ class ToyServers(Adapter):
     def objects(self) -> Mapping[str, ExternalObject]:
         shown = {}
         for name, stored in (self.former | self.service.objects).items():
-            tags = stored.tags
-            owner = (tags["installation"], tags["identity"]) if "identity" in tags else None
-            shown[name] = ExternalObject(name, stored.incarnation, owner)
+            shown[name] = ExternalObject(name, stored.incarnation, owner_in(stored.tags))
         return shown
 
     def writes(self) -> list[str]:
@@ -78,9 +75,8 @@ class ToyServers(Adapter):
         self.service.faults.clear()
 
     def put(self, name: str, owner: tuple[str, str] | None) -> None:
-        installation, identity = owner or ("", "")
-        tags = {"installation": installation, "identity": identity, "claim": "claim-of-another"}
-        self.service.put(name, _FIELDS, tags if owner and Property.TAGS in self.properties else None)
+        is_tagged = owner is not None and Property.TAGS in self.properties
+        self.service.put(name, ToyWorld.fields, owner_tags(owner) if is_tagged else None)
 
     def before_create(self, act: Callable[[], None]) -> None:
         self.service.before |= dict.fromkeys(_ACTIONS["create"], act)
@@ -99,18 +95,11 @@ class ToyServers(Adapter):
         self.kube.store(key[0], changed)
 
     def drifts(self) -> tuple[Drift, ...]:
-        values: dict[str, tuple[Any, str]] = {
-            "size": (99, ""), "retention": (0, ""), "zone": ("b", "DriftHeld"), "public": (True, "DriftHeld")
-        }  # fmt: skip
-        return tuple(self._drift(name, value, held) for name, (value, held) in values.items())
-
-    def _drift(self, name: str, value: Any, held: str) -> Drift:
         objects = self.service.objects
-        return Drift(
-            name,
-            lambda thing: objects[thing].fields.update({name: value}),
-            lambda thing: bool(objects[thing].fields[name] == value),
-            held,
+        return drifts_of(
+            {"size": (99, ""), "retention": (0, ""), "zone": ("b", "DriftHeld"), "public": (True, "DriftHeld")},
+            lambda thing, name, value: objects[thing].fields.update({name: value}),
+            lambda thing, name: objects[thing].fields[name],
         )
 
     def backups(self) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from pathlib import Path
 import msgspec
 from ruamel.yaml import YAML
 
+from tests.support.connections import Sessions, connected
+
 _CHUNK = 65_536
 _SHORTEST_ANSWER = 256
 
@@ -27,6 +29,7 @@ class TcpProxy:
     def __init__(self, target_port: int) -> None:
         self._target_port = target_port
         self._server: asyncio.Server | None = None
+        self._sessions = Sessions(self._relay)
         self._writers: set[asyncio.StreamWriter] = set()
         self._clients: set[asyncio.StreamWriter] = set()
         self._tearing: set[asyncio.StreamWriter] = set()
@@ -38,15 +41,13 @@ class TcpProxy:
         self.torn = 0
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._relay, "127.0.0.1", self.port)
+        self._server = await asyncio.start_server(self._sessions.accept, "127.0.0.1", self.port)
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def close(self) -> None:
         if self._server:
             self._server.close()
-        self._reset()
-        self._open.set()
-        await asyncio.sleep(0)
+        await self._sessions.end()
 
     async def become(self, line: Line) -> None:
         """Change the line's behaviour, at once."""
@@ -71,10 +72,8 @@ class TcpProxy:
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.accepted += 1
         if self._line is Line.DROPPED:
-            writer.transport.abort()
             return
-        with suppress(OSError):
-            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
+        async with connected("127.0.0.1", self._target_port) as (up_reader, up_writer):
             self._writers |= {writer, up_writer}
             self._clients.add(writer)
             try:
@@ -82,9 +81,7 @@ class TcpProxy:
             finally:
                 self._clients.discard(writer)
                 self._tearing.discard(writer)
-                for stream in (writer, up_writer):
-                    self._writers.discard(stream)
-                    stream.transport.abort()
+                self._writers -= {writer, up_writer}
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import timedelta
 
 import pytest
@@ -13,11 +15,7 @@ from runtime.queue import Priority, QueueSettings, QueueState, Wait
 from runtime.status import seconds_to_ready
 from runtime.writes import LOOP_WRITES, PERIOD_SECONDS, WriteLoops
 from tests.support.fake_kube import WIDGETS
-
-BOUNDED = frozenset(
-    {"cause", "code", "controller", "host", "le", "method", "name", "operation", "provider", "resource", "result"}
-)
-"""Labels of which a process knows few values, however many objects there are; `name` is a queue's or a Lease's."""
+from tests.support.metric_labels import BOUNDED
 
 
 def test_a_metric_has_no_label_that_grows_with_the_objects() -> None:
@@ -26,6 +24,29 @@ def test_a_metric_has_no_label_that_grows_with_the_objects() -> None:
     } | {label for metric in vars(metrics).values() for label in getattr(metric, "_labelnames", ())}
 
     assert labels <= BOUNDED
+
+
+# What is counted by what a cloud or an API server answers has no value before the first answer.
+BY_ANSWER = {"fairlead_cloud_api_calls", "rest_client_requests"}
+
+
+def test_every_metric_is_there_before_anything_was_counted() -> None:
+    """Run in a process of its own: no other test has counted anything there."""
+    program = (
+        "import composer.workers.pool, providers.accounts.rate_limit, providers.managed.drift_metrics;"
+        "import apis.metrics; from runtime import metrics, queue, writes; from runtime.objects import CONFIG_MAPS;"
+        "from runtime.store import Store; apis.metrics.BUILD_INFO.labels('p', '1');"
+        "metrics.begin_events(); metrics.begin_controller('c');"
+        "metrics.begin_resource('r'); metrics.MAX_WORKERS.labels('c'); metrics.MASTER_STATUS.labels('p');"
+        "queue.WorkQueue('c', queue.QueueSettings()); apis.metrics.OBJECTS.add(Store(CONFIG_MAPS));"
+        "writes.WRITES.wrote(CONFIG_MAPS, 'a'); metrics.REFLECTOR_STALE_SECONDS.labels('r');"
+        "providers.managed.drift_metrics.AGE.labels('r');"
+        "print(*(family.name for family in metrics.REGISTRY.collect() if not family.samples))"
+    )
+
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+
+    assert set(ended.stdout.split()) == BY_ANSWER
 
 
 def test_the_age_of_the_queue_is_that_of_the_key_that_waits_longest() -> None:

@@ -269,6 +269,37 @@ def test_items_of_a_list_get_the_kind_they_lack() -> None:
     assert (seen["apiVersion"], seen["kind"]) == ("example.dev/v1", "Widget")
 
 
+MANAGERS = [
+    {"manager": "ours/claim", "operation": "Apply", "time": "2026-11-21T12:00:00Z", "fieldsV1": {"f:spec": {}}},
+    {"manager": "flux", "operation": "Apply", "apiVersion": "v1", "fieldsV1": {"f:spec": {"f:n": {}}}},
+    {"manager": "operator", "operation": "Update", "subresource": "status", "fieldsV1": {"f:status": {}}},
+]
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "after an index was added"])
+def test_a_store_keeps_other_managers_where_it_is_asked_to(*, late: bool) -> None:
+    kube, store = FakeKube(), Store(WIDGETS, others_than="ours/")
+    relist(
+        store,
+        [
+            kube.put(WIDGETS, "a", metadata={"managedFields": MANAGERS}),
+            kube.put(WIDGETS, "b", metadata={"managedFields": []}),
+        ],
+        "102",
+    )
+    if late:
+        store.add_index("colour", by_colour)
+
+    assert [(store.get(Key("ns", name)) or {})["metadata"]["managedFields"] for name in "ab"] == [[MANAGERS[1]], []]
+
+
+def test_a_store_keeps_no_managers_unasked() -> None:
+    kube, store = FakeKube(), new_store()
+    relist(store, [kube.put(WIDGETS, "a", metadata={"managedFields": MANAGERS})], "101")
+
+    assert "managedFields" not in (store.get(Key("ns", "a")) or {})["metadata"]
+
+
 def test_an_index_added_late_knows_what_is_stored() -> None:
     kube, store = FakeKube(), Store(WIDGETS)
     relist(store, [kube.put(WIDGETS, "a", metadata={"labels": {"colour": "red"}})], "101")

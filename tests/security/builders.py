@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import aiohttp
+
 from tests.support.api import JsonObject
 from tests.support.kinds import CONFIG_MAP, DATABASE, condition
 from tests.support.system import System
@@ -40,3 +42,14 @@ async def owned_databases(system: System, namespace: str) -> list[str]:
         database=system.server.database,
     )
     return sorted(str(database) for database, of in rows if of == namespace)
+
+
+async def panics(system: System) -> float:
+    """Return how many passes of both processes ended in a crash, by their own metrics."""
+    total = 0.0
+    for port in (system.ports["composer"], system.ports["provider"]):
+        async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
+            lines = (await answer.text()).splitlines()
+        counts = [line for line in lines if line.startswith("controller_runtime_reconcile_panics_total{")]
+        total += sum(float(line.rpartition(" ")[2]) for line in counts)
+    return total

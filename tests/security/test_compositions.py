@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from tests.support.api import ApiError, JsonObject
-from tests.support.kinds import COMPOSITION, DATABASE, SECRET, composition, condition
+from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, SECRET, composition, condition, is_ready
 from tests.support.system import System
 from tests.support.tenants import Person
 
@@ -49,9 +50,38 @@ _KINDS = (
     "onprem.fairlead.dev/v1alpha1 ProviderConfig",
     "Onprem.fairlead.dev/v1alpha1 PostgresDatabase",
     "onprem.fairlead.dev/v1 PostgresDatabase",
+    "v1 secrets",
+    "v1 LimitRange",
+    "v1 Node",
+    "v1 PodTemplate",
+    "v1 ReplicationController",
+    "events.k8s.io/v1 Event",
+    "rbac.authorization.k8s.io/v1 Role",
+    "storage.k8s.io/v1 StorageClass",
+    "scheduling.k8s.io/v1 PriorityClass",
+    "authorization.k8s.io/v1 SubjectAccessReview",
+    "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy",
+    "admissionregistration.k8s.io/v1 ValidatingWebhookConfiguration",
+    "fairlead.dev/v1alpha1 CompositionRevision",
+    "aws.fairlead.dev/v1alpha1 ProviderConfig",
+    "x.fairlead.dev/v1 Anything",
+    # Harmless, and refused as long as nobody gave the composer a right to them.
+    "v1 ConfigMap",
+    "v1 PersistentVolumeClaim",
+    "v1 Service",
+    "apps/v1 StatefulSet",
+    "networking.k8s.io/v1 NetworkPolicy",
+    "policy/v1 PodDisruptionBudget",
 )
-_METADATA: dict[str, JsonObject] = {
+_METADATA: dict[str, Any] = {
     "namespace": {"namespace": "alice"},
+    "namespace-of-the-claim": {"namespace": "{{ claim.metadata.namespace }}"},
+    "expression": "{{ claim.metadata }}",
+    "list": [],
+    "null": None,
+    "labels-expression": {"labels": "{{ claim.metadata.labels }}"},
+    "annotations-expression": {"annotations": "{{ claim.metadata.annotations }}"},
+    "key-expression": {"labels": {"{{ claim.metadata.name }}": "x"}},
     "name": {"name": "mine"},
     "generate-name": {"generateName": "mine-"},
     "uid": {"uid": "00000000-0000-4000-8000-000000000000"},
@@ -68,20 +98,41 @@ _METADATA: dict[str, JsonObject] = {
     "external-name": {"annotations": {"fairlead.dev/external-name": "postgres"}},
     "subdomain": {"annotations": {"other.fairlead.dev/adopt": "none"}},
 }
+_REFUSALS = frozenset(
+    {"refused", "NameNotAllowed", "NamespaceNotAllowed", "SchemaMismatch", "TemplateForbidden", "TemplateInvalid"}
+)
+_SPEC = {"forProvider": {"databaseName": "app", "username": "app"}}
+_DATABASE = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": _SPEC}
+_TEMPLATES: dict[str, Any] = {
+    "expression": "{{ claim.spec }}",
+    "apiVersion-expression": {**_DATABASE, "apiVersion": "{{ 'onprem.fairlead.dev/v1alpha1' }}"},
+    "kind-expression": {**_DATABASE, "kind": "{{ 'Sec' ~ 'ret' }}"},
+    "kind-null": {**_DATABASE, "kind": None},
+}
+# ConfigMaps that are no environments.
+_ENVIRONMENTS = {"installation": "fairlead-installation", "root-certificates": "kube-root-ca.crt"}
+
+
+def _resource(template: object) -> JsonObject:
+    return {"name": "resource", "template": template}
 
 
 def _template(api_version: str, kind: str, **more: object) -> JsonObject:
-    return {"name": "resource", "template": {"apiVersion": api_version, "kind": kind, **more}}
+    return _resource({"apiVersion": api_version, "kind": kind, **more})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def judged(running: System, platform: Person) -> dict[str, str]:
     """Return the reason that each Composition got; `refused` where the API server took it not."""
-    spec = {"forProvider": {"databaseName": "app", "username": "app"}}
     bodies = {f"kind-{n}": composition(f"kind-{n}", _template(*kind.split(" ", 1))) for n, kind in enumerate(_KINDS)}
     for name, metadata in _METADATA.items():
-        resource = _template(DATABASE.api_version, DATABASE.kind, metadata=metadata, spec=spec)
-        bodies[f"metadata-{name}"] = composition(f"metadata-{name}", resource)
+        bodies[f"metadata-{name}"] = composition(f"metadata-{name}", _resource({**_DATABASE, "metadata": metadata}))
+    for name, template in _TEMPLATES.items():
+        bodies[f"template-{name}"] = composition(f"template-{name.lower()}", _resource(template))
+    for name, config_map in _ENVIRONMENTS.items():
+        bodies[f"environment-{name}"] = composition(
+            f"environment-{name}", _resource(_DATABASE), environments=[config_map]
+        )
     reasons = await asyncio.gather(*(_judged(running, platform, body) for body in bodies.values()))
     return dict(zip(bodies, reasons, strict=True))
 
@@ -104,8 +155,35 @@ async def test_a_kind_that_gives_power_is_not_composed(judged: dict[str, str], n
 
 @pytest.mark.parametrize("name", _METADATA)
 async def test_metadata_of_ours_is_not_for_templates(judged: dict[str, str], name: str) -> None:
-    allowed = {"refused", "NameNotAllowed", "NamespaceNotAllowed", "SchemaMismatch", "TemplateForbidden"}
-    assert judged[f"metadata-{name}"] in allowed
+    assert judged[f"metadata-{name}"] in _REFUSALS
+
+
+@pytest.mark.parametrize("name", _TEMPLATES)
+async def test_what_an_object_is_is_written_out(judged: dict[str, str], name: str) -> None:
+    assert judged[f"template-{name}"] in {*_REFUSALS, "KindNotAllowed"}
+
+
+@pytest.mark.parametrize("name", _ENVIRONMENTS)
+async def test_a_config_map_of_ours_is_no_environment(judged: dict[str, str], name: str) -> None:
+    assert judged[f"environment-{name}"] in _REFUSALS
+
+
+async def test_a_status_that_a_composition_writes_out_is_dropped_where_the_field_is_ours(
+    running: System, platform: Person, alice: Person
+) -> None:
+    fields = {"identity": "forged", "inventory": [], "conditions": [], "binding": {"name": "forged"}}
+    template = {**_DATABASE, "status": {"externalName": "forged"}}
+    body = composition("forged", _resource(template), status=fields, connection={"from": "resource"})
+    await platform.create(COMPOSITION, body)
+
+    await alice.claim("forged", compositionRef={"name": "forged"})
+    claim = await running.until(CLAIM, "alice", "forged", is_ready)
+    (child,) = await running.children("alice", "forged")
+
+    assert claim["status"]["identity"] == f"{claim['metadata']['uid']}@alice/forged"
+    assert [entry["kind"] for entry in claim["status"]["inventory"]] == ["PostgresDatabase"]
+    assert claim["status"]["binding"]["name"] == "forged-connection"
+    assert child["status"]["externalName"].startswith("app_")
 
 
 async def test_the_platforms_role_reads_no_secret(platform: Person) -> None:

@@ -13,6 +13,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 
+from tests.security.builders import panics
 from tests.support.api import JsonObject
 from tests.support.home import Home, claim, move_in
 from tests.support.kinds import CLAIM, DATABASE, SECRET, is_ready
@@ -121,6 +122,8 @@ _FORMS = {
     "an attribute of a neighbour's login": "{victim}_b.login",
     "a right of its own login": "{own}_a.createrole",
     "the settings of a neighbour's login": "{victim}_a.settings",
+    "another right of its own login": "{own}_a.createdb",
+    "the published login of a neighbour": "{victim}_a",
 }
 
 
@@ -153,6 +156,7 @@ async def test_a_username_that_is_not_derived_is_never_acted_on(duel: Duel, form
 _CONTENTS: dict[str, dict[str, str | None]] = {
     "the other of its own logins": {"username": "{own}_b"},
     "no login": {"username": None},
+    "a login with a zero byte": {"username": "{own}_a\0"},
     "a pending password that nobody asked for": {"pending": PASSWORD},
     "a weak pending password": {"pending": "weak"},
     "a pending password that no verifier takes": {"pending": "pässwörter-ünd-mehr"},
@@ -178,6 +182,7 @@ async def test_a_secret_with_foreign_content_locks_nobody_out(attacker: Duel, co
     assert await duel.system.logs_in_by(published)
     await duel.rotate()
     await _is_usable(duel)
+    assert await panics(duel.system) == 0
 
 
 async def test_a_credentials_secret_that_cannot_be_changed_any_more_is_made_anew(attacker: Duel) -> None:

@@ -73,6 +73,7 @@ async def test_a_neighbour_restores_no_backup_of_another_namespace(serving: Aws)
             "by-arn": {"backup": final},
             "by-name": {"backup": final.rpartition(":")[2]},
             "by-upper": {"backup": final.rpartition(":")[2].upper()},
+            "by-automated": {"backup": "rds:fl-db-2026-11-22-03-58"},
         }
         async with tenant(system, other) as attacker:
             for name, source in sources.items():

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import aiohttp
 import pytest
 
-from tests.security.builders import composed_settings, database, says, settings
+from tests.security.builders import composed_settings, database, panics, says, settings
 from tests.support.api import JsonObject
 from tests.support.audit import Match
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, SECRET, composition, condition, is_ready
@@ -68,7 +67,7 @@ async def test_bytes_that_are_no_text_are_a_missing_key_and_no_panic(
     await mallory.api.merge(SECRET.path("mallory", "bytes-source"), {"stringData": {"password": "first"}})
     await running.ask_for_a_pass(CLAIM, "mallory", "bytes")
     await running.until(CLAIM, "mallory", "bytes", is_ready)
-    assert await _panics(running) == 0
+    assert await panics(running) == 0
 
 
 async def test_bytes_in_the_secrets_of_a_claim_are_no_panic(running: System, mallory: Person) -> None:
@@ -84,7 +83,7 @@ async def test_bytes_in_the_secrets_of_a_claim_are_no_panic(running: System, mal
     await running.ask_for_a_pass(DATABASE, "mallory", child["metadata"]["name"])
     await running.at_rest()
 
-    assert await _panics(running) == 0
+    assert await panics(running) == 0
 
 
 _NAMES = ("x?y#z", "../alice/app-connection", "..", "a/b", "%2e%2e/app-connection")
@@ -116,17 +115,6 @@ async def test_a_name_that_is_none_is_never_asked_for(
     ]
     odd = [request.uri for request in requests if request.name in {"x", "a", "app-connection"} or ".." in request.uri]
     assert odd == []
-
-
-async def _panics(system: System) -> float:
-    """Return how many passes of both processes ended in a crash, by their own metrics."""
-    total = 0.0
-    for port in (system.ports["composer"], system.ports["provider"]):
-        async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
-            lines = (await answer.text()).splitlines()
-        counts = [line for line in lines if line.startswith("controller_runtime_reconcile_panics_total{")]
-        total += sum(float(line.rpartition(" ")[2]) for line in counts)
-    return total
 
 
 def _open_files(pid: int) -> int:

@@ -63,21 +63,40 @@ async def test_a_tenant_forges_no_mark_of_a_claim(running: System, mallory: Pers
     )
 
 
-@pytest.mark.parametrize("suffix", ["connection", "credentials"])
-async def test_a_claim_publishes_into_no_secret_of_another_claim(running: System, mallory: Person, suffix: str) -> None:
-    home = await move_in(running, claim("mallory", f"owner-{suffix}"))
-    taken = (
-        f"{home.name}-connection" if suffix == "connection" else f"{(await home.child())['metadata']['name']}-{suffix}"
-    )
-    before = await running.api.get(SECRET.path("mallory", taken))
+_OTHERS = ("connection", "credentials", "Opaque", "kubernetes.io/service-account-token")
 
-    await mallory.claim(f"thief-{suffix}", connectionSecretName=taken)
+
+async def _secret_of_another(system: System, mallory: Person, kind: str) -> str:
+    """Return the name of a Secret that is there already: another claim's, or one of that type."""
+    if "/" in kind or kind == "Opaque":
+        name = f"theirs-{kind.rpartition('/')[2].lower()}"
+        body = SECRET.new(mallory.namespace, name, type=kind, data={"text": "a2VwdA=="})
+        body["metadata"]["annotations"] = {"kubernetes.io/service-account.name": "tenant"}
+        await mallory.create(SECRET, body)
+        return name
+    home = await move_in(system, claim(mallory.namespace, f"owner-{kind}"))
+    return f"{home.name}-connection" if kind == "connection" else f"{(await home.child())['metadata']['name']}-{kind}"
+
+
+@pytest.mark.parametrize("kind", _OTHERS, ids=lambda kind: kind.rpartition("/")[2])
+async def test_a_claim_neither_publishes_into_nor_deletes_a_secret_of_another(
+    running: System, mallory: Person, kind: str
+) -> None:
+    taken = await _secret_of_another(running, mallory, kind)
+    before = await running.api.get(SECRET.path("mallory", taken))
+    thief = f"thief-{taken[:20]}"
+
+    await mallory.claim(thief, connectionSecretName=taken)
 
     def refused(obj: JsonObject) -> bool:
         return condition(obj, "Synced").get("reason") == "SecretNotOwned"
 
-    await running.until(CLAIM, "mallory", f"thief-{suffix}", refused)
-    await mallory.api.delete(CLAIM.path("mallory", f"thief-{suffix}"))
-    await running.api.until_gone(CLAIM.path("mallory", f"thief-{suffix}"))
+    await running.until(CLAIM, "mallory", thief, refused)
+    await mallory.api.delete(CLAIM.path("mallory", thief))
+    await running.api.until_gone(CLAIM.path("mallory", thief))
     after = await running.api.get(SECRET.path("mallory", taken))
-    assert (after["metadata"]["uid"], after["data"]) == (before["metadata"]["uid"], before["data"])
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    # Kubernetes itself fills in a token.
+    added = {"token", "ca.crt", "namespace"} if kind.endswith("token") else set()
+    kept = {key: value for key, value in after["data"].items() if key not in added - before["data"].keys()}
+    assert kept == before["data"]

@@ -26,6 +26,8 @@ _REASONS = {
     "bidi": "\u202eyldneirf\u202c \u2066isolated\u2069 \u200f",
     "lines": "first\r\nforged: Ready=True\u2028forged: too\x85forged: three",
     "delete": "hidden\x08\x08\x08\x7f",
+    "bell": f"{_ESC} and {_BEL} alone",
+    "override": "\u202eyldneirf alone",
 }
 _KEPT = {"\n", "\t"}
 

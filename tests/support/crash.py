@@ -78,11 +78,13 @@ def plans(learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]])
     ]
 
 
-def plans_by_text(learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
+def plans_by_text(
+    learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]], *, cloud: str = "RDS"
+) -> list[Plan]:
     """Plan likewise, each effect known by its text, for a process whose reports come in numbers that differ.
 
-    Every effect on the cloud is taken, and the first of each kind on the cluster; a Secret that was just made may be
-    written again or not, so its second write is left out.
+    Every effect on the cloud is taken, which begins with `cloud`, and the first of each kind on the cluster; a Secret
+    that was just made may be written again or not, so its second write is left out.
     """
     turn = itertools.cycle(turns)
     plans = []
@@ -91,7 +93,7 @@ def plans_by_text(learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment
         for effect in effects:
             seen[effect] += 1
             is_certain = effect != "PUT secrets" or "POST secrets" not in effects
-            if is_certain and (effect.startswith("RDS") or seen[effect] == 1):
+            if is_certain and (effect.startswith(cloud) or seen[effect] == 1):
                 plans += [Plan(actor, Trap(seen[effect], moment, effect), effect) for moment in next(turn)]
     return plans
 

@@ -82,6 +82,10 @@ class CrashRun(abc.ABC):
         """Return whether what is published logs in at every instant of a step, with nobody at work."""
         return step != "delete"
 
+    async def logs_in(self, binding: Mapping[str, str]) -> bool:
+        """Return whether a connection Secret opens the database."""
+        return await self.rig.system.logs_in_by(binding)
+
     def plan(self, learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
         """Plan a step's crashes."""
         return plans(learned, turns)
@@ -208,7 +212,7 @@ class CrashRun(abc.ABC):
         async def refused(scope: str) -> str:
             async with room:
                 published = await system.api.find(SECRET.path(scope, f"{self.name_of(scope)}-connection"))
-                if published is None or await system.logs_in_by(decoded(published)):
+                if published is None or await self.logs_in(decoded(published)):
                     return ""
                 return f"{scope} {decoded(published)['username']}: {planned.get(scope, 'no crash')}"
 

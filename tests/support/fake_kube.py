@@ -55,6 +55,7 @@ class Dial:
     verb: str
     at: float
     version: str = ""
+    resource: str = ""
 
 
 @dataclass
@@ -212,9 +213,9 @@ class FakeKube:
     async def list_page(
         self, resource: Resource, selection: Selection, *, limit: int = 500, next_page: str = ""
     ) -> Page:
-        self._allow("list", resource)
         await asyncio.sleep(0)
-        self.dials.append(Dial("list", self.clock()))
+        self.dials.append(Dial("list", self.clock(), resource=resource.plural))
+        self._allow("list", resource)
         fault = self.list_faults.popleft() if self.list_faults and not next_page else None
         if fault is Fault.TOKEN_EXPIRED:
             # This page comes, the next one is too late.
@@ -250,7 +251,8 @@ class FakeKube:
     ) -> AsyncIterator[WatchEvent]:
         del selection, timeout
         await asyncio.sleep(0)
-        self.dials.append(Dial("watch", self.clock(), resource_version))
+        self.dials.append(Dial("watch", self.clock(), resource_version, resource.plural))
+        self._allow("watch", resource)
         fault = self.watch_faults.popleft() if self.watch_faults else self.always
         if fault in (Fault.GONE, Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.BUSY):
             _raise(fault)

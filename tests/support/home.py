@@ -135,9 +135,14 @@ class Home:
         return [str(name) for oid, name in rows if oid == self.oid]
 
     async def rows_behind(self) -> list[str]:
-        """Read the row as superuser, wherever the planted database is now, connections allowed or not."""
+        """Read the row as superuser, wherever the planted database is now, connections allowed or not.
+
+        A database whose drop has begun has no rows: its `datconnlimit` is -2 (PostgreSQL manual, pg_database).
+        """
         names = await self.names()
         assert len(names) == 1, f"database {self.database} (oid {self.oid}) is gone"
+        if (names[0],) in await self._execute("SELECT datname FROM pg_catalog.pg_database WHERE datconnlimit = -2"):
+            return []
         open_ones = await self._execute("SELECT datname FROM pg_catalog.pg_database WHERE datallowconn")
         is_shut = (names[0],) not in open_ones
         if is_shut:

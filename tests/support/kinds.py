@@ -41,6 +41,7 @@ SECRET = Kind("", "v1", "Secret", "secrets")
 CONFIG_MAP = Kind("", "v1", "ConfigMap", "configmaps")
 NAMESPACE = Kind("", "v1", "Namespace", "namespaces", namespaced=False)
 EVENT = Kind("events.k8s.io", "v1", "Event", "events")
+LEASE = Kind("coordination.k8s.io", "v1", "Lease", "leases")
 CRD = Kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition", "customresourcedefinitions", namespaced=False)
 CLUSTER_ROLE = Kind("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
 CLUSTER_ROLE_BINDING = Kind(

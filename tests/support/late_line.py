@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 
+from tests.support.connections import Sessions, connected
+
 _CHUNK = 65_536
 
 
@@ -18,7 +20,7 @@ class LateLine:
     def __init__(self, target_port: int) -> None:
         self._target_port = target_port
         self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
+        self._sessions = Sessions(self._relay)
         self._open = asyncio.Event()
         self._open.set()
         self._kept: list[tuple[asyncio.StreamWriter, bytes]] = []
@@ -30,14 +32,13 @@ class LateLine:
         return sum(len(chunk) for _, chunk in self._kept)
 
     async def start(self) -> None:
-        self._server = await asyncio.start_server(self._relay, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._sessions.accept, "127.0.0.1", 0)
         self.port = int(self._server.sockets[0].getsockname()[1])
 
     async def close(self) -> None:
         if self._server:
             self._server.close()
-        for writer in tuple(self._writers):
-            writer.transport.abort()
+        await self._sessions.end()
 
     def hold(self) -> None:
         """Keep from now on what clients send; answers and events still come through."""
@@ -53,21 +54,20 @@ class LateLine:
         self._open.set()
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        async with connected("127.0.0.1", self._target_port) as (up_reader, up_writer):
+            await asyncio.gather(self._requests(reader, up_writer), self._answers(up_reader, writer))
+
+    async def _requests(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
-            up_reader, up_writer = await asyncio.open_connection("127.0.0.1", self._target_port)
-            self._writers |= {writer, up_writer}
-            down = asyncio.create_task(self._answers(up_reader, writer))
-            with suppress(OSError):
-                while chunk := await reader.read(_CHUNK):
-                    if self._open.is_set():
-                        up_writer.write(chunk)
-                        await up_writer.drain()
-                    else:
-                        self._kept.append((up_writer, chunk))
-            # The client is gone: what it sent before is still on its way, and so may be the answers.
-            if self._open.is_set():
-                up_writer.transport.abort()
-            await down
+            while chunk := await reader.read(_CHUNK):
+                if self._open.is_set():
+                    writer.write(chunk)
+                    await writer.drain()
+                else:
+                    self._kept.append((writer, chunk))
+        # The client is gone: what it sent before is still on its way, and so may be the answers.
+        if self._open.is_set():
+            writer.transport.abort()
 
     async def _answers(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):

@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from devcloud.controlplane import Programs
 from tests.support.aws import Aws, at_work, simulated_rds
+from tests.support.azure import Azure, simulated_azure
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.staff import Staff, employ
 from tests.support.system import System, rig
@@ -64,3 +65,10 @@ async def aws_at_work(aws: Aws) -> Aws:
     """Return the simulated RDS with composer and AWS's provider at work."""
     await at_work(aws)
     return aws
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def azure(system: System) -> AsyncIterator[Azure]:
+    """Yield a simulated Azure beside the rig, known to the cluster; no process of ours runs yet."""
+    async with simulated_azure(system) as made:
+        yield made

@@ -1,4 +1,4 @@
-"""Rotations on each platform: on-prem, on RDS with the one login that it makes, and on RDS with two logins by SQL."""
+"""Rotations on each platform: on-prem, on RDS with one login and with two by SQL, on Azure with its one login."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from tests.support.aws import AWS_CONFIG, Aws
+from tests.support.azure import AZURE_CONFIG, Azure
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.processes import Program
 from tests.support.rotations import FLAGS, Rotations
@@ -57,5 +58,16 @@ async def rds(aws: Aws, size: Size, *, has_two_logins: bool) -> Rotations:
     async with aws.namespace() as namespace:
         try:
             return await _run(rotations, namespace, size, "RDS, two logins" if has_two_logins else "RDS, one login")
+        finally:
+            await rotations.provider.terminate()
+
+
+async def flexible_servers(azure: Azure, size: Size) -> Rotations:
+    """Rotate on Azure, whose one login is the administrator's; the composer is at work."""
+    rotations = await _ended(lambda: azure.start_provider(*QUICK, *FLAGS), azure.system)
+    await azure.system.until(AZURE_CONFIG, "", "default", is_ready)
+    async with azure.namespace() as namespace:
+        try:
+            return await _run(rotations, namespace, size, "Azure, one login")
         finally:
             await rotations.provider.terminate()

@@ -17,7 +17,7 @@ from pathlib import Path
 import psycopg
 
 from tests.support.api import ApiError
-from tests.support.kinds import CLAIM, SECRET, is_ready
+from tests.support.kinds import CLAIM, SECRET, Kind, is_ready
 from tests.support.kinds import claim as new_claim
 from tests.support.processes import Program
 from tests.support.staff import QUICK_LEASE
@@ -45,13 +45,17 @@ class Attempt:
 
 @dataclass(slots=True)
 class Application:
-    """An application of one claim; `requested_at` are the moments of the rotations' tokens."""
+    """An application of one claim; `requested_at` are the moments of the rotations' tokens.
+
+    `kind` is that of the object whose spec holds the token.
+    """
 
     system: System
     namespace: str
     name: str
     attempts: list[Attempt] = field(default_factory=list)
     requested_at: list[float] = field(default_factory=list)
+    kind: Kind = CLAIM
 
     async def binding(self) -> dict[str, str]:
         """Return what the connection Secret says now."""
@@ -75,7 +79,7 @@ class Application:
                 dbname=binding["database"],
                 user=binding["username"],
                 password=binding["password"],
-                sslmode="verify-full",
+                sslmode=binding["sslmode"],
                 sslrootcert=str(authority),
                 connect_timeout=10,
             )
@@ -156,7 +160,7 @@ class Rotations:
         for application in self.applications:
             application.requested_at.append(time.monotonic())
             spec = {"passwordRotation": {"token": secrets.token_hex(4)}}
-            await self.system.edit(CLAIM, application.namespace, application.name, {"spec": spec})
+            await self.system.edit(application.kind, application.namespace, application.name, {"spec": spec})
         await asyncio.sleep(_KILL_WITHIN_S * (number % _KILL_PARTS) / _KILL_PARTS)
         await self.provider.kill9()
         self.provider = await self.start()
@@ -172,7 +176,7 @@ class Rotations:
             return False
 
         await eventually(is_followed, f"{application.name} has another password", limit_s=_LIMIT_S)
-        await self.system.until(CLAIM, application.namespace, application.name, is_ready, limit_s=_LIMIT_S)
+        await self.system.until(application.kind, application.namespace, application.name, is_ready, limit_s=_LIMIT_S)
 
     def summary(self, title: str) -> str:
         """Return the figures in one line."""

@@ -6,6 +6,7 @@ Facts come from the simulator's log and state, from PostgreSQL behind it, and fr
 from __future__ import annotations
 
 import secrets
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -81,11 +82,17 @@ def place_beside(system: System, cloud: str) -> Place:
 
 
 @asynccontextmanager
-async def running(system: System, place: Place, simulator: Program) -> AsyncIterator[aiohttp.ClientSession]:
-    """Run a simulator beside a rig for the length of a block; its databases end with it."""
+async def running(
+    system: System, place: Place, simulator: Program, *, tls: ssl.SSLContext | None = None
+) -> AsyncIterator[aiohttp.ClientSession]:
+    """Run a simulator beside a rig for the length of a block; its databases end with it.
+
+    `tls` verifies one that serves over TLS in the session that is yielded.
+    """
     await start(simulator)
     system.started.append(simulator)
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
+    connector = aiohttp.TCPConnector(ssl=True if tls is None else tls)
+    async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=30)) as session:
         try:
             yield session
         finally:

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.connections import Sessions
 from tests.support.gate import Effect, Gate, SeveredError
 
 _LENGTH = struct.Struct("!i")
@@ -218,30 +219,21 @@ async def sql_proxy(socket: Path, upstream: Path, gate: Gate, scopes: re.Pattern
         gate: What the effects pass.
         scopes: Finds the scope's name in a message.
     """
-    sessions: set[asyncio.Task[None]] = set()
 
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        sessions.add(task)
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         server_reader, server_writer = await asyncio.open_unix_connection(upstream)
         try:
-            await Session(gate, scopes).serve((reader, writer), (server_reader, server_writer))
-        except (OSError, EOFError, SeveredError, asyncio.CancelledError):
-            # Either side is gone, or the test cut the line.
-            pass
+            # The test cut the line.
+            with contextlib.suppress(SeveredError):
+                await Session(gate, scopes).serve((reader, writer), (server_reader, server_writer))
         finally:
-            sessions.discard(task)
             server_writer.transport.abort()
-            writer.transport.abort()
 
-    server = await asyncio.start_unix_server(accept, socket)
+    sessions = Sessions(serve)
+    server = await asyncio.start_unix_server(sessions.accept, socket)
     try:
         yield
     finally:
         server.close()
-        for task in list(sessions):
-            task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await asyncio.gather(*sessions, return_exceptions=True)
+        await sessions.end()
         await server.wait_closed()

@@ -91,10 +91,19 @@ async def tenant(system: System, namespace: str) -> AsyncIterator[Person]:
     """Make a namespace and a person who holds the cluster's `edit` in it, and nothing else."""
     if await system.api.find(NAMESPACE.path("", namespace)) is None:
         await system.namespaced(namespace)
-    kubeconfig = await _account(system, namespace, "tenant")
-    role = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": "edit"}
-    subjects = [{"kind": "ServiceAccount", "namespace": namespace, "name": "tenant"}]
-    await system.create(ROLE_BINDING, ROLE_BINDING.new(namespace, "tenant-edit", roleRef=role, subjects=subjects))
+    async with member(system, namespace, "tenant", "edit") as person:
+        yield person
+
+
+@asynccontextmanager
+async def member(system: System, namespace: str, name: str, *roles: str) -> AsyncIterator[Person]:
+    """Make a person who holds ClusterRoles in a namespace that is there, `edit` or more among them."""
+    kubeconfig = await _account(system, namespace, name)
+    subjects = [{"kind": "ServiceAccount", "namespace": namespace, "name": name}]
+    for role in roles:
+        reference = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": role}
+        binding = ROLE_BINDING.new(namespace, f"{name}-{role}", roleRef=reference, subjects=subjects)
+        await system.create(ROLE_BINDING, binding)
     async with connect(kubeconfig) as api:
         await _until_allowed(api, CLAIM, namespace)
         yield Person(namespace, api, kubeconfig)

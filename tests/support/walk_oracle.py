@@ -183,11 +183,12 @@ class Oracle:
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
+            can_report = self.world.can_report and await self.world.all_lead()
             samples = await self._look()
             now = loop.time()
             for name, sample in samples.items():
                 # Who cannot say anything is held to nothing.
-                seen = sample if self.world.can_report else None
+                seen = sample if can_report and self.world.can_report else None
                 unseen_s = self.world.resync_s if name in self._unseen else 0.0
                 self.ledger.judge(name, seen, now, self._state_of(name, sample), unseen_s)
             self._last = samples

@@ -11,6 +11,7 @@ import urllib.parse
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,7 +19,7 @@ import psycopg
 
 from tests.runtime.tcp_proxy import TcpProxy, through
 from tests.support.api import JsonObject
-from tests.support.kinds import CLAIM, Kind, condition
+from tests.support.kinds import CLAIM, LEASE, Kind, condition
 from tests.support.processes import Program
 from tests.support.system import System
 from tests.support.waiting import eventually, in_background
@@ -65,6 +66,7 @@ class World(abc.ABC):
         cut: Whether the line to the API server is cut.
         resync_s: After what time the provider looks at everything again.
         ended: How many processes ended by themselves.
+        started: When each process was started last.
     """
 
     system: System
@@ -75,6 +77,7 @@ class World(abc.ABC):
     cut: bool = False
     resync_s: float = 5.0
     ended: int = 0
+    started: dict[str, datetime] = field(default_factory=dict)
     _starting: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     # What this cloud is
@@ -125,6 +128,22 @@ class World(abc.ABC):
         """Return whether the processes run and can say what they know."""
         return not self.cut and not self._starting.locked() and self._all_run
 
+    async def all_lead(self) -> bool:
+        """Return whether both processes have led since they were started: nobody speaks while a dead one's Lease runs.
+
+        By the Leases' renewTime (coordination.k8s.io/v1), which only who leads writes.
+        """
+        leases = await self.system.api.items(LEASE.path())
+        return all(self._has_led(name, leases) for name in (COMPOSER, PROVIDER))
+
+    def _has_led(self, name: str, leases: list[JsonObject]) -> bool:
+        renewals = (
+            datetime.fromisoformat(lease["spec"]["renewTime"])
+            for lease in leases
+            if lease["metadata"]["name"].startswith(f"fairlead-{name}")
+        )
+        return name in self.started and any(renewed >= self.started[name] for renewed in renewals)
+
     @property
     def _all_run(self) -> bool:
         return self.runs(COMPOSER) and self.runs(PROVIDER)
@@ -144,6 +163,7 @@ class World(abc.ABC):
 
     async def _start(self, name: str) -> None:
         flags = (*_LEASE, "--kubeconfig", str(self.kubeconfigs[name]))
+        self.started[name] = datetime.now(UTC)
         if name == COMPOSER:
             # It watches no Secrets: one that is deleted is missed at the next look at its claim.
             self.programs[name] = await self.system.start_composer(*flags, "--resync=5")

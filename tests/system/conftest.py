@@ -1,5 +1,5 @@
 """A rig for each module: see tests/support/rigs.py."""
 
-from tests.support.rigs import _employed, aws, aws_at_work, namespace, running, staff, system
+from tests.support.rigs import _employed, aws, aws_at_work, azure, namespace, running, staff, system
 
-__all__ = ["_employed", "aws", "aws_at_work", "namespace", "running", "staff", "system"]
+__all__ = ["_employed", "aws", "aws_at_work", "azure", "namespace", "running", "staff", "system"]

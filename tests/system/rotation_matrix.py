@@ -1,4 +1,4 @@
-"""20 rotations on each platform with a kill -9 of the provider in each, run by `make faults`: which logins fail."""
+"""20 rotations each, on-prem and on RDS, a kill -9 of the provider in each, of `make faults`: which logins fail."""
 
 from __future__ import annotations
 

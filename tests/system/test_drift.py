@@ -167,6 +167,22 @@ async def test_a_paused_claim_lets_drift_be_until_the_pause_ends(sweeping: Syste
     await sweeping.until(CLAIM, namespace, "orders", is_ready)
 
 
+@pytest.mark.parametrize("shut", ["CONNECTION LIMIT 0", "NOLOGIN"])
+async def test_a_paused_claim_whose_login_is_shut_is_not_ready(sweeping: System, namespace: str, shut: str) -> None:
+    await _ready(sweeping, namespace)
+    login = (await sweeping.binding(namespace, "orders"))["username"]
+    await sweeping.edit(CLAIM, namespace, "orders", {"metadata": {"annotations": {"fairlead.dev/paused": "true"}}})
+    await sweeping.until(CLAIM, namespace, "orders", in_trouble("Paused"))
+    await sweeping.server.server.execute(f"ALTER ROLE {login} {shut}")
+
+    await sweeping.until(CLAIM, namespace, "orders", lambda obj: condition(obj, "Ready").get("status") == "False")
+
+    await sweeping.edit(CLAIM, namespace, "orders", {"metadata": {"annotations": {"fairlead.dev/paused": None}}})
+    await sweeping.until(CLAIM, namespace, "orders", is_ready)
+    async with await sweeping.login(namespace, "orders"):
+        pass
+
+
 async def _exists(system: System, database: str) -> bool:
     rows = await system.server.server.execute("SELECT datname FROM pg_catalog.pg_database")
     return (database,) in rows

@@ -23,6 +23,7 @@ from tests.runtime.tcp_proxy import Line, TcpProxy, through
 from tests.support.api import JsonObject
 from tests.support.home import claim, furnish, move_in, until_gone
 from tests.support.kinds import CLAIM, DATABASE, database, is_ready
+from tests.support.metric_labels import BOUNDED
 from tests.support.processes import Program
 from tests.support.system import System
 from tests.support.waiting import eventually
@@ -33,7 +34,6 @@ _ACCOUNTS = {
     "composer": ("fairlead-system", "fairlead-composer"),
     "provider": ("fairlead-onprem", "fairlead-provider-onprem"),
 }
-_LABELS = {"cause", "code", "controller", "host", "le", "method", "name", "operation", "provider", "resource", "result"}
 _CLAIMS, _DATABASES = "PostgreSQLInstance.database.fairlead.dev", "PostgresDatabase.onprem.fairlead.dev"
 # Between its loss and its end lies the time in which work that hangs must end, on a machine that is busy.
 _LEASE = ("--lease-duration=8", "--lease-renew-deadline=4", "--lease-retry=0.5")
@@ -66,7 +66,7 @@ class Behind:
         values: dict[tuple[str, str], float] = {}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
-                assert set(sample.labels) <= _LABELS, sample
+                assert set(sample.labels) <= BOUNDED, sample
                 place = sample.name, sample.labels.get("resource", "")
                 values[place] = values.get(place, 0.0) + sample.value
         return values

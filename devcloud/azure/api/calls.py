@@ -3,6 +3,7 @@
 import base64
 import functools
 import hashlib
+import math
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,7 @@ from devcloud.azure.state.model import Group, Server
 from devcloud.azure.state.views import time_text
 from devcloud.simulator.clock import Clock
 from devcloud.simulator.controls import Controls
-from devcloud.simulator.messages import Answer, json_answer
+from devcloud.simulator.messages import Answer, Refusal, json_answer
 from devcloud.simulator.operations import InProgress, Operation, OperationError, OperationSpec
 from devcloud.simulator.rest import Grant, Tokens
 
@@ -123,6 +124,17 @@ class Cloud:
             raise server_not_found(call.names["server"], call.names["group"])
         return server
 
+    def refuse_present(self, call: Call, present: object) -> None:
+        """Let a PUT pass that only creates (`If-None-Match: *`), or one of what is not there.
+
+        Raises:
+            Refusal: `PreconditionFailed`, where tests want the precondition heeded.
+        """
+        creates = call.headers.get("if-none-match") == "*"
+        if present is not None and creates and self.behaviour.honours_if_none_match:
+            message = "The condition in the If-None-Match header was not satisfied."
+            raise Refusal("PreconditionFailed", message, status=412)
+
     def changeable(self, call: Call) -> Server:
         """Return the server of a call, on which or in which something is to change.
 
@@ -193,9 +205,9 @@ def operation_headers(cloud: Cloud, call: Call, operation: Operation, location: 
 
 
 def pause(cloud: Cloud, operation: Operation) -> str:
-    """Return what `Retry-After` says of an operation, in seconds."""
+    """Return what `Retry-After` says of an operation: the recorded seconds, shortened as operations are, rounded up."""
     chosen = cloud.behaviour.retry_after_s
-    return str(retry_after_s(operation.kind) if chosen is None else chosen)
+    return str(math.ceil(retry_after_s(operation.kind) * cloud.clock.durations) if chosen is None else chosen)
 
 
 def operation_identifier(call: Call) -> dict[str, str]:

@@ -27,6 +27,7 @@ def put_database(cloud: Cloud, call: Call) -> Answer:
         raise invalid_value("charset" if charset is None else "collation")
     database = Database(charset=charset, collation=collation)
     present = server.databases.get(name)
+    cloud.refuse_present(call, present)
     if present is not None and present != database:
         raise Refusal("DatabaseAlreadyExists", f"Specified database name '{name}' is already used.", status=409)
     return started_child(cloud, call, server, effects.PutDatabase(server.name, name, database), "databases")
@@ -66,6 +67,7 @@ def put_rule(cloud: Cloud, call: Call) -> Answer:
             raise missing_value(parameter)
     rule = Rule(start_ip_address=requested["startIpAddress"], end_ip_address=requested["endIpAddress"])
     refuse_rule(rule)
+    cloud.refuse_present(call, _named(server.rules, name))
     if server.in_vnet:
         message = "Firewall rule operations cannot be requested for a private access enabled server."
         raise bad_request("FirewallRuleOperationsNotAllowed", message)
@@ -100,6 +102,8 @@ def put_configuration(cloud: Cloud, call: Call) -> Answer:
     """Choose a parameter's value, or its default again (`source: system-default`)."""
     server, name = cloud.changeable(call), _configuration(call)
     configuration = CONFIGURATIONS[name]
+    # There is a value of every parameter, always.
+    cloud.refuse_present(call, configuration)
     requested = _properties(call.body, {"value", "source"})
     source, value = str(requested.get("source", "user-override")).lower(), requested.get("value")
     if source not in _SOURCES:

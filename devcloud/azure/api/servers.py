@@ -42,8 +42,7 @@ def put(cloud: Cloud, call: Call) -> Answer:
     properties = canonical(call.body.get("properties") or {}, call.api_version)
     mode = properties.pop("createMode", "Default")
     present = cloud.resources.server(call.subscription, group.name, name)
-    if present is not None and call.headers.get("if-none-match") == "*" and cloud.behaviour.honours_if_none_match:
-        raise Refusal("PreconditionFailed", "The condition in the If-None-Match header was not satisfied.", status=412)
+    cloud.refuse_present(call, present)
     location = _location(call, present)
     if present is not None and mode not in _NEW_ONES:
         # ARM replaces tags with those of a PUT.

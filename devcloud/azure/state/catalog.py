@@ -15,6 +15,7 @@ LOCATIONS = {
     "germanywestcentral": "Germany West Central",
     "swedencentral": "Sweden Central",
 }
+FIRST_LOCATION = "uksouth"
 # Minor versions are the vendor's; 13.23 is recorded (2026-01).
 MINORS = {"13": "23", "14": "20", "15": "15", "16": "11", "17": "7", "18": "1"}
 TIERS = ("Burstable", "GeneralPurpose", "MemoryOptimized")

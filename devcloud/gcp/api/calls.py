@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
+from urllib.parse import parse_qsl
 
 from devcloud.gcp.behaviour import GcpBehaviour
 from devcloud.gcp.refusals import invalid
@@ -26,7 +27,8 @@ class Call:
         version: Of the API: `v1` or `v1beta4`.
         project: The project's id.
         principal: Who calls.
-        parameters: Of path and query.
+        parameters: Of path and query; of one that is repeated the first value.
+        query: The query string.
         body: In the API's spelling.
     """
 
@@ -35,6 +37,7 @@ class Call:
     project: str = ""
     principal: str = ""
     parameters: Mapping[str, str] = field(default_factory=dict)
+    query: str = ""
     body: Json = field(default_factory=dict, repr=False)
     request_id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
@@ -48,6 +51,10 @@ class Call:
     def instance(self) -> str:
         """The name of the instance of the path."""
         return self.parameters.get("instance", "")
+
+    def repeated(self, name: str) -> list[str]:
+        """Return all values of a parameter of the query."""
+        return [value for key, value in parse_qsl(self.query) if key == name]
 
     def is_true(self, name: str) -> bool:
         """Return whether a parameter of the query is `true`."""

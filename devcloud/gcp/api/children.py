@@ -1,11 +1,12 @@
 """The methods of users and databases. They reach a running instance alone, and take its turn as any operation does."""
 
 import re
+from collections.abc import Sequence
 
 from devcloud.gcp.api.calls import Call, Cloud
 from devcloud.gcp.api.starting import Kind, started
 from devcloud.gcp.api.views import database_view, user_view
-from devcloud.gcp.databases import ADMINISTRATOR, IAM_ROLES, SUPERUSER
+from devcloud.gcp.databases import ADMINISTRATOR, IAM_ROLES
 from devcloud.gcp.refusals import in_progress, invalid, not_running, wrong_state
 from devcloud.gcp.state.model import Instance, User
 from devcloud.gcp.state.settings import Json
@@ -79,13 +80,16 @@ def insert_user(cloud: Cloud, call: Call) -> Json:
             f'Database user cannot be created. Provided Cloud IAM user account "{name}" is not in valid format. Please '
             "specify full email address Eg: iamuser@gmail.com.."
         )
-    user: Json = {"name": name, "type": kind, "password": password, "roles": _roles(body)}
+    user: Json = {"name": name, "type": kind, "password": password, "roles": _roles(body.get("databaseRoles", []))}
     user["exists"] = name in instance.users
     return started(cloud, call, instance.name, Kind("CREATE_USER"), **user)
 
 
 def update_user(cloud: Cloud, call: Call) -> Json:
-    """Give a user another password, or more roles."""
+    """Give a user another password, or more roles: those of the query, while those of the body are passed over.
+
+    Source: `databaseRoles` of users.update in the discovery document.
+    """
     instance, body = _written(cloud, call), call.body
     user = _user(instance, call.parameters.get("name", "") or str(body.get("name", "")))
     password = str(body.get("password", ""))
@@ -93,7 +97,7 @@ def update_user(cloud: Cloud, call: Call) -> Json:
         raise invalid("Password cannot be set for IAM users.")
     if password:
         _refuse_password(instance, user.name, password)
-    change: Json = {"name": user.name, "password": password, "roles": _roles(body)}
+    change: Json = {"name": user.name, "password": password, "roles": _roles(call.repeated("databaseRoles"))}
     return started(cloud, call, instance.name, Kind("UPDATE_USER"), **change)
 
 
@@ -123,11 +127,11 @@ def _user(instance: Instance, name: str) -> User:
     return instance.users[name]
 
 
-def _roles(body: Json) -> list[str]:
-    roles = [str(role) for role in body.get("databaseRoles", [])]
+def _roles(wanted: Sequence[object]) -> list[str]:
+    roles = [str(role) for role in wanted]
     if any(_ROLE.fullmatch(role) is None for role in roles):
         raise invalid("Invalid database role.")
-    return [role for role in roles if role != SUPERUSER] if SUPERUSER in roles else roles
+    return roles
 
 
 def _refuse_name(name: str) -> None:

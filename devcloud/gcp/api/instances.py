@@ -27,7 +27,7 @@ from devcloud.gcp.state.settings import Json
 from devcloud.gcp.state.world import new_uid
 from devcloud.simulator.operations import OperationError
 
-CREATE_S, DELETE_S, RESTART_S, FAILOVER_S, ROTATE_S, RESTORE_S = 240.0, 60.0, 60.0, 90.0, 30.0, 300.0
+CREATE_S, DELETE_S, RESTART_S, FAILOVER_S, RESTORE_S = 240.0, 60.0, 60.0, 90.0, 300.0
 _MOST = 500
 _NOT_SIMULATED = frozenset(
     {
@@ -233,13 +233,13 @@ def _change(cloud: Cloud, call: Call, present: Instance, wanted: Json) -> Json:
 
 def restart(cloud: Cloud, call: Call) -> Json:
     """Restart a running instance."""
-    _refuse_not_running(cloud, call)
+    refuse_not_running(cloud, call)
     return started(cloud, call, call.instance, Kind("RESTART", RESTART_S))
 
 
 def failover(cloud: Cloud, call: Call) -> Json:
     """Let the standby of a regional instance take over."""
-    instance = _refuse_not_running(cloud, call)
+    instance = refuse_not_running(cloud, call)
     if instance.shown["settings"]["availabilityType"] != "REGIONAL":
         raise invalid("The instance is not configured for high availability.")
     version = call.body.get("failoverContext", {}).get("settingsVersion")
@@ -247,23 +247,12 @@ def failover(cloud: Cloud, call: Call) -> Json:
     return started(cloud, call, call.instance, Kind("FAILOVER", FAILOVER_S))
 
 
-def rotate_server_ca(cloud: Cloud, call: Call) -> Json:
-    """Give the instance a new authority; in place of Google's two steps (add, rotate) there is one."""
-    _refuse_not_running(cloud, call)
-    return started(cloud, call, call.instance, Kind("UPDATE", ROTATE_S), rotates=True)
+def refuse_not_running(cloud: Cloud, call: Call) -> Instance:
+    """Return the instance of a call.
 
-
-def list_server_cas(cloud: Cloud, call: Call) -> Json:
-    """Return the authorities that a client must trust now."""
-    shown = cloud.world.instance(call.project, call.instance).shown
-    certificate = shown.get("serverCaCert")
-    answer: Json = {"kind": "sql#instancesListServerCas"}
-    if certificate is not None:
-        answer |= {"certs": [certificate], "activeVersion": certificate["sha1Fingerprint"]}
-    return answer
-
-
-def _refuse_not_running(cloud: Cloud, call: Call) -> Instance:
+    Raises:
+        Refusal: It is stopped, or at work.
+    """
     instance = cloud.world.instance(call.project, call.instance)
     _refuse_busy(cloud, instance)
     instance = cloud.world.changeable(call.project, call.instance)

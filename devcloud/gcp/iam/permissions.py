@@ -14,6 +14,7 @@ PERMISSIONS = {
     "instances.restart": "cloudsql.instances.restart",
     "instances.failover": "cloudsql.instances.failover",
     "instances.restoreBackup": "cloudsql.instances.restoreBackup",
+    "instances.addServerCa": "cloudsql.instances.addServerCa",
     "instances.rotateServerCa": "cloudsql.instances.rotateServerCa",
     "instances.listServerCas": "cloudsql.instances.listServerCas",
     "connect.get": "cloudsql.instances.get",
@@ -49,7 +50,7 @@ ROLES: dict[str, frozenset[str]] = {
     "roles/cloudsql.editor": _READ
     | {
         *("cloudsql.instances.update", "cloudsql.instances.restart", "cloudsql.instances.failover"),
-        *("cloudsql.instances.rotateServerCa", "cloudsql.backupRuns.create"),
+        *("cloudsql.instances.addServerCa", "cloudsql.instances.rotateServerCa", "cloudsql.backupRuns.create"),
         *("cloudsql.databases.create",),
     },
     "roles/cloudsql.client": frozenset({"cloudsql.instances.get"}),

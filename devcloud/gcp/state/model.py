@@ -92,6 +92,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
         users: By name.
         databases: By name.
         host: Where its database answers, empty until there is one.
+        next_authority: The certificate of the authority that was added and does not sign yet, empty for none.
+        former_authority: The certificate of the one that signed before the last rotation, empty for none.
     """
 
     uid: str
@@ -101,6 +103,8 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     users: dict[str, User] = {}
     databases: dict[str, DatabaseOf] = {}
     host: str = ""
+    next_authority: Json = {}
+    former_authority: Json = {}
 
     def __repr__(self) -> str:
         return f"Instance({self.key}, {self.uid})"

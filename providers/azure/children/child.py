@@ -10,33 +10,35 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar
 
 from apis.teardown import Policy
 from providers.azure.arm import AzureAccount
-from providers.azure.errors import AlreadyThere, NotThere
 from providers.azure.names import NO_SERVER, child_in, server_in
 from providers.azure.operations import operation_of
 from providers.azure.servers import states
 from providers.azure.servers.translate import incarnation_of
-from providers.external.client import ExternalList, Fence, NotCreated, Operation, Target
+from providers.external.client import Fence, NotCreated, Operation, Target
+from providers.external.cloud_api.inside import InsideServers, Untagged
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
-from providers.external.observation import Absent, Change, Observed, Phase, Predecessor, Present, SpecT
+from providers.external.observation import Absent, Change, Observed, Phase, Present, SpecT
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
 
 Answer = Mapping[str, Any]
 
 
-class ServerChild(Generic[SpecT]):
+class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
     """ExternalClient and Account for a kind of child in one subscription.
 
-    A kind says what people call it (`noun`), the word of its paths (`word`), the body that makes it (`_body`), and how
-    an answer reads as the spec (`_observed`).
+    A kind says what people call it (`noun`), the word of its paths (`word`), the body that makes it (`_body`), how an
+    answer reads as the spec (`_observed`), and by which headers a PUT makes it and changes nothing (`precondition`).
     """
 
     noun: ClassVar[str]
     word: ClassVar[str]
+    precondition: ClassVar[Mapping[str, str]] = {"If-None-Match": "*"}
 
     def __init__(self, account: AzureAccount) -> None:
         self._account = account
@@ -123,7 +125,7 @@ class ServerChild(Generic[SpecT]):
         if isinstance(await self.observe(target), Present):
             raise NotCreated(f"{self.noun} {target.name}")
         try:
-            return await self._put(target, fence, {"If-None-Match": "*"})
+            return await self._put(target, fence, "Create", self.precondition)
         except AlreadyThere:
             # It would pass for ours: what was recorded before this call is all that says whose it is.
             raise NotCreated(f"{self.noun} {target.name}") from None
@@ -135,28 +137,16 @@ class ServerChild(Generic[SpecT]):
     ) -> Operation | None:
         """Make it as the spec says; it has so few fields that they go together."""
         del observed
-        return await self._put(target, fence) if changes else None
+        return await self._put(target, fence, "Update") if changes else None
 
     async def _put(
-        self, target: Target[SpecT], fence: Fence, headers: Mapping[str, str] | None = None
+        self, target: Target[SpecT], fence: Fence, kind: str, headers: Mapping[str, str] | None = None
     ) -> Operation | None:
         body, action = {"properties": await self._body(target)}, f"set {self.noun} {target.name}"
         answer = await self._account.send(
             "PUT", self._path(target.name), action, body=body, headers=headers, fence=fence
         )
-        return operation_of(answer, "Update" if headers is None else "Create", self._account.endpoint)
-
-    async def adopt(self, target: Target[SpecT], observed: Observed[SpecT, None], fence: Fence) -> Operation | None:
-        """Do nothing: whose it is stands in the resource's own status."""
-        del target, observed
-        fence.check()
-        return None
-
-    async def release(self, target: Target[SpecT], observed: Observed[SpecT, None], fence: Fence) -> Operation | None:
-        """Do nothing: there is no tag to write."""
-        del target, observed
-        fence.check()
-        return None
+        return operation_of(answer, kind, self._account.endpoint)
 
     async def delete(
         self, target: Target[SpecT], observed: Observed[SpecT, None] | None, policy: Policy, fence: Fence
@@ -170,24 +160,6 @@ class ServerChild(Generic[SpecT]):
             answer = await self._account.send("DELETE", path, action, fence=fence)
             return operation_of(answer, "Delete", self._account.endpoint)
         return None
-
-    async def list(self) -> ExternalList:
-        """List nothing: ARM lists children server by server alone; the resync looks at each."""
-        return ExternalList({}, complete=False)
-
-    async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
-        """Return nothing: a child goes with its server."""
-        del owner
-        return ()
-
-    def refusal(self, spec: SpecT) -> tuple[str, str] | None:
-        """Return why the ProviderConfig does not allow it."""
-        del spec
-        return None
-
-    def warnings(self) -> tuple[str, ...]:
-        """Return nothing: the server says what there is to know."""
-        return ()
 
 
 def _state(server: Answer) -> str:

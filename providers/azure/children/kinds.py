@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
 
 import msgspec
 
@@ -23,9 +23,10 @@ from providers.azure.models import (
     FlexibleServerFirewallRuleParameters,
     FlexibleServerFirewallRuleSpec,
 )
-from providers.azure.names import NO_SERVER, child_in, hash_in, name_of, server_in
+from providers.azure.names import NO_SERVER, child_in, server_in
 from providers.azure.operations import ArmOperations, operation_of
 from providers.external.client import Clients, Fence, Operation, Target
+from providers.external.cloud_api.naming import hash_in, name_of
 from providers.external.observation import Observed, SpecT
 from providers.external.ownership import Identity
 from providers.external.provider import Kind, Naming, Reference
@@ -95,6 +96,8 @@ class Configurations(ServerChild[Settings]):
 
     noun = "configuration"
     word = "configurations"
+    # A value is always there: the precondition would refuse every PUT.
+    precondition: ClassVar[Mapping[str, str]] = {}
 
     async def _body(self, target: Target[Settings]) -> dict[str, Any]:
         """Return the value in the parameter's own unit, which ARM alone knows."""

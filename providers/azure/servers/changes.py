@@ -7,12 +7,13 @@ groups that ARM takes as a whole.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.servers.facts import Facts
+from providers.external.cloud_api.tags import FIELD, Tags, tag_changes
 from providers.external.observation import Change, Class, Observed, Value
 
 Seen = Observed[FlexibleServerParameters, Facts]
@@ -68,7 +69,7 @@ _BY_KEY = "AzureKeyVault"
 
 def classify(change: Change, observed: Seen) -> Change:
     """Return a change with its class, and why it cannot be sent as things are."""
-    if change.path[0] == "tags":
+    if change.path[0] == FIELD:
         return change
     veto, kind = _veto(change, observed.facts), _kind(change)
     # An upgrade is refused beside any other change ("Major version upgrade", considerations).
@@ -113,10 +114,10 @@ def request(spec: FlexibleServerParameters, observed: Seen, changes: Iterable[Ch
     """
     body: dict[str, Any] = {}
     changes = tuple(changes)
-    tags = {change.path[1]: change.want for change in changes if change.path[0] == "tags"}
-    if tags:
-        body["tags"] = merged_tags(observed.facts.tags, tags)
-    wanted = {change.path[0]: change.want for change in changes if change.path[0] != "tags"}
+    tags = tag_changes(changes)
+    if tags.put or tags.removed:
+        body["tags"] = merged_tags(observed.facts.tags, tags.put, tags.removed)
+    wanted = {change.path[0]: change.want for change in changes if change.path[0] != FIELD}
     for name in tuple(wanted):
         for other in RULES[name].group:
             wanted.setdefault(other, _value(spec, observed, other))
@@ -149,11 +150,10 @@ _FIELDS = dict(
 )
 
 
-def merged_tags(present: Mapping[str, str], changes: Mapping[str, Value]) -> dict[str, str]:
-    """Return all tags with changes made to them; None takes one away.
+def merged_tags(present: Tags, put: Tags, removed: Collection[str] = ()) -> dict[str, str]:
+    """Return all tags with some written and the `removed` keys taken away.
 
     ARM replaces the whole set by the one of a PATCH, and does not distinguish the letter case of keys.
     """
-    changed = {key.lower() for key in changes}
-    kept = {key: value for key, value in present.items() if key.lower() not in changed}
-    return kept | {key: str(value) for key, value in changes.items() if value is not None}
+    changed = {key.lower() for key in (*put, *removed)}
+    return {key: value for key, value in present.items() if key.lower() not in changed} | dict(put)

@@ -10,14 +10,15 @@ from typing import Any
 from apis.names import EXTERNAL_NAME
 from apis.teardown import Policy
 from providers.azure.arm import Answer, AzureAccount
-from providers.azure.errors import AlreadyThere, NotThere
 from providers.azure.models import FlexibleServerParameters
-from providers.azure.names import NAMESPACE, RELEASED, owner_tags, server_in, server_of_id
+from providers.azure.names import NAMESPACE, server_in, server_of_id
 from providers.azure.operations import ArmOperations, operation_of
 from providers.azure.servers import changes, create, restores, translate
 from providers.azure.servers.facts import Facts
 from providers.azure.servers.server_list import ServerList
 from providers.external.client import Clients, Fence, NotCreated, Operation, Target
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
+from providers.external.cloud_api.tags import RELEASED, released_tag, with_owner
 from providers.external.credential import Credential, LoginAnswer
 from providers.external.endpoint import Endpoint
 from providers.external.observation import Absent, Change, Observed, Present
@@ -28,6 +29,7 @@ from runtime.errors import Blocked, Terminal, Transient
 Seen = Observed[FlexibleServerParameters, Facts]
 Where = Target[FlexibleServerParameters]
 _TYPE = f"{NAMESPACE}/flexibleServers"
+_TAKEN = "AlreadyExists"  # a reason of checkNameAvailability
 
 
 class FlexibleServers:
@@ -46,7 +48,7 @@ class FlexibleServers:
             await self._prove_absent(target)
             self._servers.record_absent(target.name)
             return Absent()
-        seen = translate.observed(answer.body, target)
+        seen = translate.observed(answer.body, target, self._account.ca)
         self._servers.record_observed(target.name, target.owner.identity, answer.body)
         if not seen.usable:
             # It answers nobody while it is worked on, and may be reached right afterwards.
@@ -91,7 +93,7 @@ class FlexibleServers:
         if not await self._is_free(target):
             if await self._is_ours(target):
                 return None
-            raise AlreadyThere(_taken_message(target))
+            raise AlreadyThere(_taken_message(target), code=_TAKEN)
         source = await restores.source_of(self._account, target)
         path, now = self._path(target.name), datetime.now(UTC)
         body = create.body_of(target, credential, source=source, now=now)
@@ -146,14 +148,14 @@ class FlexibleServers:
 
     async def adopt(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
         """Write our tags onto a server that a person named, and take away the one that says it was released."""
-        tags = {**(target.spec.tags or {}), **owner_tags(target.owner), RELEASED: None}
-        return await self._patch(observed.name, {"tags": changes.merged_tags(observed.facts.tags, tags)}, fence)
+        tags = changes.merged_tags(observed.facts.tags, with_owner(target.spec.tags, target.owner), (RELEASED,))
+        return await self._patch(observed.name, {"tags": tags}, fence)
 
     async def release(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
         """Write into its tags when the server was released, in Unix time in seconds."""
         del target
-        tags = {RELEASED: str(int(datetime.now(UTC).timestamp()))}
-        return await self._patch(observed.name, {"tags": changes.merged_tags(observed.facts.tags, tags)}, fence)
+        tags = changes.merged_tags(observed.facts.tags, released_tag(datetime.now(UTC)))
+        return await self._patch(observed.name, {"tags": tags}, fence)
 
     async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:
         """Delete the server with all that is in it; Azure keeps its backups for five days.

@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from providers.azure.models import DISABLED, FlexibleServerParameters
-from providers.azure.names import owner_tags
 from providers.azure.servers.changes import RULES
 from providers.external.client import Target
+from providers.external.cloud_api.tags import with_owner
 from providers.external.credential import Credential
 
 # What only a create sets, by the model's names.
@@ -39,7 +39,7 @@ def body_of(
     restored = spec.create_mode != "Create"
     body: dict[str, Any] = {
         "location": spec.location,
-        "tags": {**(spec.tags or {}), **owner_tags(target.owner)},
+        "tags": with_owner(spec.tags, target.owner),
         "properties": {"createMode": spec.create_mode},
     }
     fields = zip(type(spec).__struct_fields__, type(spec).__struct_encode_fields__, strict=True)

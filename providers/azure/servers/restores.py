@@ -11,8 +11,8 @@ from typing import Any
 
 from providers.azure.arm import AzureAccount
 from providers.azure.models import FlexibleServerParameters
-from providers.azure.names import owner_from, server_of_id
-from providers.azure.servers.server_list import tags_of
+from providers.azure.names import server_of_id
+from providers.azure.servers.server_list import owner_of
 from providers.azure.servers.translate import is_restored
 from providers.external.client import Target
 from runtime.errors import Blocked, Terminal
@@ -49,14 +49,14 @@ async def source_of(account: AzureAccount, target: Where) -> str:
 async def _of_claim(account: AzureAccount, target: Where, claim: str) -> str:
     """Return the id of the server of a claim of this namespace."""
     async for answer in account.pages(account.servers, f"look for the server of claim {claim}"):
-        owner = owner_from(tags_of(answer))
+        owner = owner_of(answer)
         if owner is not None and owner.name == claim[:63] and _may_have(target, answer):
             return str(answer.get("id", ""))
     raise Blocked("ReferenceNotFound", f"there is no server of claim {claim} of this namespace to restore from")
 
 
 def _may_have(target: Where, answer: Mapping[str, Any]) -> bool:
-    owner = owner_from(tags_of(answer))
+    owner = owner_of(answer)
     if owner is None or owner.installation != target.owner.installation:
         return False
     return owner.is_of(target.owner.namespace, target.owner.namespace_uid)

@@ -7,11 +7,12 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from providers.azure.models import FlexibleServerParameters
-from providers.azure.names import owner_from, owner_tags, spelled_tags
+from providers.azure.names import owner_in, spelled_tags
 from providers.azure.servers import states
 from providers.azure.servers.facts import Facts
 from providers.azure.servers.states import Window
 from providers.external.client import Target
+from providers.external.cloud_api.tags import missing_owner_tags, owner_tags
 from providers.external.endpoint import NO_ENDPOINT, VERIFIED, Endpoint
 from providers.external.observation import Change, Observed, Phase, Value, digest
 from runtime.objects import Object
@@ -29,8 +30,8 @@ _VOLATILE = frozenset({"earliestRestoreDate", "replicaCapacity", "lastModifiedAt
 _LONGEST_SHOWN = 512
 
 
-def observed(answer: Answer, target: Where) -> Observed[FlexibleServerParameters, Facts]:
-    """Project one server as GET answers it."""
+def observed(answer: Answer, target: Where, ca: str = "") -> Observed[FlexibleServerParameters, Facts]:
+    """Project one server as GET answers it; `ca` is the PEM by which it is verified, empty for the system's roots."""
     properties = _part(answer, "properties")
     facts = _facts(answer, properties)
     incarnation = incarnation_of(answer)
@@ -38,7 +39,7 @@ def observed(answer: Answer, target: Where) -> Observed[FlexibleServerParameters
     return Observed(
         name=target.name,
         incarnation=incarnation,
-        owner=owner_from(facts.tags),
+        owner=owner_in(facts.tags),
         # What has no date of creation yet is being made: which server it is cannot be said.
         phase=states.phase_of(facts.state) if incarnation else Phase.BUSY,
         spec=_projected(answer, properties, facts, spec),
@@ -49,15 +50,15 @@ def observed(answer: Answer, target: Where) -> Observed[FlexibleServerParameters
         deadline=states.deadline(facts.state, restored=is_restored(spec)),
         usable=states.usable(facts.state),
         tolerated=tuple(_tolerated(facts, spec)),
-        endpoint=endpoint_of(facts, spec),
+        endpoint=endpoint_of(facts, spec, ca),
     )
 
 
-def endpoint_of(facts: Facts, spec: FlexibleServerParameters) -> Endpoint:
-    """Return how an application reaches the server; the system's roots prove that it is Azure who answers."""
+def endpoint_of(facts: Facts, spec: FlexibleServerParameters, ca: str) -> Endpoint:
+    """Return how an application reaches the server, and by whose certificates it is verified."""
     if not facts.host:
         return NO_ENDPOINT
-    return Endpoint(facts.host, PORT, spec.database_name or DEFAULT_DATABASE, VERIFIED)
+    return Endpoint(facts.host, PORT, spec.database_name or DEFAULT_DATABASE, VERIFIED, ca)
 
 
 def is_restored(spec: FlexibleServerParameters) -> bool:
@@ -215,13 +216,7 @@ def _at_provider(answer: Answer, properties: Answer, facts: Facts) -> Object:
 
 def invariants(target: Where, seen: Observed[FlexibleServerParameters, Facts]) -> tuple[Change, ...]:
     """Return what is kept true whatever the spec says: our tags."""
-    wanted = owner_tags(target.owner)
-    present = spelled_tags(seen.facts.tags, wanted)
-    return tuple(
-        Change(("tags", key), value, present.get(key))
-        for key, value in sorted(wanted.items())
-        if present.get(key) != value
-    )
+    return missing_owner_tags(target.owner, spelled_tags(seen.facts.tags, owner_tags(target.owner)))
 
 
 def login_versions(seen: Observed[FlexibleServerParameters, Facts]) -> dict[str, str]:

@@ -72,6 +72,7 @@ class Session:
         # What cuts the line of the statement under way, and from when on (by the loop's clock) that may be early.
         self._cut: tuple[asyncio.TimerHandle, float] | None = None
         self._is_cut = False
+        self._is_given_up = False
 
     async def rows(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
         """Run one reading statement."""
@@ -80,17 +81,21 @@ class Session:
     async def change(
         self, sql: str, fence: Fence, parameters: Mapping[str, Any] | None = None
     ) -> list[tuple[Any, ...]]:
-        """Run one changing statement; the fence is asked at the last moment."""
+        """Run one changing statement; the fence is asked at once, and again at the last moment."""
         fence.check()
-        return await self._run(sql, parameters, at_least_s=_CHANGE_SECONDS)
+        return await self._run(sql, parameters, at_least_s=_CHANGE_SECONDS, fence=fence)
 
-    async def _run(self, sql: str, parameters: Mapping[str, Any] | None, *, at_least_s: float) -> list[tuple[Any, ...]]:
+    async def _run(
+        self, sql: str, parameters: Mapping[str, Any] | None, *, at_least_s: float, fence: Fence | None = None
+    ) -> list[tuple[Any, ...]]:
+        if self._is_given_up:
+            raise NoAnswerError("no answer")
         # Bytes, as psycopg's texts must be literals: each name in them was quoted by statements.py.
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._cut = loop.call_at(began + self._answer_s, self._cut_line), began + at_least_s
         try:
-            cursor = await self._connection.execute(sql.encode(), parameters)
+            cursor = await self._executed(sql, parameters, fence)
             return await cursor.fetchall() if cursor.description else []
         except psycopg.OperationalError:
             if self._is_cut:
@@ -101,8 +106,33 @@ class Session:
             timer.cancel()
             self._cut = None
 
+    async def _executed(
+        self, sql: str, parameters: Mapping[str, Any] | None, fence: Fence | None
+    ) -> psycopg.AsyncCursor[Any]:
+        """Execute a statement in a task of its own: a cancellation cuts the line and never reaches psycopg."""
+
+        async def execute() -> psycopg.AsyncCursor[Any]:
+            if fence is not None:
+                fence.check()
+            return await self._connection.execute(sql.encode(), parameters)
+
+        statement = asyncio.create_task(execute())
+        try:
+            await asyncio.wait((statement,))
+        except asyncio.CancelledError:
+            self._cut_line()
+            await asyncio.wait((statement,))
+            # What it says is of no more use, and is to be taken.
+            statement.exception()
+            raise
+        return statement.result()
+
     def give_up(self) -> None:
-        """End the wait for an answer, as the server is known to give none; a change has its first seconds before."""
+        """End the wait for an answer, as the server is known to give none; a change has its first seconds before.
+
+        No later statement is sent either: between two statements nobody waits yet, and the next one would wait in vain.
+        """
+        self._is_given_up = True
         if self._cut is not None:
             timer, earliest = self._cut
             timer.cancel()
@@ -124,7 +154,7 @@ class Session:
 
         A server says nothing to an idle session but its end: bytes that wait to be read are that end.
         """
-        if self._connection.closed or self._connection.broken:
+        if self._is_given_up or self._connection.closed or self._connection.broken:
             return True
         poll = select.poll()
         poll.register(self._connection.fileno(), select.POLLIN)

@@ -9,13 +9,14 @@ from typing import TypeAlias
 
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, NotCreated, Operation, Target
+from providers.external.cloud_api.inside import Untagged
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside.listing import InsideAccount
 from providers.gcp.models import CloudSQLDatabaseParameters
 from providers.gcp.names import own_name
-from providers.gcp.refusals import AlreadyThere, NotThere
 from runtime.errors import Transient
 
 Where = Target[CloudSQLDatabaseParameters]
@@ -23,7 +24,7 @@ Seen: TypeAlias = Observed[CloudSQLDatabaseParameters, None]
 """A database has no facts that `forProvider` has no field for."""
 
 
-class SqlDatabases:
+class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
     """ExternalClient of databases; a database is called `<instance>/<name>`, and carries no label."""
 
     def __init__(self, account: GcpAccount) -> None:
@@ -85,16 +86,6 @@ class SqlDatabases:
     ) -> Operation | None:
         """Return nothing: all of a database's fields are fixed at its creation."""
         del target, observed, changes, fence
-        return None
-
-    async def adopt(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
-        """Return nothing: a database carries no label, and is taken over by its resource's own record."""
-        del target, observed, fence
-        return None
-
-    async def release(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
-        """Return nothing: there is no label to write."""
-        del target, observed, fence
         return None
 
     async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:

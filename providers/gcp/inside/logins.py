@@ -57,6 +57,16 @@ def versions(seen: Seen) -> dict[str, str]:
     return dict.fromkeys(seen.facts.users, version) if endpoint.host else {}
 
 
+def missing_database(target: Where, database: str) -> str:
+    """Return the message for a database that does not exist: one that the backup of the instance did not have."""
+    if not target.spec.from_backup:
+        return ""
+    return (
+        f"instance {target.name.partition('/')[0]} has no database {database}: a restored one has those of its backup;"
+        " make it anew with the name of one of them (in a claim: databaseName)"
+    )
+
+
 def invariants(target: Where, seen: Seen) -> tuple[Change, ...]:
     """Return nothing: a user carries no label."""
     del target, seen

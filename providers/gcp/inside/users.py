@@ -5,61 +5,48 @@ Impure: it sends requests.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, NotCreated, Operation
+from providers.external.cloud_api.inside import Untagged
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
+from providers.external.ownership import Owner
 from providers.external.reachability import Reachability
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside import logins
 from providers.gcp.inside.listing import InsideAccount
 from providers.gcp.inside.logins import Facts, Seen, Where
 from providers.gcp.instances import states
-from providers.gcp.instances.facts import Answer, settings_of
+from providers.gcp.instances.facts import Answer, member, settings_of
+from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.models import CloudSQLUserParameters
-from providers.gcp.refusals import AlreadyThere, NotThere
 from runtime.errors import Conflict, Transient
 
-_RECENT_SECONDS = 30.0
 _ROLES = "databaseRoles"
 
 
 class Servers:
-    """The instances that users are inside of, and their authorities.
-
-    An answer is used again for half a minute: it saves calls where many users of one instance are looked at; without it
-    the same happens.
-    """
+    """The instances that users are inside of, and their authorities. Nothing is kept: an authority may be replaced."""
 
     def __init__(self, account: GcpAccount) -> None:
         self._account = account
-        self._recent: dict[str, tuple[float, Answer, str]] = {}
 
     async def read(self, name: str) -> tuple[Answer, str]:
         """Return an instance, and its authorities as PEM: raises NotThere."""
-        known = self._recent.get(name)
-        if known is not None and time.monotonic() - known[0] < _RECENT_SECONDS:
-            return known[1], known[2]
-        try:
-            answer = await self._account.call("instances.get", f"look at instance {name}", instance=name)
-            listed = await self._account.call(
-                "instances.listServerCas", f"read the authorities of instance {name}", instance=name
-            )
-        except NotThere:
-            self._recent.pop(name, None)
-            raise
-        self._recent = {
-            key: value for key, value in self._recent.items() if time.monotonic() - value[0] < _RECENT_SECONDS
-        }
-        pem = authorities_of(answer, listed)
-        if _is_at_rest(answer):
-            self._recent[name] = (time.monotonic(), answer, pem)
-        return answer, pem
+        answer = await self._account.call("instances.get", f"look at instance {name}", instance=name)
+        listed = await self._account.call(
+            "instances.listServerCas", f"read the authorities of instance {name}", instance=name
+        )
+        return answer, authorities_of(answer, listed)
+
+
+def _active_authority(answer: Answer) -> str:
+    return str(member(answer, "serverCaCert").get("cert", "")).strip()
 
 
 def _is_at_rest(answer: Answer) -> bool:
@@ -69,12 +56,12 @@ def _is_at_rest(answer: Answer) -> bool:
 
 def authorities_of(answer: Answer, listed: Mapping[str, Any]) -> str:
     """Return the certificates of an instance's authorities in a stable order: the active one, before and after it."""
-    active = str((answer.get("serverCaCert") or {}).get("cert", "")).strip()
-    pems = {active, *(str(certificate.get("cert", "")).strip() for certificate in listed.get("certs") or ())}
+    others = (str(certificate.get("cert", "")).strip() for certificate in listed.get("certs") or ())
+    pems = {_active_authority(answer), *others}
     return "".join(f"{pem}\n" for pem in sorted(pems - {""}))
 
 
-class SqlUsers:
+class SqlUsers(Untagged[CloudSQLUserParameters]):
     """ExternalClient of users; a user is called `<instance>/<name>`, and carries no label."""
 
     def __init__(self, account: GcpAccount, servers: Servers, reachability: Reachability) -> None:
@@ -108,7 +95,7 @@ class SqlUsers:
         observed = Observed(
             name=target.name,
             incarnation=target.name,
-            owner=None,
+            owner=_owner(instance, target),
             phase=Phase.READY if is_usable else Phase.BUSY,
             spec=_projected(first, target.spec, present),
             facts=Facts(present),
@@ -123,8 +110,17 @@ class SqlUsers:
         return {str(user.get("name", "")): user for user in answer.get("items") or ()}
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
-        """Create the user: its login with a password, or the user of IAM."""
+        """Create the user: its login with a password, or the user of IAM.
+
+        Cloud SQL takes the creation of a user who is there for a change of the password, and says nothing of it: so the
+        users are listed right before.
+
+        Raises:
+            NotCreated: There is one of the name since.
+        """
         name = credential.username or target.spec.name
+        if name in await self._users(_server(target)):
+            raise NotCreated(f"user {name} of {_server(target)}")
         try:
             return await self._insert(target, name, credential.password, fence)
         except AlreadyThere:
@@ -169,16 +165,6 @@ class SqlUsers:
         )
         return operation_of(answer, "Update")
 
-    async def adopt(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
-        """Return nothing: a user carries no label, and is taken over by its resource's own record."""
-        del target, observed, fence
-        return None
-
-    async def release(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
-        """Return nothing: there is no label to write."""
-        del target, observed, fence
-        return None
-
     async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:
         """Delete one of the users that are there; of two the other follows, as it is still observed."""
         del policy
@@ -214,6 +200,18 @@ class SqlUsers:
 
 def _server(target: Where) -> str:
     return target.name.partition("/")[0]
+
+
+def _owner(instance: Answer, target: Where) -> Owner | None:
+    """Return whose a user is: it carries no label, and is ours by the resource's own record.
+
+    One that came with a backup is this resource's where the spec says so, and the instance was made here for this very
+    namespace.
+    """
+    made_for = owner_in(instance)
+    if not target.spec.from_backup or made_for is None or made_for.installation != target.owner.installation:
+        return None
+    return target.owner if made_for.namespace_uid == target.owner.namespace_uid != "" else None
 
 
 def _projected(

@@ -7,6 +7,7 @@ from typing import Any
 
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, Operation, Target
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Present
 from providers.gcp.account import GcpAccount, operation_of
@@ -17,7 +18,7 @@ from providers.gcp.instances.instance_list import InstanceList
 from providers.gcp.instances.translate import Seen
 from providers.gcp.models import CloudSQLInstanceParameters
 from providers.gcp.names import RELEASED, owner_labels
-from providers.gcp.refusals import AlreadyThere, Denied, NotThere
+from providers.gcp.refusals import Denied
 from runtime.errors import Blocked, Conflict, Transient
 
 Where = Target[CloudSQLInstanceParameters]

@@ -1,7 +1,8 @@
 """What may be done with an instance in which state and for how long, and when its maintenance window opens. Pure.
 
 Resource `instances`, `state` and `suspensionReason`. RUNNABLE is also what an instance says that its owner stopped
-(`settings.activationPolicy` NEVER). A state that is not known here is waited out and shown as it is.
+(`settings.activationPolicy` NEVER). A state that is not known here is waited out and shown as it is; of one that
+google-cloud-sql's messages do not have either, nothing is left but that.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from providers.external.windows import next_opening
 
 RUNNABLE = "RUNNABLE"
 STOPPED = "RUNNABLE, stopped"
+UNNAMED = "a state that is not known here"
 CREATING = "PENDING_CREATE"
 _READY = frozenset({RUNNABLE, "ONLINE_MAINTENANCE"})
 _FAILED = {
@@ -51,7 +53,7 @@ def usable(state: str, activation: str) -> bool:
 
 def shown(state: str, activation: str) -> str:
     """Return the state for people: Cloud SQL calls a stopped instance RUNNABLE."""
-    return STOPPED if state == RUNNABLE and activation == NEVER else state
+    return STOPPED if state == RUNNABLE and activation == NEVER else state or UNNAMED
 
 
 def remedy(state: str, activation: str, suspended: tuple[str, ...]) -> str:

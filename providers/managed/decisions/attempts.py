@@ -32,6 +32,8 @@ _REJECTED_FOR = timedelta(hours=1)
 # An operation that failed fails again, unless something has changed.
 _FAILED_OPERATION_PAUSE = timedelta(hours=3)
 _FAILED_DELETE_PAUSE = timedelta(minutes=10)
+# What it refers to may be made any time, and nobody says so.
+_FAILED_REFERENCE_PAUSE = timedelta(minutes=5)
 _REJECTIONS = frozenset({"InvalidValue", "UnsupportedVersion"})
 # Failed observations are reported from the third on, and repeated ever more slowly.
 _OBSERVATIONS_BEFORE_REPORT = 3
@@ -81,6 +83,10 @@ class InFlight:
         A list shows only what differs from the list before: what was undone between two of them is not among it.
         """
         return max((sent.at + settle - now for sent in self.tries.values() if now - sent.at <= settle), default=None)
+
+    def begun_at(self, now: datetime) -> InFlight:
+        """Return the same with the time to show it beginning now."""
+        return InFlight({path: replace(sent, at=now) for path, sent in self.tries.items()}) if self.tries else self
 
     def still_differing(self, differing: tuple[Change, ...], now: datetime) -> InFlight:
         """Return the same without what was sent long ago, or differs no more."""
@@ -194,6 +200,11 @@ class Attempts:
             return replace(after, in_flight=self.in_flight.with_sent(plan, now))
         return replace(after, created=(uid, now)) if isinstance(plan, Create) else after
 
+    def while_carried_out(self, now: datetime) -> Attempts:
+        """Return the same where an operation is open, or ended just now: what it does is shown after its end."""
+        created = None if self.created is None else (self.created[0], now)
+        return replace(self, in_flight=self.in_flight.begun_at(now), created=created)
+
     def after_refused(self, work: str, plan: Plan, failure: Failure, now: datetime) -> Attempts:
         """Return the same with what the cloud refused."""
         after, unknown = self, unknown_of(failure)
@@ -209,6 +220,7 @@ class Attempts:
     def after_failed_operation(self, work: str, plan: Plan, failure: tuple[str, str], now: datetime) -> Attempts:
         """Return the same with work that the cloud accepted, and whose operation failed."""
         pause = _FAILED_DELETE_PAUSE if isinstance(plan, Delete) else _FAILED_OPERATION_PAUSE
+        pause = _FAILED_REFERENCE_PAUSE if failure[0] == "ReferenceNotFound" else pause
         return replace(self, postponed=Postponed(work, now + pause, pause, *failure, is_failed=True))
 
     def retry_after(self, failure: Failure) -> timedelta | None:

@@ -19,6 +19,7 @@ from providers.managed.decisions.plan import Adopt, Create, Plan, Refuse, Rest, 
 from providers.managed.decisions.requeue import follow_after
 from providers.managed.decisions.waits import AT_LAST, LATER, SOON, open_intent
 from providers.managed.inputs import Decision, Inputs
+from providers.managed.revival import how_to_revive
 from runtime.objects import status_of
 
 _MOST_BACKUPS = 5
@@ -155,8 +156,10 @@ def _lost_text(inputs: Inputs[SpecT], lost: str) -> str:
     if backups:
         more = f" and {len(backups) - _MOST_BACKUPS} more" if len(backups) > _MOST_BACKUPS else ""
         backup = f"its backups, the newest first: {', '.join(backups[:_MOST_BACKUPS])}{more}"
+    elif inputs.backup:
+        backup = f"the newest backup is {inputs.backup}"
     else:
-        backup = f"the newest backup is {inputs.backup}" if inputs.backup else "no backup of it is known"
+        backup = how_to_revive(inputs) or "no backup of it is known"
     return (
         f"database {external_ref.external_name} (incarnation {lost}) is gone and was not deleted by Fairlead; {backup};"
         " nothing is made in its place."

@@ -12,7 +12,7 @@ from providers.managed.decisions.decide_update import describe_changes
 from providers.managed.decisions.plan import Create, Plan, Refuse, Update, Wait
 from providers.managed.inputs import Decision, Inputs
 from providers.managed.outcome import calls_of, work_digest
-from providers.managed.record import is_reconcile_requested
+from providers.managed.record import is_reconcile_requested, operation_of
 from runtime.objects import uid_of
 
 _SETTLING = timedelta(seconds=5)
@@ -21,6 +21,9 @@ _SETTLING = timedelta(seconds=5)
 def without_repeats(inputs: Inputs[SpecT], plan: Plan) -> Decision:
     """Leave out of a pass what is not to be sent now, or not again, the password's step included."""
     attempts = inputs.attempts
+    if inputs.eventual and operation_of(inputs.obj) is not None:
+        attempts = attempts.while_carried_out(inputs.now)
+        inputs = replace(inputs, attempts=attempts)
     if inputs.turn_of and calls_of(inputs, plan):
         text = f"server {inputs.server} carries out a change of {inputs.turn_of}, and takes one at a time"
         return Decision(Wait("CloudBusy", text, _SETTLING), Keep(), attempts)
@@ -95,6 +98,9 @@ def _postponed(inputs: Inputs[SpecT], plan: Plan) -> Plan | None:
     """Return what to do in the place of work that was refused for now; None where nothing of the plan was."""
     known = inputs.attempts.postponed
     if known is None or inputs.now >= known.until or known.work != work_digest(inputs, plan):
+        return None
+    if known.is_failed and inputs.operation_failed is None and is_reconcile_requested(inputs.obj):
+        # A person may know that what made it fail is mended.
         return None
     if known.reason == BAD_PASSWORD or known.is_failed:
         return Refuse(known.reason, known.message)

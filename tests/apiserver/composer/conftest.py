@@ -22,7 +22,7 @@ async def composing(
         await allow_composer(made, "", "configmaps")
         await made.namespaced(WATCHED)
         await let_watch_secrets(made, WATCHED)
-        await made.start_composer("--no-elect", "--resync", "5", "--claim-namespaces", WATCHED)
+        await made.start_composer("--no-elect", "--resync", "5")
         yield made
 
 

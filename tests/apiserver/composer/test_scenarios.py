@@ -134,7 +134,7 @@ async def test_another_tenants_broken_claims_and_a_restart_keep_a_new_claim_wait
     await composing.create(CLAIM, claim(ours, "new", compositionRef={"name": good["metadata"]["name"]}))
 
     audit = composing.audit()
-    await composing.start_composer("--no-elect", "--resync", "5", "--claim-namespaces", "watched")
+    await composing.start_composer("--no-elect", "--resync", "5")
     await composing.until(CLAIM, ours, "new", is_ready)
 
     async def all_answered() -> bool:

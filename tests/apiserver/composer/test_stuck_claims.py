@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.apiserver.composer.conftest import WATCHED
 from tests.support.api import JsonObject
 from tests.support.gate import Answer, Effect, Gate, SeveredError
 from tests.support.kinds import (
@@ -33,7 +32,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, p
 
 _REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _UP = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
-_FLAGS = ("--no-elect", "--resync", "5", "--claim-namespaces", WATCHED)
+_FLAGS = ("--no-elect", "--resync", "5")
 
 
 @asynccontextmanager

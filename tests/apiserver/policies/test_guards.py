@@ -257,6 +257,7 @@ async def test_a_status_is_written_by_its_own_controller(
 
 
 _BINDING, _CREDENTIALS = "servicebinding.io/postgresql", "fairlead.dev/credentials"
+_PASSWORD = "fairlead.dev/password"
 _OURS = {"claim": UID}
 _ONPREMS, _OTHERS = {"claim": UID, "cloud": "onprem"}, {"claim": UID, "cloud": "aws"}
 _ALL, _NONE = ("POST", "PUT", "DELETE"), ()
@@ -270,6 +271,10 @@ _ALL, _NONE = ("POST", "PUT", "DELETE"), ()
         pytest.param(COMPOSER, _BINDING, {}, "", _NONE, id="another operator's connection Secret"),
         pytest.param(COMPOSER, "Opaque", _OURS, "", _NONE, id="the composer, Opaque"),
         pytest.param(COMPOSER, _CREDENTIALS, _ONPREMS, "", _NONE, id="the composer, credentials"),
+        pytest.param(COMPOSER, _PASSWORD, _OURS, "", _ALL, id="a password that the composer made"),
+        pytest.param(COMPOSER, _PASSWORD, {}, "", _NONE, id="a password that is nobody's"),
+        pytest.param(ONPREM, _PASSWORD, _ONPREMS, "", _NONE, id="a provider, a password"),
+        pytest.param(DEVELOPER, _PASSWORD, _OURS, "", ("DELETE",), id="a developer, a password"),
         pytest.param(COMPOSER, _BINDING, _OURS, "kube-system", _NONE, id="the composer in kube-system"),
         pytest.param(COMPOSER, _BINDING, _OURS, "fairlead-onprem", _NONE, id="the composer in a provider's namespace"),
         pytest.param(ONPREM, _CREDENTIALS, _ONPREMS, "", _ALL, id="a provider's credentials"),
@@ -316,7 +321,13 @@ async def test_our_processes_touch_no_secret_but_their_own(  # noqa: PLR0917 - a
 async def test_a_provider_makes_its_hash_key_and_changes_it_never(policed: str, api: Api) -> None:
     del policed
     collection = Api.path("v1", "secrets", "fairlead-onprem")
-    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "fairlead-hash-key"}}
+    body: JsonObject = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "fairlead-hash-key"}}
+    token = body | {"type": "kubernetes.io/service-account-token"}
+    account = {"kubernetes.io/service-account.name": "fairlead-provider-onprem"}
+    with pytest.raises(ApiError, match="an Opaque fairlead-hash-key in its own"):
+        await As(api, ONPREM).request(
+            "POST", collection, token | {"metadata": body["metadata"] | {"annotations": account}}
+        )
     await As(api, ONPREM).request("POST", collection, body)
 
     for method, sent in (("PUT", body | {"stringData": {"key": "b"}}), ("DELETE", None)):
@@ -373,6 +384,7 @@ def test_every_name_in_the_policies_is_one_of_the_contract() -> None:
         "incarnation",
         "key",
         "kinds",
+        "password",
         "paused",
         "paused-reason",
         "resource",

@@ -16,8 +16,8 @@ from composer.claim.field_conflicts import WINDOW, still_yielded, without
 from composer.claim.snapshot import ObservedChild, Snapshot, stored_hash
 from composer.hashes import sent_hash
 from runtime.conditions import timestamp
-from runtime.errors import ApiError, ApplyConflict, Cause, Invalid, NotFound, WriteConflict
-from runtime.objects import Object
+from runtime.errors import ApiError, Invalid, NotFound, WriteConflict
+from runtime.objects import Key, Object, Resource
 from tests.composer import factories
 
 
@@ -74,68 +74,66 @@ NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
 
 @dataclass
-class _Contested:
-    """An API server on which one manager always holds the field; takes down what was applied, by force or not."""
-
-    manager: str
-    using: str = " using onprem.fairlead.dev/v1alpha1"
-    applied: list[tuple[bool, Object]] = field(default_factory=list)
-
-    async def apply(self, _resource: Any, obj: Object, *, manager: str, force: bool) -> Object:  # noqa: ARG002 - the port has it
-        self.applied.append((force, obj))
-        if not force and "limit" in obj["spec"]:
-            cause = Cause("FieldManagerConflict", f'conflict with "{self.manager}"{self.using}', FIELD)
-            raise ApplyConflict("Apply failed", causes=(cause,))
-        return factories.live({**obj, "metadata": {**EDITED["metadata"]}})
-
-
-@dataclass
 class _Taking:
-    """An API server that takes every apply; somebody removes the field afterwards."""
+    """An API server that takes every apply; somebody changes the field afterwards, or removes it."""
 
-    applied: list[tuple[bool, Object]]
+    applied: list[Object] = field(default_factory=list)
 
     async def apply(self, _resource: Any, obj: Object, *, manager: str, force: bool) -> Object:  # noqa: ARG002 - the port has it
-        self.applied.append((force, obj))
+        assert force
+        self.applied.append(obj)
         return factories.live({**obj, "metadata": {**EDITED["metadata"]}})
 
 
-def _edit(*, applied: bool = False) -> Apply:
+def _cached(obj: Object, *managers: Object, **meta: Any) -> Object:
+    """Return a child as the cache has it: with the managers that are not Fairlead's."""
+    return factories.live(obj, managedFields=list(managers), **meta)
+
+
+def _holder(manager: str, operation: str) -> Object:
+    """Return the entry of managedFields of a manager that set the field."""
+    return {"manager": manager, "operation": operation, "fieldsV1": {"f:spec": {"f:limit": {}}}}
+
+
+def _edit(*managers: Object, applied: bool = False) -> Apply:
     entry = factories.entry(desired=sent_hash(factories.desired()), applied=applied)
-    return Apply(entry, factories.DATABASE, EDITED, factories.live(factories.desired()))
+    return Apply(entry, factories.DATABASE, EDITED, _cached(factories.desired(spec={"limit": 7}), *managers))
 
 
 async def test_fields_that_the_create_of_a_child_left_to_us_are_taken_without_a_note() -> None:
-    """A POST stands in managedFields as an Update by us, with which our first apply conflicts."""
+    """A POST stands in managedFields as an Update by us."""
     snapshot = factories.snapshot()
-    kube: Any = _Contested(snapshot.manager)
+    kube: Any = _Taking()
     actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
     for _ in range(20):
-        (outcome,) = await actor.act(snapshot, (_edit(),))
+        (outcome,) = await actor.act(snapshot, (_edit(_holder(snapshot.manager, "Update")),))
 
         assert outcome.notes == ()
         assert outcome.entry is not None
         assert outcome.entry.yielded == ()
-    assert [force for force, _ in kube.applied] == [False, True] * 20
+    assert len(kube.applied) == 20
     assert actor.memory.conflicts_before("child-uid") == {}
 
 
 async def test_a_rival_is_reported_beside_fields_that_a_create_left_to_us() -> None:
     snapshot = factories.snapshot()
-    kube: Any = _Contested("gadget-operator")
+    kube: Any = _Taking()
     actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    managers = _holder(snapshot.manager, "Update"), _holder("gadget-operator", "Update")
 
-    (outcome,) = await actor.act(snapshot, (_edit(),))
+    (outcome,) = await actor.act(snapshot, (_edit(*managers),))
 
-    assert [note.reason for note in outcome.notes] == ["FieldTakenBack"]
+    assert [note.message for note in outcome.notes] == [
+        f"PostgresDatabase {outcome.entry.name}: {FIELD} was taken back from gadget-operator" if outcome.entry else ""
+    ]
 
 
-@pytest.mark.parametrize(("using", "taken"), [(" using v1", 10), ("", 3)], ids=["by Update", "by Apply"])
-async def test_a_field_is_yielded_to_a_rival_that_takes_it_again_and_again(using: str, taken: int) -> None:
+@pytest.mark.parametrize(("operation", "taken"), [("Update", 10), ("Apply", 3)])
+async def test_a_field_is_yielded_to_a_rival_that_takes_it_again_and_again(operation: str, taken: int) -> None:
     snapshot = factories.snapshot()
-    kube: Any = _Contested("gadget-operator", using)
+    kube: Any = _Taking()
     actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
-    step, warned = _edit(applied=True), 0
+    step, warned = _edit(_holder("gadget-operator", operation), applied=True), 0
     for _ in range(30):
         (outcome,) = await actor.act(snapshot, (step,))
         assert outcome.entry is not None
@@ -145,8 +143,30 @@ async def test_a_field_is_yielded_to_a_rival_that_takes_it_again_and_again(using
 
     assert warned == taken
     assert [field.manager for field in step.entry.yielded] == ["gadget-operator"]
-    forced = [obj for force, obj in kube.applied if force]
-    assert sum("limit" in obj["spec"] for obj in forced) == taken
+    assert sum("limit" in obj["spec"] for obj in kube.applied) == taken
+
+
+@dataclass
+class _Uncached(_Taking):
+    """An API server from which a child that is not in the cache is read with its managers."""
+
+    read: list[str] = field(default_factory=list)
+
+    async def get(self, resource: Resource, _key: Key) -> Object:
+        self.read.append(resource.version)
+        return _cached(factories.desired(), _holder("gadget-operator", "Apply"))
+
+
+async def test_the_managers_of_a_child_that_was_not_in_the_cache_are_read_before_it_is_applied() -> None:
+    kube = _Uncached()
+    port: Any = kube
+    actor = Actor(port, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    step = replace(_edit(applied=True), live=factories.live(factories.desired()))
+
+    (outcome,) = await actor.act(factories.snapshot(), (step,))
+
+    assert (len(kube.read), len(kube.applied)) == (1, 1)
+    assert [note.reason for note in outcome.notes] == ["FieldTakenBack"]
 
 
 _START = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -183,7 +203,7 @@ async def test_a_child_that_was_deleted_after_its_apply_was_refused_is_created_a
     (kube, actor), wanted = _policed(), factories.desired()
     before = factories.entry(applied=True)
     for _ in range(2):
-        await actor.act(factories.snapshot(), (Apply(before, factories.DATABASE, wanted, factories.live(wanted)),))
+        await actor.act(factories.snapshot(), (Apply(before, factories.DATABASE, wanted, _cached(wanted)),))
     assert kube.sent == ["apply"]
 
     await actor.act(factories.snapshot(), (Create(factories.entry(uid=""), factories.DATABASE, wanted),))
@@ -208,10 +228,10 @@ async def test_a_refused_child_is_created_some_time_after_the_policy_that_refuse
 async def test_a_field_that_is_removed_without_a_conflict_is_not_applied_for_ever() -> None:
     """What an update removes belongs to nobody, so that our apply meets no conflict and no manager is named."""
     snapshot, now = factories.snapshot(), [NOON]
-    kube: Any = _Taking([])
+    kube: Any = _Taking()
     actor = Actor(kube, now=lambda: now[0], remember=lambda _kind, _obj: None)
     entry = factories.entry(desired=sent_hash(EDITED), applied=True)
-    step = Apply(entry, factories.DATABASE, EDITED, factories.live(factories.desired()))
+    step = Apply(entry, factories.DATABASE, EDITED, _cached(factories.desired()))
 
     reasons = []
     for _ in range(30):
@@ -228,11 +248,11 @@ async def test_a_field_that_is_removed_without_a_conflict_is_not_applied_for_eve
 
 async def test_a_manager_that_changes_another_field_than_ours_is_no_rival() -> None:
     snapshot = factories.snapshot()
-    kube: Any = _Taking([])
+    kube: Any = _Taking()
     actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
     stored = factories.live(EDITED)
     entry = factories.entry(desired=sent_hash(EDITED), live=stored_hash(stored, EDITED, None), applied=True)
-    step = Apply(entry, factories.DATABASE, EDITED, factories.live(EDITED, generation=2))
+    step = Apply(entry, factories.DATABASE, EDITED, _cached(EDITED, generation=2))
     for _ in range(30):
         (outcome,) = await actor.act(snapshot, (step,))
         assert outcome.cause is None
@@ -242,10 +262,10 @@ async def test_a_manager_that_changes_another_field_than_ours_is_no_rival() -> N
 
 async def test_an_edit_of_the_claim_is_applied_also_while_somebody_removes_its_fields() -> None:
     snapshot = factories.snapshot()
-    kube: Any = _Taking([])
+    kube: Any = _Taking()
     actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
     entry = factories.entry(desired=sent_hash(EDITED), applied=True)
-    step = Apply(entry, factories.DATABASE, EDITED, factories.live(factories.desired()))
+    step = Apply(entry, factories.DATABASE, EDITED, _cached(factories.desired()))
     for _ in range(12):
         await actor.act(snapshot, (step,))
 

@@ -12,7 +12,8 @@ from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, mirrored_pause
 from composer.claim.deletion import effective_policy, tear_down, teardown_policy
 from composer.claim.snapshot import ObservedChild, Snapshot
-from runtime.objects import Object
+from composer.kinds.catalog import KindFacts
+from runtime.objects import Object, Resource
 from tests.composer.factories import DATABASE, NOW, SETTINGS, VOLUME, annotated, claim, desired, entry, live, snapshot
 
 LIVE = live(desired())
@@ -199,6 +200,27 @@ def test_waves_are_deleted_in_reverse_order() -> None:
     assert goes(base, ObservedChild(middle.entry, None, SETTINGS), ObservedChild(top.entry, None, SETTINGS)) == ["base"]
 
 
+def test_a_child_that_lives_inside_another_goes_with_it() -> None:
+    inside = msgspec.structs.replace(SETTINGS, inside=True)
+    server = ObservedChild(entry(uid="server"), live(desired(), uid="server"), DATABASE)
+    user = ObservedChild(
+        entry("user", SETTINGS, uid="user", depends_on=("database",)),
+        live(desired("user", SETTINGS), uid="user"),
+        inside,
+    )
+    other = ObservedChild(
+        entry("other", SETTINGS, uid="other", depends_on=("database",)),
+        live(desired("other", SETTINGS), uid="other"),
+        SETTINGS,
+    )
+
+    def goes(*known: ObservedChild) -> list[str]:
+        return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Delete)]
+
+    assert goes(server, user) == ["database", "user"]
+    assert goes(server, user, other) == ["user", "other"]
+
+
 def test_a_teardown_is_done_when_all_children_are_proven_gone() -> None:
     plan = tear_down(_going(ObservedChild(entry(), None, DATABASE)), "Delete")
 
@@ -236,6 +258,59 @@ def test_a_foreign_child_with_data_is_deleted_or_released_by_policy(case: Foreig
     (step,) = tear_down(_going(ObservedChild(entry("data", VOLUME), stored, VOLUME)), case.policy).steps
 
     assert isinstance(step, case.expected)
+
+
+CLUSTER = KindFacts(Resource("acid.zalan.do", "v1", "postgresql", "postgresqls"), stateful=True, allowed=True)
+
+
+@pytest.mark.parametrize("deleted", [False, True], ids=["it is there", "it was deleted"])
+def test_a_foreign_child_with_data_holds_its_namespace_until_a_consent(*, deleted: bool) -> None:
+    stored = live(desired("data", CLUSTER), deleted=deleted, finalizers=[names.TEARDOWN_FINALIZER])
+    known, space = ObservedChild(entry("data", CLUSTER), stored, CLUSTER), _namespace(deleted=True)
+    owner = claim(deleted=True, deletionPolicy="Delete")
+    consented = annotated(owner, consent="data=child-uid")
+
+    held = tear_down(snapshot(known, of=owner, namespace=space), "Delete")
+    (step,) = tear_down(snapshot(known, of=consented, namespace=space), "Delete").steps
+
+    assert [type(kept) for kept in held.steps] == [Keep]
+    assert [why.reason for why in held.causes] == ["HeldDeletion"]
+    assert "fairlead.dev/consent=data=child-uid" in held.causes[0].message
+    assert "kubectl label namespace/shop fairlead.dev/ephemeral=true" in held.causes[0].message
+    assert isinstance(step, RemoveFinalizer if deleted else Orphan)
+
+
+WITH_NAMESPACE = {
+    "under Delete": Foreign("Delete", deleted=False, expected=Delete),
+    "under Orphan": Foreign("Orphan", deleted=False, expected=Orphan),
+    "under Delete, when the namespace controller deleted it first": Foreign(
+        "Delete", deleted=True, expected=RemoveFinalizer
+    ),
+    "under Orphan, when the namespace controller deleted it first": Foreign(
+        "Orphan", deleted=True, expected=RemoveFinalizer
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WITH_NAMESPACE.values(), ids=WITH_NAMESPACE)
+def test_a_foreign_child_goes_with_an_ephemeral_namespace_by_the_policy(case: Foreign) -> None:
+    stored = live(desired("data", CLUSTER), deleted=case.deleted, finalizers=[names.TEARDOWN_FINALIZER])
+    going = snapshot(
+        ObservedChild(entry("data", CLUSTER), stored, CLUSTER),
+        of=claim(deleted=True, deletionPolicy=case.policy),
+        namespace=_namespace(deleted=True, ephemeral=True),
+    )
+
+    assert [type(step) for step in tear_down(going, case.policy).steps] == [case.expected]
+
+
+def test_a_foreign_child_stays_when_the_kind_of_its_claim_goes() -> None:
+    stored = live(desired("data", CLUSTER), finalizers=[names.TEARDOWN_FINALIZER])
+    known = ObservedChild(entry("data", CLUSTER), stored, CLUSTER)
+
+    plan = tear_down(snapshot(known, of=claim(deleted=True), kind_deleting=True), "Delete")
+
+    assert [type(step) for step in plan.steps] == [Orphan]
 
 
 def test_a_foreign_child_that_was_released_blocks_nothing() -> None:

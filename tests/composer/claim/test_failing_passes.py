@@ -36,7 +36,7 @@ def _condition(type_: str, status: str, reason: str) -> Object:
 
 def _child(*conditions: Object) -> ObservedChild:
     status = {"observedGeneration": 1, "conditions": list(conditions)}
-    return ObservedChild(entry(applied=True), {**live(WANTED), "status": status}, DATABASE)
+    return ObservedChild(entry(applied=True), {**live(WANTED, managedFields=[]), "status": status}, DATABASE)
 
 
 WORKS = _child(_condition("Ready", "True", "Available"))
@@ -134,6 +134,7 @@ class _World:
             "preparer": self,
             "actor": Actor(self.kube, now=lambda: AT, remember=lambda _facts, _obj: None),
             "publisher": None,
+            "passwords": None,
             "events": EventRecorder(self.kube, controller="c", instance="i"),
             "now": lambda: AT,
             "monotonic": lambda: 0.0,

@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 
 from apis import names
-from composer.claim.decide import Create, decide
+from composer.claim.act import adoption_patch
+from composer.claim.decide import Adopt, Create, decide
 from composer.claim.snapshot import ObservedChild
 from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, snapshot
 
 LEFT = ObservedChild(entry("data", VOLUME, uid="former-uid"), live(desired("data", VOLUME), uid="former-uid"), VOLUME)
+DYING = replace(LEFT, live=live(desired("data", VOLUME), uid="former-uid", deleted=True))
 WANTED = rendered(child(desired("data", VOLUME), "data"), child(desired("settings", SETTINGS), "settings"))
 
 
@@ -29,10 +31,20 @@ def _decided(*left: ObservedChild, **annotations: str) -> tuple[list[str], list[
         ((), {}, ["data", "settings"], []),
         ((LEFT,), {}, ["settings"], ["PredecessorFound"]),
         ((LEFT,), {"adopt": "none"}, ["data", "settings"], []),
-        ((LEFT,), {"adopt": "former-uid"}, ["settings"], ["PredecessorFound"]),
+        ((LEFT,), {"adopt": "former-uid"}, ["settings"], []),
+        ((LEFT,), {"adopt": "another-uid"}, ["settings"], ["PredecessorFound"]),
+        ((DYING,), {"adopt": "former-uid"}, ["settings"], ["PredecessorFound"]),
         ((replace(LEFT, entry=entry("other", VOLUME)),), {}, ["data", "settings"], []),
     ],
-    ids=["nothing is left", "data are left", "a new one is asked for", "it cannot be taken over", "another resource's"],
+    ids=[
+        "nothing is left",
+        "data are left",
+        "a new one is asked for",
+        "it is taken over",
+        "another one is to be taken over",
+        "it is being deleted",
+        "another resource's",
+    ],
 )
 def test_an_empty_child_is_not_created_beside_what_an_earlier_claim_left(
     left: tuple[ObservedChild, ...], annotations: dict[str, Any], made: list[str], reasons: list[str]
@@ -45,3 +57,56 @@ def test_the_message_names_the_object_and_the_way_out() -> None:
 
     assert LEFT.entry.name in plan.causes[0].message
     assert "fairlead.dev/adopt=none`" in plan.causes[0].message
+    assert "fairlead.dev/adopt=former-uid`" in plan.causes[0].message
+
+
+def test_what_is_taken_over_keeps_its_name_and_gets_our_label_and_finalizer() -> None:
+    owner = claim(annotations={names.ADOPT: "other, former-uid"})
+    left = replace(LEFT, entry=entry("data", VOLUME, uid="former-uid", name="orders-data-former"))
+
+    (step,) = (
+        step
+        for step in decide(replace(snapshot(of=owner), predecessors=(left,)), WANTED, now=NOW).steps
+        if isinstance(step, Adopt)
+    )
+
+    assert (step.entry.name, step.entry.uid, step.entry.adopted) == ("orders-data-former", "former-uid", True)
+    stripped = {**left.live, "metadata": {**left.live["metadata"], "labels": None}} if left.live else {}
+    values = {operation["path"]: operation.get("value") for operation in adoption_patch(stripped, "claim-uid")}
+    assert values["/metadata/labels/fairlead.dev~1claim"] == "claim-uid"
+    assert values["/metadata/finalizers"] == [names.TEARDOWN_FINALIZER]
+
+
+# A claim out of a backup: its identity has the uid of its first life
+
+RESTORED = {names.IDENTITY: "former-uid@shop/orders"}
+BOUND = {"binding": {"name": "orders-connection"}}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "status", "made", "reasons"),
+    [
+        (RESTORED, {}, ["settings"], ["DatabaseLost"]),
+        (RESTORED, {"identity": RESTORED[names.IDENTITY]}, ["settings"], ["DatabaseLost"]),
+        ({**RESTORED, names.ADOPT: "none"}, {}, ["data", "settings"], []),
+        (RESTORED, BOUND, ["data", "settings"], []),
+        ({names.IDENTITY: "claim-uid@shop/orders"}, {}, ["data", "settings"], []),
+        ({names.IDENTITY: "former-uid@shop/another"}, {}, ["data", "settings"], []),
+    ],
+    ids=[
+        "its object is not in the backup",
+        "seen before",
+        "a new one is asked for",
+        "it was served since, and its Composition has more now",
+        "the same life",
+        "a copy of another claim",
+    ],
+)
+def test_an_empty_child_is_not_created_for_a_claim_out_of_a_backup(
+    annotations: dict[str, str], status: dict[str, Any], made: list[str], reasons: list[str]
+) -> None:
+    plan = decide(snapshot(of=claim(annotations=annotations, status=status)), WANTED, now=NOW)
+
+    assert [step.entry.resource for step in plan.steps if isinstance(step, Create)] == made
+    assert [why.reason for why in plan.causes] == reasons
+    assert all("fairlead.dev/adopt=none`" in why.message for why in plan.causes)

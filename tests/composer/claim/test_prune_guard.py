@@ -6,11 +6,14 @@ import msgspec
 import pytest
 
 from apis import names
+from composer.claim.decide import Delete, Keep, decide
 from composer.claim.prune_guard import replacing_data
-from composer.claim.snapshot import ObservedChild
+from composer.claim.snapshot import ObservedChild, live_hash
+from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
-from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, snapshot
+from runtime.objects import Object
+from tests.composer.factories import DATABASE, NOW, SETTINGS, child, claim, desired, entry, live, rendered, snapshot
 
 OLD = desired("database", DATABASE)
 HELD = ObservedChild(entry("database", DATABASE), live(OLD), DATABASE)
@@ -42,3 +45,52 @@ def test_a_replacement_of_data_waits_for_consent(case: Case) -> None:
     causes = replacing_data(snapshot(HELD, of=claim(annotations=case.annotations)), rendered(*case.wanted))
 
     assert [cause.reason for cause in causes] == (["HeldDeletion"] if case.holds else [])
+
+
+SYNCED = {"observedGeneration": 1, "conditions": [{"type": "Synced", "status": "True", "reason": "InSync"}]}
+HELD_CHANGE = {"observedGeneration": 1, "conditions": [{"type": "Synced", "status": "False", "reason": "DriftHeld"}]}
+
+
+def _steps_of_what_is_not_wanted_any_more(
+    database: Object, *, wanted_database: Object, depends_on: tuple[str, ...] = ("settings",), deleted: bool = False
+) -> list[type]:
+    """Decide on a database with its settings, which the composition has no more; return the steps of the settings."""
+    old = desired("settings", SETTINGS)
+    leaving = ObservedChild(entry("settings", SETTINGS, uid="s"), live(old, uid="s", deleted=deleted), SETTINGS)
+    sent = {"desired": sent_hash(OLD), "live": live_hash(database, OLD, None), "applied": True}
+    known = ObservedChild(entry("database", DATABASE, depends_on=depends_on, **sent), database, DATABASE)
+    others = [
+        ObservedChild(entry(name, SETTINGS, uid=name), live(desired(name, SETTINGS), uid=name), SETTINGS)
+        for name in ("first", "second")
+    ]
+    wanted = [
+        child(wanted_database, "database"),
+        *(child(desired(name, SETTINGS), name) for name in ("first", "second")),
+    ]
+    plan = decide(snapshot(leaving, known, *others), rendered(*wanted), now=NOW)
+    return [type(step) for step in plan.steps if step.entry.resource == "settings"]
+
+
+def _database(status: Object, *, deleted: bool = False, generation: int = 1) -> Object:
+    return {**live(OLD, deleted=deleted, generation=generation), "status": status}
+
+
+USES = {
+    "carried out": (_database(SYNCED), OLD, Delete),
+    "changed by this very pass": (_database(SYNCED), desired("database", DATABASE, spec={"limit": 30}), Keep),
+    "not seen by its provider yet": (_database(SYNCED, generation=2), OLD, Keep),
+    "waiting for its window": (_database(HELD_CHANGE), OLD, Keep),
+    "without a word of its provider": (_database({}), OLD, Delete),
+}
+
+
+@pytest.mark.parametrize(("database", "wanted", "step"), USES.values(), ids=USES.keys())
+def test_child_goes_once_what_depended_on_it_has_carried_out_its_spec(
+    database: Object, wanted: Object, step: type
+) -> None:
+    assert _steps_of_what_is_not_wanted_any_more(database, wanted_database=wanted) == [step]
+
+
+def test_child_on_which_nothing_depended_goes_at_once() -> None:
+    steps = _steps_of_what_is_not_wanted_any_more(_database(HELD_CHANGE), wanted_database=OLD, depends_on=())
+    assert steps == [Delete]

@@ -244,7 +244,7 @@ def test_the_phase_of_a_zalando_cluster_is_reported() -> None:
     reported = child_cause("database", known.live, ready=False)
 
     assert reported is not None
-    assert (reported.reason, reported.message.endswith("its operator says CreateFailed")) == ("ChildNotReady", True)
+    assert (reported.reason, reported.message.endswith("its operator says CreateFailed")) == ("ChildFailed", True)
 
 
 # An edit that composes something new beside a database that works

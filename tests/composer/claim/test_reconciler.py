@@ -182,6 +182,7 @@ async def _pass(cached: Snapshot, is_requested: Snapshot | None, composed: Rende
         "preparer": _Prepares(composed),
         "actor": Actor(kube, now=now, remember=lambda _facts, _obj: None),
         "publisher": None,
+        "passwords": None,
         "events": EventRecorder(kube, controller="c", instance="i"),
         "now": now,
         "monotonic": lambda: 0.0,

@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apis import names
-from composer.claim.act import annotation_patch, applier
-from composer.claim.field_conflicts import Conflict, conflicts, settle, without
+from composer.claim.act import applier
+from composer.claim.field_conflicts import Conflict, conflicts, settle
 from composer.claim.snapshot import live_hash
 from composer.hashes import digest, has_fields_of, sent_hash
-from composer.inventory import YieldedField
 from composer.render.schema import defaulted, project, unknown_step
-from runtime.errors import Cause
 from runtime.managed_fields import shed, upgrade
+from runtime.preconditions import annotation_patch
 from tests.composer.factories import annotated, desired, live
 
 json = st.recursive(
@@ -254,21 +253,35 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 RIVAL = Conflict(".spec.limit", "flux", by_hand=False)
 
 
+WANTED = {"apiVersion": "v1", "kind": "K", "metadata": {}, "spec": {"x": 1, "y": 2}}
+X: dict[str, Any] = {"f:spec": {"f:x": {}}}
+Y: dict[str, Any] = {"f:spec": {"f:y": {}}}
+
+
 @pytest.mark.parametrize(
-    ("message", "expected"),
+    ("entry", "expected"),
     [
-        ('conflict with "flux"', Conflict(".spec.x", "flux", by_hand=False)),
-        (
-            'conflict with "kubectl-edit" using v1 at 2026-11-21T12:00:00Z',
-            Conflict(".spec.x", "kubectl-edit", by_hand=True),
-        ),
-        ('conflict with "robot" using apps/v1', Conflict(".spec.x", "robot", by_hand=True)),
-        ('conflict with "kubectl"', Conflict(".spec.x", "kubectl", by_hand=False)),
-        ('conflict with "a" with subresource "status" using v1', Conflict(".spec.x", "a", by_hand=True)),
+        (_entry("flux", "Apply", X), Conflict(".spec.x", "flux", by_hand=False)),
+        (_entry("kubectl-edit", "Update", X), Conflict(".spec.x", "kubectl-edit", by_hand=True)),
+        (_entry("kubectl-apply", "Apply", X), Conflict(".spec.x", "kubectl-apply", by_hand=True)),
+        (_entry("kubectl", "Apply", X), Conflict(".spec.x", "kubectl", by_hand=False)),
+        (_entry("flux", "Apply", Y), None),
+        (_entry("fairlead.dev/provider-toy", "Update", X), None),
+        (_entry(MANAGER, "Update", X), None),
+        ({**_entry("operator", "Update", X), "subresource": "status"}, None),
     ],
 )
-def test_a_conflict_is_read_from_the_message_of_the_api_server(message: str, expected: Conflict) -> None:
-    assert conflicts([Cause("FieldManagerConflict", message, ".spec.x")]) == (expected,)
+def test_a_conflict_is_read_from_the_managers_of_a_child(entry: dict[str, Any], expected: Conflict | None) -> None:
+    stored = {**WANTED, "spec": {"x": 7, "y": 2}, "metadata": {"managedFields": [entry]}}
+
+    assert conflicts(stored, WANTED) == ((expected,) if expected else ())
+
+
+def test_a_conflict_of_a_converted_kind_is_read_in_the_version_that_is_applied() -> None:
+    entries = [{**_entry(name, "Apply", X), "apiVersion": name} for name in ("v1", "v1beta1")]
+    stored = {**WANTED, "spec": {"x": 7}, "metadata": {"managedFields": entries}}
+
+    assert [conflict.manager for conflict in conflicts(stored, WANTED, in_version_alone=True)] == ["v1"]
 
 
 @pytest.mark.parametrize(
@@ -290,25 +303,6 @@ def test_an_edit_by_hand_does_not_win_by_a_few_repeats() -> None:
     earlier = {(hand.field, hand.manager): [NOW] * 9}
 
     assert settle([hand], earlier, NOW).taken_back == (hand,)
-
-
-@pytest.mark.parametrize(
-    ("field", "left"),
-    [
-        (".spec.a", {"b": {"c": 1, "d.e": 2}, "l": [{"name": "x", "v": 1}]}),
-        (".spec.b.c", {"a": 1, "b": {"d.e": 2}, "l": [{"name": "x", "v": 1}]}),
-        ('.spec.b."d.e"', {"a": 1, "b": {"c": 1}, "l": [{"name": "x", "v": 1}]}),
-        ('.spec.l[name="x"].v', {"a": 1, "b": {"c": 1, "d.e": 2}, "l": [{"name": "x"}]}),
-        ('.spec.l[name="x"]', {"a": 1, "b": {"c": 1, "d.e": 2}, "l": []}),
-        (".spec.nowhere.x", {"a": 1, "b": {"c": 1, "d.e": 2}, "l": [{"name": "x", "v": 1}]}),
-    ],
-)
-def test_a_field_is_left_out(field: str, left: object) -> None:
-    whole = {"spec": {"a": 1, "b": {"c": 1, "d.e": 2}, "l": [{"name": "x", "v": 1}]}}
-    before = copy.deepcopy(whole)
-
-    assert without(whole, [YieldedField(field, "m", "t")]) == {"spec": left}
-    assert whole == before
 
 
 def test_annotations_are_patched_on_this_object_at_this_version_alone() -> None:

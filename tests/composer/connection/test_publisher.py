@@ -116,6 +116,23 @@ def test_renewed_certificates_are_copied_with_the_next_status() -> None:
     assert base64.b64decode(data["password"]).decode() == "first"
 
 
+def test_a_change_of_another_operators_object_looks_at_its_secret_at_once() -> None:
+    declared = {"secretRef": {"resource": "database", "name": "app-login", "keys": {"password": "password"}}, **PLAIN}
+    origin = Origin({}, {"password": SecretRef("app-login", "password")})
+
+    async def scene() -> list[bool]:
+        at, changes, known_hash = _World(), list[bool](), ""
+        target = SecretTarget(SECRET, "claim-uid", owned=True)
+        for version, password in (("9", "first"), ("9", "second"), ("10", "second"), ("11", "second")):
+            at.login(password)
+            want = wanted(claim(), declared, live(desired(), resourceVersion=version), origin, target)
+            changes.append((await at.publisher.publish(want, known_hash=known_hash, is_requested=False)).changed)
+            known_hash = want.hash
+        return changes
+
+    assert run(scene()) == [True, False, True, False]
+
+
 def test_a_missing_source_is_named_and_nothing_is_written() -> None:
     async def scene() -> tuple[str, str, bool]:
         at = _World()
@@ -126,7 +143,7 @@ def test_a_missing_source_is_named_and_nothing_is_written() -> None:
     reason, message, is_there = run(scene())
 
     assert reason == "SecretNotFound"
-    assert "Secret nowhere has no key 'password'" in message
+    assert message.startswith("Secret nowhere does not exist; it is to be written by the provider of PostgresDatabase ")
     assert not is_there
 
 
@@ -182,7 +199,7 @@ def test_a_value_that_is_no_text_is_reported_as_a_missing_key() -> None:
 
     assert publication.problem is not None
     assert publication.problem.reason == "SecretNotFound"
-    assert publication.problem.message == "Secret app-login has no key 'password' with a text to copy yet"
+    assert publication.problem.message.startswith("Secret app-login has no key 'password' with a text to copy; ")
     assert list(scene.kube.objects) == [(SECRETS, Key("shop", "app-login"))]
 
 

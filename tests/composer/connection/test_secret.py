@@ -335,3 +335,11 @@ def test_a_ca_beside_a_resource_counts_where_the_resource_has_none() -> None:
     kept = [wanted(claim(), declared, live(desired()), origin, SECRET).kept for origin in (own, Origin({}, {}))]
 
     assert [references["certificates"].name for references in kept] == ["its-own", "company"]
+
+
+def test_a_secret_knows_who_writes_what_it_is_made_of() -> None:
+    ours, foreign = _wanted(), _foreign(caRef={"name": "company", "key": "ca.crt"})
+
+    assert set(ours.makers.values()) == {f"the provider of PostgresDatabase {desired()['metadata']['name']}"}
+    assert foreign.makers["password"] == "the operator of Cluster c"
+    assert foreign.makers["certificates"].startswith("the platform team")

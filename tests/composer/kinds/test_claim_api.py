@@ -109,21 +109,39 @@ def test_a_kind_of_a_provider_holds_data_unless_its_crd_says_that_it_does_not(
     label: str | None,
     holds_data: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    labels = {} if label is None else {"fairlead.dev/stateful": label}
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-    crd = {
-        "metadata": {"name": f"things.{group}", "labels": labels},
-        "spec": {
-            "group": group,
-            "scope": "Namespaced",
-            "names": {"kind": "Thing", "plural": "things"},
-            "versions": [version],
-        },
-    }
-    facts = facts_of(crd)
+    facts = facts_of(_crd_of(group, {} if label is None else {"fairlead.dev/stateful": label}))
 
     assert facts is not None
     assert facts.stateful is holds_data
+
+
+@pytest.mark.parametrize(
+    ("group", "label", "inside"),
+    [
+        ("gcp.fairlead.dev", "true", True),
+        ("gcp.fairlead.dev", "false", False),
+        ("gcp.fairlead.dev", None, False),
+        ("example.org", "true", False),
+    ],
+)
+def test_a_kind_of_a_provider_is_inside_another_where_its_crd_says_so(
+    group: str,
+    label: str | None,
+    inside: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    facts = facts_of(_crd_of(group, {} if label is None else {"fairlead.dev/inside": label}))
+
+    assert facts is not None
+    assert facts.inside is inside
+
+
+def _crd_of(group: str, labels: dict[str, str]) -> dict[str, Any]:
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+    names = {"kind": "Thing", "plural": "things"}
+    return {
+        "metadata": {"name": f"things.{group}", "labels": labels},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
 
 
 @pytest.mark.parametrize(("take", "gap"), TAKEN.values(), ids=TAKEN)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from composer.kinds.rights import VERBS, Rights
 from composer.render.errors import Problem
-from runtime.objects import Object
+from runtime.objects import Object, Resource
 from tests.composer.factories import CATALOG
 from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import FakeKube
@@ -14,23 +16,28 @@ def _resource(name: str, kind: str = "ConfigMap") -> Object:
     return {"name": name, "template": {"apiVersion": "v1", "kind": kind}}
 
 
+def _nobody(_: Resource) -> None:
+    """Nobody waits for a right to be granted."""
+
+
 def test_a_right_that_is_missing_is_named_with_the_way_to_grant_it() -> None:
     kube = FakeKube(denied={("configmaps", "watch"), ("configmaps", "delete")})
-    rights = Rights(kube, monotonic=lambda: 0.0)
+    rights = Rights(kube, monotonic=lambda: 0.0, granted=_nobody)
 
-    problems = run(rights.problems([_resource("a"), _resource("b", "Unknown")], CATALOG, is_requested=False))
+    denied = run(rights.denied([_resource("a"), _resource("b", "Unknown")], CATALOG, is_requested=False))
 
     text = (
         "the composer may not watch, delete configmaps (ConfigMap) in all namespaces; grant it by a ClusterRole with "
         'label fairlead.dev/aggregate-to-composer: "true"'
     )
-    assert problems == (Problem("KindNotAllowed", text, "spec.resources[0].template.kind", resource="a"),)
+    problem = Problem("KindNotAllowed", text, "spec.resources[0].template.kind", resource="a")
+    assert denied == ((problem,), timedelta(seconds=5))
     assert [review["resourceAttributes"]["verb"] for review in kube.reviews] == list(VERBS)
 
 
 def test_a_granted_right_is_reviewed_again_after_minutes_and_a_missing_one_less_and_less_often() -> None:
     now, kube = [0.0], FakeKube()
-    rights = Rights(kube, monotonic=lambda: now[0])
+    rights = Rights(kube, monotonic=lambda: now[0], granted=_nobody)
 
     async def counts() -> list[int]:
         reviews: list[int] = []
@@ -49,8 +56,41 @@ def test_a_granted_right_is_reviewed_again_after_minutes_and_a_missing_one_less_
             now[0] = float(at)
             kube.denied = {("configmaps", verb) for verb in denied}
             before = len(kube.reviews)
-            await rights.problems([_resource("a"), _resource("b")], CATALOG, is_requested=is_requested)
+            await rights.denied([_resource("a"), _resource("b")], CATALOG, is_requested=is_requested)
             reviews.append(len(kube.reviews) - before)
         return reviews
 
     assert run(counts()) == [6, 0, 6, 6, 0, 6, 0, 6, 6, 6]
+
+
+def test_the_reviews_of_a_right_that_is_never_granted_become_rarer_until_there_is_one_in_ten_minutes() -> None:
+    now, kube = [0.0], FakeKube(denied={("configmaps", "list")})
+    rights = Rights(kube, monotonic=lambda: now[0], granted=_nobody)
+
+    async def pauses() -> list[float]:
+        taken: list[float] = []
+        for _ in range(10):
+            denied = await rights.denied([_resource("a")], CATALOG, is_requested=False)
+            assert denied is not None
+            taken.append(denied.again.total_seconds())
+            now[0] += taken[-1]
+        return taken
+
+    assert run(pauses()) == [5, 10, 20, 40, 80, 160, 320, 600, 600, 600]
+    assert len(kube.reviews) == 10 * len(VERBS)
+
+
+def test_a_right_that_was_missing_is_reported_as_granted_with_its_kind_by_the_next_review() -> None:
+    now, kube, granted = [0.0], FakeKube(denied={("configmaps", "list")}), list[Resource]()
+    rights = Rights(kube, monotonic=lambda: now[0], granted=granted.append)
+
+    async def scene() -> list[int]:
+        counts: list[int] = []
+        for denied in ({("configmaps", "list")}, set[tuple[str, str]]()):
+            kube.denied = denied
+            await rights.denied([_resource("a")], CATALOG, is_requested=True)
+            counts.append(len(granted))
+        return counts
+
+    assert run(scene()) == [0, 1]
+    assert [resource.plural for resource in granted] == ["configmaps"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
 
-from composer.claim.decide import Keep, decide
-from composer.claim.snapshot import ObservedChild, live_hash
+from composer.claim.decide import Apply, Keep, decide
+from composer.claim.snapshot import ObservedChild, live_hash, stored_hash
 from composer.composition.revision import candidates
 from composer.hashes import sent_hash
 from composer.kinds.catalog import Catalog, KindFacts, catalog, facts_of
@@ -48,12 +49,7 @@ _WRITE = "write apiVersion: cache.example.org/v2"
 NAMES = {
     "the stored version": Named(_crd("v2", "v1"), "v2"),
     "a version with the same fields": Named(_crd("v2", "v1"), "v1"),
-    "a version that a webhook makes": Named(
-        _crd("v2", "v1", strategy="Webhook"),
-        "v1",
-        "kind Node of cache.example.org/v1 is converted by a webhook, and what is sent could not be compared with what "
-        f"is stored; {_WRITE}",
-    ),
+    "a version that a webhook makes": Named(_crd("v2", "v1", strategy="Webhook"), "v1"),
     "the stored version beside one that a webhook makes": Named(_crd("v2", "v1", strategy="Webhook"), "v2"),
     "a version that is served no longer": Named(
         _crd("v2", "v1", unserved="v1"), "v1", f"kind Node of cache.example.org/v1 is not served; {_WRITE}"
@@ -95,6 +91,70 @@ def test_a_kind_of_claim_is_named_by_versions_alike() -> None:
     (problem,) = check(CheckRequest(composition["spec"], known))
     assert (problem.reason, problem.path) == ("KindNotInstalled", "spec.compositeTypeRef.apiVersion")
     assert problem.message.endswith(f"write apiVersion: {API.group}/v2")
+
+
+def test_a_kind_of_claim_is_not_named_by_a_version_that_a_webhook_makes() -> None:
+    crd = API.cache_crd()
+    (version,) = crd["spec"]["versions"]
+    crd["spec"]["versions"] = [{**deepcopy(version), "name": "v2"}, {**version, "storage": False}]
+    crd["spec"]["conversion"] = {"strategy": "Webhook"}
+
+    (problem,) = check(CheckRequest(API.composition("c")["spec"], catalog([crd, API.node_crd(composable="true")])))
+
+    assert (problem.reason, problem.path) == ("KindNotInstalled", "spec.compositeTypeRef.apiVersion")
+    assert problem.message.endswith(f"claims are read as they are stored; write apiVersion: {API.group}/v2")
+
+
+def _converting() -> Object:
+    """Return a CRD whose stored version calls the field `memory` of the older one `memoryText`."""
+    crd = _crd("v2", "v1", strategy="Webhook")
+    stored, _ = crd["spec"]["versions"]
+    spec = stored["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    spec["properties"] = {"memoryText": spec["properties"]["memory"]}
+    return crd
+
+
+def test_a_version_that_a_webhook_makes_is_checked_against_its_own_schema() -> None:
+    known, composition = _known(_converting()), API.composition("c")["spec"]
+    template = composition["resources"][1]["template"]
+    for version, field, fault in (
+        ("v1", "memory", 0), ("v1", "memoryText", 1), ("v2", "memory", 1), ("v2", "memoryText", 0),
+    ):  # fmt: skip
+        template["apiVersion"], template["spec"] = f"{API.group}/{version}", {field: "64Mi"}
+
+        assert len(check(CheckRequest(composition, known))) == fault, (version, field)
+
+
+CONVERTED: dict[str, tuple[dict[str, Any], type]] = {
+    "nothing changed since it was sent": ({}, Keep),
+    "somebody changed its content": ({"generation": 2}, Apply),
+    "somebody changed a label of ours": ({"labels": {}}, Apply),
+    "somebody added a label": ({"labels": {**desired()["metadata"]["labels"], "team": "shop"}}, Keep),
+}
+
+
+@pytest.mark.parametrize(("changed", "expected"), CONVERTED.values(), ids=CONVERTED)
+def test_an_object_in_a_version_that_a_webhook_makes_is_compared_by_its_generation_and_metadata(
+    changed: dict[str, Any], expected: type
+) -> None:
+    facts = _facts(_converting())
+    wanted = {**desired(facts=facts, spec={"memory": "64Mi"}), "apiVersion": f"{API.group}/v1"}
+    answered = live(wanted)
+    recorded = entry(
+        facts=facts,
+        api_version=wanted["apiVersion"],
+        desired=sent_hash(wanted),
+        live=stored_hash(answered, facts.comparable(wanted), facts.schema),
+    )
+    stored = {**answered, "apiVersion": f"{API.group}/v2", "spec": {"memoryText": "64Mi"}}
+    # Its label still says whose it is, by the uid.
+    stored["metadata"] = {**stored["metadata"], **changed}
+    known = ObservedChild(recorded, stored, facts)
+    seen = replace(snapshot(known), catalog={facts.resource.group_kind: facts})
+
+    plan = decide(seen, rendered(child(wanted)), now=NOW)
+
+    assert [type(step) for step in plan.steps] == [expected]
 
 
 def test_an_object_is_written_in_the_version_of_its_template_and_compared_in_any() -> None:

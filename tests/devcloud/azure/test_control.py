@@ -173,6 +173,23 @@ def test_children_change_behind_the_apis_back(arm: Arm) -> None:
     assert arm.get("pg1/firewallRules") == {"value": []}
 
 
+def test_server_is_shown_without_lag_with_what_is_in_it(arm: Arm) -> None:
+    created = arm.created()
+    arm.behave(get_lag_s=10_000)
+    arm.control("POST", "servers/pg1", {"sku": {"name": "Standard_E2ds_v5", "tier": "MemoryOptimized"}})
+    arm.control("POST", "servers/pg1/configurations/work_mem", {"value": "16384"})
+    arm.control("POST", "servers/pg1/firewallRules/r", {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.1"})
+
+    shown = arm.control("GET", "servers/pg1")
+
+    assert (shown["id"], shown["systemData"]) == (created["id"], created["systemData"])
+    assert shown["sku"] == {"name": "Standard_E2ds_v5", "tier": "MemoryOptimized"}
+    assert shown["children"]["configurations"] == {"work_mem": "16384"}
+    assert list(shown["children"]["firewallRules"]) == ["r"]
+    assert "postgres" in shown["children"]["databases"]
+    assert arm.control("GET", "views") == [shown]
+
+
 def test_robot_takes_tags_away(arm: Arm) -> None:
     arm.created()
     arm.until_done(arm.patch({}, tags={"fairlead-owner": "a", "team": "b"}))

@@ -185,3 +185,48 @@ def test_condition_of_a_put_counts_where_tests_say_so(*, honoured: bool, status:
     reply = arm.call("PUT", arm.path(), SERVER, headers={"If-None-Match": "*"})
 
     assert reply.status == status
+
+
+@pytest.mark.parametrize(("honoured", "status"), [(False, 202), (True, 412)])
+@pytest.mark.parametrize(
+    ("rest", "properties"),
+    [
+        ("databases/app", {"charset": "UTF8"}),
+        ("firewallRules/office", {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}),
+        ("configurations/work_mem", {"value": "8192", "source": "user-override"}),
+    ],
+)
+def test_condition_of_a_put_in_a_server_counts_where_tests_say_so(
+    *, honoured: bool, status: int, rest: str, properties: dict[str, str], arm: Arm
+) -> None:
+    arm.created()
+    arm.until_done(arm.child(f"pg1/{rest}", **properties))
+    arm.behave(honours_if_none_match=honoured)
+
+    body, headers = {"properties": properties}, {"If-None-Match": "*"}
+    assert arm.call("PUT", arm.path(f"pg1/{rest}"), body, headers=headers).status == status
+
+
+@pytest.mark.parametrize(
+    ("rest", "properties"),
+    [
+        ("databases/app", {"charset": "UTF8"}),
+        ("firewallRules/office", {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}),
+    ],
+)
+def test_condition_of_a_put_lets_what_is_new_pass(rest: str, properties: dict[str, str], arm: Arm) -> None:
+    arm.created()
+    arm.behave(honours_if_none_match=True)
+
+    body, headers = {"properties": properties}, {"If-None-Match": "*"}
+    assert arm.call("PUT", arm.path(f"pg1/{rest}"), body, headers=headers).status == 202
+
+
+def test_database_that_somebody_makes_behind_the_api_is_shown(arm: Arm) -> None:
+    arm.created()
+    path = "servers/pg1/databases/theirs"
+    arm.control("POST", path, {"charset": "UTF8", "collation": "C"})
+    assert arm.get("pg1/databases/theirs")["properties"] == {"charset": "UTF8", "collation": "C"}
+
+    arm.control("DELETE", path)
+    assert arm.call("GET", arm.path("pg1/databases/theirs")).refusal == (404, "ResourceNotFound")

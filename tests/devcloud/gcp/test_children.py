@@ -30,11 +30,18 @@ def test_user_comes_changes_and_goes(cloud: Cloud) -> None:
         "name": "app",
         "project": cloud.served.project,
     }
-    roles = {"password": "more-pass", "databaseRoles": ["readers"]}
-    cloud.done(cloud.call("PUT", f"instances/db-1/users{query(name='app')}", roles))
-    assert cloud.call("GET", "instances/db-1/users/app").body["databaseRoles"] == ["readers"]
+    # By the discovery document the roles of an update are those of its query; those of its body are passed over.
+    change = {"password": "more-pass", "databaseRoles": ["owners"]}
+    granting = f"{query(name='app')}&databaseRoles=readers&databaseRoles=writers"
+    cloud.done(cloud.call("PUT", f"instances/db-1/users{granting}", change))
+    assert cloud.call("GET", "instances/db-1/users/app").body["databaseRoles"] == ["readers", "writers"]
     cloud.done(cloud.call("DELETE", f"instances/db-1/users{query(name='app')}"))
     assert sorted(users(cloud)) == ["postgres"]
+    # Also the role that a user has without any is shown once it was asked for.
+    both = ["cloudsqlsuperuser", "readers"]
+    superuser = {"name": "app", "password": "app-pass", "databaseRoles": both}
+    cloud.done(cloud.call("POST", "instances/db-1/users", superuser))
+    assert users(cloud)["app"]["databaseRoles"] == both
 
 
 @pytest.mark.parametrize("kind", ["CLOUD_IAM_USER", "CLOUD_IAM_SERVICE_ACCOUNT", "CLOUD_IAM_GROUP"])

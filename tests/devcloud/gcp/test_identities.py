@@ -181,6 +181,7 @@ CALLS: dict[str, tuple[str, str, object]] = {
     "instances.restart": ("POST", "instances/none/restart", None),
     "instances.failover": ("POST", "instances/none/failover", {}),
     "instances.restoreBackup": ("POST", "instances/none/restoreBackup", {}),
+    "instances.addServerCa": ("POST", "instances/none/addServerCa", None),
     "instances.rotateServerCa": ("POST", "instances/none/rotateServerCa", {}),
     "instances.listServerCas": ("GET", "instances/none/listServerCas", None),
     "connect.get": ("GET", "instances/none/connectSettings", None),

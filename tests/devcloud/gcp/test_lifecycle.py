@@ -141,13 +141,20 @@ def test_failover_is_of_a_regional_instance_alone(cloud: Cloud) -> None:
 
 def test_authority_rotates(cloud: Cloud) -> None:
     before = cloud.created()["serverCaCert"]
+    # Instances.addServerCa: "Required to prepare for a certificate rotation".
+    assert cloud.call("POST", "instances/db-1/rotateServerCa", {}).refusal == (400, "invalid")
+
+    cloud.done(cloud.call("POST", "instances/db-1/addServerCa"))
+    added = cloud.call("GET", "instances/db-1/listServerCas").body
+    assert (added["certs"][0], added["activeVersion"]) == (before, before["sha1Fingerprint"])
+    assert cloud.look()["serverCaCert"] == before
 
     cloud.done(cloud.call("POST", "instances/db-1/rotateServerCa", {}))
-
     after = cloud.look()["serverCaCert"]
-    assert after["sha1Fingerprint"] != before["sha1Fingerprint"]
+    assert after == added["certs"][1]
     listed = cloud.call("GET", "instances/db-1/listServerCas").body
-    assert (listed["certs"], listed["activeVersion"]) == ([after], after["sha1Fingerprint"])
+    assert (listed["certs"], listed["activeVersion"]) == ([after, before], after["sha1Fingerprint"])
+    assert cloud.call("POST", "instances/db-1/rotateServerCa", {}).refusal == (400, "invalid")
     assert cloud.call("GET", "instances/db-1/connectSettings").body["serverCaCert"] == after
 
 

@@ -138,7 +138,7 @@ async def test_database_with_sessions_is_not_deleted(cloud: Cloud, tmp_path: Pat
         user="postgres",
         password="first-pass",
         dbname="app",
-        sslmode="verify-full",
+        sslmode="verify-ca",
         sslrootcert=str(tmp_path / "trust.pem"),
     ):
         operation = await asyncio.to_thread(lambda: cloud.ended(cloud.call("DELETE", path)))
@@ -160,12 +160,28 @@ async def test_stopped_instance_takes_nobody_until_it_is_started(cloud: Cloud, t
 
 async def test_rotated_authority_signs_the_certificate_from_then_on(cloud: Cloud, tmp_path: Path) -> None:
     before = await created(cloud)
+    await done(cloud, "POST", "instances/db-1/addServerCa")
+    assert await rows(before, tmp_path, "postgres", "first-pass", "SELECT 1") == [(1,)]
     await done(cloud, "POST", "instances/db-1/rotateServerCa", {})
     after = await asyncio.to_thread(cloud.look)
 
     assert await rows(after, tmp_path, "postgres", "first-pass", "SELECT 1") == [(1,)]
     with pytest.raises(psycopg.OperationalError, match="certificate verify failed"):
         await rows(before, tmp_path, "postgres", "first-pass", "SELECT 1")
+
+
+async def test_certificate_names_the_instance_and_not_its_address(cloud: Cloud, tmp_path: Path) -> None:
+    shown = await created(cloud)
+    await rows(shown, tmp_path, "postgres", "first-pass", "SELECT 1")
+    host = shown["ipAddresses"][0]["ipAddress"]
+    login = {"user": "postgres", "password": "first-pass", "sslmode": "verify-full"}
+    trusted: dict[str, Any] = {**login, "sslrootcert": str(tmp_path / "trust.pem"), "connect_timeout": "30"}
+
+    with pytest.raises(psycopg.OperationalError, match=f'does not match host name "{host}"'):
+        await psycopg.AsyncConnection.connect(host=host, **trusted)
+    name = f"{cloud.served.project}:db-1"
+    async with await psycopg.AsyncConnection.connect(host=name, hostaddr=host, **trusted) as session:
+        assert session.info.host == name
 
 
 async def test_whom_no_network_lets_in_gets_no_answer(cloud: Cloud, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 from google.auth.transport.requests import Request
 from google.oauth2 import service_account
 
+from devcloud.gcp.server import Options, running
 from tests.devcloud.gcp.conftest import fetch
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -48,6 +49,12 @@ def test_the_program_serves_until_it_is_asked_to_end(tmp_path: Path) -> None:
             first.terminate()
         assert first.wait(timeout=120) == 0
 
+    # The first process kept nothing, so the next one knows no key: a key that does not count is written anew.
+    former = json.loads(key.read_text())
+    with running(Options(key_file=key)) as served:
+        present = json.loads(key.read_text())
+    assert present["private_key_id"] != former["private_key_id"]
+    assert present["token_uri"] == f"{served.url}/token"
     assert second.returncode == 1
     assert second.stderr.startswith("gcp: ")
     assert "address already in use" in second.stderr

@@ -96,6 +96,21 @@ async def test_authority_that_is_rotated_is_another_one_and_sessions_go_on(world
         pass
 
 
+async def test_authority_that_was_added_signs_after_the_rotation(world: World) -> None:
+    address = await world.create("prepared")
+    assert world.databases.next_authority_of("prepared") == b""
+    await world.databases.add_authority("prepared")
+    added = world.databases.next_authority_of("prepared")
+    assert added != world.databases.authority_of("prepared")
+
+    await world.databases.rotate_authority("prepared")
+
+    assert world.databases.authority_of("prepared") == added
+    assert world.databases.next_authority_of("prepared") == b""
+    async with await world.login(address, world.trust("prepared")):
+        pass
+
+
 async def test_statements_make_users_and_databases_of_a_running_instance(world: World) -> None:
     address = await world.create("users")
     user = login("app", scram_verifier("app-pass"))

@@ -30,6 +30,7 @@ class Server:
         self.answer: Failure | None = None
         self.probes = 0
         self.enqueued: list[str] = []
+        self.resources: list[tuple[str, Key]] = []
 
     async def probe(self, _connected: object) -> None:
         """Answer one probe."""
@@ -45,7 +46,12 @@ class Server:
     def prober(self, world: World) -> Prober:
         """Make a prober that writes down whose users it wakes."""
         store = world.cache.informer(TOYS).store
-        return Prober(world.accounts, lambda name: bool(store.by_index(BY_CONFIG, name)), self.enqueued.append)
+        return Prober(
+            world.accounts,
+            lambda name: bool(store.by_index(BY_CONFIG, name)),
+            self.enqueued.append,
+            lambda plural, key: self.resources.append((plural, key)),
+        )
 
 
 def ready_of(world: World) -> tuple[str, str]:
@@ -67,6 +73,37 @@ async def test_users_are_enqueued_once_when_the_server_is_lost_and_once_when_it_
         counts.append(len(server.enqueued))
     assert counts == [0, 1, 1, 1, 2, 2]
     assert server.probes == 6
+
+
+async def test_resource_that_missed_its_server_is_enqueued_by_the_next_probe_though_none_failed() -> None:
+    server = Server()
+    world = server.world()
+    world.ask("missed")
+    world.ask("reached")
+    await world.settle("missed")
+    await world.settle("reached")
+    prober = server.prober(world)
+    await prober(CONFIG)
+    world.cloud.faults += [("observe", AWAY, False)]
+    await world.step("missed")
+    await world.step("reached")
+
+    await prober(CONFIG)
+    await prober(CONFIG)
+    assert (server.enqueued, server.resources) == ([], [(TOYS.plural, Key("team", "missed"))])
+
+
+async def test_resource_whose_server_answers_nothing_after_an_outage_is_enqueued_by_each_probe() -> None:
+    server = Server()
+    world = server.world()
+    world.ask()
+    await world.settle()
+    prober = server.prober(world)
+    world.cloud.faults += [("observe", AWAY, False), ("observe", Transient("in recovery"), False)]
+    for _ in range(3):
+        await world.step()
+        await prober(CONFIG)
+    assert (len(server.resources), ready_of(world)) == (2, ("True", "Available"))
 
 
 @pytest.mark.parametrize("other", [Transient("too many connections"), Terminal("CredentialsInvalid", "refused")])

@@ -18,7 +18,7 @@ from providers.accounts.rate_limit import CALLS, AccountMeter, Bucket, Budget, B
 from providers.external.client import Clients, ExternalList, Fence, FenceClosed, Operation
 from providers.external.credential import Credential, Login, LoginAnswer
 from providers.external.endpoint import NO_ENDPOINT
-from providers.external.metering import UNMETERED, Meter, metered
+from providers.external.metering import UNMETERED, Meter, metered, routine
 from providers.external.provider import Provider, Rate, RecordedAccount
 from runtime.errors import Throttled, Transient
 from tests.providers.toy import CONFIGS, START, ToyCloud, ToyConfig, provider_of
@@ -339,3 +339,27 @@ async def test_connection_that_is_made_anew_begins_with_no_new_budget() -> None:
 
     assert accounts.meters["a"] is not meter
     assert [spent, again] == pytest.approx([3.0, 2.0])
+
+
+async def test_what_somebody_waits_for_takes_turns_with_the_routine_of_its_own_config() -> None:
+    time = SteppedClock()
+    meter, made = AccountMeter("toy", "default", Budget(ONE_A_SECOND, time.clock)), list[str]()
+
+    async def read(name: str, *, is_routine: bool) -> None:
+        async def note() -> None:
+            made.append(name)
+
+        with routine(is_routine=is_routine):
+            await meter.read("look", note)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(40):
+            group.create_task(read("resync", is_routine=True))
+        await asyncio.sleep(0)
+        for _ in range(4):
+            group.create_task(read("edit", is_routine=False))
+
+    first = made.index("edit")
+    assert first <= 4
+    assert made[first : first + 7] == ["edit", "resync", "edit", "resync", "edit", "resync", "edit"]
+    assert (made.count("edit"), made.count("resync")) == (4, 40)

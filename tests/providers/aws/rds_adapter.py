@@ -12,7 +12,8 @@ from botocore.credentials import Credentials
 from devcloud.aws.server import Served
 from providers.aws.account import Clients
 from runtime.objects import Object
-from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Property, Verb
+from tests.providers.adapter import Drift, ExternalObject, Mode, Property, Verb
+from tests.providers.adapter_parts import SimulatedAdapter, drifts_of, owner_in, owner_tags
 from tests.providers.aws.gated_calls import Calls, GatedWorld
 from tests.providers.world import World
 from tests.support.simulator_control import control
@@ -38,7 +39,7 @@ _FOREIGN, _OTHER_ACCOUNT = ("AKIASOMEBODYELSE0001", "secret-1"), ("AKIAOTHERACCO
 
 
 @dataclass
-class RdsAdapter(Adapter):
+class RdsAdapter(SimulatedAdapter):
     """Instances of RDS."""
 
     properties: ClassVar[frozenset[Property]] = frozenset(
@@ -64,9 +65,6 @@ class RdsAdapter(Adapter):
     def new_world(self, process: str) -> World:
         return GatedWorld(self.served, self.kube, process, self.calls)
 
-    def pass_time(self, by: timedelta) -> None:
-        control(self.served, "POST", "clock", {"advance_s": by.total_seconds()})
-
     def _instances(self) -> dict[str, Object]:
         trees = control(self.served, "GET", "instances")
         return {str(tree["DBInstanceIdentifier"]): tree for tree in trees}
@@ -75,8 +73,7 @@ class RdsAdapter(Adapter):
         shown = {}
         for name, tree in self._instances().items():
             tags = {tag["Key"]: tag["Value"] for tag in tree.get("TagList") or ()}
-            owner = (tags["fairlead-installation"], tags["fairlead-identity"]) if "fairlead-identity" in tags else None
-            shown[name] = ExternalObject(name, str(tree["DbiResourceId"]), owner)
+            shown[name] = ExternalObject(name, str(tree["DbiResourceId"]), owner_in(tags, "fairlead-"))
         return shown
 
     def writes(self) -> list[str]:
@@ -84,24 +81,16 @@ class RdsAdapter(Adapter):
         own = (call for call in calls if call["mutating"] and call["access_key_id"] != _FOREIGN[0])
         return [f"{_verb(call)} {call['identifier']}" for call in own]
 
-    def forget(self) -> None:
-        control(self.served, "DELETE", "audit")
-
     def fail(self, verb: Verb, mode: Mode, times: int | None = 1) -> None:
         fault: Object = {"action": _ACTIONS[verb], "times": times, "message": "It is refused."}
         fault |= {"kind": "drop"} if mode == "unanswered" else {"code": _CODES[mode]}
         control(self.served, "POST", "faults", fault)
 
-    def heal(self) -> None:
-        control(self.served, "DELETE", "faults")
-
     def put(self, name: str, owner: tuple[str, str] | None) -> None:
-        installation, identity = owner or ("", "")
-        tags = {"installation": installation, "identity": identity, "claim": "0123456789abcdef"} if owner else {}
         self._foreigner().create_db_instance(
             DBInstanceIdentifier=name, Engine="postgres", DBInstanceClass="db.t4g.micro", AllocatedStorage=20,
             MasterUsername="app", MasterUserPassword="Sufficient-1",
-            Tags=[{"Key": f"fairlead-{key}", "Value": value} for key, value in tags.items()],
+            Tags=[{"Key": key, "Value": value} for key, value in owner_tags(owner, "fairlead-").items()],
         )  # fmt: skip
 
     def _foreigner(self) -> Any:
@@ -128,15 +117,11 @@ class RdsAdapter(Adapter):
             "copyTagsToSnapshot": (False, ""),
             "publiclyAccessible": (True, "DriftHeld"),
         }
-        return tuple(self._drift(name, value, held) for name, (value, held) in fields.items())
 
-    def _drift(self, name: str, value: Any, held: str) -> Drift:
-        theirs = name[0].upper() + name[1:]
+        def change(thing: str, name: str, value: Any) -> None:
+            control(self.served, "POST", f"instances/{thing}", {"set": {_theirs(name): value}})
 
-        def change(thing: str) -> None:
-            control(self.served, "POST", f"instances/{thing}", {"set": {theirs: value}})
-
-        return Drift(name, change, lambda thing: bool(self._instances()[thing][theirs] == value), held)
+        return drifts_of(fields, change, lambda thing, name: self._instances()[thing][_theirs(name)])
 
     def backups(self) -> tuple[str, ...]:
         snapshots = control(self.served, "GET", "snapshots")
@@ -149,6 +134,10 @@ class RdsAdapter(Adapter):
     def lag(self, by: timedelta) -> None:
         seconds = by.total_seconds()
         control(self.served, "POST", "behaviour", {"list_lag_s": seconds, "get_lag_s": seconds})
+
+
+def _theirs(name: str) -> str:
+    return name[0].upper() + name[1:]
 
 
 def _verb(call: Object) -> str:

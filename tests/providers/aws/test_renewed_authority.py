@@ -89,6 +89,46 @@ async def _ready(world: VerifiedWorld) -> None:
     await world.reconcile_bundle()
 
 
+def _observed_alone(simulator: Served) -> list[str]:
+    """Return the names of the instances that were looked at by themselves since the audit log was emptied."""
+    calls = list(control(simulator, "GET", "audit?since=0"))
+    return [call["identifier"] for call in calls if call["action"] == "DescribeDBInstances" and call["identifier"]]
+
+
+async def test_renewed_bundle_reaches_instances_whose_account_is_listed_without_a_look_at_any(
+    simulator: Served,
+) -> None:
+    world = VerifiedWorld(simulator)
+    world.gatherer.answers.enqueue_list = lambda _config, _after: None
+    await _ready(world)
+    await world.gatherer.answers.list(await world.accounts.connect("default"))
+    control(simulator, "DELETE", "audit")
+
+    world.renew()
+    await world.reconcile_bundle()
+
+    assert {world.kept(name)[0] for name in INSTANCES} == {world.bundle}
+    assert len({world.published(name)["caRef"]["hash"] for name in INSTANCES}) == 1
+    assert _observed_alone(simulator) == []
+
+
+async def test_edit_that_comes_with_a_renewed_bundle_is_decided_on_a_look(simulator: Served) -> None:
+    world = VerifiedWorld(simulator)
+    world.gatherer.answers.enqueue_list = lambda _config, _after: None
+    await _ready(world)
+    await world.gatherer.answers.list(await world.accounts.connect("default"))
+    control(simulator, "DELETE", "audit")
+
+    world.ask("two", parameters={"backupRetentionPeriod": 3})
+    world.renew()
+    await world.reconcile_bundle()
+
+    edited: Object = world.get("two") or {}
+    assert set(_observed_alone(simulator)) == {edited["metadata"]["annotations"]["fairlead.dev/external-name"]}
+    calls = list(control(simulator, "GET", "audit?since=0"))
+    assert [call["action"] for call in calls if call["mutating"]] == ["ModifyDBInstance"]
+
+
 async def test_renewed_bundle_reaches_every_instance_by_one_pass_each(simulator: Served) -> None:
     world = VerifiedWorld(simulator)
     await _ready(world)

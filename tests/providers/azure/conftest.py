@@ -1,4 +1,4 @@
-"""ARM on this machine, for each test a new one."""
+"""ARM on this machine, for each test a new one: a stub of it, or the simulated one."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from datetime import timedelta
 
 import pytest
 
+from devcloud.azure.server import Options, running
 from providers.external import retries
 from runtime.backoff import Backoff
 from tests.providers.azure.arm_stub import ArmStub, serving
+from tests.providers.azure.simulated_arm import Arm
 
 
 @pytest.fixture(autouse=True)
@@ -25,3 +27,12 @@ async def stub() -> AsyncIterator[ArmStub]:
         yield running
         for client in running.connected:
             await client.close()
+
+
+@pytest.fixture
+async def arm() -> AsyncIterator[Arm]:
+    # Its clock stands still by itself, and is moved on with the world's.
+    with running(Options(speed=0.0, durations=0.2)) as served:
+        simulated = Arm(served)
+        async with simulated.connected:
+            yield simulated

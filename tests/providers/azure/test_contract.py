@@ -1,18 +1,28 @@
-"""Azure keeps the contract of clouds, over ARM's wire."""
+"""Azure keeps the contract of clouds, over ARM's wire: servers, and what is inside them."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.providers.adapter import Clause
-from tests.providers.azure.arm_stub import serving
-from tests.providers.azure.azure_adapter import AzureAdapter, ContractArm
+from tests.providers.azure.azure_adapter import AzureServers
+from tests.providers.azure.azure_children_adapter import AzureDatabases, AzureRules
+from tests.providers.azure.simulated_arm import Arm
 from tests.providers.contract import clauses_for, keep
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("clause", clauses_for(AzureAdapter), ids=lambda clause: clause.name)
-async def test_azure_keeps_the_clause(clause: Clause) -> None:
-    async with serving(ContractArm()) as stub:
-        await keep(clause, AzureAdapter(stub=stub))
+@pytest.mark.parametrize("clause", clauses_for(AzureServers), ids=lambda clause: clause.name)
+async def test_servers_keep_the_clause(arm: Arm, clause: Clause) -> None:
+    await keep(clause, AzureServers(arm=arm))
+
+
+@pytest.mark.parametrize("clause", clauses_for(AzureRules), ids=lambda clause: clause.name)
+async def test_rules_of_one_server_keep_the_clause(arm: Arm, clause: Clause) -> None:
+    await keep(clause, AzureRules(arm=arm))
+
+
+@pytest.mark.parametrize("clause", clauses_for(AzureDatabases), ids=lambda clause: clause.name)
+async def test_databases_of_one_server_keep_the_clause(arm: Arm, clause: Clause) -> None:
+    await keep(clause, AzureDatabases(arm=arm))

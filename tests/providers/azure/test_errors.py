@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from providers.azure.errors import AlreadyThere, NotThere, failure_of, pause, refused
+from providers.azure.errors import failure_of, pause, refused
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 
 

@@ -17,10 +17,7 @@ from providers.azure.names import (
     NO_SERVER,
     ServerName,
     child_in,
-    hash_in,
-    name_of,
-    owner_from,
-    owner_tags,
+    owner_in,
     same_location,
     server_in,
     server_of_id,
@@ -28,8 +25,9 @@ from providers.azure.names import (
 )
 from providers.azure.servers.refusal import refusal
 from providers.azure.servers.states import Window, next_window, phase_of
+from providers.external.cloud_api.tags import owner_tags
 from providers.external.observation import Phase
-from providers.external.ownership import Identity, Owner
+from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
 from tests.providers.azure.arm_stub import SUBSCRIPTION
 
@@ -39,25 +37,6 @@ ARM = "https://management.azure.com"
 def _config(**fields: Any) -> ProviderConfigSpec:
     spec = {"subscriptionID": SUBSCRIPTION, "credentials": {"source": "ManagedIdentity"}, **fields}
     return msgspec.convert(spec, ProviderConfigSpec)
-
-
-@pytest.mark.parametrize(
-    ("claim", "name"),
-    [
-        ("orders", "fl-orders-{}"),
-        ("Orders.of.Shop", "fl-orders-of-shop-{}"),
-        ("a" * 40, "fl-" + "a" * 30 + "-{}"),
-        ("---", "fl-{}"),
-    ],
-)
-def test_name_by_rule(claim: str, name: str) -> None:
-    identity = Identity("uid-1", claim, "server", "", has_claim=True)
-
-    made = name_of(identity, "fl-")
-
-    assert made == name.format(identity.hash)
-    assert hash_in(made) == identity.hash
-    assert len(made) <= 63
 
 
 def test_parts_of_external_names() -> None:
@@ -77,8 +56,8 @@ def test_id_is_read_in_any_letter_case(groups: str) -> None:
 def test_owner_comes_back_out_of_its_tags_in_any_letter_case() -> None:
     owner = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "server", "ns-uid")
 
-    assert owner_from({key.upper(): value for key, value in owner_tags(owner).items()}) == owner
-    assert owner_from({**owner_tags(owner), "fairlead-claim": ""}) is None
+    assert owner_in({key.upper(): value for key, value in owner_tags(owner).items()}) == owner
+    assert owner_in({**owner_tags(owner), "fairlead-claim": ""}) is None
     assert spelled_tags({"Team": "a", "x": "b"}, {"team": "c"}) == {"team": "a", "x": "b"}
 
 

@@ -11,12 +11,12 @@ import msgspec
 import pytest
 
 from providers.azure.models import FlexibleServerParameters
-from providers.azure.names import owner_tags
 from providers.azure.servers import changes, create
 from providers.azure.servers.facts import Facts
 from providers.azure.servers.server_list import digest_of
 from providers.azure.servers.translate import incarnation_of, invariants, observed
 from providers.external.client import Target
+from providers.external.cloud_api.tags import owner_tags
 from providers.external.credential import Credential
 from providers.external.diff import diff
 from providers.external.observation import Change, Class, Observed, Phase
@@ -177,6 +177,7 @@ def test_difference_has_its_class_and_its_patch(fields: Any, kind: Class, body: 
     ("properties", "fields"),
     [
         ({"version": "16"}, {"version": "13"}),
+        ({"version": "13"}, {"version": "1"}),
         ({}, {"primary_key_uri": "https://vault.example/keys/k"}),
     ],
 )

@@ -38,7 +38,7 @@ async def one_answer_that_it_is_absent_is_not_believed(cloud: Adapter) -> None:
     assert (cloud.writes(), cloud.is_ready()) == ([], True)
 
 
-@clause()
+@clause(Property.DATA)
 async def lost_database_is_reported_and_not_replaced(cloud: Adapter) -> None:
     name = await cloud.create()
     cloud.vanish(name)

@@ -100,7 +100,7 @@ async def list_in_part_is_never_called_complete(cloud: Adapter) -> None:
     assert cloud.writes() == []
 
 
-@clause()
+@clause(Property.CREATES_ONLY)
 async def object_that_appears_before_the_create_arrives_is_not_ours(cloud: Adapter) -> None:
     """Between our look and our create somebody makes an object of that name: the create is refused, and it stays so."""
     cloud.ask()
@@ -118,7 +118,7 @@ async def object_that_appears_before_the_create_arrives_is_not_ours(cloud: Adapt
     assert (len(cloud.objects()), cloud.writes()) == (1, [])
 
 
-@clause(Property.OPERATIONS)
+@clause(Property.OPERATIONS, Property.EDITS)
 async def edit_that_is_refused_right_after_the_create_leaves_the_object_ours(cloud: Adapter) -> None:
     cloud.ask()
     await cloud.until(lambda: "operation" in cloud.status())

@@ -7,12 +7,12 @@ import base64
 from structlog.testing import capture_logs
 
 from runtime.objects import SECRETS
-from tests.providers.adapter import Adapter, Mode, clause
+from tests.providers.adapter import Adapter, Mode, Property, clause
 
 _MODES: tuple[Mode, ...] = ("refused", "invalid", "unanswered")
 
 
-@clause()
+@clause(Property.LOGINS)
 async def password_is_in_no_status_event_log_or_error(cloud: Adapter) -> None:
     passwords, errors = set(), []
     with capture_logs() as logs:

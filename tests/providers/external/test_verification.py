@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from devcloud.certificates import Authority, Subject, new_authority
-from devcloud.postgres.authenticator import Admit, Caller
+from devcloud.postgres.authenticator import Admit, Caller, Refuse
 from devcloud.postgres.scram import Verifier
 from devcloud.postgres.tls_proxy import Endpoint as ProxyEndpoint
 from devcloud.postgres.tls_proxy import Serve, TLSProxy
@@ -46,7 +46,7 @@ class Server:
     connections: int = 0
     callers: list[Caller] = field(default_factory=list)
 
-    async def _admit(self, caller: Caller) -> Admit:
+    async def _admit(self, caller: Caller) -> Admit | Refuse:
         self.callers.append(caller)
         return Admit(Verifier.parse(scram.verifier(CREDENTIAL.password, secrets.token_bytes(16))))
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import json
+from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from devcloud.gcp.server import Served
 from providers.external.provider import Kind, Provider, Rate
@@ -39,6 +40,8 @@ def provider(kind: Kind[Any, Any]) -> Provider[Any]:
 class SqlWorld(World):
     """One kind of Google Cloud's in namespace `team`, at a simulated Cloud SQL whose clock goes with the world's."""
 
+    limits: ClassVar[Object] = {"publicAccess": True}
+
     def __init__(self, served: Served, *, kind: Kind[Any, Any] = INSTANCES, spec: Object | None = None) -> None:
         self.served, self.spec = served, SPEC if spec is None else spec
         super().__init__(ToyCloud(), provider=provider(kind))
@@ -50,7 +53,16 @@ class SqlWorld(World):
     def config(self) -> Object:
         """Return the project, the endpoint that stands for Google's, and the key."""
         credentials = {"source": "ServiceAccountKey", "secretRef": {"name": "key"}}
-        return {"project": self.served.project, "endpoint": self.served.url, "credentials": credentials}
+        place = {"project": self.served.project, "endpoint": self.served.url}
+        return {**place, "credentials": credentials, "limits": self.limits}
+
+    def lead_to(self, project: str) -> None:
+        """Name another project in the ProviderConfig."""
+        resource = self.provider.config_resource
+        config = deepcopy(self.kube.objects[resource, Key("", "default")])
+        config["metadata"]["generation"] += 1
+        config["spec"]["project"] = project
+        self.kube.store(resource, config)
 
     def parameters(self, spec: Object) -> Object:
         """Return the fields of `forProvider`: those of the world, changed by what is asked for as `parameters`."""

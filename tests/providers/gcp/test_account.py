@@ -12,10 +12,11 @@ from google.cloud.sqladmin_v1.services.sql_instances_service.transports import (
 )
 
 from providers.external.client import FenceClosed, Operation
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.gcp import methods
 from providers.gcp.account import operation_of
 from providers.gcp.channel import path_of
-from providers.gcp.refusals import AlreadyThere, Denied, NotThere
+from providers.gcp.refusals import Denied
 from runtime.errors import Blocked, Terminal, Throttled, Transient
 from tests.providers.gcp.wire import CLOSED, OPEN, PROJECT, Wire, account_on, operation, refused
 
@@ -212,3 +213,20 @@ def test_every_method_is_one_of_the_package(name: str) -> None:
     method = methods.METHODS[name]
     assert hasattr(sqladmin_v1, method.request)
     assert hasattr(sqladmin_v1, f"{method.service}ServiceAsyncClient")
+
+
+async def test_an_answer_that_comes_in_many_pieces_is_read_whole() -> None:
+    wire = Wire()
+    items = [{"name": f"fl-{number}", "region": "x" * 1000} for number in range(500)]
+    wire.answer("GET instances", {"items": items})
+    async with account_on(wire) as account:
+        pages = [page async for page in account.pages("instances.list", "list the instances")]
+    assert [item["name"] for page in pages for item in page.items] == [item["name"] for item in items]
+
+
+async def test_an_answer_that_is_no_json_teaches_nothing_and_is_not_the_specs_fault() -> None:
+    wire = Wire()
+    wire.answer("GET instances/fl-a", b"<html>")
+    async with account_on(wire) as account:
+        with pytest.raises(Transient, match="no JSON"):
+            await account.call("instances.get", "look at instance fl-a", instance="fl-a")

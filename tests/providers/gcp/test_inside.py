@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from providers.external.observation import Absent, Change, Present
 from providers.gcp.account import GcpAccount
 from providers.gcp.inside import databases, logins, users
 from providers.gcp.models import CloudSQLDatabaseParameters, CloudSQLUserParameters
+from providers.gcp.names import owner_labels
 from runtime.errors import Blocked, Transient
 from tests.providers.gcp.answers import OWNER, instance
 from tests.providers.gcp.wire import OPEN, Wire, account_on, operation, refused
@@ -115,6 +117,48 @@ async def test_a_user_publishes_its_instances_address_and_every_authority() -> N
     assert endpoint.ca == "PEM-1\nPEM-2\n"
 
 
+AUTHORITIES = [
+    ("one follows", "PEM-1", ("PEM-1", "PEM-2")),
+    ("the next one is active, and the former still listed", "PEM-2", ("PEM-1", "PEM-2")),
+    ("another one is listed", "PEM-2", ("PEM-2", "PEM-3")),
+    ("the active one alone", "PEM-3", ()),
+]
+
+
+async def test_an_authority_that_was_added_or_replaced_is_seen_at_once() -> None:
+    wire = Wire()
+    _serving(wire, "app")
+    async with account_on(wire) as account:
+        external = users.clients(account).external
+        for case, active, listed in AUTHORITIES:
+            wire.answer(f"GET {SERVER}", {**instance(), "name": "fl-a", "serverCaCert": {"cert": f"{active}\n"}})
+            wire.answer(f"GET {SERVER}/listServerCas", {"certs": [{"cert": f"{pem}\n"} for pem in listed]})
+            observation = await external.observe(_user())
+            assert isinstance(observation, Present)
+            assert observation.observed.endpoint.ca == "".join(f"{pem}\n" for pem in listed or (active,)), case
+
+
+OWNERS: list[tuple[str, dict[str, Any], dict[str, str] | None, bool]] = [
+    ("the spec says nothing of a backup", {}, owner_labels(OWNER), False),
+    ("in an instance of this namespace", {"from_backup": True}, owner_labels(OWNER), True),
+    ("in another claim's of this namespace", {"from_backup": True}, owner_labels(replace(OWNER, claim="other")), True),
+    ("of another namespace", {"from_backup": True}, owner_labels(replace(OWNER, namespace_uid="other")), False),
+    ("of another installation", {"from_backup": True}, owner_labels(replace(OWNER, installation="other")), False),
+    ("in a person's instance", {"from_backup": True}, None, False),
+]
+
+
+@pytest.mark.parametrize(("fields", "labels", "ours"), [row[1:] for row in OWNERS], ids=[row[0] for row in OWNERS])
+async def test_a_user_that_came_with_a_backup_is_ours_where_the_spec_says_so(
+    fields: dict[str, Any], labels: dict[str, str] | None, *, ours: bool
+) -> None:
+    wire = Wire()
+    _serving(wire, "app", server={**instance(userLabels=labels or {}), "name": "fl-a"})
+    async with account_on(wire) as account:
+        observed = await _seen(account, _user(**fields))
+    assert observed.owner == (OWNER if ours else None)
+
+
 ADDRESSES = [
     ({}, {}, "203.0.113.7", "verify-ca"),
     ({"ipAddresses": [{"type": "PRIMARY", "ipAddress": "203.0.113.7"}, {"type": "PRIVATE", "ipAddress": "10.0.0.3"}]},
@@ -177,25 +221,36 @@ def test_names_of_cloud_sql_are_nobodys(name: str, *, refused_: bool) -> None:
 
 async def test_a_user_is_made_with_password_and_roles() -> None:
     wire = Wire()
+    _serving(wire, "postgres")
     wire.answer(f"POST {SERVER}/users", operation())
     async with account_on(wire) as account:
         credential = Credential("app_a", "s3cret-word")
         await users.clients(account).external.create(
             _user(logins="Alternating", database_roles=("owner",)), credential, OPEN
         )
-    assert wire.requests[0].body == {
+    assert wire.requests[-1].body == {
         "name": "app_a",
         "password": "s3cret-word",
         "databaseRoles": ["owner"],
     }
 
 
+async def test_a_user_that_appeared_meanwhile_keeps_its_password() -> None:
+    wire = Wire()
+    _serving(wire, "app")
+    async with account_on(wire) as account:
+        with pytest.raises(NotCreated):
+            await users.clients(account).external.create(_user(), Credential("app", "s3cret-word"), OPEN)
+    assert wire.changes == []
+
+
 async def test_a_user_of_iam_has_no_password() -> None:
     wire = Wire()
+    _serving(wire, "postgres")
     wire.answer(f"POST {SERVER}/users", operation())
     async with account_on(wire) as account:
         await users.clients(account).external.create(_user(type="CLOUD_IAM_USER", name="a@b.c"), NO_LOGIN, OPEN)
-    assert wire.requests[0].body == {"name": "a@b.c", "type": "CLOUD_IAM_USER"}
+    assert wire.requests[-1].body == {"name": "a@b.c", "type": "CLOUD_IAM_USER"}
 
 
 async def test_a_password_is_set_on_the_login_that_is_there_and_the_other_is_made() -> None:
@@ -247,6 +302,7 @@ async def test_roles_that_one_login_lacks_are_granted_to_it() -> None:
 
 async def test_secrets_stand_in_no_failure() -> None:
     wire = Wire()
+    _serving(wire, "postgres")
     wire.answer(f"POST {SERVER}/users", refused(400, "invalid", "Invalid request: s3cret-word is too short."))
     async with account_on(wire) as account:
         with pytest.raises(Exception, match="redacted") as failed:

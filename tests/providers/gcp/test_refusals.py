@@ -7,10 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.gcp.refusals import (
-    AlreadyThere,
     Denied,
-    NotThere,
     Refusal,
     failure_of,
     operation_failure,
@@ -47,6 +46,8 @@ CASES = [
     (400, "invalid", "role cannot be dropped because some objects depend on it", Blocked, "DeleteBlocked"),
     (400, "invalid", "The password does not meet the policy.", Terminal, "InvalidPassword"),
     (400, "invalid", "The instance is not running.", Blocked, "CloudBusy"),
+    (400, "invalid", 'pq: database "app" already exists.', AlreadyThere, "NameTaken"),
+    (400, "invalid", "It cannot be created because a user exists with the same name.", AlreadyThere, "NameTaken"),
     (500, "internalError", "", Transient, ""),
     (503, "serverException", "", Transient, ""),
     (418, "teapot", "", Transient, ""),
@@ -111,6 +112,25 @@ def test_operation_that_is_done_may_have_failed(code: str, kind: type[Failure] |
     failure = operation_failure(operation, "Create")
     assert (None if failure is None else type(failure)) == kind
     assert getattr(failure, "reason", "") == condition
+
+
+SENTENCES = [
+    ("Create", 'failed to create user app: . role "owner" does not exist', "ReferenceNotFound"),
+    ("Update", 'role "owner" does not exist', "ReferenceNotFound"),
+    ("Delete", 'failed to delete user app: . role "app" does not exist', "CloudBusy"),
+    ("Delete", 'role "app" cannot be dropped because some objects depend on it', "DeleteBlocked"),
+    ("Delete", 'pq: database "app" is being accessed by other users', "DeleteBlocked"),
+]
+
+
+@pytest.mark.parametrize(("action", "said", "reason"), SENTENCES, ids=[row[1] for row in SENTENCES])
+def test_what_postgresql_said_counts_more_than_the_code_of_any_internal_error(
+    action: str, said: str, reason: str
+) -> None:
+    operation = {"error": {"errors": [{"code": "INTERNAL_ERROR", "message": said}]}}
+    failure = operation_failure(operation, action)
+    assert isinstance(failure, Blocked)
+    assert failure.reason == reason
 
 
 def test_final_backup_that_failed_is_no_invalid_value() -> None:

@@ -72,6 +72,8 @@ class Wire:
             assert request.transport is not None
             request.transport.close()
         status, content = first if isinstance(first, tuple) else (200, first)
+        if isinstance(content, bytes):
+            return web.Response(body=content, status=status)
         return web.json_response(content, status=status)
 
 

@@ -61,6 +61,23 @@ async def test_child_whose_create_had_no_answer_heals_by_itself() -> None:
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
 
 
+@pytest.mark.parametrize("refusal", [Blocked("CloudBusy", "it is at work"), NotCreated("database orders")])
+async def test_child_whose_create_had_no_answer_is_ours_though_a_later_create_meets_it(refusal: Failure) -> None:
+    cloud = Untagged(faults=[("create", Transient("no answer"), False), ("create", refusal, False)])
+    world = _child(cloud)
+    world.ask()
+    await world.step()
+    await world.step()
+    assert cloud.calls == []
+    # The first call has its effect at last.
+    await _foreign(cloud)
+
+    world.annotate(**{"reconcile-requested-at": "now"})
+    world.now += timedelta(hours=2)
+    await world.settle()
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
 async def test_child_that_was_there_before_is_not_ours() -> None:
     cloud = Untagged()
     await _foreign(cloud)

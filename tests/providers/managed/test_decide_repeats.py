@@ -18,10 +18,15 @@ from providers.managed.outcome import work_digest
 from tests.providers.managed.test_decide import FRESH, GONE, NOW, Spec, inputs, there
 
 OBJECT: Any = {"kind": "Toy", "metadata": {"name": "db", "namespace": "team", "uid": "uid-1"}}
+OPERATION: Any = {"id": "operation-1", "kind": "Update", "startedAt": "2026-11-21T11:57:00Z"}
+CARRIED_OUT: Any = {**OBJECT, "status": {"operation": OPERATION}}
 SIZE = Change(("size",), 3, 2, Class.ONLINE)
 UPDATE = Update((SIZE,))
 LATER, BEFORE = NOW + timedelta(seconds=10), NOW - timedelta(seconds=1)
 SENT = Attempts(in_flight=InFlight({("size",): Try(3, deferred=False, at=BEFORE, count=1)}))
+SETTLE = timedelta(seconds=60)
+LONG_AGO = NOW - timedelta(minutes=3)
+SENT_LONG_AGO = Attempts(in_flight=InFlight({("size",): Try(3, deferred=False, at=LONG_AGO, count=1)}))
 NEVER_SHOWN = Attempts(
     in_flight=InFlight({("size",): Try(3, deferred=False, at=NOW - timedelta(minutes=2), count=MOST_TRIES)})
 )
@@ -63,6 +68,19 @@ ROWS: dict[str, Row] = {
         inputs(GONE, FRESH, obj=OBJECT, eventual=True, attempts=Attempts(created=("uid-0", BEFORE))), Create, {}
     ),
     "what was just sent is waited for": Row(differing(eventual=True, attempts=SENT), Wait, {"reason": "CloudBusy"}),
+    "what an operation carried out until now is waited for from its end on": Row(
+        replace(differing(eventual=True, attempts=SENT_LONG_AGO), obj=CARRIED_OUT),
+        Wait,
+        {"reason": "CloudBusy", "by_list": SETTLE},
+    ),
+    "what was sent long ago and has no operation is sent again": Row(
+        differing(eventual=True, attempts=SENT_LONG_AGO), Update, {}
+    ),
+    "what an operation created until now is waited for from its end on": Row(
+        inputs(GONE, FRESH, obj=CARRIED_OUT, eventual=True, attempts=Attempts(created=("uid-1", LONG_AGO))),
+        Wait,
+        {"reason": "Creating", "by_list": SETTLE},
+    ),
     "what never shows is refused": Row(
         differing(eventual=True, attempts=NEVER_SHOWN), Refuse, {"reason": "InvalidValue", "held": (SIZE,)}
     ),
@@ -91,13 +109,44 @@ def test_decide_leaves_out_repeats(row: Row) -> None:
     assert decision.step == Keep()
 
 
-def test_reconcile_request_sends_again_what_is_in_flight() -> None:
-    requested = {
-        **OBJECT,
-        "metadata": {**OBJECT["metadata"], "annotations": {"fairlead.dev/reconcile-requested-at": "1"}},
-    }
+REQUESTED: Any = {
+    **OBJECT,
+    "metadata": {**OBJECT["metadata"], "annotations": {"fairlead.dev/reconcile-requested-at": "1"}},
+}
 
-    decision = decide(replace(differing(eventual=True, attempts=SENT), obj=requested))
+
+@pytest.mark.parametrize(("obj", "sent"), [(OBJECT, False), (REQUESTED, True)], ids=["at rest", "at a request"])
+def test_reconcile_request_sends_again_what_an_operation_failed_at(obj: Any, *, sent: bool) -> None:
+    known = Attempts().after_failed_operation(work_digest(differing(), UPDATE), UPDATE, ("InvalidValue", "no"), BEFORE)
+
+    decision = decide(replace(differing(attempts=known), obj=obj))
+
+    assert isinstance(decision.plan, Update if sent else Refuse)
+
+
+def test_operation_that_fails_now_is_not_repeated_at_a_request_of_before() -> None:
+    facts = replace(differing(operation_failed=("InvalidValue", "no")), obj=REQUESTED)
+
+    decision = decide(facts)
+
+    assert isinstance(decision.plan, Refuse)
+
+
+PAUSES = [("InvalidValue", timedelta(hours=3)), ("ReferenceNotFound", timedelta(minutes=5))]
+
+
+@pytest.mark.parametrize(("reason", "pause"), PAUSES)
+def test_operation_that_failed_is_repeated_after_its_pause(reason: str, pause: timedelta) -> None:
+    work = work_digest(differing(), UPDATE)
+    known = Attempts().after_failed_operation(work, UPDATE, (reason, "no"), NOW - pause)
+    just_before = Attempts().after_failed_operation(work, UPDATE, (reason, "no"), NOW - pause + timedelta(seconds=1))
+
+    assert isinstance(decide(differing(attempts=known)).plan, Update)
+    assert isinstance(decide(differing(attempts=just_before)).plan, Refuse)
+
+
+def test_reconcile_request_sends_again_what_is_in_flight() -> None:
+    decision = decide(replace(differing(eventual=True, attempts=SENT), obj=REQUESTED))
 
     assert isinstance(decision.plan, Update)
     assert decision.attempts.in_flight == InFlight()

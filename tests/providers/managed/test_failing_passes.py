@@ -75,6 +75,32 @@ async def test_defect_is_reported_once_in_a_plain_sentence_until_a_pass_succeeds
     assert _conditions(world) == {"Ready": "True Available", "Synced": "True InSync"}
 
 
+async def test_spec_that_another_crd_let_in_is_named_and_nothing_is_done_even_at_its_deletion() -> None:
+    cloud = Broken()
+    world, paced = await _ready(cloud)
+    world.ask(deletionPolicy="Sideways")
+    paced.wake()
+    await paced.step()
+    assert _conditions(world) == {
+        "Ready": "True Available",
+        "Synced": "False InvalidValue",
+        "Reconciling": "True InvalidValue",
+    }
+    assert "Sideways" in str(world.condition()["message"])
+    assert "$.deletionPolicy" in str(world.condition()["message"])
+
+    calls = len(cloud.calls)
+    world.delete()
+    paced.wake()
+    await paced.step()
+    assert (world.reason(), len(cloud.calls)) == ("InvalidValue", calls)
+
+    world.ask()
+    paced.wake()
+    await paced.settle()
+    assert world.get() is None
+
+
 async def test_defect_that_goes_on_is_tried_ever_more_rarely_and_is_stalled_in_the_end() -> None:
     cloud = Broken()
     world, paced = await _ready(cloud)

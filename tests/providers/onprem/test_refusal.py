@@ -93,12 +93,18 @@ class Promise:
 PROMISES: dict[str, Promise] = {
     "nothing required": Promise({}, {}),
     "what a claim has by default": Promise({"highAvailability": False, "publicAccess": False}, {}),
-    "a standby that nobody told of": Promise({"highAvailability": True}, {}, ("highAvailability", "leave it out")),
+    "a standby that is not offered": Promise({"highAvailability": True}, {}, ("highAvailability", "leave it out")),
     "a standby": Promise({"highAvailability": True}, {"highAvailability": True}),
-    "backups that nobody told of": Promise({"backupRetentionDays": 14}, {}, ("backup.retentionDays 14", "no backups")),
-    "backups for longer": Promise({"backupRetentionDays": 14}, {"backupRetentionDays": 7}, ("7 days",)),
+    "backups that are not offered": Promise(
+        {"backupRetentionDays": 14}, {}, ("backup.retentionDays 14: the ProviderConfig offers no backups;",)
+    ),
+    "backups for longer": Promise(
+        {"backupRetentionDays": 14}, {"backupRetentionDays": 7}, ("offers backups of 7 days",)
+    ),
     "backups for as long": Promise({"backupRetentionDays": 14}, {"backupRetentionDays": 14}),
-    "an hour that nobody told of": Promise({"backupStartTime": "02:30"}, {}, ("backup.startTime 02:30",)),
+    "an hour that is not named": Promise(
+        {"backupStartTime": "02:30"}, {}, ("at an hour that offers.backupStartTime does not name",)
+    ),
     "another hour": Promise({"backupStartTime": "02:30"}, {"backupStartTime": "04:00"}, ("at 04:00",)),
     "the server's hour": Promise({"backupStartTime": "02:30"}, {"backupStartTime": "02:30"}),
     "storage that nobody bounds": Promise({"storageGiB": 100}, {}),
@@ -106,7 +112,9 @@ PROMISES: dict[str, Promise] = {
     "storage beyond the disk": Promise({"storageGiB": 101}, {"storageGiB": 100}, ("storageGiB 101", "100 at most")),
     "the internet": Promise({"publicAccess": True}, {}, ("network.public", "publicAccess")),
     "a server on the internet": Promise({"publicAccess": True}, {"publicAccess": True}),
-    "networks that nobody told of": Promise({"allowedCIDRs": ["10.0.0.0/8"]}, {}, ("network.allowedCIDRs",)),
+    "networks that are not named": Promise(
+        {"allowedCIDRs": ["10.0.0.0/8"]}, {}, ("from networks that offers.allowedCIDRs does not name; leave it out",)
+    ),
     "fewer networks than it is open to": Promise(
         {"allowedCIDRs": ["10.0.0.0/8"]}, {"allowedCIDRs": ("10.0.0.0/8", "192.168.0.0/16")}, ("192.168.0.0/16",)
     ),

@@ -86,11 +86,28 @@ async def test_session_lets_a_change_be_answered_in_its_first_seconds() -> None:
         session.give_up()
         server.lines[0].write(_DONE)
         assert await change == []
-        assert not session.broken
 
 
-async def test_session_that_waits_for_nothing_is_given_up_unharmed() -> None:
+async def test_session_that_is_cancelled_ends_at_once_and_asks_nothing_more() -> None:
+    server = SilentServer()
+    async with server.session(answer_s=3600) as session:
+        work = asyncio.create_task(session.rows("SELECT 1"))
+        await server.statement.wait()
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await work
+        assert session.broken
+    # A second line is a request to end the statement, which the server does not answer for five seconds.
+    assert len(server.lines) == 1
+
+
+async def test_session_that_is_given_up_between_two_statements_sends_no_other() -> None:
     server = SilentServer()
     async with server.session(answer_s=3600) as session:
         session.give_up()
-        assert not session.broken
+        with pytest.raises(NoAnswerError, match="no answer"):
+            await session.rows("SELECT 1")
+        with pytest.raises(NoAnswerError, match="no answer"):
+            await session.change("DROP ROLE x", _FENCE)
+        assert session.broken
+    assert not server.statement.is_set()

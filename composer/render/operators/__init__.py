@@ -1,0 +1,1 @@
+"""What other operators' kinds say of themselves: one module an operator, one table of all."""

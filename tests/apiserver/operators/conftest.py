@@ -1,0 +1,137 @@
+"""A composer beside operators that tests play, each installed as docs/operators.md says, on a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from devcloud.controlplane import Programs
+from fairlead.psql import find_psql
+from tests.support.api import JsonObject
+from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, CRD, claim, in_trouble, is_ready
+from tests.support.operators.converting import converting
+from tests.support.operators.played import ALL, Played, crds
+from tests.support.system import System, let_watch_secrets, rig
+
+_ROOT = Path(__file__).resolve().parents[3]
+LIMIT_S = 180.0
+# The same for all claims, as the played operators write them.
+LOGIN = {"databaseName": "orders", "username": "orders_app"}
+_WANTING = tuple(operator for operator in ALL if operator.password_ref)
+
+
+def watched(operator: str) -> str:
+    """Return the name of an operator's namespace in which the composer watches Secrets."""
+    return f"of-{operator}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One operator at work beside the composer, and the namespace of its claims."""
+
+    system: System
+    operator: Played
+
+    @property
+    def namespace(self) -> str:
+        return watched(self.operator.name)
+
+    async def ready_claim(self, name: str, **spec: Any) -> JsonObject:
+        """Return a new claim once its operator has brought it up."""
+        await self.system.create(CLAIM, claim(self.namespace, name, **{**LOGIN, **spec}))
+        await self.operator.bring_up(self.system.api, self.namespace, name)
+        return await self.until_ready(name)
+
+    async def until_ready(self, name: str) -> JsonObject:
+        return await self.system.until(CLAIM, self.namespace, name, is_ready, limit_s=LIMIT_S)
+
+    async def until_in_trouble(self, name: str, *reasons: str) -> JsonObject:
+        return await self.system.until(CLAIM, self.namespace, name, in_trouble(*reasons), limit_s=LIMIT_S)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def operating(
+    tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs
+) -> AsyncIterator[System]:
+    """Yield a rig with all operators installed and a composer that looks at nothing by itself."""
+    folder = tmp_path_factory.mktemp(f"rig-{secrets.token_hex(2)}")
+    async with equipped(folder, control_plane_programs, resync_s=3600) as made:
+        yield made
+
+
+@asynccontextmanager
+async def equipped(folder: Path, programs: Programs, *, resync_s: float) -> AsyncIterator[System]:
+    """Run a rig with all operators installed, and a composer that looks at every claim again each `resync_s`."""
+    async with rig(folder, programs) as made, converting(folder) as webhook:
+        for operator in ALL:
+            await install(made, operator, webhook)
+        await made.start_composer("--no-elect", "--resync", f"{resync_s:g}")
+        yield made
+
+
+async def install(system: System, operator: Played, webhook: JsonObject) -> None:
+    """Install an operator's CRDs, and what Fairlead needs for it; `webhook` leads to who converts its versions."""
+    for crd in crds(operator.name):
+        if "webhook" in crd["spec"].get("conversion", {}):
+            crd["spec"]["conversion"]["webhook"]["clientConfig"] = webhook
+        await system.apply(CRD, crd)
+    for kind in operator.kinds:
+        await system.api.until_served(kind.path())
+    folder = _ROOT / "deploy" / "kustomize" / "operators" / operator.name
+    await system.kubectl.run("apply", "--server-side", "--kustomize", str(folder))
+    if operator.environment:
+        data = dict(operator.environment)
+        await system.create(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", operator.name, data=data))
+    namespace = watched(operator.name)
+    await system.namespaced(namespace, cloud=operator.name)
+    await let_watch_secrets(system, namespace)
+    composition = _ROOT / "compositions" / "operators" / f"postgres-{operator.name}.yaml"
+    await system.kubectl.run("apply", "--server-side", "--filename", str(composition))
+
+
+@pytest_asyncio.fixture(loop_scope="module", params=ALL, ids=lambda operator: operator.name)
+async def stage(request: pytest.FixtureRequest, operating: System) -> Stage:
+    """Return each operator in turn, its Composition accepted."""
+    return await _stage(request.param, operating)
+
+
+@pytest_asyncio.fixture(loop_scope="module", params=_WANTING, ids=lambda operator: operator.name)
+async def wanting(request: pytest.FixtureRequest, operating: System) -> Stage:
+    """Return each operator in turn that wants to be given a password, its Composition accepted."""
+    return await _stage(request.param, operating)
+
+
+async def _stage(operator: Played, operating: System) -> Stage:
+    await operating.until(COMPOSITION, "", f"postgres-{operator.name}", is_ready, limit_s=LIMIT_S)
+    return Stage(operating, operator)
+
+
+async def psql_prints(system: System, binding: Mapping[str, str], *, hostaddr: str = "") -> str:
+    """Return what psql prints of itself with the `uri` and the CA of a connection Secret; empty where it is refused.
+
+    `hostaddr` is where the host of the URI is, where no resolver knows it.
+    """
+    psql, query = find_psql(), "SELECT session_user || ' in ' || current_database()"
+    environment = {**psql.environment, "HOME": str(system.folder)}
+    if hostaddr:
+        environment["PGHOSTADDR"] = hostaddr
+    if "certificates" in binding:
+        authority = system.folder / f"ca-{secrets.token_hex(4)}.pem"
+        await asyncio.to_thread(authority.write_text, binding["certificates"])
+        environment["PGSSLROOTCERT"] = str(authority)
+    process = await asyncio.create_subprocess_exec(
+        *(str(psql.program), binding["uri"], "-Atc", query),
+        env=environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+    printed, _ = await process.communicate()
+    return printed.decode().strip()

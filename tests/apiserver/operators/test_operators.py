@@ -1,0 +1,333 @@
+"""A claim through each other operator's resources: Ready, an edit, a failure, a rotation, every way to go."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, Stage, psql_prints, watched
+from tests.apiserver.policies.actors import As
+from tests.support.api import ApiError, JsonObject
+from tests.support.audit import WRITES, Match
+from tests.support.kinds import CLAIM, NAMESPACE, SECRET, claim, condition, in_trouble, is_ready
+from tests.support.operators.played import (
+    CNPG,
+    SCHEDULE,
+    ZALANDO,
+    Step,
+    cnpg_authority,
+    cnpg_login,
+    value_at,
+    zalando_login,
+)
+from tests.support.system import COMPOSER, System, decoded
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_FOLLOWS = {"password", "type", "uri", "jdbc-url"}
+_NEXT_LOGIN: dict[str, Callable[[str], Callable[[str], JsonObject]]] = {
+    CNPG.name: cnpg_login,
+    ZALANDO.name: zalando_login,
+}
+
+
+async def _binding(stage: Stage, name: str) -> dict[str, str]:
+    return await stage.system.binding(stage.namespace, name)
+
+
+async def _passwords(stage: Stage, name: str) -> dict[str, str]:
+    """Return the passwords that the composer made for a claim, by the names of their Secrets."""
+    items = await stage.system.api.items(SECRET.path(stage.namespace))
+    return {
+        secret["metadata"]["name"]: decoded(secret)["password"]
+        for secret in items
+        if secret.get("type") == "fairlead.dev/password" and secret["metadata"]["name"].startswith(f"{name}-password-")
+    }
+
+
+async def _rotate(stage: Stage, name: str, token: str) -> None:
+    """Ask for another password, and have the operator carry it out once its object names the new Secret."""
+    operator, api, namespace = stage.operator, stage.system.api, stage.namespace
+    before = await _passwords(stage, name)
+    await stage.system.edit(CLAIM, namespace, name, {"spec": {"passwordRotation": {"token": token}}})
+
+    async def made() -> list[str]:
+        return [secret for secret in await _passwords(stage, name) if secret not in before]
+
+    (secret,) = await eventually(made, "another password is made", limit_s=LIMIT_S)
+    await operator.until_named(api, namespace, name, secret)
+    await operator.bring_up(api, namespace, name)
+
+
+async def test_a_claim_is_ready_when_its_operator_says_so_and_its_secret_has_these_keys(stage: Stage) -> None:
+    operator, namespace = stage.operator, stage.namespace
+    await stage.system.create(CLAIM, claim(namespace, "orders", **LOGIN))
+    for step in operator.rise[:-1]:
+        await operator.play(stage.system.api, namespace, "orders", step)
+        seen = await stage.system.api.get(CLAIM.path(namespace, "orders"))
+        assert condition(seen, "Ready").get("status") != "True"
+        assert "binding" not in seen.get("status", {})
+    await operator.play(stage.system.api, namespace, "orders", operator.rise[-1])
+    ready = await stage.until_ready("orders")
+
+    source = await operator.child(stage.system.api, namespace, "orders")
+    binding = await _binding(stage, "orders")
+    plain = {key: value for key, value in binding.items() if key not in _FOLLOWS}
+    assert plain == operator.connection(source["metadata"]["name"], namespace)
+    assert binding.keys() - plain.keys() == _FOLLOWS
+    made = await _passwords(stage, "orders")
+    assert list(made.values()) == ([binding["password"]] if operator.password_ref else [])
+    assert ready["status"]["endpoint"]
+
+    await stage.system.at_rest()
+    audit = stage.system.audit()
+    for _ in range(20):
+        # As a resync does, and more often: nothing is written.
+        await stage.system.api.merge(CLAIM.path(namespace, "orders"), {"metadata": {"labels": {"seen": str(_)}}})
+    await stage.system.at_rest()
+    assert audit.count(Match(user=COMPOSER, verbs=WRITES, namespace=namespace)) == 0
+
+
+async def test_an_edit_reaches_the_operator_and_the_claim_is_ready_with_it(stage: Stage) -> None:
+    operator, api = stage.operator, stage.system.api
+    await stage.ready_claim("edited", storageGiB=20)
+    path, expected = operator.storage
+
+    await stage.system.edit(CLAIM, stage.namespace, "edited", {"spec": {"storageGiB": 40}})
+
+    async def edited() -> bool:
+        return bool(value_at(await operator.child(api, stage.namespace, "edited", _sized(stage)), path) == expected)
+
+    await eventually(edited, f"{'.'.join(path)} is {expected}", limit_s=LIMIT_S)
+    await operator.bring_up(api, stage.namespace, "edited")
+    await stage.until_ready("edited")
+
+
+def _sized(stage: Stage) -> Any:
+    """Return the kind whose storage a claim's is: the first that the Composition makes."""
+    return stage.operator.kinds[0]
+
+
+async def test_a_failure_is_reported_in_the_operators_words(stage: Stage) -> None:
+    operator = stage.operator
+    await stage.system.create(CLAIM, claim(stage.namespace, "failing", **LOGIN))
+    await operator.fail(stage.system.api, stage.namespace, "failing")
+
+    def has_failed(obj: JsonObject) -> bool:
+        stalled = condition(obj, "Stalled")
+        return stalled.get("reason") == "ChildFailed" and operator.failure[1] in stalled["message"]
+
+    failed = await stage.system.until(CLAIM, stage.namespace, "failing", has_failed, limit_s=LIMIT_S)
+    assert condition(failed, "Ready")["status"] == "False"
+    assert "binding" not in failed["status"]
+
+
+async def test_a_rotation_reaches_the_connection_secret(stage: Stage) -> None:
+    operator, api, namespace = stage.operator, stage.system.api, stage.namespace
+    await stage.ready_claim("rotated")
+    before = (await _binding(stage, "rotated"))["password"]
+
+    if operator.password_ref:
+        await _rotate(stage, "rotated", "2026-12")
+    else:
+        await operator.play(api, namespace, "rotated", Step(None, secret=_NEXT_LOGIN[operator.name]("second")))
+
+    async def rotated() -> bool:
+        return (await _binding(stage, "rotated"))["password"] != before
+
+    await eventually(rotated, "the connection Secret has the new password", limit_s=LIMIT_S)
+    await stage.until_ready("rotated")
+    if operator.password_ref:
+
+        async def only_the_new_one() -> bool:
+            left = await _passwords(stage, "rotated")
+            return list(left.values()) == [(await _binding(stage, "rotated"))["password"]]
+
+        await eventually(only_the_new_one, "the password before is deleted", limit_s=LIMIT_S)
+
+
+def _is_kept(obj: JsonObject) -> bool:
+    """Return whether nothing deletes an object: it has no owner that could be gone."""
+    return "deletionTimestamp" not in obj["metadata"] and "ownerReferences" not in obj["metadata"]
+
+
+async def test_under_orphan_objects_and_passwords_stay(stage: Stage) -> None:
+    operator, api, namespace = stage.operator, stage.system.api, stage.namespace
+    await stage.ready_claim("kept")
+    binding = await _binding(stage, "kept")
+
+    await stage.system.delete(CLAIM, namespace, "kept")
+
+    for kind in operator.kinds:
+        # What holds no data is collected with its claim.
+        kept = [left for left in await operator.children(api, namespace, "kept", kind) if _is_kept(left)]
+        assert len(kept) == (kind != SCHEDULE)
+    (source,) = await operator.children(api, namespace, "kept")
+    assert "fairlead.dev/claim" not in (source["metadata"].get("labels") or {})
+    assert "fairlead.dev/teardown" not in source["metadata"].get("finalizers", [])
+    assert decoded(await api.get(SECRET.path(namespace, "kept-connection"))) == binding
+    assert list((await _passwords(stage, "kept")).values()) == ([binding["password"]] if operator.password_ref else [])
+
+
+async def test_a_claim_takes_over_what_its_former_self_orphaned_by_consent(stage: Stage) -> None:
+    operator, api, namespace = stage.operator, stage.system.api, stage.namespace
+    await stage.ready_claim("again")
+    source = await operator.child(api, namespace, "again")
+    await stage.system.delete(CLAIM, namespace, "again")
+    # It is the former claim's, and would be nobody else's.
+    await api.delete(SECRET.path(namespace, "again-connection"))
+
+    await stage.system.create(CLAIM, claim(namespace, "again", **LOGIN))
+    held = await stage.until_in_trouble("again", "PredecessorFound")
+    await stage.system.at_rest()
+    assert len(await operator.children(api, namespace, "again")) == 1
+    uids = re.search(r"fairlead\.dev/adopt=([0-9a-f,-]+)`", condition(held, "Stalled")["message"])
+    assert uids
+    adopt = {"metadata": {"annotations": {"fairlead.dev/adopt": uids[1]}}}
+    await api.merge(CLAIM.path(namespace, "again"), adopt)
+
+    async def taken_over() -> bool:
+        (left,) = await operator.children(api, namespace, "again")
+        return "fairlead.dev/claim" in (left["metadata"].get("labels") or {})
+
+    await eventually(taken_over, "the object has our label again", limit_s=LIMIT_S)
+    for _ in operator.kinds:
+        # What one object reports has the next one applied.
+        await stage.system.at_rest()
+        await operator.bring_up(api, namespace, "again")
+    await stage.until_ready("again")
+    (left,) = await operator.children(api, namespace, "again")
+    assert (left["metadata"]["uid"], left["metadata"]["name"]) == (
+        source["metadata"]["uid"],
+        source["metadata"]["name"],
+    )
+    assert left["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
+
+
+async def test_under_delete_everything_goes(stage: Stage) -> None:
+    operator, api, namespace = stage.operator, stage.system.api, stage.namespace
+    await stage.ready_claim("gone", deletionPolicy="Delete")
+
+    await stage.system.delete(CLAIM, namespace, "gone")
+
+    for kind in operator.kinds:
+
+        async def none_left(kind: Any = kind) -> bool:
+            return not await operator.children(api, namespace, "gone", kind)
+
+        await eventually(none_left, f"no {kind.kind} is left", limit_s=LIMIT_S)
+    assert await _passwords(stage, "gone") == {}
+    assert await api.find(SECRET.path(namespace, "gone-connection")) is None
+
+
+async def test_what_holds_data_is_deleted_by_the_platform_alone_and_never_replaced(stage: Stage) -> None:
+    operator, api, namespace = stage.operator, stage.system.api, stage.namespace
+    await stage.ready_claim("guarded")
+    source = await operator.child(api, namespace, "guarded")
+    path, uid = operator.source.path(namespace, source["metadata"]["name"]), source["metadata"]["uid"]
+    collector = "system:serviceaccount:kube-system:namespace-controller"
+    with pytest.raises(ApiError, match="holds the data of claim guarded"):
+        await As(api, collector).request("DELETE", path)
+
+    await api.delete(path)
+
+    held = await stage.until_in_trouble("guarded", "HeldDeletion")
+    text = condition(held, "Stalled")["message"]
+    assert f"={uid}" in text
+    assert condition(held, "Ready")["status"] == "False"
+    await api.merge(path, {"metadata": {"finalizers": []}})
+    lost = await stage.until_in_trouble("guarded", "DatabaseLost")
+    assert condition(lost, "Ready")["status"] == "False"
+    await stage.system.at_rest()
+    assert await operator.children(api, namespace, "guarded") == []
+
+
+async def test_a_namespace_that_is_deleted_waits_for_what_holds_data(stage: Stage) -> None:
+    operator, api = stage.operator, stage.system.api
+    async with stage.system.namespace(cloud=operator.name) as namespace:
+        await stage.system.create(CLAIM, claim(namespace, "orders", **LOGIN))
+        await operator.bring_up(api, namespace, "orders")
+        await stage.system.until(CLAIM, namespace, "orders", is_ready, limit_s=LIMIT_S)
+        source = await operator.child(api, namespace, "orders")
+
+        await api.delete(NAMESPACE.path("", namespace))
+
+        held = await stage.system.until(CLAIM, namespace, "orders", in_trouble("HeldDeletion"), limit_s=LIMIT_S)
+        assert "is being deleted" in condition(held, "Stalled")["message"]
+        await stage.system.at_rest()
+        left = await api.get(operator.source.path(namespace, source["metadata"]["name"]))
+        assert left["metadata"]["uid"] == source["metadata"]["uid"]
+        assert "deletionTimestamp" not in left["metadata"]
+
+        await api.merge(NAMESPACE.path("", namespace), {"metadata": {"labels": {"fairlead.dev/ephemeral": "true"}}})
+        await api.until_gone(CLAIM.path(namespace, "orders"), limit_s=LIMIT_S)
+
+
+async def test_a_password_that_is_gone_is_not_made_again_before_a_new_token(wanting: Stage) -> None:
+    stage = wanting
+    api, namespace = stage.system.api, stage.namespace
+    await stage.ready_claim("lost")
+    ((secret, password),) = (await _passwords(stage, "lost")).items()
+
+    await api.delete(SECRET.path(namespace, secret))
+
+    unknown = await stage.until_in_trouble("lost", "PasswordUnknown")
+    assert secret in condition(unknown, "Stalled")["message"]
+    assert condition(unknown, "Ready")["status"] == "True"
+    await stage.system.at_rest()
+    assert await _passwords(stage, "lost") == {}
+    assert (await _binding(stage, "lost"))["password"] == password
+
+    await _rotate(stage, "lost", "again")
+    await stage.until_ready("lost")
+
+    async def published() -> bool:
+        return (await _binding(stage, "lost"))["password"] in (await _passwords(stage, "lost")).values()
+
+    await eventually(published, "the other password is published", limit_s=LIMIT_S)
+
+
+# With a real PostgreSQL behind what the operators write
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def database(operating: System) -> str:
+    """Return the password of the role `orders_app`, which owns the database `orders` on the rig's server."""
+    server, password = operating.server.server, secrets.token_hex(8)
+    await server.execute(f"CREATE ROLE orders_app LOGIN PASSWORD '{password}'")
+    await server.execute("CREATE DATABASE orders OWNER orders_app")
+    return password
+
+
+async def test_psql_logs_in_with_what_cloudnativepg_publishes(operating: System, database: str) -> None:
+    system, namespace = operating, watched(CNPG.name)
+    at = {"host": system.server.host, "port": str(system.server.port)}
+    await system.create(CLAIM, claim(namespace, "real", **LOGIN))
+    authority = cnpg_authority(system.server.authority_pem.decode())
+    await CNPG.play(system.api, namespace, "real", Step(None, secret=authority))
+    await CNPG.play(system.api, namespace, "real", Step(None, secret=cnpg_login(database, **at)))
+    for step in CNPG.rise[2:]:
+        await CNPG.play(system.api, namespace, "real", step)
+    await system.until(CLAIM, namespace, "real", is_ready, limit_s=LIMIT_S)
+
+    binding = await system.binding(namespace, "real")
+    assert binding["sslmode"] == "verify-full"
+    assert await psql_prints(system, binding, hostaddr=system.server.host) == "orders_app in orders"
+
+
+async def test_psql_logs_in_with_what_zalandos_operator_publishes(operating: System, database: str) -> None:
+    system, namespace = operating, watched(ZALANDO.name)
+    await system.create(CLAIM, claim(namespace, "real", **LOGIN))
+    await ZALANDO.play(system.api, namespace, "real", Step(None, secret=zalando_login(database)))
+    await ZALANDO.play(system.api, namespace, "real", ZALANDO.rise[-1])
+    await system.until(CLAIM, namespace, "real", is_ready, limit_s=LIMIT_S)
+
+    # The name of a Service is known within a cluster alone.
+    binding = await system.binding(namespace, "real")
+    assert await psql_prints(system, binding, hostaddr=system.server.host) == "orders_app in orders"

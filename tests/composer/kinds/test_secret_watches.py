@@ -1,0 +1,122 @@
+"""Where Secrets are watched, in virtual time: in namespaces with claims whose RoleBinding allows it, for so long."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from composer.kinds.cluster import Cluster
+from composer.kinds.secret_watches import MOST, NAMESPACE_INDEX, SecretWatches
+from composer.process import namespace_index
+from runtime.cache import Cache
+from runtime.changes import Change
+from runtime.controller import Controller, ControllerSettings, Source
+from runtime.objects import SECRETS, Key
+from runtime.reflector import Clock, Timing
+from runtime.results import SETTLED, Result
+from tests.composer.factories import CLAIMS
+from tests.runtime.virtual_loop import run
+from tests.support.fake_kube import FakeKube
+
+WATCH = ("secrets", "watch")
+
+
+@dataclass
+class _World:
+    """A controller of claims that is woken by Secrets of its namespaces, with a claim `orders` in each of them."""
+
+    kube: FakeKube
+    cache: Cache
+    passes: list[Key] = field(default_factory=list)
+
+    @property
+    def watched(self) -> list[str]:
+        """The namespaces whose Secrets are watched."""
+        return sorted(informer.selection.namespace for informer in self.cache if informer.resource == SECRETS)
+
+    def claim(self, namespace: str) -> None:
+        self.kube.put(CLAIMS, "orders", namespace=namespace)
+
+    async def reconcile(self, key: Key) -> Result:
+        self.passes.append(key)
+        return SETTLED
+
+
+def _claims_of(change: Change) -> Iterable[Key]:
+    return () if change.initial else (Key(change.key.namespace, "orders"),)
+
+
+@asynccontextmanager
+async def _world(*namespaces: str, denied: bool = False) -> AsyncIterator[_World]:
+    loop = asyncio.get_running_loop()
+    kube = FakeKube()
+    kube.denied = {WATCH} if denied else set()
+    cache = Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
+    world = _World(kube, cache)
+    for namespace in namespaces:
+        world.claim(namespace)
+    settings = ControllerSettings(monotonic=loop.time)
+    watches = SecretWatches(Cluster(kube, cache), settings)
+    claims = cache.informer(CLAIMS, indexes={NAMESPACE_INDEX: namespace_index})
+    controller = Controller("claims", world.reconcile, settings=settings)
+    controller.source(Source(claims, primary=True))
+    watches.subscribe(controller, claims, _claims_of)
+    tasks = [asyncio.create_task(part.run()) for part in (cache, controller, watches.controller)]
+    try:
+        yield world
+    finally:
+        for task in reversed(tasks):
+            task.cancel()
+            await asyncio.wait((task,))
+
+
+def test_a_deleted_secret_wakes_its_claim_within_seconds_until_the_last_claim_is_gone() -> None:
+    async def scene() -> tuple[list[str], list[Key], list[str]]:
+        async with _world("shop") as world:
+            world.kube.put(SECRETS, "orders-connection", namespace="shop")
+            await asyncio.sleep(5)
+            watched, before = world.watched, len(world.passes)
+            world.kube.remove(SECRETS, "orders-connection", namespace="shop")
+            await asyncio.sleep(5)
+            woken = world.passes[before:]
+            world.kube.remove(CLAIMS, "orders", namespace="shop")
+            await asyncio.sleep(5)
+            return watched, woken, world.watched
+
+    assert run(scene()) == (["shop"], [Key("shop", "orders")], [])
+
+
+def test_a_namespace_is_watched_once_its_role_allows_it_and_no_longer_than_that() -> None:
+    async def scene() -> list[list[str]]:
+        watched = []
+        async with _world("shop", denied=True) as world:
+            for denied in ({WATCH}, set(), {WATCH}):
+                world.kube.denied = denied
+                await asyncio.sleep(301)
+                watched.append(world.watched)
+        return watched
+
+    assert run(scene()) == [[], ["shop"], []]
+
+
+def test_rights_in_a_namespace_are_reviewed_once_in_five_minutes_however_many_claims_it_has() -> None:
+    async def scene() -> int:
+        async with _world("shop") as world:
+            for number in range(100):
+                world.kube.put(CLAIMS, f"claim-{number}", namespace="shop")
+                await asyncio.sleep(1)
+            return len(world.kube.reviews)
+
+    assert run(scene()) == 2
+
+
+def test_no_more_namespaces_are_watched_than_connections_allow() -> None:
+    async def scene() -> int:
+        async with _world(*(f"team-{number}" for number in range(MOST + 5))) as world:
+            await asyncio.sleep(5)
+            return len(world.watched)
+
+    assert run(scene()) == MOST

@@ -1,0 +1,74 @@
+"""What a ProviderConfig says of things without a resource: every kind, cut at a limit, honest on failure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from fairlead.orphans import Account
+from providers.accounts.orphan_report import MOST, item_of, orphans_of
+from providers.external.ownership import Owner
+from runtime.errors import Transient
+
+
+def _owner(name: str = "orders") -> Owner:
+    return Owner("i", "u", "c", namespace="shop", name=name, resource="db")
+
+
+class Listed:
+    """A kind of which the account holds these names without a resource; None for a list that fails."""
+
+    def __init__(self, kind: str, names: list[str] | None, *, whole: bool = True) -> None:
+        self.kind = kind
+        self._names = names
+        self._whole = whole
+
+    async def list_orphans(self, config: str) -> tuple[dict[str, Owner], bool]:
+        if self._names is None:
+            raise Transient(f"{config}: no answer")
+        return {name: _owner(name) for name in self._names}, self._whole
+
+
+CASES = [
+    pytest.param([Listed("A", ["b", "a"]), Listed("B", [])], ["a", "b"], True, id="in order"),
+    pytest.param([Listed("A", None), Listed("B", ["b"])], ["b"], False, id="a list that fails leaves the others"),
+    pytest.param([Listed("A", ["a"], whole=False)], ["a"], False, id="a list in part"),
+    pytest.param([Listed("A", [f"{n:03}" for n in range(MOST)])], None, True, id="as many as fit"),
+    pytest.param([Listed("A", [f"{n:03}" for n in range(MOST + 1)])], None, False, id="one more than fits"),
+]
+
+
+@pytest.mark.parametrize(("kinds", "names", "complete"), CASES)
+async def test_every_kind_is_listed_and_what_is_missing_is_said(
+    kinds: list[Any],
+    names: list[str] | None,
+    complete: bool,  # noqa: FBT001 - a row of the table
+) -> None:
+    report = await orphans_of("default", kinds)
+
+    assert report["complete"] is complete
+    assert [item["name"] for item in report["items"]] == (names or [f"{n:03}" for n in range(MOST)])
+
+
+def test_an_entry_has_what_the_owner_tags_say() -> None:
+    bare = Owner("i", "u", "c")
+
+    assert item_of("RDSInstance", "fl-x", _owner()) == {
+        "kind": "RDSInstance",
+        "name": "fl-x",
+        "namespace": "shop",
+        "claim": "orders",
+        "resource": "db",
+    }
+    assert item_of("RDSInstance", "fl-x", bare) == {"kind": "RDSInstance", "name": "fl-x"}
+
+
+def test_a_person_reads_one_line_for_each_and_that_there_may_be_more() -> None:
+    items = (item_of("RDSInstance", "fl-x", _owner()), item_of("RDSInstance", "fl-y", Owner("i", "u", "c")))
+
+    assert list(Account("awspc/default", complete=True, items=items).lines()) == [
+        "awspc/default: RDSInstance fl-x of shop/orders (db)",
+        "awspc/default: RDSInstance fl-y",
+    ]
+    assert [line for line in Account("awspc/default", complete=False, items=()).lines() if "may be more" in line]

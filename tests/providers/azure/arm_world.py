@@ -1,0 +1,204 @@
+"""The generic reconciler between an API server in memory and a simulated ARM, over ARM's wire, by one clock."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from azure.core.credentials import AccessToken
+
+from providers.azure import FLEXIBLE_SERVERS, PROVIDER
+from providers.azure.arm import client_of
+from providers.azure.config import ProviderConfigSpec
+from providers.external.metering import Meter
+from providers.external.provider import Kind, RecordedAccount
+from runtime.errors import Failure
+from runtime.objects import Key, Object
+from runtime.results import Result
+from tests.providers.azure.azure_world import RATE, SERVER, StubToken
+from tests.providers.azure.simulated_arm import Arm
+from tests.providers.gates import Gate
+from tests.providers.paced import Paced
+from tests.providers.toy import ToyCloud
+from tests.providers.world import World
+from tests.support.fake_kube import FakeKube
+
+_RARE = timedelta(minutes=4)
+
+
+class EntraToken(StubToken):
+    """A token of the simulated Entra, which is asked for by nobody."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__()
+        self._token = token
+
+    async def get_token(self, *_scopes: str, **_options: Any) -> AccessToken:
+        return AccessToken(self._token, int(time.time()) + 3600)
+
+
+@dataclass
+class Calls:
+    """What happens around a changing call: after it its process may end; `before_put` is called once before a PUT."""
+
+    gate: Gate
+    before_put: Callable[[], None] | None = None
+
+
+@dataclass
+class GatedAccount:
+    """An AzureAccount whose changing calls pass a gate."""
+
+    account: Any
+    calls: Calls
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.account, name)
+
+    async def send(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Send a request as the account does."""
+        call = self.account.send(method, *arguments, **options)
+        if method not in {"PUT", "PATCH", "DELETE"}:
+            return await call
+        act = self.calls.before_put
+        if method == "PUT" and act is not None:
+            self.calls.before_put = None
+            act()
+        return await self.calls.gate.passed(call, "cloud")
+
+
+class ArmWorld(World):
+    """One kind of Azure's in namespace `team`, at a simulated ARM whose clock goes with the world's.
+
+    `calls` is what happens around its changing calls.
+    """
+
+    def __init__(
+        self,
+        arm: Arm,
+        *,
+        kind: Kind[Any, Any] = FLEXIBLE_SERVERS,
+        spec: Object | None = None,
+        kube: FakeKube | None = None,
+        process: str = "process-1",
+        calls: Calls | None = None,
+    ) -> None:
+        self.arm, self.spec = arm, SERVER if spec is None else spec
+
+        @asynccontextmanager
+        async def connect(
+            config: ProviderConfigSpec, _secrets: Any, _recorded: RecordedAccount, meter: Meter
+        ) -> AsyncIterator[Any]:
+            account = client_of(config, EntraToken(arm.token), meter)
+            async with account.client:
+                await account.whoami()
+                yield account if calls is None else GatedAccount(account, calls)
+
+        provider: Any = replace(PROVIDER, kinds=(kind,), rate=RATE, connect=connect, endpoint_of=lambda _config: "")
+        super().__init__(ToyCloud(), kube=kube, process=process, provider=provider)
+        arm.connected.push_async_callback(self.close)
+
+    def config(self) -> Object:
+        """Return the subscription and where it is asked."""
+        return {
+            "subscriptionID": self.arm.served.subscription,
+            "endpoint": self.arm.served.url,
+            "credentials": {"source": "ManagedIdentity"},
+            "limits": {"publicAccess": True, "destroysPerHour": 10_000},
+        }
+
+    def parameters(self, spec: Object) -> Object:
+        """Return the fields of `forProvider`: those of the world, changed by `parameters`; None leaves one out."""
+        wanted = {**self.spec, **spec.pop("parameters", {})}
+        return {name: value for name, value in wanted.items() if value is not None}
+
+    def name_of(self, name: str = "db") -> str:
+        """Return the external name that a resource recorded."""
+        return str((self.get(name) or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
+
+    def status(self, name: str = "db") -> Object:
+        """Return the status of a resource."""
+        status: Object = (self.get(name) or {}).get("status") or {}
+        return status
+
+    def shown(self, name: str = "db") -> Object:
+        """Return the server of a resource as ARM has it."""
+        return self.arm.server(self.name_of(name))
+
+    def pass_time(self, by: timedelta) -> None:
+        """Let time pass for everybody."""
+        self.now += by
+        self.arm.pass_time(by)
+
+    async def until(self, goal: str | Callable[[], bool], name: str = "db", *, most: int = 200) -> None:
+        """Make passes as they fall due until Synced gives a reason, or something holds."""
+
+        def is_met() -> bool:
+            return self.reason("Synced", name) == goal if isinstance(goal, str) else goal()
+
+        for _ in range(most):
+            result = await self.step(name)
+            if is_met():
+                return
+            self.pass_time(_due_after(result))
+        raise AssertionError(f"not {goal} after {most} passes: {self.get(name)}")
+
+    async def rest(self, name: str = "db") -> None:
+        """Make passes until the resource is Ready, in sync and at nothing, or gone."""
+
+        def is_at_rest() -> bool:
+            obj, reasons = self.get(name), (self.reason("Ready", name), self.reason("Synced", name))
+            if obj is None:
+                return True
+            if reasons != ("Available", "InSync") or "operation" in self.status(name):
+                return False
+            return bool(self.condition(name=name)["observedGeneration"] == obj["metadata"]["generation"])
+
+        await self.until(is_at_rest, name)
+
+    async def for_hours(self, hours: float, name: str = "db") -> set[str]:
+        """Make the passes that a controller makes within some hours; return the reasons of Synced that were seen."""
+        paced = ArmPaced(self, name)
+        await paced.until(self.now + timedelta(hours=hours))
+        assert paced.crashes == 0
+        return {condition.partition(" ")[2] for condition in paced.reported() if condition.startswith("Synced=")}
+
+    def edit_status(self, name: str = "db", **operation: str) -> None:
+        """Write into what the status remembers of an operation, as nobody but the provider may."""
+        obj = deepcopy(self.get(name) or {})
+        obj["status"]["operation"] |= operation
+        self.kube.store(self.kind.resource, obj)
+
+    async def close(self) -> None:
+        """Close the connections to ARM."""
+        for entry in self.accounts._entries.values():
+            await entry.stack.aclose()
+
+    def key(self, name: str = "db") -> Key:
+        """Return the key of a resource."""
+        return Key("team", name)
+
+
+class ArmPaced(Paced):
+    """A controller's passes at their own times; ARM's clock goes with the world's."""
+
+    def __init__(self, world: ArmWorld, name: str = "db") -> None:
+        super().__init__(world, name)
+        self.arm = world.arm
+
+    def move_on(self, by: timedelta) -> None:
+        """Let time pass at ARM, too."""
+        super().move_on(by)
+        self.arm.pass_time(max(by, timedelta()))
+
+
+def _due_after(result: Result | Failure) -> timedelta:
+    """Return when the next pass is due: as it asks for, at the resync, after an error soon."""
+    if isinstance(result, Failure):
+        return timedelta(seconds=5)
+    return min(max(result.requeue_after or _RARE, timedelta(seconds=1)), _RARE)

@@ -1,0 +1,300 @@
+"""ARM accepts before it decides: operations that are lost, fail, or meet those of others, at the simulated ARM."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
+from providers.external.provider import Kind
+from runtime.objects import Object
+from tests.providers.azure.arm_world import ArmPaced, ArmWorld, Calls
+from tests.providers.azure.simulated_arm import Arm, path_of
+from tests.providers.gates import Gate
+
+pytestmark = pytest.mark.slow
+PUT, PATCH = "flexibleServers.put", "flexibleServers.patch"
+INSIDE: tuple[tuple[Kind[Any, Any], Object], ...] = (
+    (DATABASES, {"name": "orders"}),
+    (FIREWALL_RULES, {"cidr": "203.0.113.0/24"}),
+    (CONFIGURATIONS, {"name": "work_mem", "value": "64MB"}),
+)
+each_kind = pytest.mark.parametrize(("kind", "spec"), INSIDE, ids=("database", "rule", "configuration"))
+
+
+async def _server(arm: Arm, **fields: Any) -> ArmWorld:
+    """Return a world with a server at rest, its calls forgotten."""
+    world = ArmWorld(arm)
+    world.ask(parameters=fields)
+    await world.rest()
+    arm.forget()
+    return world
+
+
+def _inside(server: ArmWorld, kind: Kind[Any, Any], spec: Object, calls: Calls | None = None) -> ArmWorld:
+    """Return a world of what is in a server, by the same clock."""
+    world = ArmWorld(server.arm, kind=kind, spec={**spec, "server": server.name_of()}, calls=calls)
+    world.now = server.now
+    return world
+
+
+async def test_put_whose_answer_is_lost_makes_one_server(arm: Arm) -> None:
+    arm.fault(PUT, times=1)
+    world = ArmWorld(arm)
+    world.ask()
+    await world.rest()
+
+    assert (arm.changes().count(PUT), list(arm.servers())) == (1, [world.name_of()])
+    # The password that was written down before it is set once more, as nobody knows which one was meant.
+    assert [list(call["params"]["properties"]) for call in arm.calls(PATCH)] == [["administratorLoginPassword"]]
+
+
+async def test_next_process_goes_on_polling_and_repeats_no_write(arm: Arm) -> None:
+    first = ArmWorld(arm)
+    first.ask()
+    await first.until(lambda: "operation" in first.status())
+    second = ArmWorld(arm, kube=first.kube, process="process-2")
+    second.now = first.now
+    await second.rest()
+
+    assert arm.changes() == [PUT]
+    assert list(arm.ends_read().values()) == [True]
+
+
+@pytest.mark.parametrize("status", [404, 410])
+@pytest.mark.parametrize("moment", ["under way", "over"])
+async def test_operation_whose_url_is_gone_leaves_it_to_the_state(arm: Arm, moment: str, status: int) -> None:
+    arm.behave(lost_status=status)
+    world = ArmWorld(arm)
+    world.ask()
+    await world.until(lambda: "operation" in world.status())
+    (handle,) = arm.operations()
+    arm.control("DELETE", f"operations/{handle}")
+    if moment == "over":
+        world.pass_time(timedelta(hours=1))
+    await world.rest()
+
+    assert (arm.changes(), world.reason("Ready")) == ([PUT], "Available")
+
+
+@asynccontextmanager
+async def _another_host() -> AsyncIterator[tuple[str, list[bytes]]]:
+    """Listen where ARM does not; yield the URL, and what anybody sends there."""
+    received: list[bytes] = []
+
+    async def record(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        received.append(await reader.read(4096))
+        writer.close()
+
+    listener = await asyncio.start_server(record, "127.0.0.1", 0)
+    async with listener:
+        port = listener.sockets[0].getsockname()[1]
+        yield f"http://127.0.0.1:{port}", received
+
+
+async def test_url_of_another_host_in_status_gets_no_token_and_the_state_decides(arm: Arm) -> None:
+    world = ArmWorld(arm)
+    world.ask()
+    await world.until(lambda: "operation" in world.status())
+    async with _another_host() as (url, received):
+        own = str(world.status()["operation"]["id"])
+        world.edit_status(id=url + own.removeprefix(arm.served.url))
+        await world.rest()
+
+    assert received == []
+    assert (arm.changes(), world.reason("Ready")) == ([PUT], "Available")
+    assert arm.calls("azureAsyncOperation.get") == []
+
+
+async def test_creation_that_azure_accepts_and_cannot_carry_out_is_said_and_made_once_it_can(arm: Arm) -> None:
+    arm.behave(no_capacity=["Standard_D2ds_v5"])
+    world = ArmWorld(arm)
+    world.ask()
+    paced = ArmPaced(world)
+    await paced.until(world.now + timedelta(hours=6))
+    assert (world.reason(), arm.servers()) == ("QuotaExceeded", {})
+    assert "SkuNotAvailable" in str(world.condition()["message"])
+    assert 1 <= len(arm.changes()) <= 20
+    assert paced.crashes == 0
+
+    arm.behave(no_capacity=[])
+    world.annotate(**{"reconcile-requested-at": "now"})
+    await world.rest()
+    assert len(arm.servers()) == 1
+
+
+async def test_update_that_fails_at_its_end_is_said_by_its_code_and_not_repeated(arm: Arm) -> None:
+    world = await _server(arm)
+    failure = {"code": "InvalidParameterValue", "message": "Seven is no number of days.", "times": None}
+    arm.control("POST", "operations", failure)
+    world.ask(parameters={"backupRetentionDays": 9})
+    await ArmPaced(world).until(world.now + timedelta(hours=6))
+
+    assert (world.reason(), world.reason("Ready")) == ("InvalidValue", "Available")
+    assert "Seven is no number of days" in str(world.condition()["message"])
+    assert arm.changes() == [PATCH] * len(arm.changes())
+    assert len(arm.changes()) <= 3
+
+
+@pytest.mark.parametrize("code", ["ServerIsBusy", "OperationCancelled", "InternalServerError"])
+async def test_operation_that_others_pushed_aside_is_sent_again(arm: Arm, code: str) -> None:
+    world = await _server(arm)
+    arm.control("POST", "operations", {"code": code, "message": "Try again later."})
+    world.ask(parameters={"backupRetentionDays": 9})
+    await world.rest()
+
+    assert world.shown()["properties"]["backup"]["backupRetentionDays"] == 9
+    assert arm.changes() == [PATCH, PATCH]
+
+
+@each_kind
+@pytest.mark.parametrize("answered", ["fail", "refuse"])
+async def test_busy_server_of_somebody_else_is_met_and_heals(
+    arm: Arm, kind: Kind[Any, Any], spec: Object, answered: str
+) -> None:
+    """Somebody begins a change of the server between our look and our PUT: we are refused at once, or out of a poll."""
+    arm.behave(busy=answered)
+    server = await _server(arm)
+    calls = Calls(Gate())
+    world = _inside(server, kind, spec, calls)
+    body = {"properties": {"backup": {"backupRetentionDays": 21}}}
+    calls.before_put = lambda: arm.person("PATCH", path_of(server.name_of()), body)
+    world.ask()
+    await world.rest()
+
+    assert arm.met_busy() != []
+    assert (world.reason("Ready"), len(arm.changes())) == ("Available", 2)
+    assert server.shown()["properties"]["backup"]["backupRetentionDays"] == 21
+
+
+async def test_change_of_a_server_that_somebody_else_changes_waits_and_provokes_nothing(arm: Arm) -> None:
+    world = await _server(arm)
+    arm.person("PATCH", path_of(world.name_of()), {"properties": {"backup": {"backupRetentionDays": 21}}})
+    world.ask(parameters={"autoGrow": "Enabled"})
+    await world.until("CloudBusy")
+    assert (arm.changes(), world.shown()["properties"]["state"]) == ([], "Updating")
+    await world.rest()
+
+    assert (arm.changes(), arm.met_busy()) == ([PATCH], [])
+
+
+@each_kind
+async def test_five_children_at_once_provoke_no_server_is_busy(arm: Arm, kind: Kind[Any, Any], spec: Object) -> None:
+    parameters = ("work_mem", "statement_timeout", "log_connections", "autovacuum", "pgaudit.log")
+    values = ("8192", "5000", "off", "off", "read")
+    own: tuple[Object, ...] = tuple(
+        {"name": parameters[number], "value": values[number]}
+        if kind is CONFIGURATIONS
+        else {"name": f"orders{number}"}
+        if kind is DATABASES
+        else {"cidr": f"203.0.113.{number}/32"}
+        for number in range(5)
+    )
+    server = await _server(arm)
+    world = _inside(server, kind, spec)
+    names = [f"child-{number}" for number in range(5)]
+    for name, fields in zip(names, own, strict=True):
+        world.ask(name=name, parameters=fields)
+    for _ in range(200):
+        world.feed()
+        await asyncio.gather(*(world.reconcile(world.key(name)) for name in names))
+        world.pass_time(timedelta(seconds=5))
+        if all(world.reason(name=name) == "InSync" and "operation" not in world.status(name) for name in names):
+            break
+
+    assert [world.reason("Ready", name) for name in names] == ["Available"] * 5
+    assert arm.met_busy() == []
+    assert len(arm.changes()) == 5
+
+
+async def test_change_that_is_not_shown_yet_is_not_sent_again(arm: Arm) -> None:
+    world = await _server(arm)
+    arm.behave(get_lag_s=45, list_lag_s=45)
+    world.ask(parameters={"backupRetentionDays": 9})
+    await world.until(lambda: bool(arm.changes()))
+    reasons = [world.reason()]
+    for _ in range(30):
+        world.pass_time(timedelta(seconds=5))
+        await world.step()
+        reasons.append(world.reason())
+
+    assert arm.changes() == [PATCH]
+    # What it shows before is of before the change; once it is in sync it stays so.
+    assert (reasons[0] != "InSync", reasons[-1]) == (True, "InSync")
+    assert reasons.index("InSync") * 5 >= 45
+    assert world.shown()["properties"]["backup"]["backupRetentionDays"] == 9
+
+
+@pytest.mark.parametrize(("kind", "spec"), INSIDE[:2], ids=("database", "rule"))
+async def test_foreign_child_raced_in_between_look_and_put_stays_untouched(
+    arm: Arm, kind: Kind[Any, Any], spec: Object
+) -> None:
+    """Where ARM heeds the precondition; a value of a parameter is always there, so that its PUT has none."""
+    arm.behave(honours_if_none_match=True)
+    server, calls = await _server(arm), Calls(Gate())
+    world = _inside(server, kind, spec, calls)
+    world.ask()
+    raced: list[str] = []
+
+    def race() -> None:
+        child = world.name_of().rpartition("/")[2]
+        word, body = ("databases", {"charset": "LATIN1", "collation": "C"})
+        if kind is FIREWALL_RULES:
+            word, body = "firewallRules", {"startIpAddress": "192.0.2.1", "endIpAddress": "192.0.2.9"}
+        raced.append(f"{server.name_of().partition('/')[2]}/{word}/{child}")
+        arm.control("POST", f"servers/{raced[0]}", body)
+
+    calls.before_put = race
+    await world.until("NotOwned")
+    before = server.shown()["children"]
+    assert await world.for_hours(2) == {"NotOwned"}
+    world.delete()
+    await world.rest()
+
+    assert (server.shown()["children"], world.get(), len(raced)) == (before, None, 1)
+    assert [(call["outcome"], call["mutating"]) for call in arm.calls() if call["mutating"]] == [
+        ("PreconditionFailed", True)
+    ]
+
+
+async def test_parameter_is_set_where_arm_heeds_preconditions(arm: Arm) -> None:
+    """There is a value of every parameter, always: `If-None-Match` would refuse the first PUT for ever."""
+    arm.behave(honours_if_none_match=True)
+    server = await _server(arm)
+    world = _inside(server, *INSIDE[2])
+    world.ask()
+    await world.rest()
+
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+    assert server.shown()["children"]["configurations"] == {"work_mem": "65536"}
+
+
+@pytest.mark.parametrize("honours_precondition", [True, False])
+async def test_foreign_server_raced_in_between_look_and_put_stays_untouched(
+    arm: Arm, *, honours_precondition: bool
+) -> None:
+    arm.behave(honours_if_none_match=honours_precondition)
+    calls = Calls(Gate())
+    world = ArmWorld(arm, calls=calls)
+    world.ask()
+    raced: list[str] = []
+
+    def race() -> None:
+        raced.append(world.name_of())
+        arm.make(raced[0])
+
+    calls.before_put = race
+    await world.until("NotOwned")
+    before = {name: server["systemData"] for name, server in arm.servers().items()}
+    assert await world.for_hours(2) == {"NotOwned"}
+    world.delete()
+    await world.rest()
+
+    assert {name: server["systemData"] for name, server in arm.servers().items()} == before
+    assert (world.get(), list(before), arm.changes()) == (None, raced, [PUT])
+    assert "fairlead-identity" not in (arm.servers()[raced[0]].get("tags") or {})

@@ -1,0 +1,223 @@
+"""Every mutable field of an instance and of a user, changed by somebody else: put back, reported, or left."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from devcloud.gcp.server import Options, Served, running
+from providers.gcp import USERS
+from tests.providers.gcp.simulated_sql import SimulatedSql, nested, value_at
+from tests.providers.gcp.sql_world import SqlWorld
+
+pytestmark = pytest.mark.slow
+
+_CRDS = Path(__file__).resolve().parents[3] / "crds"
+_FIXED = re.compile(r"oldSelf\.forProvider\.(\w+)")
+# A network may be set once. What the provider itself goes by is nothing that Cloud SQL has.
+_SET_ONCE = {"privateNetwork"}
+_OURS = {"finalBackupTtlDays", "database", "databaseRef", "addressType", "fromBackup"}
+_NETWORK, _OTHER_NETWORK = "projects/shop/global/networks/db", "projects/shop/global/networks/other"
+_PLUS = {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"}
+_INSIGHTS = {"queryInsightsEnabled": True}
+_WINDOW = {"maintenanceDay": 7, "maintenanceHour": 3}
+_ZONES = {"zone": "europe-west1-b", "secondaryZone": "europe-west1-c"}
+_PRIVATE = {"privateNetwork": _NETWORK}
+_RELEASE = "POSTGRES_16_9.R20250302.00_31"
+
+
+class Answer(Enum):
+    """What becomes of a change of somebody else's: the reason under which it is reported."""
+
+    CORRECTED = "InSync"
+    HELD = "DriftHeld"
+    CONSENT = "HeldChange"
+    IMPOSSIBLE = "InvalidValue"
+    LEFT = "InSync, as Cloud SQL may do it by itself"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A field of the spec, what the spec says, where Cloud SQL has it and what somebody makes of it there.
+
+    `needs` are other fields without which Cloud SQL would not take it.
+    """
+
+    answer: Answer
+    name: str
+    wanted: Any
+    path: str
+    struck: Any
+    needs: Mapping[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.wanted} becomes {self.struck}"
+
+
+_SETTINGS = "settings."
+_ADDRESS, _BACKUP = "settings.ipConfiguration.", "settings.backupConfiguration."
+_QUERIES, _HOURS, _PLACE = "settings.insightsConfig.", "settings.maintenanceWindow.", "settings.locationPreference."
+_RETAINED, _ADMITTED = (
+    f"{_BACKUP}backupRetentionSettings.retainedBackups",
+    f"{_ADDRESS}pscConfig.allowedConsumerProjects",
+)
+_OPEN, _STRICT = "ALLOW_UNENCRYPTED_AND_ENCRYPTED", "ENCRYPTED_ONLY"
+_TABLE: dict[Answer, tuple[tuple[Any, ...], ...]] = {
+    Answer.CORRECTED: (
+        # What interrupts nobody is put back at once.
+        ("storageAutoResize", True, f"{_SETTINGS}storageAutoResize", False),
+        ("storageAutoResizeLimit", 100, f"{_SETTINGS}storageAutoResizeLimit", "50"),
+        ("backupEnabled", True, f"{_BACKUP}enabled", False),
+        ("backupStartTime", "03:00", f"{_BACKUP}startTime", "05:00"),
+        ("backupLocation", "eu", f"{_BACKUP}location", "us"),
+        ("retainedBackups", 7, _RETAINED, 3),
+        ("transactionLogRetentionDays", 7, f"{_BACKUP}transactionLogRetentionDays", 3),
+        ("retainBackupsOnDelete", True, f"{_SETTINGS}retainBackupsOnDelete", False),
+        ("secondaryZone", "europe-west1-c", f"{_PLACE}secondaryZone", "europe-west1-d", _ZONES),
+        ("maintenanceDay", 7, f"{_HOURS}day", 2, _WINDOW),
+        ("maintenanceHour", 3, f"{_HOURS}hour", 9, _WINDOW),
+        ("maintenanceTrack", "stable", f"{_HOURS}updateTrack", "canary", _WINDOW),
+        (
+            "denyMaintenancePeriod",
+            {"startDate": "11-20", "endDate": "12-31", "time": "00:00:00"},
+            f"{_SETTINGS}denyMaintenancePeriods",
+            [{"startDate": "01-01", "endDate": "01-10", "time": "00:00:00"}],
+        ),
+        ("queryInsightsEnabled", True, f"{_QUERIES}queryInsightsEnabled", False),
+        ("queryPlansPerMinute", 5, f"{_QUERIES}queryPlansPerMinute", 20, _INSIGHTS),
+        ("queryStringLength", 1024, f"{_QUERIES}queryStringLength", 256, _INSIGHTS),
+        ("recordApplicationTags", True, f"{_QUERIES}recordApplicationTags", False, _INSIGHTS),
+        ("recordClientAddress", True, f"{_QUERIES}recordClientAddress", False, _INSIGHTS),
+        ("deletionProtectionEnabled", True, f"{_SETTINGS}deletionProtectionEnabled", False),
+        ("deletionProtectionEnabled", False, f"{_SETTINGS}deletionProtectionEnabled", True),
+        ("userLabels", {"team": "shop"}, f"{_SETTINGS}userLabels.team", "another"),
+        ("databaseFlags", {"work_mem": "64MB"}, f"{_SETTINGS}databaseFlags", [{"name": "work_mem", "value": "4096"}]),
+        ("databaseFlags", {}, f"{_SETTINGS}databaseFlags", [{"name": "work_mem", "value": "4096"}]),
+        (
+            "enablePrivatePathForGoogleCloudServices",
+            True,
+            f"{_ADDRESS}enablePrivatePathForGoogleCloudServices",
+            False,
+            _PRIVATE,
+        ),
+        # To let in again whom somebody shut out interrupts nobody either.
+        ("activationPolicy", "ALWAYS", f"{_SETTINGS}activationPolicy", "NEVER"),
+        ("ipv4Enabled", True, f"{_ADDRESS}ipv4Enabled", False),
+        ("authorizedNetworks", ["203.0.113.0/24"], f"{_ADDRESS}authorizedNetworks", []),
+        ("pscAllowedConsumerProjects", ["shop"], _ADMITTED, [], {"pscEnabled": True}),
+        ("sslMode", _OPEN, f"{_ADDRESS}sslMode", _STRICT),
+        ("connectorEnforcement", "NOT_REQUIRED", f"{_SETTINGS}connectorEnforcement", "REQUIRED"),
+    ),
+    Answer.HELD: (
+        # What restarts, or shuts somebody out, waits for the window.
+        ("tier", "db-custom-1-3840", f"{_SETTINGS}tier", "db-custom-4-15360"),
+        ("edition", "ENTERPRISE", f"{_SETTINGS}edition", "ENTERPRISE_PLUS"),
+        ("availabilityType", "ZONAL", f"{_SETTINGS}availabilityType", "REGIONAL"),
+        ("zone", "europe-west1-b", f"{_PLACE}zone", "europe-west1-c"),
+        ("dataCacheEnabled", True, f"{_SETTINGS}dataCacheConfig.dataCacheEnabled", False, _PLUS),
+        ("allocatedIpRange", "range-a", f"{_ADDRESS}allocatedIpRange", "range-b", _PRIVATE),
+        ("pointInTimeRecoveryEnabled", True, f"{_BACKUP}pointInTimeRecoveryEnabled", False),
+        ("maintenanceVersion", _RELEASE, "maintenanceVersion", "POSTGRES_16_9.R20240101.00_01"),
+        (
+            "databaseFlags",
+            {"max_connections": "200"},
+            f"{_SETTINGS}databaseFlags",
+            [{"name": "max_connections", "value": "100"}],
+        ),
+        ("ipv4Enabled", False, f"{_ADDRESS}ipv4Enabled", True, _PRIVATE),
+        (
+            "authorizedNetworks",
+            ["203.0.113.0/24"],
+            f"{_ADDRESS}authorizedNetworks",
+            [{"value": "203.0.113.0/24"}, {"value": "198.51.100.0/24"}],
+        ),
+        ("pscAllowedConsumerProjects", ["shop"], _ADMITTED, ["other"], {"pscEnabled": True}),
+        ("sslMode", _STRICT, f"{_ADDRESS}sslMode", _OPEN),
+        ("connectorEnforcement", "REQUIRED", f"{_SETTINGS}connectorEnforcement", "NOT_REQUIRED"),
+    ),
+    Answer.CONSENT: (
+        # What would lose backups waits for a person's consent.
+        ("backupEnabled", False, f"{_BACKUP}enabled", True),
+        ("retainedBackups", 7, _RETAINED, 30),
+        ("pointInTimeRecoveryEnabled", False, f"{_BACKUP}pointInTimeRecoveryEnabled", True),
+    ),
+    Answer.IMPOSSIBLE: (
+        # What Cloud SQL never takes back is said.
+        ("databaseVersion", "POSTGRES_16", "databaseVersion", "POSTGRES_17"),
+        ("privateNetwork", _NETWORK, f"{_ADDRESS}privateNetwork", _OTHER_NETWORK),
+    ),
+    Answer.LEFT: (
+        # What it does by itself is listed, and left.
+        ("dataDiskSizeGb", 20, f"{_SETTINGS}dataDiskSizeGb", "40"),
+        ("maintenanceVersion", _RELEASE, "maintenanceVersion", "POSTGRES_16_9.R20260101.00_01"),
+    ),
+}
+ROWS = tuple(Row(answer, *row) for answer, rows in _TABLE.items() for row in rows)
+
+
+def _mutable(kind: str) -> set[str]:
+    """Return the fields of a kind's CRD that a person may change and that Cloud SQL has."""
+    text = (_CRDS / f"gcp.fairlead.dev_{kind}.yaml").read_text()
+    schema = YAML(typ="safe").load(text)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    fields = set(schema["properties"]["spec"]["properties"]["forProvider"]["properties"])
+    return fields - (set(_FIXED.findall(text)) - _SET_ONCE) - _OURS
+
+
+def test_every_mutable_field_has_its_row() -> None:
+    assert sorted({row.name for row in ROWS}) == sorted(_mutable("cloudsqlinstances"))
+    assert (_mutable("cloudsqlusers"), _mutable("cloudsqldatabases")) == ({"databaseRoles"}, set())
+
+
+@pytest.fixture(scope="module")
+def simulator() -> Iterator[Served]:
+    # What takes four minutes in Cloud SQL takes twelve seconds of the world's clock.
+    with running(Options(speed=0.0, durations=0.05)) as served:
+        yield served
+
+
+@pytest.mark.parametrize("row", ROWS, ids=str)
+async def test_a_field_that_somebody_changed_is_put_back_reported_or_left_by_its_rule(served: Served, row: Row) -> None:
+    world, path = SqlWorld(served), tuple(row.path.split("."))
+    world.ask(parameters={**row.needs, row.name: row.wanted})
+    await world.rest()
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync"), world.get()
+    before = value_at(world.shown(), path)
+    world.forget()
+
+    world.steer(set=nested(path, row.struck))
+    assert value_at(world.shown(), path) != before
+    await world.rest()
+
+    is_corrected = row.answer is Answer.CORRECTED
+    assert world.reason() == row.answer.value.partition(",")[0], world.condition()
+    assert world.changes() == (["instances.patch"] if is_corrected else [])
+    assert (value_at(world.shown(), path) == before) is is_corrected
+    action = {Answer.CORRECTED: "Corrected", Answer.LEFT: "Tolerated"}.get(row.answer, "Held")
+    listed = {(entry["path"].partition(".")[0], entry["action"]) for entry in world.status.get("drift", [])}
+    assert (row.name, action) in listed
+
+
+async def test_roles_that_a_user_lost_are_granted_again(served: Served) -> None:
+    server, stranger = SqlWorld(served), SimulatedSql(served)
+    server.ask()
+    await server.rest()
+    users = f"instances/{server.name}/users"
+    user = SqlWorld(served, kind=USERS, spec={"instance": server.name, "name": "app", "databaseRoles": ["readers"]})
+    user.ask()
+    await user.rest()
+    assert user.reason() == "InSync", user.get()
+    user.forget()
+
+    stranger.call("DELETE", f"{users}?name=app", None)
+    stranger.call("POST", users, {"name": "app", "password": "Of-a-stranger-1"})
+    await user.rest()
+    listed = {item["name"]: item for item in stranger.call("GET", users, None)["items"]}
+    sent = [call["action"] for call in stranger.changes()]
+    assert (sent, listed["app"]["databaseRoles"]) == (["users.update"], ["readers"])

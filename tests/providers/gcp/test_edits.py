@@ -1,0 +1,241 @@
+"""Edits that wait, that cannot be, that are taken back; what is stopped, hidden or reserved meanwhile."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from devcloud.gcp.server import Served
+from providers.external.ownership import identity_of
+from providers.gcp import DATABASES, USERS
+from providers.gcp.names import name_of
+from tests.providers.gcp.simulated_sql import REGION, SimulatedSql
+from tests.providers.gcp.sql_world import SqlWorld
+
+pytestmark = pytest.mark.slow
+
+INSERT, PATCH, DELETE = "instances.insert", "instances.patch", "instances.delete"
+_WINDOW = {"maintenanceDay": 7, "maintenanceHour": 3}
+_SWEEPS = 100
+
+
+async def _ready(served: Served, **parameters: Any) -> SqlWorld:
+    world = SqlWorld(served)
+    world.ask(parameters=parameters)
+    await world.rest()
+    assert world.reason("Ready") == "Available", world.get()
+    world.forget()
+    return world
+
+
+async def test_100_sweeps_write_nothing_whatever_the_spelling_and_whatever_google_moved_on(served: Served) -> None:
+    spelled: dict[str, Any] = {
+        **_WINDOW,
+        "zone": "europe-west1-b",
+        "secondaryZone": "europe-west1-c",
+        "authorizedNetworks": ["203.0.113.0/24", "198.51.100.7/32"],
+        "databaseFlags": {"work_mem": "64MB", "log_connections": "true"},
+        "maintenanceVersion": "POSTGRES_16_9.R20250302.00_31",
+        "userLabels": {"team": "shop"},
+    }
+    world = await _ready(served, **spelled)
+    backups = {"settings": {"backupConfiguration": {"startTime": "09:00"}, "userLabels": {"cost": "42"}}}
+    world.steer(set={"maintenanceVersion": "POSTGRES_16_10.R20260101.00_01", **backups})
+    world.steer(set={"databaseInstalledVersion": "POSTGRES_16_10", "newFieldOfGoogles": {"is": "unknown"}})
+    place = {"zone": "europe-west1-c", "secondaryZone": "europe-west1-b"}
+    networks = [{"value": "198.51.100.7"}, {"value": "203.0.113.0/24"}]
+    moved = {
+        "tier": "DB-CUSTOM-1-3840",
+        "locationPreference": place,
+        "ipConfiguration": {"authorizedNetworks": networks},
+    }
+    world.steer(set={"settings": moved})
+    world.steer(grow=60)
+    await world.rest()
+    tolerated = {entry["path"] for entry in world.status["drift"] if entry["action"] == "Tolerated"}
+    assert tolerated == {"dataDiskSizeGb", "maintenanceVersion"}
+
+    listing, writes = (await world.accounts.connect("default")).clients.account, len(world.kube.writes)
+    for _ in range(_SWEEPS):
+        await listing.list()
+        await world.step()
+        world.pass_time(timedelta(minutes=1))
+    assert (world.changes(), len(world.kube.writes) - writes) == ([], 0)
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+async def test_a_user_and_a_database_at_rest_are_written_to_by_nobody(served: Served) -> None:
+    server = await _ready(served)
+    for kind in (DATABASES, USERS):
+        child = SqlWorld(served, kind=kind, spec={"instance": server.name, "name": "app"})
+        child.ask()
+        await child.rest()
+        assert child.reason() == "InSync", child.get()
+        child.forget()
+        writes = len(child.kube.writes)
+        for _ in range(_SWEEPS):
+            await child.step()
+            child.pass_time(timedelta(minutes=1))
+        assert (child.changes(), len(child.kube.writes) - writes) == ([], 0)
+
+
+async def test_a_disk_is_never_made_smaller_and_a_larger_wish_is_one_growth(served: Served) -> None:
+    world = await _ready(served)
+    world.steer(grow=60)
+    world.ask(parameters={"dataDiskSizeGb": 80})
+    await world.rest()
+    assert (world.changes(), world.shown()["settings"]["dataDiskSizeGb"]) == ([PATCH], "80")
+    world.ask(parameters={"dataDiskSizeGb": 30, "storageAutoResize": False})
+    await world.rest()
+    assert "never shrinks a disk" in world.condition()["message"]
+    assert world.shown()["settings"]["dataDiskSizeGb"] == "80"
+
+
+async def test_an_edit_that_waited_for_the_window_and_is_taken_back_sends_nothing(served: Served) -> None:
+    world = await _ready(served, **_WINDOW)
+    world.ask(parameters={**_WINDOW, "tier": "db-custom-2-7680"})
+    await world.rest()
+    assert (world.reason(), world.reason("Ready")) == ("WaitingForWindow", "Available")
+    world.ask(parameters=_WINDOW)
+    await world.rest()
+    assert (world.reason(), world.changes()) == ("InSync", [])
+
+
+async def test_a_static_flag_waits_for_the_window_and_a_dynamic_one_does_not(served: Served) -> None:
+    world = await _ready(served)
+    world.ask(parameters={"databaseFlags": {"max_connections": "200", "work_mem": "64MB"}})
+    await world.rest()
+    assert (world.reason(), world.changes()) == ("WaitingForWindow", [PATCH])
+    assert [flag["name"] for flag in world.shown()["settings"]["databaseFlags"]] == ["work_mem"]
+
+
+@pytest.mark.parametrize("lag", [30, 45, 120])
+async def test_a_change_that_is_shown_late_is_made_once(served: Served, lag: int) -> None:
+    """What is sent again meanwhile names a version of the settings that is over, and is refused for it."""
+    world = await _ready(served)
+    world.behave(get_lag_s=lag, list_lag_s=lag)
+    world.ask(parameters={"retainedBackups": 14})
+    reasons = set()
+    for _ in range(40):
+        await world.step()
+        reasons.add(world.reason())
+        world.pass_time(timedelta(seconds=10))
+    outcomes = [(call["action"], call["outcome"]) for call in SimulatedSql(served).changes()]
+    assert world.reason() == "InSync"
+    assert (outcomes[0], set(outcomes[1:]) <= {(PATCH, "staleData")}) == ((PATCH, "ok"), True)
+    assert len(outcomes) == 1 or lag > 45
+    assert reasons != {"InSync"}
+
+
+async def test_a_state_that_nobody_knows_is_said_and_waited_out(served: Served) -> None:
+    world = await _ready(served)
+    world.steer(state="REARRANGING")
+    world.ask(parameters={"dataDiskSizeGb": 40})
+    await world.for_hours(0.5)
+    assert "a state that is not known here" in world.condition()["message"]
+    assert (world.reason(), world.changes()) == ("Updating", [])
+    world.steer(state="RUNNABLE")
+    await world.rest()
+    assert (world.reason(), world.changes()) == ("InSync", [PATCH])
+
+
+async def test_a_field_that_is_ignored_is_nobodys_business(served: Served) -> None:
+    world = await _ready(served)
+    world.ask(ignoreFields=["tier", "userLabels.team"], parameters={"userLabels": {"team": "shop"}})
+    await world.rest()
+    world.forget()
+    world.steer(set={"settings": {"tier": "db-custom-4-15360", "userLabels": {"team": "another"}}})
+    await world.for_hours(1)
+    assert (world.reason(), world.changes()) == ("InSync", [])
+    assert [entry for entry in world.status.get("drift", []) if entry["action"] == "Held"] == []
+
+
+async def test_an_operation_of_somebody_else_is_waited_out(served: Served) -> None:
+    world, stranger = await _ready(served), SimulatedSql(served)
+    stranger.call("PATCH", f"instances/{world.name}", {"settings": {"backupConfiguration": {"startTime": "05:00"}}})
+    world.ask(parameters={"retainedBackups": 14})
+    user = SqlWorld(served, kind=USERS, spec={"instance": world.name, "name": "app"})
+    user.ask()
+    for _ in range(3):
+        await world.step()
+        await user.step()
+    assert {world.reason(), user.reason()} == {"CloudBusy"}
+    world.pass_time(timedelta(minutes=2))
+    await world.rest()
+    await user.rest()
+    done = [call["action"] for call in stranger.changes() if call["outcome"] == "ok"]
+    assert (world.reason(), user.reason(), sorted(done)) == ("InSync", "InSync", [PATCH, "users.insert"])
+
+
+async def test_a_deletion_while_it_is_being_made_follows_as_soon_as_cloud_sql_takes_it(served: Served) -> None:
+    world = SqlWorld(served)
+    world.ask()
+    for _ in range(3):
+        await world.step()
+    assert world.changes() == [INSERT]
+    assert world.shown()["state"] == "PENDING_CREATE"
+    world.delete()
+    await world.rest()
+    assert (world.get(), SimulatedSql(served).instances()) == (None, {})
+    done = [call["action"] for call in SimulatedSql(served).changes() if call["outcome"] == "ok"]
+    assert done == [INSERT, DELETE]
+
+
+async def test_an_observed_instance_is_only_read(served: Served) -> None:
+    stranger = SimulatedSql(served)
+    stranger.create("of-a-person", {"team": "shop"})
+    world = SqlWorld(served)
+    world.ask(managementPolicy="Observe", deletionPolicy="Delete", parameters={"tier": "db-custom-2-7680"})
+    world.annotate(**{"external-name": "of-a-person"})
+    world.pass_time(timedelta(minutes=10))
+    world.forget()
+    await world.for_hours(1)
+    assert (world.reason(), world.changes()) == ("NotOwned", [])
+    world.delete()
+    await world.rest()
+    assert (world.get(), world.changes(), list(stranger.instances())) == (None, [], ["of-a-person"])
+
+
+async def test_a_name_that_is_still_reserved_is_tried_again_rarely_and_used_once_it_is_free(served: Served) -> None:
+    world, stranger = SqlWorld(served), SimulatedSql(served)
+    world.ask()
+    name = name_of(identity_of(world.get() or {}), "fl-")
+    stranger.create(name, {})
+    world.pass_time(timedelta(minutes=10))
+    stranger.call("DELETE", f"instances/{name}", None)
+    world.pass_time(timedelta(minutes=10))
+    await world.for_hours(6)
+    assert (world.reason(), world.reason("Ready")) == ("NameTaken", "NameTaken")
+    assert "reserved" in world.condition()["message"]
+    assert 1 <= len(world.changes()) <= 6 * 12
+
+    world.pass_time(timedelta(days=8))
+    world.forget()
+    await world.for_hours(2)
+    assert (world.reason("Ready"), world.changes()) == ("Available", [INSERT])
+
+
+async def test_a_database_that_appears_before_its_create_arrives_is_not_ours(served: Served) -> None:
+    server, stranger = await _ready(served), SimulatedSql(served)
+    databases = f"instances/{server.name}/databases"
+    database = SqlWorld(served, kind=DATABASES, spec={"instance": server.name, "name": "app"})
+    database.ask()
+    # It is there and not shown, as if it had been made after the look.
+    stranger.call("POST", databases, {"name": "app"})
+    database.fail("databases.get", "notFound", status=404, times=2)
+    await database.for_hours(1)
+    sent = [call["action"] for call in stranger.changes()]
+    assert (database.reason(), sent) == ("NotOwned", ["databases.insert"])
+    database.delete()
+    await database.rest()
+    assert (database.get(), [call["action"] for call in stranger.changes()]) == (None, sent)
+
+
+async def test_a_region_that_falls_silent_delays_no_change_of_what_is_seen(served: Served) -> None:
+    world = await _ready(served)
+    world.behave(unreachable_regions=[REGION])
+    world.ask(parameters={"retainedBackups": 14})
+    await world.rest()
+    assert (world.reason(), world.changes()) == ("InSync", [PATCH])

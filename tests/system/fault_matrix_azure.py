@@ -1,0 +1,33 @@
+"""Kill -9 of Azure's provider at all three moments around each side effect, run by `make faults`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from tests.support.azure import Azure
+from tests.support.crash_azure import AzureRun, crash_azure_rig
+from tests.support.crash_run import STEPS, summary
+from tests.support.gate import Moment
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def run(azure: Azure) -> AsyncIterator[AzureRun]:
+    """Yield a run that learned its effects undisturbed; then each is crashed at all moments around it."""
+    async with crash_azure_rig(azure) as rig:
+        learned = AzureRun(rig, azure=azure, at_once=40)
+        await learned.learn([tuple(Moment)])
+        print(summary(learned))  # noqa: T201 - the plans are the result
+        yield learned
+
+
+@pytest.mark.parametrize("step", STEPS)
+async def test_a_kill_at_every_moment_of_every_side_effect_ends_as_if_nothing_had_happened(
+    run: AzureRun, step: str
+) -> None:
+    await run.crash(step)
+    print(f"{step}: {len(run.planned[step])} crashes")  # noqa: T201 - as above
