@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 from providers.azure.arm import Answer, AzureAccount
 from providers.azure.config import is_of
@@ -33,7 +33,7 @@ def operation_of(answer: Answer, kind: str, endpoint: str) -> Operation | None:
     url = answer.headers.get("Azure-AsyncOperation", "")
     if not url or len(url) > LONGEST_URL or not is_of(url, endpoint):
         return None
-    return Operation(url, kind, datetime.now(UTC))
+    return Operation(url, kind)
 
 
 def outcome_of(status: str, refusal: Refused, kind: str) -> bool:

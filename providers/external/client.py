@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -32,7 +31,6 @@ class Operation:
 
     id: str
     kind: str
-    started_at: datetime
 
 
 SpecT_contra = TypeVar("SpecT_contra", bound=msgspec.Struct, contravariant=True)

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -198,15 +197,7 @@ class GcpAccount:
 
 def operation_of(answer: Mapping[str, Any], kind: str) -> Operation:
     """Return the operation that a call answered; `kind` is what it does for us: Create, Update or Delete."""
-    return Operation(str(answer.get("name", "")), kind, _instant(str(answer.get("insertTime", ""))))
-
-
-def _instant(text: str) -> datetime:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return datetime.now(UTC)
-    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return Operation(str(answer.get("name", "")), kind)
 
 
 async def _whole(answer: Any) -> Any:

@@ -159,7 +159,8 @@ class CloudReader(Generic[SpecT, ConfigT]):
     async def poll(self, obj: Object, account: ConnectedAccount[SpecT, ConfigT]) -> tuple[str, tuple[str, str] | None]:
         """Poll the operation under way; return what it does while it is open, or reason and message of its failure."""
         operation, operations = record.operation_of(obj), account.clients.operations
-        if operation is None or account.changed:
+        started_at = record.operation_started_at(obj)
+        if operation is None or started_at is None or account.changed:
             return "", None
         try:
             ended = operations is None or await operations.poll(operation)
@@ -168,7 +169,7 @@ class CloudReader(Generic[SpecT, ConfigT]):
         except Failure:
             ended = False
         # After so long the object's own state decides.
-        is_over = ended or self._settings.now() - operation.started_at >= _LONGEST_OPERATION
+        is_over = ended or self._settings.now() - started_at >= _LONGEST_OPERATION
         return "" if is_over else operation.kind, None
 
     async def ensure_listed(self, obj: Object, account: ConnectedAccount[SpecT, ConfigT]) -> tuple[str, str] | None:

@@ -163,10 +163,15 @@ def intent_of(obj: Object) -> Intent | None:
 def operation_of(obj: Object) -> Operation | None:
     """Read the operation that is being followed."""
     fields = status_of(obj).get("operation")
-    started_at = instant(str(fields.get("startedAt", ""))) if fields else None
-    if not fields or started_at is None:
+    if not fields or operation_started_at(obj) is None:
         return None
-    return Operation(str(fields.get("id", "")), str(fields.get("kind", "")), started_at)
+    return Operation(str(fields.get("id", "")), str(fields.get("kind", "")))
+
+
+def operation_started_at(obj: Object) -> datetime | None:
+    """Read when the operation that is being followed was asked for, by the provider's clock."""
+    fields = status_of(obj).get("operation")
+    return instant(str(fields.get("startedAt", ""))) if fields else None
 
 
 def dump_intent(intent: Intent) -> Object:

@@ -355,7 +355,7 @@ def _operation(inputs: Inputs[Any], outcome: Outcome[Any], old: Object) -> Objec
     operation = outcome.operation
     if operation is not None:
         server = {"server": inputs.server} if inputs.server else {}
-        return {"id": operation.id, "kind": operation.kind, "startedAt": timestamp(operation.started_at), **server}
+        return {"id": operation.id, "kind": operation.kind, "startedAt": timestamp(inputs.now), **server}
     return old.get("operation") if inputs.operating else None
 
 

@@ -85,7 +85,7 @@ class ToyCloud:
                 raise failure
 
     def _changed(self, kind: str, name: str) -> Operation | None:
-        return Operation(f"{kind}/{name}", kind, START) if self.slow else None
+        return Operation(f"{kind}/{name}", kind) if self.slow else None
 
     async def whoami(self) -> str:
         return self.account

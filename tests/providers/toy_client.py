@@ -98,7 +98,7 @@ class ToyClient:
 
     def begun(self, kind: str, answer: Body) -> Operation | None:
         handle = answer.get("operation", "")
-        return Operation(handle, kind, self.service.now) if handle else None
+        return Operation(handle, kind) if handle else None
 
     async def whoami(self) -> str:
         return str((await self.call("account"))["id"])

@@ -78,6 +78,11 @@ class AzureRun(CrashRun):
     def plan(self, learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
         return plans_by_text(learned, turns, cloud="ARM")
 
+    def may_be_missed(self, step: str, plan: Plan) -> bool:
+        """Return whether a run may lack this effect: a database that goes with its server may not get to a report."""
+        goes_with_server = step == "delete" and plan.effect == "PATCH flexibleserverdatabases/status"
+        return goes_with_server or CrashRun.may_be_missed(self, step, plan)
+
     def name_of(self, scope: str) -> str:
         # ARM's paths have the claim's name in them, not the namespace's.
         return scope

@@ -130,11 +130,11 @@ class CrashRun(abc.ABC):
         await self._act(step, free)
         await self._until_clean(step, crashed)
         missed = [
-            str(plan) for plan, _scope, effect in crashed if effect is None and not self._may_be_fewer(step, plan)
+            str(plan) for plan, _scope, effect in crashed if effect is None and not self.may_be_missed(step, plan)
         ]
         assert missed == [], f"no crash happened at {missed}"
 
-    def _may_be_fewer(self, step: str, plan: Plan) -> bool:
+    def may_be_missed(self, step: str, plan: Plan) -> bool:
         """Return whether a run may end before this effect: two reports become one where the second comes soon."""
         effects = self.learned[step][plan.actor]
         reports = [effect for effect in effects if effect.endswith("/status")]

@@ -265,7 +265,7 @@ async def states_that_take_no_change_are_waited_out_or_reported(orders: Instance
     await orders.create()
     name, since = await orders.external(), await orders.aws.mark()
     await orders.aws.strike(name, status="rewiring-the-flux")
-    await orders.edit(preferredBackupWindow="01:00-02:00")
+    await orders.edit(backupRetentionPeriod=5)
     held = await orders.until("CloudBusy")
     assert "rewiring-the-flux" in condition(held, "Synced")["message"]
     assert await orders.changes(since) == []
@@ -361,7 +361,7 @@ async def test_a_list_without_tags_and_a_slow_view_change_nothing(orders: Instan
     try:
         await orders.create()
         since = await orders.aws.mark()
-        await orders.edit(preferredBackupWindow="01:00-02:00")
+        await orders.edit(backupRetentionPeriod=5)
         await orders.until()
         assert actions(await orders.changes(since)) == ["ModifyDBInstance"]
     finally:

@@ -63,7 +63,9 @@ def instance_of(request: InstanceRequest, resolved: Resolved) -> Instance:
     kind = storage_type(request)
     gib = request.allocated_storage or 0
     iops, throughput = catalog.rates(kind, gib, iops=request.iops, throughput=request.storage_throughput)
-    backup, maintenance = windows.far_windows(resolved.now)
+    backup, maintenance = windows.far_windows(
+        resolved.now, request.preferred_backup_window, request.preferred_maintenance_window
+    )
     logs = tuple(sorted(request.enable_cloudwatch_logs_exports or ()))
     return Instance(
         db_instance_identifier=resolved.identifier,
@@ -73,7 +75,7 @@ def instance_of(request: InstanceRequest, resolved: Resolved) -> Instance:
         master_username=request.master_username or "",
         db_name=request.db_name,
         allocated_storage=gib,
-        preferred_backup_window=request.preferred_backup_window or backup,
+        preferred_backup_window=backup,
         backup_retention_period=1 if request.backup_retention_period is None else request.backup_retention_period,
         vpc_security_groups=tuple(
             SecurityGroup(vpc_security_group_id=security_group) for security_group in resolved.security_groups
@@ -82,7 +84,7 @@ def instance_of(request: InstanceRequest, resolved: Resolved) -> Instance:
             ParameterStatus(db_parameter_group_name=request.db_parameter_group_name or f"default.{resolved.family}"),
         ),
         db_subnet_group=resolved.subnet_group,
-        preferred_maintenance_window=(request.preferred_maintenance_window or maintenance).lower(),
+        preferred_maintenance_window=maintenance.lower(),
         pending_modified_values=Pending(master_user_password="****"),  # noqa: S106 - what RDS shows
         multi_az=bool(request.multi_az),
         engine_version=resolved.version,

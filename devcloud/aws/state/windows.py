@@ -53,12 +53,23 @@ def refuse_overlap(backup: str, maintenance: str) -> None:
     Raises:
         Refusal: They overlap, or one of them is no window.
     """
+    if overlap(backup, maintenance):
+        raise invalid_combination("The backup window and maintenance window must not overlap.")
+
+
+def overlap(backup: str, maintenance: str) -> bool:
+    """Return whether two windows share a minute.
+
+    Raises:
+        Refusal: One of them is no window.
+    """
     daily, daily_length = backup_window(backup)
     weekly, weekly_length = maintenance_window(maintenance)
-    for day in range(7):
-        start = daily + day * _DAY_MINUTES
-        if (start - weekly) % _WEEK_MINUTES < weekly_length or (weekly - start) % _WEEK_MINUTES < daily_length:
-            raise invalid_combination("The backup window and maintenance window must not overlap.")
+    starts = [daily + day * _DAY_MINUTES for day in range(7)]
+    return any(
+        (start - weekly) % _WEEK_MINUTES < weekly_length or (weekly - start) % _WEEK_MINUTES < daily_length
+        for start in starts
+    )
 
 
 def last_backup_start(window: str, now: datetime) -> datetime:
@@ -83,12 +94,21 @@ def is_open(window: str, now: datetime) -> bool:
     return now < last_maintenance_start(window, now) + timedelta(minutes=minutes)
 
 
-def far_windows(now: datetime) -> tuple[str, str]:
-    """Choose windows for an instance that names none: half a day and three days away, so that none opens by chance."""
-    backup = (now + timedelta(hours=12)).replace(minute=0)
+def far_windows(now: datetime, backup: str | None = None, maintenance: str | None = None) -> tuple[str, str]:
+    """Choose the backup and maintenance window that an instance leaves to the service; what it names stays.
+
+    Chosen windows are half a day and three days away, so that none opens by chance, and do not overlap.
+
+    Raises:
+        Refusal: A window that was named is no window.
+    """
     day = _DAYS[(now + timedelta(days=3)).weekday()]
-    hour = (now.hour + 6) % 24
-    return f"{backup:%H}:00-{backup:%H}:30", f"{day}:{hour:02d}:00-{day}:{hour:02d}:30"
+    backup_hours = [f"{(now.hour + hours) % 24:02d}" for hours in (12, 14, 16)]
+    maintenance_hours = [f"{(now.hour + hours) % 24:02d}" for hours in (6, 8, 10)]
+    backups = [backup] if backup else [f"{hour}:00-{hour}:30" for hour in backup_hours]
+    weekly = [maintenance] if maintenance else [f"{day}:{hour}:00-{day}:{hour}:30" for hour in maintenance_hours]
+    pairs = [(daily, chosen) for daily in backups for chosen in weekly]
+    return next((pair for pair in pairs if not overlap(*pair)), pairs[0])
 
 
 def _minutes(hour: int, minute: int, text: str) -> int:

@@ -22,7 +22,9 @@ def without_repeats(inputs: Inputs[SpecT], plan: Plan) -> Decision:
     """Leave out of a pass what is not to be sent now, or not again, the password's step included."""
     attempts = inputs.attempts
     if inputs.eventual and operation_of(inputs.obj) is not None:
-        attempts = attempts.while_carried_out(inputs.now)
+        # What has just failed does not come any more.
+        is_coming = inputs.operation_failed is None
+        attempts = attempts.while_carried_out(inputs.now) if is_coming else replace(attempts, created=None)
         inputs = replace(inputs, attempts=attempts)
     if inputs.turn_of and calls_of(inputs, plan):
         text = f"server {inputs.server} carries out a change of {inputs.turn_of}, and takes one at a time"

@@ -21,7 +21,7 @@ from providers.external.endpoint import NO_ENDPOINT
 from providers.external.metering import UNMETERED, Meter, metered, routine
 from providers.external.provider import Provider, Rate, RecordedAccount
 from runtime.errors import Throttled, Transient
-from tests.providers.toy import CONFIGS, START, ToyCloud, ToyConfig, provider_of
+from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, provider_of
 from tests.providers.world import World
 from tests.support.stepped_clock import SteppedClock
 
@@ -237,10 +237,10 @@ class Busy:
         return ExternalList({}, complete=True)
 
     async def adopt(self, *_arguments: object) -> Operation:
-        return Operation("op-1", "Adopt", START)
+        return Operation("op-1", "Adopt")
 
     async def disable(self, *_arguments: object) -> Operation:
-        return Operation("op-2", "Disable", START)
+        return Operation("op-2", "Disable")
 
     async def try_login(self, _endpoint: object, _credential: object) -> LoginAnswer:
         return LoginAnswer(Login.OK)

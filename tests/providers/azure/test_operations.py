@@ -14,7 +14,6 @@ from runtime.errors import Blocked, Terminal
 from tests.architecture.tree import CRDS
 from tests.providers.azure.arm_stub import ArmStub, Opened
 from tests.providers.azure.azure_world import connected
-from tests.providers.toy import START
 
 ARM = "https://management.azure.com"
 NONE = Refused(200, "", "")
@@ -83,7 +82,7 @@ def test_crds_have_room_for_it() -> None:
 
 
 def _operation(url: str) -> Operation:
-    return Operation(url, "Update", START)
+    return Operation(url, "Update")
 
 
 async def test_url_of_another_host_gets_no_token_and_has_ended(stub: ArmStub) -> None:

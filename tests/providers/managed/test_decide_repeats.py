@@ -132,6 +132,18 @@ def test_operation_that_fails_now_is_not_repeated_at_a_request_of_before() -> No
     assert isinstance(decision.plan, Refuse)
 
 
+def test_creation_whose_operation_fails_soon_is_refused_and_not_sent_again() -> None:
+    just_created = Attempts(created=("uid-1", BEFORE))
+    facts = inputs(GONE, FRESH, obj=CARRIED_OUT, eventual=True, attempts=just_created)
+
+    failing = decide(replace(facts, operation_failed=("QuotaExceeded", "no room")))
+    after = decide(replace(facts, obj=OBJECT, attempts=failing.attempts))
+
+    assert isinstance(failing.plan, Refuse)
+    assert isinstance(after.plan, Refuse)
+    assert (failing.plan.reason, after.plan.reason) == ("QuotaExceeded", "QuotaExceeded")
+
+
 PAUSES = [("InvalidValue", timedelta(hours=3)), ("ReferenceNotFound", timedelta(minutes=5))]
 
 

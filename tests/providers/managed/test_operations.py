@@ -39,7 +39,7 @@ class OperatedToys(ToyCloud):
         handle = f"{kind}/{name}/{len(self.begun)}"
         self.opened[handle] = self.polls
         self.begun.append(kind)
-        return Operation(handle, kind, START)
+        return Operation(handle, kind)
 
     async def create(self, target: Target[ToyParameters], credential: Credential, fence: Fence) -> Operation:
         operation = self._begin("Create", target.name)

@@ -112,9 +112,8 @@ def test_intent_is_read_as_it_was_written() -> None:
 
 
 def test_operation_is_read_from_status() -> None:
-    operation = record.operation_of(
-        obj(status={"operation": {"id": "o", "kind": "Create", "startedAt": "2026-11-21T12:00:00Z"}})
-    )
+    followed = obj(status={"operation": {"id": "o", "kind": "Create", "startedAt": "2026-11-21T12:00:00Z"}})
 
-    assert operation == Operation("o", "Create", NOW)
+    assert record.operation_of(followed) == Operation("o", "Create")
+    assert record.operation_started_at(followed) == NOW
     assert record.operation_of(obj()) is None
