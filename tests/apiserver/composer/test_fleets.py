@@ -162,7 +162,7 @@ async def test_a_revision_published_in_a_freeze_goes_by_waves_when_the_freeze_en
 
 
 async def test_a_tenant_neither_halts_nor_rolls_back_the_rollout_of_all(composing: System, namespace: str) -> None:
-    rules = waves("50%", "100%", onFailure="Rollback", soakSeconds=15)
+    rules = waves("50%", "100%", onFailure="Rollback", soakSeconds=30)
     connection = {
         "type": "redis",
         "host": "h",
