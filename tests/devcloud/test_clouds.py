@@ -35,6 +35,8 @@ def test_an_unknown_cloud_is_refused_with_those_that_there_are() -> None:
 async def test_a_taken_address_is_reported_with_its_holder(tmp_path: Path) -> None:
     cloud, lease = clouds.cloud_of("aws"), addresses.lease()
     with socket.socket() as taken:
+        # Connections to a server that an earlier test had at this address may linger in TIME_WAIT.
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         taken.bind((lease.address(1), 8000))
         taken.listen()
         with pytest.raises(DevcloudError, match=rf"{lease.address(1)}:8000 is taken by pid \d+"):

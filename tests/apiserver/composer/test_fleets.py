@@ -179,12 +179,7 @@ async def test_a_tenant_neither_halts_nor_rolls_back_the_rollout_of_all(composin
         await change(composing, of("b"))
         await until_values(composing, namespace, "a", "a", "b", "b")
         revision = await _revision(composing, name)
-        taken = [
-            claim_name
-            for claim_name in CLAIMS
-            if (await composing.api.get(CLAIM.path(namespace, claim_name)))["status"]["composition"]["revision"]
-            == revision
-        ]
+        taken = await _holders(composing, namespace, "b")
         # By an edit of the claim, and by another Secret under the name of its own.
         await composing.edit(CLAIM, namespace, taken[0], {"spec": {"connectionSecretName": "mine"}})
         await composing.api.delete(SECRET.path(namespace, f"{taken[1]}-connection"))
