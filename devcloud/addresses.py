@@ -29,10 +29,12 @@ class Lease:
     Attributes:
         octet: The second number of the addresses.
         descriptor: The locked file, to be inherited by the process that outlives this one.
+        pods_address: An address of this machine that pods reach, where a node is; no loop-back one.
     """
 
     octet: int
     descriptor: int
+    pods_address: str | None = None
 
     def address(self, number: int) -> str:
         """Return the address of the instance with that number, from 1 on."""

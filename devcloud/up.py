@@ -4,6 +4,7 @@ Every step is safe to repeat, finds what runs already and records what it starte
 by the next one, and so is a platform after a reboot.
 """
 
+import dataclasses
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from devcloud import addresses, clouds, controlplane, install, programs
+from devcloud import addresses, clouds, controlplane, install, node, programs
 from devcloud.addresses import Lease
 from devcloud.clouds import Cloud, RunningCloud
 from devcloud.controlplane import Programs, plane
@@ -22,6 +23,8 @@ from devcloud.daemons import Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.install import Assets
 from devcloud.locks import Progress, exclusive
+from devcloud.node import node as nodes
+from devcloud.node.node import Node
 from devcloud.paths import private_folder, remove_tree, state_home, write_private
 from devcloud.programs import COMPOSER, Program
 
@@ -37,12 +40,14 @@ class Options:
         folder: The platform's folder when it is not the usual one.
         clouds: Those to bring up beside the ones that the platform has; a new one without any gets the default one.
         is_bare: Whether a new platform goes without composer and providers.
+        node: Whether it gets a node for pods, as root; one that has a node keeps it.
     """
 
     assets: Assets
     folder: Path | None = None
     clouds: tuple[str, ...] = ()
     is_bare: bool = False
+    node: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +60,7 @@ class Environment:
         clouds: Its simulated clouds by name.
         logs: The log of each program, by its name.
         was_running: Whether all of it ran before it was asked for.
+        node: Its node; None without one.
     """
 
     folder: Path
@@ -62,6 +68,7 @@ class Environment:
     clouds: dict[str, RunningCloud]
     logs: dict[str, Path]
     was_running: bool
+    node: Node | None = None
 
     def place_of(self, cloud: str) -> tuple[Path, int]:
         """Return a cloud's folder and the second number of its addresses.
@@ -85,6 +92,7 @@ class _State(msgspec.Struct, frozen=True):
     octets: dict[str, int] = {}
     health_ports: dict[str, int] = {}
     is_bare: bool = False
+    has_node: bool = False
 
     def clouds(self) -> tuple[Cloud, ...]:
         return tuple(clouds.cloud_of(name) for name in self.octets)
@@ -115,25 +123,33 @@ async def up(options: Options, progress: Progress) -> Environment:
         clouds.cloud_of(name)
     async with _alone(folder, progress):
         running = await _find(folder)
-        if running is not None and running.clouds.keys() >= set(options.clouds):
+        is_enough = running is not None and (running.node is not None or not options.node)
+        if running is not None and is_enough and running.clouds.keys() >= set(options.clouds):
             progress("fairlead: the platform is up already")
             return running
+        with_node = _with_node(folder, options)
         binaries = await controlplane.ensure(progress)
+        node_binaries = await node.ensure(progress) if with_node else None
         clock = _Clock(progress)
-        cluster = await _start_plane(folder, options.assets, binaries)
+        address = await nodes.take_address(folder / "node", progress=progress) if with_node else None
+        cluster = await _start_plane(folder, options.assets, binaries, address)
         clock.step(f"control plane: {cluster.server}")
         chosen = _chosen(folder, options)
         installation = await _install(cluster, options.assets, chosen)
         clock.step("control plane: CRDs, accounts, roles, policies and Compositions applied")
         running_clouds: dict[str, RunningCloud] = {}
         for name in chosen:
-            running_clouds[name] = await _start_cloud(clouds.cloud_of(name), folder)
+            running_clouds[name] = await _start_cloud(clouds.cloud_of(name), folder, address)
             await install.apply_objects(cluster.kubectl, running_clouds[name].objects)
             clock.step(running_clouds[name].says)
         state = _with_ports(folder, is_bare=options.is_bare)
         for program, flags in _starts(state, running_clouds):
             start = programs.Start(installation=installation, health_port=state.health_ports[program.name], flags=flags)
             await programs.start(program, folder, cluster, start)
+        if node_binaries is not None:
+            place = folder / "node"
+            await nodes.start(place, cluster, node_binaries, lifetime=Lifetime.DETACHED, progress=progress)
+            clock.step(f"node: Ready, at {address}")
         for program in state.programs():
             await programs.until_ready(program, folder, health_port=state.health_ports[program.name])
             clock.step(f"{program.name}: ready, as ServiceAccount {program.namespace}/{program.account}")
@@ -157,6 +173,8 @@ async def down(progress: Progress, *, keep_data: bool = False, folder: Path | No
             await programs.stop(program, home)
         for cloud in all_clouds:
             await cloud.stop(home / cloud.name)
+        if (home / "node").exists():
+            await nodes.stop(home / "node", progress=progress)
         await plane.stop(home / "plane")
         if not keep_data:
             for cloud in all_clouds:
@@ -188,7 +206,17 @@ async def environment(*, folder: Path | None = None) -> Environment:
     return running
 
 
-async def _start_plane(folder: Path, assets: Assets, binaries: Programs) -> Plane:
+def _with_node(folder: Path, options: Options) -> bool:
+    """Return whether the platform has a node, and keep that it is to have one from now on."""
+    state = _state(folder) or _State()
+    if not (options.node or state.has_node):
+        return False
+    node.refuse_unless_possible()
+    _save(folder, msgspec.structs.replace(state, has_node=True))
+    return True
+
+
+async def _start_plane(folder: Path, assets: Assets, binaries: Programs, node_address: str | None) -> Plane:
     async def install_crds(kubectl: Kubectl) -> None:
         await install.install_crds(kubectl, assets)
 
@@ -198,6 +226,7 @@ async def _start_plane(folder: Path, assets: Assets, binaries: Programs) -> Plan
         durable=True,
         # Of two equal flags the last one counts; tests count in a whole log, a platform that stays up needs no more.
         apiserver_arguments=("--audit-log-maxsize=50",),
+        node_address=node_address,
         before_controllers=install_crds,
     )
     return await plane.start(options, binaries)
@@ -223,7 +252,7 @@ def _chosen(folder: Path, options: Options) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*has, *options.clouds))) or (clouds.default().name,)
 
 
-async def _start_cloud(cloud: Cloud, folder: Path) -> RunningCloud:
+async def _start_cloud(cloud: Cloud, folder: Path, pods_address: str | None) -> RunningCloud:
     state = _state(folder) or _State()
     octet = state.octets.get(cloud.name)
     home = folder / cloud.name
@@ -236,7 +265,7 @@ async def _start_cloud(cloud: Cloud, folder: Path) -> RunningCloud:
     lease = _new_lease(home, set(state.octets.values())) if octet is None else addresses.lease_again(octet)
     try:
         _save(folder, msgspec.structs.replace(state, octets=state.octets | {cloud.name: lease.octet}))
-        return await cloud.start(home, lease)
+        return await cloud.start(home, dataclasses.replace(lease, pods_address=pods_address))
     finally:
         # The program that listens has its own copy, which lives as long as it does.
         lease.release()
@@ -277,6 +306,8 @@ async def _find(folder: Path) -> Environment | None:
         if running is None:
             return None
         running_clouds[cloud.name] = running
+    if state.has_node and nodes.find(folder / "node") is None:
+        return None
     binaries = controlplane.find()
     cluster = None if binaries is None else await plane.find(folder / "plane", binaries)
     return None if cluster is None else _describe(folder, cluster, running_clouds, state, was_running=True)
@@ -289,7 +320,11 @@ def _describe(
     logs |= {name: cluster.folder / "logs" / f"{name}.log" for name in plane.MEMBERS}
     for running in running_clouds.values():
         logs |= running.logs
-    return Environment(folder=folder, plane=cluster, clouds=running_clouds, logs=logs, was_running=was_running)
+    running_node = nodes.find(folder / "node") if state.has_node else None
+    logs |= {} if running_node is None else running_node.logs
+    return Environment(
+        folder=folder, plane=cluster, clouds=running_clouds, logs=logs, was_running=was_running, node=running_node
+    )
 
 
 @asynccontextmanager

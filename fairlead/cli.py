@@ -97,16 +97,20 @@ def _fail(text: str, code: Exit) -> Exit:
 
 
 @app.command
-def up(*, clouds: Clouds = "") -> Exit:
+def up(*, clouds: Clouds = "", node: Annotated[bool, Parameter(negative="")] = False) -> Exit:
     """Bring up a whole platform on this machine: API server, simulated clouds, composer, providers. It stays up.
 
     Without --clouds a new platform gets a platform team's own server, and one that was there keeps what it has.
+
+    Args:
+        clouds: Their names.
+        node: As root, with a node that runs pods; what is missing of Debian's packages is said.
     """
     import asyncio
 
     from fairlead import platform
 
-    asyncio.run(platform.up(platform.names_in(clouds)))
+    asyncio.run(platform.up(platform.names_in(clouds), node=node))
     return Exit.DONE
 
 

