@@ -27,7 +27,8 @@ _ROWS = _rows_of("scenarios.md")
 # steps of storage, its optimization and its end, reserved names, roles on the server.
 _OTHERS = {"aws": {4, 6, 7, 8, 37, 51}, "azure": {13, 18, 19, 37, 51}, "gcp": {7, 11, 13, 18, 19, 51}}
 _ROWS_OF = {cloud: _rows_of(f"scenarios-{cloud}.md") for cloud in _OTHERS}
-_ALL_ROWS = [*_ROWS, *(row for rows in _ROWS_OF.values() for row in rows)]
+_ROWS_OF_OPERATORS = _rows_of("scenarios-operators.md")
+_ALL_ROWS = [*_ROWS, *(row for rows in _ROWS_OF.values() for row in rows), *_ROWS_OF_OPERATORS]
 
 
 def _tests_of(cell: str) -> list[tuple[str, str]]:
@@ -68,3 +69,8 @@ def test_every_scenario_of_a_cloud_has_one_row_that_names_its_tests_or_that_ther
     assert [int(row[0]) for row in rows] == sorted({*range(1, 53)} - _OTHERS[cloud])
     silent = (row[0] for row in rows if len(row) != 3 or not (_tests_of(row[2]) or row[2].startswith("not shown")))
     assert list(silent) == []
+
+
+def test_every_scenario_of_other_operators_is_numbered_and_names_its_tests() -> None:
+    assert [int(row[0]) for row in _ROWS_OF_OPERATORS] == list(range(1, len(_ROWS_OF_OPERATORS) + 1))
+    assert [row[0] for row in _ROWS_OF_OPERATORS if len(row) != 3 or not _tests_of(row[2])] == []

@@ -96,7 +96,7 @@ class Program:
 
         await eventually(is_printed, f"{self._arguments} says {part!r}", limit_s=limit_s)
 
-    async def until_healthy(self, port: int, path: str = "/readyz", *, limit_s: float = 60.0) -> None:
+    async def until_healthy(self, port: int, path: str = "/readyz", *, limit_s: float = 180.0) -> None:
         async def healthy() -> bool:
             assert self.is_running, f"ended: {self.text()[-2000:]}"
 
