@@ -58,23 +58,26 @@ class Limiter:
     """Counts what is there and what was done within the last hour, by this process or by those before it.
 
     Creates are known again from the creation times of what is there, destroys from the status of their ProviderConfig.
-    What is there and has no resource any more (orphaned) is known from the lists of its account. A kind that is not
-    `stateful` makes neither server nor database, and has no limits.
+    What is there and has no resource any more (orphaned) is known from the lists of its account, but for what is
+    `inside` a server: its account lists servers, and the server counts. A kind that is not `stateful` makes neither
+    server nor database, and has no limits.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what its kind is, beside what it reads
         self,
         resources: Informer,
         accounts: Accounts[Any, Any],
         now: Callable[[], datetime],
         *,
         stateful: bool = True,
+        inside: bool = False,
         installation: str = "",
     ) -> None:
         self._resources = resources
         self._accounts = accounts
         self._now = now
         self._stateful = stateful
+        self._inside = inside
         self._created: defaultdict[str, deque[datetime]] = defaultdict(deque)
         self._destroyed: defaultdict[str, deque[tuple[datetime, str]]] = defaultdict(deque)
         self.orphans = Orphans(resources, installation)
@@ -173,8 +176,10 @@ class Limiter:
     async def list_orphans(self, config: str) -> tuple[dict[str, Owner], bool]:
         """List the account of a ProviderConfig now; return what has no resource, and whether the list was whole.
 
-        Raises Failure.
+        What is inside a server is not listed and not missing: the server is. Raises Failure.
         """
+        if self._inside:
+            return {}, True
         account = await self._accounts.connect(config)
         listing = await account.clients.account.list()
         return self.orphans.among(listing), listing.complete

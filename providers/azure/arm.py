@@ -13,9 +13,10 @@ import json
 import logging
 import os
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -91,11 +92,15 @@ class _FencePolicy(SansIOHTTPPolicy[Any, Any]):
             fence.check()
 
 
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
 @dataclass(slots=True)
 class AzureAccount:
     """One subscription, connected; `reads_left` is how many reads ARM said were left, None where it did not.
 
-    `ca` is the PEM by which its servers are verified, empty where the system's roots serve.
+    `ca` is the PEM by which its servers are verified, empty where the system's roots serve; `now` is the clock.
     Each request to ARM passes through `meter`: each page, each poll of an operation, each time that a read is sent
     again. Those for tokens go to Entra, and do not.
     """
@@ -106,6 +111,7 @@ class AzureAccount:
     ca: str = field(default="", repr=False)
     reads_left: int | None = None
     meter: Meter = field(default=UNMETERED, repr=False)
+    now: Callable[[], datetime] = field(default=_utc_now, repr=False)
 
     @property
     def subscription(self) -> str:

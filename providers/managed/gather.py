@@ -62,6 +62,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             accounts,
             settings.now,
             stateful=kind.stateful,
+            inside=kind.inside,
             installation=settings.installation,
         )
         rules: LoginRules[SpecT, Any] | None = kind.logins

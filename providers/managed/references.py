@@ -59,12 +59,12 @@ def _resolved(kind: str, informer: Informer, key: Key) -> tuple[str, tuple[str, 
     if other is None:
         return "", ("ReferenceNotFound", f"there is no {kind} {key.name} in this namespace")
     # The status first: anybody may write an annotation; what it names is ours once a pass recorded it.
-    name = status_of(other).get("externalName", "") or annotations_of(other).get(EXTERNAL_NAME)
+    name = str(status_of(other).get("externalName", "") or annotations_of(other).get(EXTERNAL_NAME, ""))
     if (find(other, "Synced") or {}).get("reason") in _NOT_OURS:
         return "", ("ResourcePending", f"waits for {kind} {key.name}, which does not name a {kind} of its own")
     if not name or not is_true(other, "Ready"):
-        return str(name), ("ResourcePending", f"waits for {kind} {key.name}, which is not Ready")
-    return str(name), None
+        return name, ("ResourcePending", f"waits for {kind} {key.name}, which is not Ready")
+    return name, None
 
 
 def referred(kind: Kind[Any, Any], obj: Object) -> tuple[str, ...]:

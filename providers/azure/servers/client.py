@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
 from apis.names import EXTERNAL_NAME
@@ -95,7 +94,7 @@ class FlexibleServers:
                 return None
             raise AlreadyThere(_taken_message(target), code=_TAKEN)
         source = await restores.source_of(self._account, target)
-        path, now = self._path(target.name), datetime.now(UTC)
+        path, now = self._path(target.name), self._account.now()
         body = create.body_of(target, credential, source=source, now=now)
         hide = (credential.password,)
         try:
@@ -154,7 +153,7 @@ class FlexibleServers:
     async def release(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
         """Write into its tags when the server was released, in Unix time in seconds."""
         del target
-        tags = changes.merged_tags(observed.facts.tags, released_tag(datetime.now(UTC)))
+        tags = changes.merged_tags(observed.facts.tags, released_tag(self._account.now()))
         return await self._patch(observed.name, {"tags": tags}, fence)
 
     async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:

@@ -389,3 +389,11 @@ def test_kind_without_data_has_no_limits() -> None:
     assert not world.limiter.needs_list(toy("new", held=False), world.account)
     with world.limiter.reserved(toy("new", held=False), world.account, {}):
         pass
+
+
+async def test_orphans_inside_a_server_are_neither_listed_nor_missing() -> None:
+    world = World(0)
+    nothing: Any = None
+    limiter = Limiter(world.informer, nothing, lambda: world.now, inside=True)
+
+    assert await limiter.list_orphans("default") == ({}, True)

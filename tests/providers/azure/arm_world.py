@@ -95,6 +95,7 @@ class ArmWorld(World):
             config: ProviderConfigSpec, _secrets: Any, _recorded: RecordedAccount, meter: Meter
         ) -> AsyncIterator[Any]:
             account = client_of(config, EntraToken(arm.token), meter)
+            account.now = lambda: self.now
             async with account.client:
                 await account.whoami()
                 yield account if calls is None else GatedAccount(account, calls)

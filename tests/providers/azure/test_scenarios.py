@@ -295,9 +295,10 @@ async def test_server_that_is_disabled_or_has_lost_its_key_is_reported_with_who_
 
 async def test_orphan_stays_with_a_tag_that_says_so(arm: Arm) -> None:
     world = await _server(arm, deletionPolicy="Orphan")
-    name = world.name_of()
+    name, before = world.name_of(), world.now
     world.delete()
     await world.rest()
+    after = world.now
     world.pass_time(HOUR)
     assert arm.changes() == [PATCH]
-    assert "fairlead-released" in arm.server(name)["tags"]
+    assert before.timestamp() <= int(arm.server(name)["tags"]["fairlead-released"]) <= after.timestamp()

@@ -32,6 +32,7 @@ def group(synced: str, *, ready: str = "True", annotations: dict[str, str] | Non
         pytest.param(group("NotOwned", externalName="fl-theirs"), "", "ResourcePending", id="another's"),
         pytest.param(group("Replaced", externalName="fl-theirs"), "", "ResourcePending", id="another under its name"),
         pytest.param(group("InSync", ready="False"), "fl-ours", "ResourcePending", id="not ready"),
+        pytest.param({"metadata": {}}, "", "ResourcePending", id="that no pass has seen"),
         pytest.param(None, "", "ReferenceNotFound", id="absent"),
     ],
 )
