@@ -166,7 +166,9 @@ async def test_defect_hides_no_lost_database() -> None:
 async def test_pass_that_never_ends_is_reported_from_the_third_one_on() -> None:
     cloud = Broken()
     world, paced = await _ready(cloud)
-    object.__setattr__(world.reconcile._settings, "pass_limit", timedelta(milliseconds=20))
+    settings = world.reconcile._settings
+    limit = settings.pass_limit
+    object.__setattr__(settings, "pass_limit", timedelta(milliseconds=20))
     cloud.hangs = True
     paced.wake()
     reported = []
@@ -176,6 +178,7 @@ async def test_pass_that_never_ends_is_reported_from_the_third_one_on() -> None:
     assert reported == ["", "", "True RequestFailed", "True RequestFailed"]
     assert "the pass took longer than 0.02 seconds" in " ".join(texts(world.get()))
     assert paced.crashes == 0
+    object.__setattr__(settings, "pass_limit", limit)
     cloud.hangs = False
     await paced.step()
     assert _conditions(world) == {"Ready": "True Available", "Synced": "True InSync"}
