@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -11,6 +11,7 @@ import pytest
 from devcloud.gcp.server import Options, Served, running
 from providers.external import retries
 from runtime.backoff import Backoff
+from tests.providers.gcp.sql_world import SqlWorld
 from tests.support.simulator_control import control
 
 
@@ -18,6 +19,14 @@ from tests.support.simulator_control import control
 def retries_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     at_once = Backoff(timedelta(0), timedelta(0))
     monkeypatch.setattr(retries, "READS", replace(retries.READS, backoff=at_once))
+
+
+@pytest.fixture(autouse=True)
+async def closed_worlds() -> AsyncIterator[None]:
+    """Close the connections of all worlds of a test."""
+    yield
+    while SqlWorld.opened:
+        await SqlWorld.opened.pop().close()
 
 
 @pytest.fixture(scope="module")

@@ -41,8 +41,10 @@ class SqlWorld(World):
     """One kind of Google Cloud's in namespace `team`, at a simulated Cloud SQL whose clock goes with the world's."""
 
     limits: ClassVar[Object] = {"publicAccess": True}
+    opened: ClassVar[list[SqlWorld]] = []
 
     def __init__(self, served: Served, *, kind: Kind[Any, Any] = INSTANCES, spec: Object | None = None) -> None:
+        self.opened.append(self)
         self.served, self.spec = served, SPEC if spec is None else spec
         super().__init__(ToyCloud(), provider=provider(kind))
         key = control(served, "POST", "keys", {"email": served.account, "project": served.project})
@@ -55,6 +57,11 @@ class SqlWorld(World):
         credentials = {"source": "ServiceAccountKey", "secretRef": {"name": "key"}}
         place = {"project": self.served.project, "endpoint": self.served.url}
         return {**place, "credentials": credentials, "limits": self.limits}
+
+    async def close(self) -> None:
+        """Close the connections to Cloud SQL."""
+        for entry in self.accounts._entries.values():
+            await entry.stack.aclose()
 
     def lead_to(self, project: str) -> None:
         """Name another project in the ProviderConfig."""
