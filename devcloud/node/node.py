@@ -48,13 +48,15 @@ class Node:
     address: str
     logs: dict[str, Path]
 
-    async def import_image(self, archive: Path, name: str) -> None:
-        """Import an image from an OCI archive under a name, such as `localhost/fairlead-composer:0.1.0`.
+    async def import_image(self, archive: Path) -> None:
+        """Import an image from an OCI archive that holds its name, such as `localhost/fairlead-composer:0.1.0`.
 
         Raises:
             DevcloudError: containerd does not take it; its words are in the text.
         """
-        await _ctr(self.folder, "images", "import", "--index-name", name, str(archive))
+        # Not by --index-name: the name in the archive would then be given twice, to the index and to what it lists,
+        # and containerd deletes the one that lost it, perhaps before it is unpacked.
+        await _ctr(self.folder, "images", "import", str(archive))
 
 
 async def start(folder: Path, plane: Plane, programs: NodePrograms, *, lifetime: Lifetime, progress: Progress) -> Node:
