@@ -61,14 +61,16 @@ class AccountAnswers:
         self._answers: dict[str, Answer] = {}
         self._called: dict[str, float] = {}
         self._listed_at: float | None = None
+        self._asked_at = float("-inf")
         self._names: frozenset[str] = frozenset()
         self._refused_until = float("-inf")
 
     def record_list(self, listing: ExternalList, as_of: float) -> None:
-        """Record a list; what it lacks is not known any more."""
+        """Record a list; what it lacks is not known any more, unless a part of the account did not answer."""
         for name, encoded in listing.answers.items():
             self.record(name, encoded, as_of)
         self._refused_until = float("-inf")
+        self._asked_at = max(self._asked_at, as_of)
         if not listing.complete or (self._listed_at is not None and as_of < self._listed_at):
             return
         self._answers = {
@@ -104,6 +106,10 @@ class AccountAnswers:
     def is_listed(self, oldest: float) -> bool:
         """Return whether there is a complete list that is no older than that."""
         return self._listed_at is not None and self._listed_at >= oldest
+
+    def was_asked(self, oldest: float) -> bool:
+        """Return whether there is a list that is no older than that, be it an incomplete one."""
+        return self._asked_at >= oldest
 
     def is_missing(self, name: str, oldest: float) -> bool:
         """Return whether the last complete list lacks an object, and began after our last call to it."""
@@ -167,14 +173,20 @@ class Answers:
         return listing
 
     async def ensure_listed(self, account: ConnectedAccount[Any, Any]) -> bool:
-        """Return whether lists show what becomes of an account's objects; list it where nobody has yet."""
+        """Return whether lists show what becomes of all of an account's objects; list it where nobody has yet.
+
+        A list in which a part of the account is silent shows nothing of that part, and is not repeated by each object.
+        """
+        return await self._listed_lately(account) and self.of(account).is_listed(self.oldest)
+
+    async def _listed_lately(self, account: ConnectedAccount[Any, Any]) -> bool:
         if self.enqueue_list is None or account.clients.listed is None:
             return False
         answers = self.of(account)
         async with self._listing:
             if answers.is_refused(self._monotonic()):
                 return False
-            if not answers.is_listed(self.oldest):
+            if not answers.was_asked(self.oldest):
                 try:
                     await self.list(account)
                 except Failure:
@@ -183,7 +195,7 @@ class Answers:
 
     async def answer(self, account: ConnectedAccount[Any, Any], name: str) -> bytes | None:
         """Return what was answered last about an object; None where it has to be asked."""
-        return self.of(account).of(name, self.oldest) if await self.ensure_listed(account) else None
+        return self.of(account).of(name, self.oldest) if await self._listed_lately(account) else None
 
     def is_missing(self, account: ConnectedAccount[Any, Any], name: str) -> bool:
         """Return whether the last list of an account lacks an object, and began after our last call to it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -34,6 +35,7 @@ from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from providers.gcp.channel import ENDPOINT, RefusedCall, RestChannel, bare_of, sending, typed_of
 from providers.gcp.config import ProviderConfigSpec
 from providers.gcp.credentials import Tokens, Trusted, configuration, credentials_of
+from providers.gcp.listed import InstanceAnswers
 from providers.gcp.methods import METHODS, Method
 from providers.gcp.refusals import clean, failure_of, operation_failure
 from runtime.errors import Failure, Terminal, Transient
@@ -63,13 +65,15 @@ class Page:
 class GcpAccount:
     """One project, connected; its id is never given to another project.
 
-    Each request passes through `meter`: each page of a list, and each time that a read is sent again.
+    Each request passes through `meter`: each page of a list, and each time that a read is sent again. `instances` are
+    the answers of lists and looks about instances, for the users inside of them.
     """
 
     config: ProviderConfigSpec
     channel: RestChannel = field(repr=False)
     tokens: Tokens = field(repr=False)
     meter: Meter = field(default=UNMETERED, repr=False)
+    instances: InstanceAnswers = field(default_factory=lambda: InstanceAnswers(time.monotonic), repr=False)
     id: str = ""
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -114,7 +118,11 @@ class GcpAccount:
 
         if rule.reads:
             return await retries.repeated(functools.partial(self.meter.read, method, request), retries.READS)
-        return await self.meter.write(method, request, fence)
+        try:
+            return await self.meter.write(method, request, fence)
+        finally:
+            if rule.service == "SqlInstances" and "instance" in fields:
+                self.instances.record_call(fields["instance"])
 
     async def _send(
         self,

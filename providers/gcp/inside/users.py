@@ -31,18 +31,26 @@ _ROLES = "databaseRoles"
 
 
 class Servers:
-    """The instances that users are inside of, and their authorities. Nothing is kept: an authority may be replaced."""
+    """The instances that users are inside of, and their authorities; those may be replaced, and are always read."""
 
     def __init__(self, account: GcpAccount) -> None:
         self._account = account
 
     async def read(self, name: str) -> tuple[Answer, str]:
-        """Return an instance, and its authorities as PEM: raises NotThere."""
-        answer = await self._account.call("instances.get", f"look at instance {name}", instance=name)
+        """Return an instance, and its authorities as PEM: raises NotThere.
+
+        An instance that serves may be one of the last list.
+        """
+        known = self._account.instances.of(name)
+        answer = known if known is not None and _is_at_rest(known) else await self.look(name)
         listed = await self._account.call(
             "instances.listServerCas", f"read the authorities of instance {name}", instance=name
         )
         return answer, authorities_of(answer, listed)
+
+    async def look(self, name: str) -> Answer:
+        """Return an instance as it is now: raises NotThere."""
+        return await self._account.call("instances.get", f"look at instance {name}", instance=name)
 
 
 def _active_authority(answer: Answer) -> str:
@@ -55,10 +63,13 @@ def _is_at_rest(answer: Answer) -> bool:
 
 
 def authorities_of(answer: Answer, listed: Mapping[str, Any]) -> str:
-    """Return the certificates of an instance's authorities in a stable order: the active one, before and after it."""
+    """Return the certificates of an instance's authorities in a stable order: active, former and coming ones.
+
+    The list names them all (method `instances.listServerCas`); an answer about the instance may be older than it.
+    """
     others = (str(certificate.get("cert", "")).strip() for certificate in listed.get("certs") or ())
-    pems = {_active_authority(answer), *others}
-    return "".join(f"{pem}\n" for pem in sorted(pems - {""}))
+    pems = {*others} - {""} or {_active_authority(answer)} - {""}
+    return "".join(f"{pem}\n" for pem in sorted(pems))
 
 
 class SqlUsers(Untagged[CloudSQLUserParameters]):
@@ -83,7 +94,8 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         names = logins.names_of(target.spec)
         present = {name: tuple(users[name].get(_ROLES) or ()) for name in names if name in users}
         if not present:
-            if not _is_at_rest(instance):
+            # An absence is proven by a look of now.
+            if not _is_at_rest(await self._servers.look(server)):
                 raise Transient(f"instance {server} does not run; its users are not known to be gone")
             return Absent()
         endpoint = logins.endpoint_of(instance, authorities, target.spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 from apis.teardown import Policy
@@ -13,9 +14,10 @@ from providers.external.observation import Absent, Change, Present
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.instances import changes, create, translate
 from providers.gcp.instances.backups import InstanceBackups
-from providers.gcp.instances.facts import Facts
+from providers.gcp.instances.facts import Answer, Facts
 from providers.gcp.instances.instance_list import InstanceList
 from providers.gcp.instances.translate import Seen
+from providers.gcp.listed import decoded_answer, encoded_answer
 from providers.gcp.models import CloudSQLInstanceParameters
 from providers.gcp.names import RELEASED, owner_labels
 from providers.gcp.refusals import Denied
@@ -37,6 +39,7 @@ class SqlInstances:
 
         Google answers 403 for what is gone as for what may not be seen: a whole list distinguishes them.
         """
+        as_of = self._account.instances.now()
         try:
             answer = await self._account.call("instances.get", f"look at instance {target.name}", instance=target.name)
         except (NotThere, Denied) as refusal:
@@ -44,9 +47,19 @@ class SqlInstances:
             if isinstance(refusal, Denied) or target.incarnation:
                 await self._prove_absent(target, refusal)
             self._instances.record_absent(target.name)
+            self._account.instances.forget(target.name)
             return Absent()
+        encoded = encoded_answer(answer)
+        self._account.instances.record(target.name, encoded, as_of)
+        return Present(replace(self._observed(target, answer), answer=encoded))
+
+    async def observe_listed(self, target: Where, answer: bytes) -> Present[CloudSQLInstanceParameters, Facts]:
+        """Observe an instance by what a list or a look answered about it."""
+        return Present(self._observed(target, decoded_answer(answer)))
+
+    def _observed(self, target: Where, answer: Answer) -> Seen:
         self._instances.record_observed(target.name, target.owner.identity, answer)
-        return Present(translate.observed(answer, target))
+        return translate.observed(answer, target)
 
     async def _prove_absent(self, target: Where, refusal: NotThere | Denied) -> None:
         if not await self._instances.is_listed(target.name):
@@ -172,4 +185,5 @@ def clients(account: GcpAccount) -> Clients[CloudSQLInstanceParameters, Facts]:
     """Return what serves instances in one project."""
     instances = InstanceList(account)
     backups = InstanceBackups(account)
-    return Clients(SqlInstances(account, instances, backups), instances, backups=backups, operations=account)
+    external = SqlInstances(account, instances, backups)
+    return Clients(external, instances, backups=backups, operations=account, listed=external)

@@ -14,6 +14,7 @@ from providers.external.ownership import Owner
 from providers.gcp.account import GcpAccount
 from providers.gcp.config import refusal
 from providers.gcp.instances.facts import Answer, member, settings_of
+from providers.gcp.listed import encoded_answer
 from providers.gcp.models import CloudSQLInstanceParameters
 from providers.gcp.names import owner_from
 from runtime.errors import Transient
@@ -68,20 +69,30 @@ class InstanceList:
         self._last_seen.pop(name, None)
 
     async def list(self) -> ExternalList:
-        """List the project's instances; a region that did not answer makes the list incomplete (REGION_UNREACHABLE)."""
-        items, listed, is_whole = {}, [], True
+        """List the project's instances; a region that did not answer makes the list incomplete (REGION_UNREACHABLE).
+
+        What is ours is answered whole, and stands for a look at it by itself.
+        """
+        items, listed, answers, is_whole = {}, [], {}, True
+        as_of = self._account.instances.now()
         async for page in self._account.pages("instances.list", "list the instances"):
             is_whole = is_whole and page.is_whole
             for answer in page.items:
                 name = str(answer["name"])
                 items[name] = digest_of(answer)
-                listed.append(Listed(name, str(answer.get("createTime", "")), owner_in(answer)))
+                owner = owner_in(answer)
+                listed.append(Listed(name, str(answer.get("createTime", "")), owner))
+                # Nothing of ours needs what has no owner.
+                if owner is not None:
+                    answers[name] = encoded_answer(answer)
+                    self._account.instances.record(name, answers[name], as_of)
         self._listed, self._is_whole, self._listed_at = tuple(listed), is_whole, time.monotonic()
         if is_whole:
+            self._account.instances.record_whole_list(items, as_of)
             self._last_seen = {name: digests for name, digests in self._last_seen.items() if name in items}
         last_seen = {name: " ".join(sorted(set(digests.values()))) for name, digests in self._last_seen.items()}
         owners = {instance.name: instance.owner for instance in listed if instance.owner is not None}
-        return ExternalList(items, complete=is_whole, last_seen=last_seen, owners=owners)
+        return ExternalList(items, complete=is_whole, last_seen=last_seen, owners=owners, answers=answers)
 
     async def is_listed(self, name: str) -> bool:
         """Return whether the project has an instance of a name, by a whole list of this moment.

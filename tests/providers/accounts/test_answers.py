@@ -68,6 +68,16 @@ def test_what_a_complete_list_lacks_is_not_known_any_more() -> None:
     assert (answers.of("b", 0.0), answers.of("c", 0.0)) == (None, b"look")
 
 
+def test_incomplete_list_was_asked_for_and_lists_nothing_for_certain() -> None:
+    answers = AccountAnswers()
+    assert not answers.was_asked(0.0)
+    answers.record_list(_list(a=b"1", complete=False), 4.0)
+    assert (answers.was_asked(4.0), answers.was_asked(4.1), answers.is_listed(0.0)) == (True, False, False)
+    assert (answers.of("a", 4.0), answers.is_missing("b", 0.0)) == (b"1", False)
+    answers.record_list(_list(a=b"1"), 5.0)
+    assert (answers.was_asked(5.0), answers.is_listed(5.0)) == (True, True)
+
+
 def test_list_that_ends_late_says_nothing_of_what_is_missing() -> None:
     answers = AccountAnswers()
     answers.record_list(_list(a=b"2", b=b"2"), 5.0)

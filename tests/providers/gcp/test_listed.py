@@ -1,0 +1,279 @@
+"""What a list of the project answers is not asked again: calls on Cloud SQL's wire, counted by one clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import pytest
+
+from devcloud.gcp.server import Served
+from providers.accounts.lister import Lister
+from providers.external.client import Target
+from providers.external.observation import Present
+from providers.gcp.inside import users
+from providers.gcp.instances.client import clients
+from providers.gcp.listed import FRESH, InstanceAnswers, encoded_answer
+from providers.gcp.models import CloudSQLUserParameters
+from providers.gcp.names import owner_labels
+from runtime.errors import Transient
+from runtime.objects import Key
+from tests.providers.gcp.answers import OWNER, instance, target
+from tests.providers.gcp.sql_world import SPEC, SqlWorld
+from tests.providers.gcp.wire import OPEN, Wire, account_on, operation
+from tests.providers.paced import Paced
+from tests.support.simulator_control import control
+
+HOUR = timedelta(hours=1)
+LIST, LOOK = "instances.list", "instances.get"
+HERE, ELSEWHERE = "europe-west1", "us-central1"
+NAME = "fl-orders-abcdefghij"
+GET, CAS, USERS = f"GET instances/{NAME}", f"GET instances/{NAME}/listServerCas", f"GET instances/{NAME}/users"
+UNREACHABLE = {"items": [], "warnings": [{"code": "REGION_UNREACHABLE", "message": HERE}]}
+
+
+class ListedSql(Paced):
+    """Passes of resources with the lists that their provider makes, by the clock of a simulated Cloud SQL."""
+
+    def __init__(self, world: SqlWorld, *names: str) -> None:
+        super().__init__(world)
+        self.sql = world.served
+        self._list_at = world.now
+        answers = world.gatherer.answers
+        answers.enqueue_list = self._enqueue_list
+        resources = world.cache.informer(world.kind.resource)
+        self._lister = Lister(world.accounts, resources, self.controller.enqueue, answers, world.gatherer.limiter)
+        for name in names:
+            self.keys.add(Key(self.key.namespace, name))
+            self.controller.enqueue(Key(self.key.namespace, name))
+
+    def _enqueue_list(self, _config: str, after: timedelta) -> None:
+        self._list_at = min(self._list_at, self.world.now + after)
+
+    def move_on(self, by: timedelta) -> None:
+        """Let time pass at Cloud SQL, too."""
+        super().move_on(by)
+        control(self.sql, "POST", "clock", {"advance_s": max(by.total_seconds(), 0.0)})
+
+    async def step(self) -> bool:
+        """Make the next pass or the next list, whichever is due first."""
+        passes_at = super()._next_at()
+        if passes_at is not None and passes_at <= self._list_at:
+            return await super().step()
+        self.move_on(self._list_at - self.world.now)
+        self.world.feed()
+        # What is asked for meanwhile is sooner than the next sweep.
+        self._list_at = datetime.max.replace(tzinfo=self.world.now.tzinfo)
+        result = await self._lister(Key("", "default"))
+        if result.requeue_after is not None:
+            self._enqueue_list("default", result.requeue_after)
+        return True
+
+    def _next_at(self) -> datetime | None:
+        passes_at = super()._next_at()
+        return self._list_at if passes_at is None else min(passes_at, self._list_at)
+
+    async def when(self, is_over: Callable[[], bool], *, most: int = 500) -> None:
+        """Make passes and lists until something is true."""
+        for _ in range(most):
+            if is_over():
+                return
+            await self.step()
+        raise AssertionError(f"not so after {most} steps: {self.world.reason()}: {self.world.get(self.key.name)}")
+
+    def calls(self) -> Counter[tuple[str, str]]:
+        """Return how often each method was called, and of which instance; none of the tokens'."""
+        log = control(self.sql, "GET", "audit?since=0")
+        named = ((str(call["action"]), str(call["identifier"])) for call in log)
+        return Counter((action, name if action != LIST else "") for action, name in named if "." in action)
+
+
+async def _ready(served: Served, **regions: str) -> tuple[SqlWorld, ListedSql]:
+    """Return a world with a resource for each name, in its region, all of them Ready for an hour."""
+    world = SqlWorld(served)
+    for name, region in regions.items():
+        world.ask(name, parameters={**SPEC, "region": region})
+    paced = ListedSql(world, *(set(regions) - {"db"}))
+    await paced.when(lambda: all(world.reason("Ready", name) == "Available" for name in regions))
+    await paced.until(world.now + HOUR)
+    world.forget()
+    return world, paced
+
+
+def _external(world: SqlWorld, name: str) -> str:
+    return str((world.get(name) or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
+
+
+@pytest.mark.slow
+async def test_instance_at_rest_is_never_read_by_itself(served: Served) -> None:
+    world, paced = await _ready(served, db=HERE)
+    passes, writes = paced.passes, len(world.kube.writes)
+    await paced.until(world.now + 2 * HOUR)
+    assert paced.passes > passes
+    assert paced.calls() == {(LIST, ""): 120}
+    assert len(world.kube.writes) == writes
+
+
+@pytest.mark.slow
+async def test_change_by_others_is_looked_at_and_put_back_within_a_sweep(served: Served) -> None:
+    world, paced = await _ready(served, db=HERE)
+    world.steer(set={"settings": {"backupConfiguration": {"enabled": False}}})
+    began = world.now
+    await paced.when(lambda: "instances.patch" in world.changes())
+    assert world.now - began <= timedelta(seconds=61)
+
+
+@pytest.mark.slow
+async def test_silent_region_leaves_looks_by_name_at_what_the_list_lacks_and_nowhere_an_absence(
+    served: Served,
+) -> None:
+    world, paced = await _ready(served, db=HERE, far=ELSEWHERE)
+    writes = len(world.kube.writes)
+    world.behave(unreachable_regions=[HERE])
+    await paced.until(world.now + HOUR)
+    calls = paced.calls()
+    here, far = (_external(world, name) for name in ("db", "far"))
+    # Beyond the age of an answer it is read by itself, and what another region shows is not.
+    assert calls[LOOK, here] >= 1
+    assert calls[LOOK, far] == 0
+    # One list a sweep: an incomplete one is not repeated by each pass.
+    assert 59 <= calls[LIST, ""] <= 61
+    assert [world.reason("Ready", name) for name in ("db", "far")] == ["Available", "Available"]
+    assert (world.changes(), len(world.kube.writes)) == ([], writes)
+
+
+@pytest.mark.slow
+async def test_nothing_is_made_while_a_region_is_silent_and_all_once_it_answers(served: Served) -> None:
+    world = SqlWorld(served)
+    world.behave(unreachable_regions=[ELSEWHERE])
+    world.ask()
+    paced = ListedSql(world)
+    await paced.until(world.now + HOUR)
+    assert (world.reason(), world.changes()) == ("CloudUnreachable", [])
+    assert "a region of the project" in world.condition()["message"]
+    assert paced.calls()[LIST, ""] <= 130
+
+    world.behave(unreachable_regions=[])
+    await paced.when(lambda: world.reason("Ready") == "Available")
+    assert world.changes() == ["instances.insert"]
+
+
+@pytest.mark.slow
+async def test_instance_that_vanished_with_a_silent_region_is_not_lost(served: Served) -> None:
+    world, paced = await _ready(served, db=HERE)
+    world.steer(vanish=True)
+    world.behave(unreachable_regions=[HERE])
+    await paced.until(world.now + HOUR)
+    assert (world.reason(), world.changes()) == ("CloudUnreachable", [])
+
+
+def _wire(**settings: object) -> Wire:
+    wire = Wire()
+    shown = instance(userLabels=owner_labels(OWNER), **settings)
+    wire.answer("GET instances", {"items": [shown]})
+    wire.answer(GET, shown)
+    wire.answer(CAS, {"certs": [{"cert": "PEM-1\n"}]})
+    wire.answer(USERS, {"items": [{"name": "app"}]})
+    return wire
+
+
+def _paths(wire: Wire) -> list[str]:
+    return [f"{request.verb} {request.path}" for request in wire.requests]
+
+
+_SPEC = CloudSQLUserParameters(instance=NAME, name="app", database=f"{NAME}/orders")
+
+
+def _user() -> Target[CloudSQLUserParameters]:
+    return Target(f"{NAME}/app", _SPEC, OWNER, "")
+
+
+async def test_user_of_a_listed_instance_takes_two_calls() -> None:
+    wire = _wire()
+    async with account_on(wire) as account:
+        await clients(account).account.list()
+        observation = await users.clients(account).external.observe(_user())
+    assert isinstance(observation, Present)
+    assert observation.observed.endpoint.host == "203.0.113.7"
+    assert _paths(wire) == ["GET instances", CAS, USERS]
+
+
+async def test_user_of_an_instance_that_is_listed_as_stopped_looks_at_it() -> None:
+    wire = _wire(activationPolicy="NEVER")
+    async with account_on(wire) as account:
+        await clients(account).account.list()
+        await users.clients(account).external.observe(_user())
+    assert _paths(wire) == ["GET instances", GET, CAS, USERS]
+
+
+async def test_user_looks_at_an_instance_that_was_changed_since_its_list() -> None:
+    wire = _wire()
+    wire.answer(f"PATCH instances/{NAME}", operation())
+    async with account_on(wire) as account:
+        served = clients(account)
+        observation = await served.external.observe(target())
+        assert isinstance(observation, Present)
+        await served.external.release(target(), observation.observed, OPEN)
+        wire.requests.clear()
+        await users.clients(account).external.observe(_user())
+    assert _paths(wire) == [GET, CAS, USERS]
+
+
+async def test_absence_of_a_user_is_proven_by_a_look_at_its_instance() -> None:
+    wire = _wire()
+    wire.answer(USERS, {"items": []})
+    wire.answer(GET, instance(userLabels=owner_labels(OWNER), activationPolicy="NEVER"))
+    async with account_on(wire) as account:
+        await clients(account).account.list()
+        with pytest.raises(Transient):
+            await users.clients(account).external.observe(_user())
+
+
+async def test_list_answers_what_a_look_does() -> None:
+    wire = _wire()
+    async with account_on(wire) as account:
+        served = clients(account)
+        listing = await served.account.list()
+        looked = await served.external.observe(target())
+        assert served.listed is not None
+        listed = await served.listed.observe_listed(target(), listing.answers[NAME])
+    assert isinstance(looked, Present)
+    assert isinstance(listed, Present)
+    assert listed.observed.spec == looked.observed.spec
+    assert listed.observed.at_provider == looked.observed.at_provider
+    assert looked.observed.answer == listing.answers[NAME]
+
+
+async def test_instance_of_nobodys_is_not_kept_and_a_silent_region_takes_none_away() -> None:
+    wire = _wire()
+    other = {**instance(), "name": "stranger"}
+    shown = instance(userLabels=owner_labels(OWNER))
+    wire.answer("GET instances", {"items": [shown, other]}, UNREACHABLE, {"items": []})
+    async with account_on(wire) as account:
+        listing = clients(account).account
+        assert set((await listing.list()).answers) == {NAME}
+        partial = await listing.list()
+        assert (partial.complete, account.instances.of(NAME) is not None) == (False, True)
+        assert (await listing.list()).complete
+        assert account.instances.of(NAME) is None
+
+
+def test_answer_counts_while_it_is_the_newest_and_fresh() -> None:
+    now = 0.0
+    answers = InstanceAnswers(lambda: now)
+    first, second = {"name": "a", "state": "1"}, {"name": "a", "state": "2"}
+    answers.record("a", encoded_answer(second), 2.0)
+    answers.record("a", encoded_answer(first), 1.0)
+    assert answers.of("a") == second
+    now = 2.0 + FRESH.total_seconds()
+    assert answers.of("a") == second
+    now += 1.0
+    assert answers.of("a") is None
+
+    answers.record_call("a")
+    # A list that began before the call and ended after it.
+    answers.record("a", encoded_answer(second), now - 1.0)
+    assert answers.of("a") is None
+    answers.record("a", encoded_answer(first), now)
+    assert answers.of("a") == first
