@@ -187,9 +187,10 @@ def _cause_of_hold(
     if vetoed:
         reason, text = vetoed[0]
         return Wait(reason, text, _LATER, held=held) if reason == "CloudBusy" else Refuse(reason, text, held)
+    window = "a maintenance window, and none is set" if inputs.window_at is None else "the maintenance window"
     if edited:
-        return Rest("WaitingForWindow", f"waits for the maintenance window: {describe_changes(held)}", held)
-    return Rest("DriftHeld", f"waits for the maintenance window or driftPolicy Correct: {describe_changes(held)}", held)
+        return Rest("WaitingForWindow", f"waits for {window}: {describe_changes(held)}", held)
+    return Rest("DriftHeld", f"waits for {window}, or driftPolicy Correct: {describe_changes(held)}", held)
 
 
 def describe_changes(changes: tuple[Change, ...]) -> str:

@@ -157,6 +157,20 @@ def test_decide_update_returns_what_is_made_and_what_waits(case: Case) -> None:
     assert (made, _reason(plan)) == ((case.now, case.queued), case.reason)
 
 
+@pytest.mark.parametrize(
+    ("window_at", "says"),
+    [
+        (None, "waits for a maintenance window, and none is set: "),
+        (NOW + timedelta(hours=1), "waits for the maintenance window: "),
+    ],
+    ids=["no window", "a later window"],
+)
+def test_change_that_waits_says_whether_a_window_will_open(window_at: datetime | None, says: str) -> None:
+    plan = decide_update(inputs(SEEN, changes=(PORT,), window_at=window_at), SEEN)
+    assert isinstance(plan, Rest)
+    assert plan.message.startswith(says)
+
+
 def test_unusable_database_reports_what_holds_the_change_that_may_help() -> None:
     seen, growth = replace(SEEN, pending=("class", "storage"), usable=False), replace(STORAGE, queue=Queue.WAITING)
     plan = decide_update(inputs(seen, changes=(QUEUED_CLASS, growth)), seen)
