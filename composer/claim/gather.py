@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -31,6 +32,7 @@ from runtime.objects import (
     metadata,
     uid_of,
 )
+from runtime.shared_reads import SharedReads
 
 
 class Gatherer:
@@ -38,19 +40,21 @@ class Gatherer:
 
     def __init__(self, cluster: Cluster, claims: Informer) -> None:
         self._cluster = cluster
+        self._shared_reads = SharedReads(cluster.kube)
         self.claims = claims
 
     async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> Snapshot | None:
         """Return the snapshot of a claim from the caches, None when it is gone. Raises ApiError.
 
-        `more_kinds` returns the kinds of the claim's Composition, in which children are looked for too.
+        `more_kinds` returns the kinds of the claim's Composition, in which children are looked for too. Whether a child
+        that is not in the cache is gone is not proven for a claim that is being deleted: `gather_live` does that.
         """
         claim = self.claims.store.get(key)
         if claim is None:
             return None
         namespace = self._cluster.namespaces.store.get(Key("", key.namespace))
         crd = self._cluster.crds.store.get(self._crd_key)
-        return await self._snapshot(claim, namespace, crd, more_kinds(claim))
+        return await self._snapshot(claim, namespace, crd, more_kinds(claim), prove_absence=not deleting(claim))
 
     async def gather_live(self, snapshot: Snapshot) -> Snapshot | None:
         """Return the snapshot with claim, namespace and CRD read live, as a teardown needs; None when it is gone."""
@@ -61,10 +65,12 @@ class Gatherer:
             return None
         if uid_of(claim) != snapshot.uid:
             return None
-        namespace = await kube.get(NAMESPACES, Key("", snapshot.key.namespace))
-        crd = await kube.get(CRDS, self._crd_key)
+        namespace, crd = await asyncio.gather(
+            self._shared_reads.get(NAMESPACES, Key("", snapshot.key.namespace)),
+            self._shared_reads.get(CRDS, self._crd_key),
+        )
         metadata(claim).pop("managedFields", None)
-        return await self._snapshot(claim, namespace, crd, recorded_kinds(snapshot.claim))
+        return await self._snapshot(claim, namespace, crd, recorded_kinds(snapshot.claim), prove_absence=True)
 
     async def unseen(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return the kinds of which the claim may have children that cannot be listed.
@@ -139,13 +145,19 @@ class Gatherer:
         return Key("", f"{resource.plural}.{resource.group}")
 
     async def _snapshot(
-        self, claim: Object, namespace: Object | None, crd: Object | None, more: frozenset[str]
+        self,
+        claim: Object,
+        namespace: Object | None,
+        crd: Object | None,
+        more: frozenset[str],
+        *,
+        prove_absence: bool,
     ) -> Snapshot:
         """Return the snapshot of a claim: its children of all kinds that are recorded, or in `more`."""
         kinds = recorded_kinds(claim) | more
         served = (self._cluster.catalog[kind].resource for kind in sorted(kinds & frozenset(self._cluster.catalog)))
         unlisted = await self._cluster.watches.unlisted(served)
-        children = await self._children(claim, kinds - frozenset(unlisted))
+        children = await self._children(claim, kinds - frozenset(unlisted), prove_absence=prove_absence)
         return Snapshot(
             claim=claim,
             resource=self.claims.resource,
@@ -217,12 +229,17 @@ class Gatherer:
                 return tuple(items)
             next_page = page.next_page
 
-    async def _children(self, claim: Object, kinds: frozenset[str]) -> tuple[ObservedChild, ...]:
+    async def _children(
+        self, claim: Object, kinds: frozenset[str], *, prove_absence: bool
+    ) -> tuple[ObservedChild, ...]:
         """Return the children of a claim: those of its inventory, and those found by label alone."""
         recorded = inventory.load(claim.get("status") or {})
         identity, namespace = identity_of(claim), key_of(claim).namespace
         facts = {kind: self._cluster.catalog[kind] for kind in sorted(kinds) if kind in self._cluster.catalog}
-        children = [await self._of_entry(entry, facts.get(entry.group_kind), claim) for entry in recorded]
+        children = [
+            await self._of_entry(entry, facts.get(entry.group_kind), claim, prove_absence=prove_absence)
+            for entry in recorded
+        ]
         in_inventory = {(child.entry.group_kind, child.entry.name) for child in children}
         for kind, kind_facts in facts.items():
             store = self._cluster.watches.listed(kind_facts.resource).store
@@ -233,14 +250,16 @@ class Gatherer:
                     children.append(ObservedChild(entry, live, kind_facts))
         return tuple(children)
 
-    async def _of_entry(self, entry: Entry, facts: KindFacts | None, claim: Object) -> ObservedChild:
+    async def _of_entry(
+        self, entry: Entry, facts: KindFacts | None, claim: Object, *, prove_absence: bool
+    ) -> ObservedChild:
         """Return the child of an inventory's entry, with the object that has its name if that is the claim's."""
         namespace, identity = key_of(claim).namespace, identity_of(claim).uid
         if facts is None:
             return ObservedChild(entry, None, None, unseen=self._cluster.is_defined(entry.group_kind))
         key = Key(namespace, entry.name)
         live = self._cluster.watches.listed(facts.resource).store.get(key)
-        if live is None:
+        if live is None and prove_absence:
             # An object without its label is not in the cache, and a create may have taken effect without an answer:
             # only a live read proves that it is gone.
             live = await self._read(facts.resource, key)

@@ -25,9 +25,9 @@ from composer.kinds.informers import claim_index
 from composer.models import CompositionSpec
 from composer.render.render import Rendered
 from runtime.cache import Cache
-from runtime.errors import ApiError, Conflict, Invalid, Unavailable
+from runtime.errors import ApiError, Conflict, Invalid, Unavailable, WriteConflict
 from runtime.events import EventRecorder
-from runtime.objects import Key, Object, Resource, annotations_of, key_of
+from runtime.objects import Key, Object, Resource, annotations_of, key_of, uid_of, version_of
 from tests.composer.factories import (
     CLAIMS,
     CONFIG_MAPS,
@@ -67,11 +67,16 @@ class _Kube(FakeKube):
 
     written: list[tuple[str, str, Any]] = field(default_factory=list)
     refusal: ApiError | None = None
+    reads: list[str] = field(default_factory=list)
 
     def there(self, *objects: Object) -> None:
         for obj in objects:
             resource = DATABASES if obj["kind"] == DATABASES.kind else CONFIG_MAPS
             self.objects[resource, key_of(obj)] = obj
+
+    async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:
+        self.reads.append(resource.kind)
+        return await super().get(resource, key, metadata_only=metadata_only)
 
     async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:
         self.written.append(("create", resource.kind, obj))
@@ -102,16 +107,25 @@ class _Kube(FakeKube):
         manager: str,  # noqa: ARG002 - the port has it
         subresource: str = "",
     ) -> Object:
+        stored = self.objects.get((resource, key)) or claim()
+        for operation in operations:
+            field_name = operation["path"].removeprefix("/metadata/")
+            is_test = operation["op"] == "test" and field_name in ("uid", "resourceVersion")
+            if is_test and stored["metadata"].get(field_name, "") != operation["value"]:
+                raise WriteConflict(operation["path"], status=422)
         self.written.append((subresource or "patch", resource.kind, operations))
-        return self.objects.get((resource, key)) or claim()
+        return stored
 
     async def delete(
         self, resource: Resource, key: Key, *, uid: str, resource_version: str, propagation: str = "Background"
     ) -> Object | None:
         """Delete as the API server does while a finalizer holds the object."""
-        del uid, resource_version, propagation
+        del propagation
+        stored = self.objects[resource, key]
+        if (uid_of(stored), version_of(stored)) != (uid, resource_version):
+            raise WriteConflict("precondition", status=409)
         self.written.append(("delete", resource.kind, None))
-        return self.objects.get((resource, key))
+        return stored
 
     def instructions(self) -> list[str]:
         """Return the teardown instructions that were written."""
@@ -244,6 +258,20 @@ async def test_an_instruction_is_not_written_on_another_object_of_the_name() -> 
     assert "delete PostgresDatabase" not in kube.verbs()
 
 
+async def test_a_child_is_deleted_as_it_was_seen_without_a_read_and_read_once_when_it_was_written_since() -> None:
+    known, owner = ObservedChild(SENT, LIVE, DATABASE), claim(deleted=True, deletionPolicy="Delete")
+    reads = []
+    for version in (version_of(LIVE), "newer"):
+        kube = _Kube()
+        kube.there({**LIVE, "metadata": {**LIVE["metadata"], "resourceVersion": version}})
+        await _pass(snapshot(known, of=owner), snapshot(known, of=owner), rendered(), kube)
+
+        assert kube.instructions() == ["child-uid/Delete"]
+        assert kube.verbs().count("delete PostgresDatabase") == 1
+        reads.append(kube.reads.count(DATABASES.kind))
+    assert reads == [0, 1]
+
+
 # The order of a pass
 
 
@@ -322,9 +350,9 @@ async def test_a_child_that_the_cache_lacks_is_gone_only_when_the_api_server_say
     for uid in ("child-uid", ""):
         kube.objects.clear()
         owner = claim(status={"inventory": dump([entry(uid=uid)])})
-        (gone,) = await gatherer._children(owner, frozenset(catalog))
+        (gone,) = await gatherer._children(owner, frozenset(catalog), prove_absence=True)
         kube.there(LIVE)
-        (there,) = await gatherer._children(owner, frozenset(catalog))
+        (there,) = await gatherer._children(owner, frozenset(catalog), prove_absence=True)
 
         assert gone.live is None
         assert there.live is not None

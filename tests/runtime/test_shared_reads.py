@@ -1,0 +1,99 @@
+"""Live reads that many share: each answer is of a read that began after it was asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+
+from runtime.errors import NotFound
+from runtime.objects import Key, Object, Resource
+from runtime.shared_reads import SharedReads
+from tests.support.fake_kube import WIDGETS, FakeKube
+
+KEY = Key("ns", "a")
+
+
+@dataclass
+class _SlowKube(FakeKube):
+    """Answers a read when it is allowed to, with what was there when the read began; counts and queues them."""
+
+    begun: int = 0
+    looked: asyncio.Queue[int] = field(default_factory=asyncio.Queue)
+    running: int = 0
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:
+        assert not self.running, "two reads of one object at once"
+        self.begun += 1
+        self.running += 1
+        try:
+            answer = await super().get(resource, key, metadata_only=metadata_only)
+            self.looked.put_nowait(self.begun)
+            await self.may_answer.wait()
+        finally:
+            self.running -= 1
+        return answer
+
+
+def _color(obj: Object) -> str:
+    return str(obj["spec"]["color"])
+
+
+async def test_who_asks_while_a_read_runs_gets_the_answer_of_the_next_one() -> None:
+    kube = _SlowKube()
+    reads = SharedReads(kube)
+    kube.put(WIDGETS, "a", spec={"color": "red"})
+    early = asyncio.create_task(reads.get(WIDGETS, KEY))
+    assert await kube.looked.get() == 1
+    kube.put(WIDGETS, "a", spec={"color": "blue"})
+    late = [asyncio.create_task(reads.get(WIDGETS, KEY)) for _ in range(5)]
+    await asyncio.sleep(0)
+    kube.may_answer.set()
+
+    assert _color(await early) == "red"
+    assert {_color(obj) for obj in await asyncio.gather(*late)} == {"blue"}
+    assert kube.begun == 2
+
+
+async def test_who_asks_before_a_read_begins_shares_it() -> None:
+    kube = _SlowKube()
+    reads = SharedReads(kube)
+    kube.put(WIDGETS, "a", spec={"color": "red"})
+    kube.may_answer.set()
+
+    await asyncio.gather(*(reads.get(WIDGETS, KEY) for _ in range(5)))
+    assert kube.begun == 1
+    await reads.get(WIDGETS, KEY)
+    assert kube.begun == 2
+
+
+async def test_one_who_is_cancelled_leaves_the_read_to_the_others() -> None:
+    kube = _SlowKube()
+    reads = SharedReads(kube)
+    kube.put(WIDGETS, "a", spec={"color": "red"})
+    first, second = (asyncio.create_task(reads.get(WIDGETS, KEY)) for _ in range(2))
+    assert await kube.looked.get() == 1
+    first.cancel()
+    kube.may_answer.set()
+
+    assert _color(await second) == "red"
+    assert first.cancelled()
+    assert kube.begun == 1
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+async def test_an_error_is_everybodys_and_not_kept(is_there: bool) -> None:  # noqa: FBT001 - a column of the table
+    kube = FakeKube()
+    reads = SharedReads(kube)
+    if is_there:
+        kube.put(WIDGETS, "a", spec={})
+        kube.forbidden.add(f"get {WIDGETS.plural}")
+    answers = await asyncio.gather(*(reads.get(WIDGETS, KEY) for _ in range(2)), return_exceptions=True)
+    assert all(isinstance(answer, Exception) for answer in answers)
+    assert all(isinstance(answer, NotFound) for answer in answers) is not is_there
+
+    kube.forbidden.clear()
+    kube.put(WIDGETS, "a", spec={"color": "red"})
+    assert _color(await reads.get(WIDGETS, KEY)) == "red"
