@@ -197,10 +197,10 @@ class _Service:
         controller.source(Source(self.cluster.crds, keys=on_crd))
         return controller
 
-    def _remember(self, kind: KindFacts, obj: Object) -> None:
+    def _remember(self, kind: KindFacts, obj: Object, over: str) -> None:
         watched = self.cluster.watches.find(kind.resource)
         if watched:
-            watched.store.remember(obj)
+            watched.store.remember(obj, over=over)
 
 
 def _is_urgent(change: Change) -> bool:

@@ -97,8 +97,9 @@ class Store:
         self._written: dict[Key, Record] = {}
         self._dead: dict[Key, Record] = {}
         self._own_versions: dict[Key, tuple[str, ...]] = {}
-        # Versions of our own status writes whose events came before their answers.
+        # Versions of our own writes whose events came before their answers: of the status, and of bound writes.
         self._answered_late: dict[Key, tuple[str, ...]] = {}
+        self._bound_late: dict[Key, tuple[str, ...]] = {}
 
     def __len__(self) -> int:
         return sum(1 for _ in self.keys())
@@ -179,35 +180,42 @@ class Store:
         """The newest resourceVersion that the API server has sent, empty before the first list."""
         return self._seen
 
-    def remember(self, obj: Object, *, is_status: bool = False) -> None:
+    def remember(self, obj: Object, *, is_status: bool = False, over: str = "") -> None:
         """Let a written object stand until the watch has reached its resourceVersion. `obj` is the API's answer.
 
         `is_status`: it answers a write of the status, which nobody else writes, so that its version is our own.
+        `over`: it answers a write that was bound to this resourceVersion, which the object had in this store: any
+        other version in the answer is that write's alone.
         """
         raw = dumps(obj)
         head = head_of(raw)
         key = head.key
         current = self._record(key)
+        is_bound_write = over not in ("", head.version)
         if (current and not newer(head.version, current.version)) or (
             self._seen and not newer(head.version, self._seen)
         ):
             # The watch is already past it: what it sent is at least as new as our answer.
             if is_status:
                 self._answered_late[key] = (*self._answered_late.get(key, ()), head.version)[-_LATE_ANSWERS:]
+            if is_bound_write:
+                self._bound_late[key] = (*self._bound_late.get(key, ()), head.version)[-_LATE_ANSWERS:]
             return
         record = self._record_of(raw, head)
-        if current is None or _same_metadata(current, record):
+        if is_bound_write or current is None or _same_metadata(current, record):
             # An apply that changed nothing answers with the version of a stranger's write, which must still wake us:
             # only what can have been our status or our creation counts as an echo.
             self._own_versions[key] = (*self._own_versions.get(key, ()), head.version)
         self._written[key] = record
 
     def is_echo(self, change: Change) -> bool:
-        """Return whether a change was our own write of the status, also when it came before the answer to that."""
+        """Return whether a change was our own write, also when it came before the answer to that."""
         if change.own:
             return True
         if change.before is None or change.after is None:
             return False
+        if change.after.version in self._bound_late.get(change.key, ()):
+            return True
         versions = self._answered_late.get(change.key, ())
         return change.after.version in versions and _same_metadata(change.before, change.after)
 
@@ -258,6 +266,7 @@ class Store:
         else:
             self._content.drop(head.key)
             self._answered_late.pop(head.key, None)
+            self._bound_late.pop(head.key, None)
         self._settle(head.key)
         return changes_between(head.key, stored, record, own=own)
 

@@ -69,7 +69,7 @@ class Actor:
     """Writes children."""
 
     def __init__(
-        self, kube: Kube, *, now: Callable[[], datetime], remember: Callable[[KindFacts, Object], None]
+        self, kube: Kube, *, now: Callable[[], datetime], remember: Callable[[KindFacts, Object, str], None]
     ) -> None:
         self._kube = kube
         self._now = now
@@ -108,7 +108,7 @@ class Actor:
                 _log.info("a request is not copied to a child", child=step.entry.name, error=str(error))
                 continue
             if outcome.written:
-                self._remember(step.facts, outcome.written)
+                self._remember(step.facts, outcome.written, outcome.over)
                 made[uid_of(outcome.written)] = outcome.written
         children = (
             replace(child, live=made.get(uid_of(child.live), child.live) if child.live else None)
@@ -136,7 +136,7 @@ class Actor:
         except ApiError as error:
             return Outcome(step.entry, error=error)
         if outcome.written and outcome.facts:
-            self._remember(outcome.facts, outcome.written)
+            self._remember(outcome.facts, outcome.written, outcome.over)
         if isinstance(step, Create | Apply):
             self.refusals.forget(step)
         return outcome
@@ -213,10 +213,11 @@ class Actor:
                 f"{entry.kind} {entry.name}: somebody keeps removing fields that are set here; they are set again later"
             )
             return Outcome(entry, cause=cause("FieldConflict", text, resource=entry.resource))
+        over = version_of(step.live)
         # Which manager owns the fields of a created object matters as soon as one is left out.
         is_whole = not entry.applied and has_fields_of(step.object, entry.desired)
         if not entry.applied and not is_whole:
-            step = replace(step, live=await self._take_over(snapshot, step))
+            over, step = "", replace(step, live=await self._take_over(snapshot, step))
         is_converted = step.facts.is_converted(step.object["apiVersion"])
         managed = await self._managed(step, is_converted=is_converted)
         rivals = conflicts(managed, step.object, in_version_alone=is_converted)
@@ -238,7 +239,7 @@ class Actor:
             yielded=yielded,
             floors=step.floors,
         )
-        return Outcome(entry, written=made, facts=step.facts, notes=notes)
+        return Outcome(entry, written=made, facts=step.facts, notes=notes, over=over)
 
     async def _take_over(self, snapshot: Snapshot, step: Apply) -> Object:
         """Make this claim the applier of what it created; return the child as it is then."""
@@ -275,9 +276,8 @@ class Actor:
         """Patch annotations of the object and version that the step was decided on."""
         operations = [*annotation_patch(step.live, step.annotations), *policy_patch(step.policy)]
         made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
-        return Outcome(
-            step.entry, written=made, facts=step.facts, notes=_audited(step, instruction_note(snapshot, step))
-        )
+        notes = _audited(step, instruction_note(snapshot, step))
+        return Outcome(step.entry, written=made, facts=step.facts, notes=notes)
 
     async def _delete(self, snapshot: Snapshot, step: Delete) -> Outcome:
         """Delete an object and give it its teardown instruction.

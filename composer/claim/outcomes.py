@@ -40,7 +40,10 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one step: the entry as it is now (None when it is gone), the object if it was written."""
+    """The outcome of one step: the entry as it is now (None when it is gone), the object if it was written.
+
+    `over`: the version of the object, as it was seen, that the one write was bound to; empty where there were more.
+    """
 
     entry: Entry | None
     written: Object | None = None
@@ -48,6 +51,7 @@ class Outcome:
     cause: Cause | None = None
     error: ApiError | None = None
     notes: tuple[Note, ...] = ()
+    over: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from runtime.changes import Change, ChangeKind
-from runtime.objects import Key, Object, dumps, labels_of
+from runtime.objects import Key, Object, dumps, labels_of, version_of
 from runtime.store import Listing, StaleList, Store
 from tests.support.fake_kube import WIDGETS, FakeKube
 
@@ -194,6 +194,42 @@ def test_a_strangers_edit_that_our_answer_contains_is_no_echo() -> None:
     changes = store.apply_event("MODIFIED", dumps(edited))
 
     assert [(change.own, change.intent) for change in changes] == [(False, True)]
+
+
+def test_a_bound_write_of_ours_is_an_echo_whatever_it_changed() -> None:
+    kube, store = FakeKube(), new_store()
+    seen = kube.put(WIDGETS, "a", spec={"n": 1})
+    relist(store, [seen], "101")
+    written = kube.put(WIDGETS, "a", spec={"n": 2})
+    store.remember(written, over=version_of(seen))
+    (ours,) = store.apply_event("MODIFIED", dumps(written))
+    (edited,) = store.apply_event("MODIFIED", dumps(kube.put(WIDGETS, "a", spec={"n": 3})))
+
+    assert [ours.own, edited.own, store.is_echo(edited)] == [True, False, False]
+
+
+def test_a_bound_write_is_an_echo_also_when_its_event_comes_before_its_answer() -> None:
+    kube, store = FakeKube(), new_store()
+    seen = kube.put(WIDGETS, "a", spec={"n": 1})
+    relist(store, [seen], "101")
+    written = kube.put(WIDGETS, "a", spec={"n": 2})
+    (early,) = store.apply_event("MODIFIED", dumps(written))
+    (edited,) = store.apply_event("MODIFIED", dumps(kube.put(WIDGETS, "a", spec={"n": 3})))
+    store.remember(written, over=version_of(seen))
+
+    assert [store.is_echo(early), store.is_echo(edited)] == [True, False]
+
+
+def test_a_bound_write_that_changed_nothing_hides_nothing() -> None:
+    kube, store = FakeKube(), new_store()
+    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
+    edited = kube.put(WIDGETS, "a", spec={"n": 2})
+    # It was bound to the stranger's version, and is answered with it.
+    store.remember(edited, over=version_of(edited))
+    (change,) = store.apply_event("MODIFIED", dumps(edited))
+
+    assert not change.own
+    assert not store.is_echo(change)
 
 
 def test_a_modification_under_another_uid_is_a_deletion_and_a_creation() -> None:

@@ -104,7 +104,7 @@ def child(namespace: str, **more: Any) -> Object:
 async def act(late: LateKube, step: Step, live: Object, *, leaving: bool = False) -> Any:
     """Carry out one step of the composer."""
     port: Any = late
-    actor = Actor(port, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj: None)
+    actor = Actor(port, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj, _over: None)
     known = ObservedChild(step.entry, live, factories.SETTINGS)
     return await actor.act(factories.snapshot(known, of=factories.claim(deleted=leaving)), (step,))
 

@@ -43,7 +43,7 @@ def _requested() -> Snapshot:
 
 def _actor(refusal: Callable[[str], ApiError]) -> Actor:
     port: Any = _Refusing(refusal)
-    return Actor(port, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj: None)
+    return Actor(port, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj, _over: None)
 
 
 async def test_a_request_is_not_acknowledged_while_a_child_that_changed_meanwhile_lacks_it() -> None:
@@ -104,7 +104,7 @@ async def test_fields_that_the_create_of_a_child_left_to_us_are_taken_without_a_
     """A POST stands in managedFields as an Update by us."""
     snapshot = factories.snapshot()
     kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
     for _ in range(20):
         (outcome,) = await actor.act(snapshot, (_edit(_holder(snapshot.manager, "Update")),))
 
@@ -118,7 +118,7 @@ async def test_fields_that_the_create_of_a_child_left_to_us_are_taken_without_a_
 async def test_a_rival_is_reported_beside_fields_that_a_create_left_to_us() -> None:
     snapshot = factories.snapshot()
     kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
     managers = _holder(snapshot.manager, "Update"), _holder("gadget-operator", "Update")
 
     (outcome,) = await actor.act(snapshot, (_edit(*managers),))
@@ -132,7 +132,7 @@ async def test_a_rival_is_reported_beside_fields_that_a_create_left_to_us() -> N
 async def test_a_field_is_yielded_to_a_rival_that_takes_it_again_and_again(operation: str, taken: int) -> None:
     snapshot = factories.snapshot()
     kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
     step, warned = _edit(_holder("gadget-operator", operation), applied=True), 0
     for _ in range(30):
         (outcome,) = await actor.act(snapshot, (step,))
@@ -160,7 +160,7 @@ class _Uncached(_Taking):
 async def test_the_managers_of_a_child_that_was_not_in_the_cache_are_read_before_it_is_applied() -> None:
     kube = _Uncached()
     port: Any = kube
-    actor = Actor(port, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    actor = Actor(port, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
     step = replace(_edit(applied=True), live=factories.live(factories.desired()))
 
     (outcome,) = await actor.act(factories.snapshot(), (step,))
@@ -196,7 +196,7 @@ class _Policed:
 def _policed() -> tuple[_Policed, Actor]:
     kube = _Policed()
     port: Any = kube
-    return kube, Actor(port, now=lambda: kube.now, remember=lambda _kind, _obj: None)
+    return kube, Actor(port, now=lambda: kube.now, remember=lambda _kind, _obj, _over: None)
 
 
 async def test_a_child_that_was_deleted_after_its_apply_was_refused_is_created_again() -> None:
@@ -229,7 +229,7 @@ async def test_a_field_that_is_removed_without_a_conflict_is_not_applied_for_eve
     """What an update removes belongs to nobody, so that our apply meets no conflict and no manager is named."""
     snapshot, now = factories.snapshot(), [NOON]
     kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: now[0], remember=lambda _kind, _obj: None)
+    actor = Actor(kube, now=lambda: now[0], remember=lambda _kind, _obj, _over: None)
     entry = factories.entry(desired=sent_hash(EDITED), applied=True)
     step = Apply(entry, factories.DATABASE, EDITED, _cached(factories.desired()))
 
@@ -249,7 +249,7 @@ async def test_a_field_that_is_removed_without_a_conflict_is_not_applied_for_eve
 async def test_a_manager_that_changes_another_field_than_ours_is_no_rival() -> None:
     snapshot = factories.snapshot()
     kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
     stored = factories.live(EDITED)
     entry = factories.entry(desired=sent_hash(EDITED), live=stored_hash(stored, EDITED, None), applied=True)
     step = Apply(entry, factories.DATABASE, EDITED, _cached(EDITED, generation=2))
@@ -263,7 +263,7 @@ async def test_a_manager_that_changes_another_field_than_ours_is_no_rival() -> N
 async def test_an_edit_of_the_claim_is_applied_also_while_somebody_removes_its_fields() -> None:
     snapshot = factories.snapshot()
     kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj: None)
+    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
     entry = factories.entry(desired=sent_hash(EDITED), applied=True)
     step = Apply(entry, factories.DATABASE, EDITED, _cached(factories.desired()))
     for _ in range(12):

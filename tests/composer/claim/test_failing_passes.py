@@ -132,7 +132,7 @@ class _World:
             "kube": self.kube,
             "gatherer": self,
             "preparer": self,
-            "actor": Actor(self.kube, now=lambda: AT, remember=lambda _facts, _obj: None),
+            "actor": Actor(self.kube, now=lambda: AT, remember=lambda _facts, _obj, _over: None),
             "publisher": None,
             "passwords": None,
             "events": EventRecorder(self.kube, controller="c", instance="i"),

@@ -194,7 +194,7 @@ async def _pass(cached: Snapshot, is_requested: Snapshot | None, composed: Rende
         "kube": kube,
         "gatherer": _Reads(claims, cached, is_requested),
         "preparer": _Prepares(composed),
-        "actor": Actor(kube, now=now, remember=lambda _facts, _obj: None),
+        "actor": Actor(kube, now=now, remember=lambda _facts, _obj, _over: None),
         "publisher": None,
         "passwords": None,
         "events": EventRecorder(kube, controller="c", instance="i"),
@@ -288,7 +288,7 @@ def _replaced() -> tuple[Step, ...]:
 async def test_a_child_is_not_removed_while_its_replacement_could_not_be_created(refusal: ApiError) -> None:
     kube = _Kube(refusal=refusal)
     kube.there(SETTLED)
-    actor = Actor(kube, now=lambda: datetime(2026, 11, 21, 12, tzinfo=UTC), remember=lambda _facts, _obj: None)
+    actor = Actor(kube, now=lambda: datetime(2026, 11, 21, 12, tzinfo=UTC), remember=lambda _facts, _obj, _over: None)
 
     outcomes = await actor.act(snapshot(), _replaced())
     assert kube.verbs() == ["create ConfigMap"]
