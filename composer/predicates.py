@@ -19,6 +19,14 @@ def changes_choice(change: Change) -> bool:
     return _differs(change, _of_composition)
 
 
+def changes_admission(change: Change) -> bool:
+    """Return whether a change of a Composition may concern claims that have a revision of it.
+
+    Its content comes to them by a revision, which wakes them itself.
+    """
+    return _differs(change, _of_admission)
+
+
 def changes_rollout(change: Change) -> bool:
     """Return whether a change of a revision may move a claim: its number, and how far it has come."""
     return _differs(change, _of_revision)
@@ -47,9 +55,15 @@ def _of_crd(obj: Object) -> tuple[Any, ...]:
 
 
 def _of_composition(obj: Object) -> tuple[Any, ...]:
-    ready = find(obj, "Ready") or {}
-    readiness = tuple(ready.get(name) for name in ("status", "reason", "message", "observedGeneration"))
-    return generation_of(obj), deleting(obj), dict(labels_of(obj)), readiness
+    checked = (find(obj, "Ready") or {}).get("observedGeneration")
+    return generation_of(obj), checked, _of_admission(obj)
+
+
+def _of_admission(obj: Object) -> tuple[Any, ...]:
+    ready, spec = find(obj, "Ready") or {}, obj.get("spec") or {}
+    readiness = tuple(ready.get(name) for name in ("status", "reason", "message"))
+    choice = tuple(spec.get(name) for name in ("compositeTypeRef", "appliesTo", "allowedNamespaces"))
+    return deleting(obj), dict(labels_of(obj)), readiness, choice
 
 
 def _of_revision(obj: Object) -> tuple[Any, ...]:

@@ -23,7 +23,7 @@ from composer.kind_reconciler import KindReconciler, Served, used_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
 from composer.kinds.secret_watches import NAMESPACE_INDEX, SecretWatches
-from composer.predicates import changes_choice, changes_kind, changes_rollout, is_unanswered
+from composer.predicates import changes_admission, changes_choice, changes_kind, changes_rollout, is_unanswered
 from runtime.cache import Informer
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source, is_intent
@@ -54,7 +54,18 @@ def namespace_index(claim: Object) -> Iterable[str]:
     return (metadata(claim).get("namespace", ""),)
 
 
-_CLAIM_INDEXES = {"composition": composition_index, NAMESPACE_INDEX: namespace_index, "kind": used_kinds}
+def undecided_index(claim: Object) -> Iterable[str]:
+    """Return the index value of a claim that has no revision: the Composition that it uses, empty for none."""
+    choice = (claim.get("status") or {}).get("composition") or {}
+    return () if choice.get("revision") else composition_index(claim)
+
+
+_CLAIM_INDEXES = {
+    "composition": composition_index,
+    "undecided": undecided_index,
+    NAMESPACE_INDEX: namespace_index,
+    "kind": used_kinds,
+}
 
 
 async def build(
@@ -178,7 +189,7 @@ class _Service:
         controller.source(Source(claims, primary=True, urgent=_is_urgent))
         controller.source(Source(self.cluster.namespaces, keys=keys.of_namespace))
         # What the Composition's own controller writes concerns claims.
-        controller.source(Source(library.compositions, keys=keys.undecided, echoes=True))
+        controller.source(Source(library.compositions, keys=keys.of_composition, echoes=True))
         controller.source(Source(library.revision_informer, keys=keys.of_revision, echoes=True))
         controller.source(Source(library.environments, keys=keys.of_environment))
 
@@ -218,8 +229,11 @@ class _Keys:
     def of_namespace(self, change: Change) -> Iterable[Key]:
         return () if change.initial else self._claims.store.by_index(NAMESPACE_INDEX, change.key.name)
 
-    def undecided(self, change: Change) -> Iterable[Key]:
-        return self._of_compositions(("", change.key.name)) if not change.initial and changes_choice(change) else ()
+    def of_composition(self, change: Change) -> Iterable[Key]:
+        if change.initial or not changes_choice(change):
+            return ()
+        index = "composition" if changes_admission(change) else "undecided"
+        return self._of_compositions(("", change.key.name), index=index)
 
     def of_revision(self, change: Change) -> Iterable[Key]:
         obj = change.after or change.before
@@ -238,6 +252,6 @@ class _Keys:
             return tuple(store.keys())
         return {*store.by_index("kind", kind), *self._of_compositions(self._library.composing(kind))}
 
-    def _of_compositions(self, compositions: Iterable[str]) -> tuple[Key, ...]:
+    def _of_compositions(self, compositions: Iterable[str], *, index: str = "composition") -> tuple[Key, ...]:
         store = self._claims.store
-        return tuple(key for name in compositions for key in store.by_index("composition", name))
+        return tuple(key for name in compositions for key in store.by_index(index, name))
