@@ -280,34 +280,23 @@ class Actor:
         return Outcome(step.entry, written=made, facts=step.facts, notes=notes)
 
     async def _delete(self, snapshot: Snapshot, step: Delete) -> Outcome:
-        """Delete an object and give it its teardown instruction.
+        """Delete an object, in the version that was seen, and give it its teardown instruction.
 
         Where the claim is deleted too, the instruction comes first: the provider sees both at once. Where the claim
         lives it comes last: after a crash in between, an object that lives on would carry an instruction to delete.
         """
         note = Note("ChildDeleted", f"deleted {step.entry.kind} {step.entry.name}: {step.why}")
+        resource, key, uid = step.facts.resource, key_of(step.live), uid_of(step.live)
         try:
-            try:
-                await self._delete_version(snapshot, step, step.live)
-            except WriteConflict:
-                # Somebody has written it since it was seen. The instruction is for this very object, as it is now.
-                current = await self._kube.get(step.facts.resource, key_of(step.live))
-                if uid_of(current) != uid_of(step.live):
-                    text = f"{step.entry.kind} {key_of(step.live)} is another object now"
-                    raise WriteConflict(text) from None
-                await self._delete_version(snapshot, step, current)
+            current = step.live
+            if step.instruction and snapshot.deleting:
+                current = await self._instruct(snapshot, step, current)
+            left = await self._kube.delete(resource, key, uid=uid, resource_version=version_of(current))
+            if step.instruction and left and not snapshot.deleting:
+                await self._instruct(snapshot, step, left)
         except NotFound:
             return Outcome(None, notes=_audited(step, note))
         return Outcome(step.entry, notes=_audited(step, note))
-
-    async def _delete_version(self, snapshot: Snapshot, step: Delete, current: Object) -> None:
-        """Delete an object as it is in one version; WriteConflict when it is in another one, or another object."""
-        resource, key, uid = step.facts.resource, key_of(current), uid_of(current)
-        if step.instruction and snapshot.deleting:
-            current = await self._instruct(snapshot, step, current)
-        left = await self._kube.delete(resource, key, uid=uid, resource_version=version_of(current))
-        if step.instruction and left and not snapshot.deleting:
-            await self._instruct(snapshot, step, left)
 
     async def _instruct(self, snapshot: Snapshot, step: Delete, current: Object) -> Object:
         """Give an object its teardown instruction and the policy that goes with it; return it as it is then."""
