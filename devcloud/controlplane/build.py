@@ -109,7 +109,7 @@ async def build(  # noqa: PLR0913 - each is another path or word of the one buil
     total = len(listed)
     progress(f"{title}: compiling {total} packages with {go} (minutes; the build cache is in {build_folder})")
     ticker = _Ticker(f"{title}: compiling", progress, total=total)
-    flags = f"-s -w {' '.join(_version_flags(kubernetes_version(module)))}"
+    flags = " ".join(("-s", "-w", *_version_flags(module)))
     to = f"{target}{os.sep}"
     await _run(site, ("build", "-v", "-trimpath", "-ldflags", flags, "-o", to, *packages), ticker)
     for source, wanted in _RENAMED.items():
@@ -124,8 +124,12 @@ def _make(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def _version_flags(version: str) -> tuple[str, ...]:
+def _version_flags(module: Path) -> tuple[str, ...]:
+    """Return the linker's flags that set the version of Kubernetes' programs; none for a module without them."""
+    if "k8s.io/kubernetes" not in (module / "go.mod").read_text():
+        return ()
     # Without them the server calls itself v0.0.0.
+    version = kubernetes_version(module)
     major, minor, _patch = version.removeprefix("v").split(".")
     values = {"gitVersion": version, "gitMajor": major, "gitMinor": minor}
     return tuple(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())

@@ -11,10 +11,7 @@ from devcloud.errors import DevcloudError
 from devcloud.locks import Progress, exclusive
 from devcloud.paths import cache_home, remove_tree
 
-_MODULE = Path(__file__).parent
-_PACKAGES = ("tool", "./pause")
-_SOURCES = ("go.mod", "go.sum", "pause/main.go")
-_BUILT = ("kubelet", "kube-proxy", "kube-scheduler", "pause")
+_HERE = Path(__file__).parent
 # Where Debian's containernetworking-plugins has them.
 CNI_PLUGINS = Path("/usr/lib/cni")
 # A program of each of Debian's packages, and the package.
@@ -30,12 +27,33 @@ _DEBIAN = {
 
 @dataclass(frozen=True, slots=True)
 class NodePrograms:
-    """The paths of the programs that are built: three of Kubernetes, and the one of a pod's sandbox."""
+    """The paths of the programs that are built: three of Kubernetes, a pod's sandbox's, and that of the names."""
 
     kubelet: Path
     kube_proxy: Path
     kube_scheduler: Path
     pause: Path
+    coredns: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Module:
+    """A Go module of ours, which programs are built from: what is compiled, from which files, in which folder."""
+
+    folder: Path
+    packages: tuple[str, ...]
+    sources: tuple[str, ...]
+    name: str
+
+    def built(self) -> Path:
+        """Return the folder of the programs that belong to today's sources."""
+        digest = hashlib.sha256(b"".join((self.folder / name).read_bytes() for name in self.sources)).hexdigest()
+        return cache_home() / f"{self.name}-{digest[:12]}"
+
+
+# Two, since each has its own versions of what Kubernetes and CoreDNS share.
+_NODE = _Module(_HERE, ("tool", "./pause"), ("go.mod", "go.sum", "pause/main.go"), f"node-{KUBERNETES_VERSION}")
+_DNS = _Module(_HERE / "dns", (".",), ("go.mod", "go.sum", "main.go"), "coredns")
 
 
 def refuse_unless_possible() -> None:
@@ -53,16 +71,9 @@ def refuse_unless_possible() -> None:
         )
 
 
-def cache_folder() -> Path:
-    """Return the folder of the programs that belong to today's sources."""
-    digest = hashlib.sha256(b"".join((_MODULE / name).read_bytes() for name in _SOURCES)).hexdigest()
-    return cache_home() / f"node-{KUBERNETES_VERSION}-{digest[:12]}"
-
-
 def find() -> NodePrograms | None:
     """Return the programs when nothing has to be built for them."""
-    folder = cache_folder()
-    return _programs_in(folder) if folder.is_dir() else None
+    return _programs() if _NODE.built().is_dir() and _DNS.built().is_dir() else None
 
 
 async def ensure(progress: Progress) -> NodePrograms:
@@ -73,20 +84,27 @@ async def ensure(progress: Progress) -> NodePrograms:
     Raises:
         DevcloudError: There is no Go, or the build failed.
     """
-    folder = cache_folder()
+    for module in (_NODE, _DNS):
+        await _ensure(module, progress)
+    return _programs()
+
+
+async def _ensure(module: _Module, progress: Progress) -> None:
+    folder = module.built()
     lock = folder.with_name(f"{folder.name}.lock")
     waiting = f"node: another process builds the programs (lock {lock}); waiting for it"
     async with exclusive(lock, waiting=waiting, progress=progress):
-        if not folder.is_dir():
-            draft = folder.with_name(f"{folder.name}.draft")
-            remove_tree(draft)
-            draft.mkdir()
-            build_folder = folder.with_name(f"{folder.name}.build")
-            await build.build(_MODULE, draft, build_folder, progress, title="node", packages=_PACKAGES)
-            draft.rename(folder)
-    return _programs_in(folder)
+        if folder.is_dir():
+            return
+        draft = folder.with_name(f"{folder.name}.draft")
+        remove_tree(draft)
+        draft.mkdir()
+        build_folder = folder.with_name(f"{folder.name}.build")
+        await build.build(module.folder, draft, build_folder, progress, title="node", packages=module.packages)
+        draft.rename(folder)
 
 
-def _programs_in(folder: Path) -> NodePrograms:
-    kubelet, proxy, scheduler, pause = (folder / name for name in _BUILT)
-    return NodePrograms(kubelet, proxy, scheduler, pause)
+def _programs() -> NodePrograms:
+    folder = _NODE.built()
+    kubelet, proxy, scheduler, pause = (folder / name for name in ("kubelet", "kube-proxy", "kube-scheduler", "pause"))
+    return NodePrograms(kubelet, proxy, scheduler, pause, _DNS.built() / "coredns")

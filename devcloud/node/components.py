@@ -17,10 +17,14 @@ BRIDGE = "fairlead0"
 """The bridge that joins its pods."""
 NETWORK = "fairlead"
 """The name of the pods' network."""
+DOMAIN = "cluster.local"
+"""Where the names of Services end."""
 DNS = "10.0.0.10"
 """The address that pods ask for names, as kubeadm has it: the tenth of the services' range."""
 PAUSE_IMAGE = "localhost/pause:1"
 """The image of a pod's sandbox."""
+DNS_IMAGE = "localhost/coredns:1"
+"""The image of what answers at `DNS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ def kubelet_configuration(site: NodeSite) -> dict[str, Any]:
         "tlsPrivateKeyFile": str(site.folder / "pki" / "kubelet.key"),
         "cgroupDriver": "cgroupfs",
         "clusterDNS": [DNS],
-        "clusterDomain": "cluster.local",
+        "clusterDomain": DOMAIN,
         "containerRuntimeEndpoint": f"unix://{site.socket}",
         # A machine for development is full sooner than a server.
         "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%", "imagefs.available": "1%"},

@@ -18,10 +18,20 @@ from devcloud.controlplane.plane import Plane
 from devcloud.daemons import Command, Daemon, Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.locks import Progress, exclusive
-from devcloud.node import machine
+from devcloud.node import dns, machine
 from devcloud.node.archive import oci_archive
 from devcloud.node.binaries import NodePrograms
-from devcloud.node.components import ADDRESS, NAME, PAUSE_IMAGE, NodeSite, containerd, kubelet, proxy, scheduler
+from devcloud.node.components import (
+    ADDRESS,
+    DNS_IMAGE,
+    NAME,
+    PAUSE_IMAGE,
+    NodeSite,
+    containerd,
+    kubelet,
+    proxy,
+    scheduler,
+)
 from devcloud.paths import private_folder
 
 MEMBERS = ("kubelet", "kube-proxy", "kube-scheduler", "containerd")
@@ -60,7 +70,7 @@ class Node:
 
 
 async def start(folder: Path, plane: Plane, programs: NodePrograms, *, lifetime: Lifetime, progress: Progress) -> Node:
-    """Start a node in its folder, or find the one that runs there already; return when it is Ready.
+    """Start a node in its folder, or find the one that runs there already; return when it and its DNS server are Ready.
 
     Raises:
         DevcloudError: Another node has this machine, the plane is not at the node's address, a program ended, or the
@@ -76,6 +86,7 @@ async def start(folder: Path, plane: Plane, programs: NodePrograms, *, lifetime:
             _write_files(site, plane)
             await _launch_all(site, lifetime)
     await _until_ready(site, plane)
+    await _serve_names(plane)
     return _describe(folder)
 
 
@@ -151,7 +162,8 @@ async def _launch_all(site: NodeSite, lifetime: Lifetime) -> None:
     folder = site.folder
     if not _runs(folder, "containerd"):
         await _launch_containerd(folder, containerd(site), lifetime)
-    await _import_pause(site)
+    await _import_program(site, site.programs.pause, PAUSE_IMAGE)
+    await _import_program(site, site.programs.coredns, DNS_IMAGE)
     for name, arguments in (
         ("kube-scheduler", scheduler(site)),
         ("kubelet", kubelet(site)),
@@ -175,12 +187,21 @@ async def _launch_containerd(folder: Path, arguments: tuple[str, ...], lifetime:
     await _until(answers, "containerd does not answer", daemon.log, _SOCKET_LIMIT_S)
 
 
-async def _import_pause(site: NodeSite) -> None:
+async def _import_program(site: NodeSite, program: Path, image: str) -> None:
+    """Import an image that holds one static program."""
     machine_name = platform.machine()
-    program = await asyncio.to_thread(site.programs.pause.read_bytes)
-    archive = site.folder / "pause.tar"
-    archive.write_bytes(oci_archive(program, "pause", _ARCHITECTURES.get(machine_name, machine_name)))
-    await _ctr(site.folder, "images", "import", "--index-name", PAUSE_IMAGE, str(archive))
+    content = await asyncio.to_thread(program.read_bytes)
+    archive = site.folder / f"{program.name}.tar"
+    archive.write_bytes(oci_archive(content, program.name, _ARCHITECTURES.get(machine_name, machine_name)))
+    await _ctr(site.folder, "images", "import", "--index-name", image, str(archive))
+
+
+async def _serve_names(plane: Plane) -> None:
+    document = json.dumps({"apiVersion": "v1", "kind": "List", "items": dns.objects()})
+    apply = ("apply", "--server-side", "--force-conflicts", "--field-manager=fairlead-cli", "--filename=-")
+    await plane.kubectl.run(*apply, standard_input=document)
+    rollout = ("rollout", "status", f"deployment/{dns.DEPLOYMENT}", f"--namespace={dns.NAMESPACE}")
+    await plane.kubectl.run(*rollout, f"--timeout={_READY_LIMIT_S:g}s", limit_s=_READY_LIMIT_S + 30)
 
 
 def _launch(folder: Path, name: str, arguments: tuple[str, ...], lifetime: Lifetime) -> Daemon:

@@ -53,6 +53,16 @@ mounted = Path("/bindings/db")
 with psycopg.connect((mounted / "uri").read_text(), sslrootcert=str(mounted / "certificates")) as connection:
     print(connection.execute("SELECT session_user = %s", [(mounted / "username").read_text()]).fetchone()[0])
 """
+# What a pod learns by name: the API server's Service, the pods behind a Service of the chart, nothing of what is none.
+_NAMES = """
+import socket
+print(socket.gethostbyname("kubernetes.default"))
+print(*sorted({answer[4][0] for answer in socket.getaddrinfo("fairlead-composer.fairlead-system", 8081)}))
+try:
+    print(socket.gethostbyname("nobody.default"))
+except socket.gaierror:
+    print("unknown")
+"""
 
 
 @dataclass(frozen=True)
@@ -176,6 +186,16 @@ async def test_a_claim_is_served_by_pods_and_an_application_in_a_pod_logs_in(clu
     assert claim["status"]["endpoint"] == ADDRESS
 
 
+async def test_a_pod_finds_services_by_name(cluster: Cluster) -> None:
+    pods = await cluster.items("pods", "fairlead-system")
+
+    assert (await _prints(cluster, "names", _NAMES)).split() == [
+        "10.0.0.1",
+        *sorted(pod["status"]["podIP"] for pod in pods),
+        "unknown",
+    ]
+
+
 async def test_what_is_changed_in_the_database_behind_the_pods_is_put_back(cluster: Cluster) -> None:
     query = ("get", "secret", "orders-connection", f"--namespace={_SHOP}", "--output=jsonpath={.data.username}")
     username = base64.b64decode(await cluster.plane.kubectl.run(*query)).decode()
@@ -277,13 +297,18 @@ def _condition(claim: dict[str, Any], name: str) -> dict[str, Any]:
 
 async def _logs_in(cluster: Cluster, name: str) -> str:
     """Return what an application prints that logs in to `orders` from a pod of that name."""
-    await install.apply_objects(cluster.plane.kubectl, [_application(name)])
+    return await _prints(cluster, name, _LOGIN)
+
+
+async def _prints(cluster: Cluster, name: str, program: str) -> str:
+    """Return what a program prints in a pod of that name."""
+    await install.apply_objects(cluster.plane.kubectl, [_application(name, program)])
     await cluster.wait(f"pod/{name}", "jsonpath={.status.phase}=Succeeded")
     return (await cluster.plane.kubectl.run("logs", name, f"--namespace={_SHOP}")).strip()
 
 
-def _application(name: str) -> dict[str, Any]:
-    """Return a pod that logs in once with what is mounted, by libpq; of the images at hand the provider's has that."""
+def _application(name: str, program: str) -> dict[str, Any]:
+    """Return a pod that runs a program once beside the mounted Secret; of the images the provider has libpq."""
     secured = {
         "allowPrivilegeEscalation": False,
         "capabilities": {"drop": ["ALL"]},
@@ -295,7 +320,7 @@ def _application(name: str) -> dict[str, Any]:
         "name": "app",
         "image": f"localhost/fairlead-provider-onprem:{_TAG}",
         "imagePullPolicy": "Never",
-        "command": ["python", "-c", _LOGIN],
+        "command": ["python", "-c", program],
         "securityContext": secured,
         "volumeMounts": [{"name": "db", "mountPath": "/bindings/db", "readOnly": True}],
     }

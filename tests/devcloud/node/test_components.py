@@ -14,11 +14,12 @@ import pytest
 from devcloud.controlplane import Programs
 from devcloud.controlplane.components import Ports, Site, apiserver, controller_manager
 from devcloud.errors import DevcloudError
-from devcloud.node import NodePrograms, binaries, components
+from devcloud.node import NodePrograms, binaries, components, dns
 from devcloud.node.components import ADDRESS, PODS, NodeSite
 
 BIN = Path("/programs")
-SITE = NodeSite(NodePrograms(BIN / "kubelet", BIN / "kube-proxy", BIN / "kube-scheduler", BIN / "pause"), Path("/n"))
+BUILT = ("kubelet", "kube-proxy", "kube-scheduler", "pause", "coredns")
+SITE = NodeSite(NodePrograms(*(BIN / name for name in BUILT)), Path("/n"))
 
 
 def _plane(node_address: str | None) -> Site:
@@ -66,6 +67,18 @@ def test_a_plane_that_a_node_may_join_restricts_it_and_runs_all_controllers() ->
     assert {"--bind-address=127.0.0.1", "--endpoint-reconciler-type=none"} < set(apiserver(alone, ()))
     assert ADDRESS in joined.server_hosts
     assert ADDRESS not in alone.server_hosts
+
+
+def test_the_dns_server_answers_where_pods_ask_and_runs_as_any_pod_may() -> None:
+    served = {document["kind"]: document for document in dns.objects()}
+
+    (resolver,) = components.kubelet_configuration(SITE)["clusterDNS"]
+    assert served["Service"]["spec"]["clusterIP"] == resolver
+    assert served["Service"]["spec"]["selector"] == served["Deployment"]["spec"]["selector"]["matchLabels"]
+    (container,) = served["Deployment"]["spec"]["template"]["spec"]["containers"]
+    assert container["securityContext"]["runAsNonRoot"]
+    assert min(port["containerPort"] for port in container["ports"]) >= 1024
+    assert {verb for rule in served["ClusterRole"]["rules"] for verb in rule["verbs"]} == {"list", "watch"}
 
 
 def test_without_root_no_node_is_begun(monkeypatch: pytest.MonkeyPatch) -> None:
