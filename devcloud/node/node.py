@@ -70,7 +70,9 @@ class Node:
 
 
 async def start(folder: Path, plane: Plane, programs: NodePrograms, *, lifetime: Lifetime, progress: Progress) -> Node:
-    """Start a node in its folder, or find the one that runs there already; return when it and its DNS server are Ready.
+    """Start a node in its folder, or find the one that runs there already; return when it is Ready.
+
+    A new one's DNS server answers by then; that of one that was stopped is a pod which the node starts again.
 
     Raises:
         DevcloudError: Another node has this machine, the plane is not at the node's address, a program ended, or the
