@@ -27,6 +27,7 @@ from runtime.objects import uid_of
 from tests.support.api import JsonObject
 from tests.support.azure import FLEXIBLE_SERVER, Azure, flexible_server, simulated_azure
 from tests.support.kinds import CONFIG_MAP, NAMESPACE, condition
+from tests.support.processes import Program
 from tests.support.simulated_cloud import DURATIONS
 from tests.support.system import System
 from tests.support.waiting import eventually
@@ -66,13 +67,15 @@ async def _measure(servers: int, logins: int, seconds: float, system: System) ->
         # From here on ARM's own buckets count, as they do for everybody.
         await azure.behave(throttle={})
         provider = await azure.start_provider("--log-level=INFO")
-        await eventually(
-            lambda: _all_say(azure, "ObserveOnly", observed), "all seen", limit_s=_LIMIT_SECONDS, every_s=5
-        )
-        await eventually(lambda: _all_say(azure, "InSync", logins), "all Ready", limit_s=_LIMIT_SECONDS, every_s=5)
+        for reason, objects in (("ObserveOnly", observed), ("InSync", logins)):
+            await eventually(
+                partial(_all_say, azure, provider, reason, objects), f"all {reason}", limit_s=_LIMIT_SECONDS, every_s=5
+            )
         since = await azure.mark()
         async with usage.measured(provider.pid) as used:
             await asyncio.sleep(seconds)
+        if not provider.is_running:
+            raise RuntimeError(f"the provider ended while it was measured: {provider.text()[-2000:]}")
         calls = [call for call in await azure.calls(since) if call["action"] != "entra.token"]
         return [
             *_counted(calls, servers, seconds),
@@ -138,7 +141,10 @@ async def _all_of(made: Iterable[Coroutine[Any, Any, Any]]) -> None:
     await asyncio.gather(*map(limited, made))
 
 
-async def _all_say(azure: Azure, reason: str, objects: int) -> bool:
+async def _all_say(azure: Azure, provider: Program, reason: str, objects: int) -> bool:
+    if not provider.is_running:
+        # It lost its Lease on a machine that had no time for it: started again, as a Deployment does.
+        await provider.start()
     listed = await azure.system.api.items(FLEXIBLE_SERVER.path())
     return len([obj for obj in listed if condition(obj, "Synced").get("reason") == reason]) == objects
 
