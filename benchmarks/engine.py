@@ -47,7 +47,7 @@ _LIMITS: Final = {
     _ONE: Limits(requests=2.05, conflicts=0.05, passes=1.1),
     _BOTH: Limits(requests=4.05, conflicts=0.05, passes=2.05),
     "change": Limits(requests=3.05, conflicts=0.05, passes=1.5),
-    "delete": Limits(requests=14.0, conflicts=0.05, passes=3.2),
+    "delete": Limits(requests=15.05, conflicts=0.05, passes=3.2),
 }
 
 
