@@ -64,6 +64,8 @@ async def _measure(instances: int, logins: int, seconds: float, system: System) 
         provider = await gcp.start_provider("--log-level=INFO")
         async with usage.measured(provider.pid) as used:
             await asyncio.sleep(seconds)
+        if not provider.is_running:
+            raise RuntimeError(f"the provider ended while it was measured: {provider.text()[-2000:]}")
         calls = await gcp.calls(since, by=_OURS)
         seen = [await _seen(gcp, kind) for kind in _KINDS]
         return [
