@@ -6,17 +6,16 @@ after a crash meets the Secret that the first one made. Which are made is record
 
 from __future__ import annotations
 
-import string
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from secrets import choice
 from typing import Any, Final
 
 import msgspec
 
 from apis import names
 from apis.connection import PasswordRecord
+from apis.passwords import new_password
 from composer.causes import Cause, cause
 from runtime import secrets
 from runtime.errors import AlreadyExists, NotFound
@@ -26,9 +25,6 @@ from runtime.objects import SECRETS, Key, Object, dumps, labels_of, uid_of, vers
 VERIFY_EVERY: Final = timedelta(minutes=10)
 KEY: Final = "password"
 """The key of a Secret that holds the password."""
-_LENGTH: Final = 32
-_CHARACTERS: Final = string.ascii_letters + string.digits
-_CLASSES: Final = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,14 +87,6 @@ def wanted_passwords(
 def is_ours(secret: Object, identity: str) -> bool:
     """Return whether a Secret is a password of this claim."""
     return labels_of(secret).get(names.CLAIM_LABEL) == identity and secret.get("type") == names.PASSWORD_TYPE
-
-
-def new_password() -> str:
-    """Return a password of 32 letters and digits with at least one of each class, as clouds ask for it."""
-    while True:
-        text = "".join(choice(_CHARACTERS) for _ in range(_LENGTH))
-        if all(any(character in text for character in class_) for class_ in _CLASSES):
-            return text
 
 
 class PasswordKeeper:

@@ -17,7 +17,6 @@ from typing import TypeAlias, assert_never
 from providers.external.credential import Login
 
 ALPHABET = string.ascii_letters + string.digits
-LENGTH = 32
 SHORTEST, LONGEST = 8, 128
 
 

@@ -6,11 +6,9 @@ restore), and one that is not ours is never overwritten.
 
 from __future__ import annotations
 
-import secrets
-
 from apis import names
 from apis.identity import CA_KEY, credentials_secret_key
-from providers.credentials.passwords import ALPHABET, LENGTH, Kept, Stored, well_mixed
+from providers.credentials.passwords import Kept, Stored
 from providers.external.ownership import identity_of
 from runtime import secret_rights
 from runtime.errors import AlreadyExists, Conflict, Forbidden, Invalid, NotFound, Terminal
@@ -37,14 +35,6 @@ def denied(owner: Object, error: Forbidden) -> SecretsDenied:
 def _cloud(owner: Object) -> str:
     """Return which cloud a managed resource is of: its group is `<cloud>.fairlead.dev`."""
     return str(owner["apiVersion"]).partition(".")[0]
-
-
-def new_password() -> str:
-    """Make a password of 32 letters and digits with all classes in it."""
-    while True:
-        password = "".join(secrets.choice(ALPHABET) for _ in range(LENGTH))
-        if well_mixed(password):
-            return password
 
 
 def _ours(secret: Object, owner: Object) -> bool:

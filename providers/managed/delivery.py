@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any, Generic, assert_never
 
 from apis.identity import credentials_secret_key
-from providers.credentials import passwords, secrets
+from apis.passwords import new_password
+from providers.credentials import passwords
 from providers.credentials.login import log_in
 from providers.credentials.passwords import (
     Await,
@@ -137,7 +138,7 @@ class PasswordSetter(Generic[SpecT, ConfigT]):
 def with_password(inputs: Inputs[SpecT], step: PasswordStep) -> Inputs[SpecT]:
     """Return the inputs with that step; a password that is to be made is made, so that the intent can name it."""
     if isinstance(step, Introduce) and not step.password:
-        step = replace(step, password=secrets.new_password())
+        step = replace(step, password=new_password())
     return replace(inputs, step=step)
 
 
