@@ -253,6 +253,7 @@ def _chosen(folder: Path, options: Options) -> tuple[str, ...]:
 
 
 async def _start_cloud(cloud: Cloud, folder: Path, pods_address: str | None) -> RunningCloud:
+    """Start a simulated cloud's programs at the addresses of the platform's state; one that runs is left alone."""
     state = _state(folder) or _State()
     octet = state.octets.get(cloud.name)
     home = folder / cloud.name

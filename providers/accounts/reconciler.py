@@ -165,6 +165,7 @@ class ConfigReconciler:
         return status
 
     def _emit_event(self, config: Object, status: Object) -> None:
+        """Emit an event when a ProviderConfig becomes Stalled, or for another reason than before."""
         stalled, before = find({"status": status}, "Stalled"), find(config, "Stalled")
         if stalled is not None and (before is None or before.get("reason") != stalled["reason"]):
             self._events.emit(config, type_="Warning", reason=stalled["reason"], message=stalled["message"])
