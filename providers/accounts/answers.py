@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from providers.external.client import ExternalList
+from providers.external.client import ExternalList, ListLeftOut
 from providers.external.metering import routine
 from providers.external.provider import ConnectedAccount
 from runtime.errors import Failure
@@ -166,6 +166,8 @@ class Answers:
             with routine(is_routine=False):
                 # Whoever asks for the list, all that are in it wait for it.
                 listing = await account.clients.account.list()
+        except ListLeftOut:
+            raise
         except Failure:
             answers.record_failure(self._monotonic() + self.sweep.total_seconds())
             raise

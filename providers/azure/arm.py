@@ -38,7 +38,7 @@ from providers.azure.tokens import credential_of
 from providers.azure.transport import Transport
 from providers.external import retries
 from providers.external.authority import authority_in
-from providers.external.client import Fence
+from providers.external.client import Fence, ListLeftOut
 from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from runtime.errors import Blocked, Failure, Terminal, Transient
@@ -230,11 +230,11 @@ class AzureAccount:
         """Leave a list out where ARM said that few reads are left, before it refuses those that matter.
 
         Raises:
-            Transient: It is left out this once: the next one is made, and its answer says how many are left then.
+            ListLeftOut: The next one is made, and its answer says how many are left then.
         """
         left, self.reads_left = self.reads_left, None
         if left is not None and left < _FEW_READS:
-            raise Transient(f"cannot {action} now: ARM allows only {left} more reads for the moment")
+            raise ListLeftOut(f"cannot {action} now: ARM allows only {left} more reads for the moment")
 
 
 def _type_of(path: str) -> str:

@@ -22,7 +22,7 @@ from apis.teardown import Policy
 from providers.external.credential import Credential, TryLogin
 from providers.external.observation import Absent, Change, FactsT, Observed, Predecessor, Present, SpecT
 from providers.external.ownership import Owner
-from runtime.errors import Conflict, Terminal
+from runtime.errors import Conflict, Terminal, Transient
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,10 @@ SpecT_contra = TypeVar("SpecT_contra", bound=msgspec.Struct, contravariant=True)
 
 class FenceClosed(Conflict):
     """The time or the leadership under which a call was planned is over: nothing was sent."""
+
+
+class ListLeftOut(Transient):
+    """A list was left out this once to spare the account's budget: what was listed before counts while it is fresh."""
 
 
 class NotCreated(Terminal):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from providers.azure.names import NAMESPACE, server_in, server_of_id
 from providers.azure.operations import ArmOperations, operation_of
 from providers.azure.servers import changes, create, restores, translate
 from providers.azure.servers.facts import Facts
-from providers.azure.servers.server_list import ServerList
+from providers.azure.servers.server_list import ServerList, decoded_answer, encoded_answer
 from providers.external.client import Clients, Fence, NotCreated, Operation, Target
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.cloud_api.tags import RELEASED, released_tag, with_owner
@@ -32,7 +33,7 @@ _TAKEN = "AlreadyExists"  # a reason of checkNameAvailability
 
 
 class FlexibleServers:
-    """ExternalClient and Logins of servers; what it observes it records in `servers`."""
+    """ExternalClient, Logins and Listed of servers; what it observes it records in `servers`."""
 
     def __init__(self, account: AzureAccount, servers: ServerList, reachability: Reachability) -> None:
         self._account = account
@@ -47,12 +48,19 @@ class FlexibleServers:
             await self._prove_absent(target)
             self._servers.record_absent(target.name)
             return Absent()
-        seen = translate.observed(answer.body, target, self._account.ca)
-        self._servers.record_observed(target.name, target.owner.identity, answer.body)
+        return Present(replace(self._observed(target, answer.body), answer=encoded_answer(answer.body)))
+
+    async def observe_listed(self, target: Where, answer: bytes) -> Present[FlexibleServerParameters, Facts]:
+        """Observe a server by what a list or a look answered about it."""
+        return Present(self._observed(target, decoded_answer(answer)))
+
+    def _observed(self, target: Where, answer: Mapping[str, Any]) -> Seen:
+        seen = translate.observed(answer, target, self._account.ca)
+        self._servers.record_observed(target.name, target.owner.identity, answer)
         if not seen.usable:
             # It answers nobody while it is worked on, and may be reached right afterwards.
             self._reachability.forget(_of_any_database(seen.endpoint))
-        return Present(seen)
+        return seen
 
     def _path(self, name: str) -> str:
         server = server_in(name)
@@ -197,7 +205,7 @@ def clients(account: AzureAccount) -> Clients[FlexibleServerParameters, Facts]:
     """Return what serves servers; Azure takes no backup that outlives its server, so there are no Backups."""
     listed = ServerList(account)
     servers = FlexibleServers(account, listed, Reachability())
-    return Clients(servers, listed, servers, None, ArmOperations(account), servers.try_login)
+    return Clients(servers, listed, servers, None, ArmOperations(account), servers.try_login, servers)
 
 
 def _moved_message(target: Where, now: str) -> str:

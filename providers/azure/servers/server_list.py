@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from providers.azure.arm import AzureAccount
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.names import lowercase_tags, owner_in, server_of_id
@@ -29,6 +31,17 @@ def owner_of(answer: Mapping[str, Any]) -> Owner | None:
     return owner_in(_tags_of(answer))
 
 
+def encoded_answer(answer: Mapping[str, Any]) -> bytes:
+    """Return an answer about one server as it is kept."""
+    return msgspec.json.encode(answer)
+
+
+def decoded_answer(encoded: bytes) -> Mapping[str, Any]:
+    """Return what `encoded_answer` kept."""
+    answer: dict[str, Any] = msgspec.json.decode(encoded)
+    return answer
+
+
 def _tags_of(answer: Mapping[str, Any]) -> dict[str, str]:
     """Return the tags of a server; ARM leaves them out where there are none."""
     return lowercase_tags(answer.get("tags") or {})
@@ -38,7 +51,12 @@ def _listed(answer: Mapping[str, Any]) -> ListedObject:
     known, tags = server_of_id(str(answer.get("id", ""))), _tags_of(answer)
     if known is None:
         raise Transient("cannot list the servers: the list holds something else")
-    return ListedObject(str(known[1]), incarnation_of(answer), digest_of(answer), tags_digest(tags), owner_in(tags))
+    owner = owner_in(tags)
+    # "Servers - List By Subscription" answers whole servers; nothing of ours needs what has no owner.
+    whole = encoded_answer(answer) if owner is not None else b""
+    return ListedObject(
+        str(known[1]), incarnation_of(answer), digest_of(answer), tags_digest(tags), owner, answer=whole
+    )
 
 
 class ServerList:

@@ -1,0 +1,144 @@
+"""What a list of the subscription answers is not asked again: calls on ARM's wire, counted by one clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from providers.azure.servers.client import clients
+from providers.external.observation import Present
+from tests.providers.azure.arm_world import ArmPaced, ArmWorld
+from tests.providers.azure.simulated_arm import GROUP, Arm
+from tests.providers.listed_paced import ListedPaced
+
+pytestmark = pytest.mark.slow
+HOUR, SWEEP = timedelta(hours=1), timedelta(minutes=1)
+LIST, LOOK, PATCH = "flexibleServers.listBySubscription", "flexibleServers.get", "flexibleServers.patch"
+
+
+class ListedArm(ListedPaced, ArmPaced):
+    """Passes of one resource with the lists of its subscription, at the simulated ARM."""
+
+    world: ArmWorld
+
+    def counts(self) -> Counter[str]:
+        """Return how often each action was called since the last `forget`, tokens apart."""
+        return Counter(str(call["action"]) for call in self.arm.calls())
+
+
+async def _ready(arm: Arm) -> tuple[ArmWorld, ListedArm]:
+    """Return a world with a server that has been Ready for an hour, its calls forgotten."""
+    world = ArmWorld(arm)
+    world.ask(parameters={"backupRetentionDays": 7})
+    paced = ListedArm(world)
+    await paced.when(lambda: (world.reason("Ready"), world.reason()) == ("Available", "InSync"))
+    await paced.until(world.now + HOUR)
+    arm.forget()
+    return world, paced
+
+
+async def test_server_at_rest_is_never_read_by_itself(arm: Arm) -> None:
+    world, paced = await _ready(arm)
+    passes, writes = paced.passes, len(world.kube.writes)
+    await paced.until(world.now + 2 * HOUR)
+    assert paced.passes > passes
+    assert paced.counts() == {LIST: 120}
+    assert len(world.kube.writes) == writes
+
+
+async def test_change_by_others_is_looked_at_and_put_back_within_a_sweep(arm: Arm) -> None:
+    world, paced = await _ready(arm)
+    arm.steer(world.name_of(), properties={"backup": {"backupRetentionDays": 30}})
+    began = world.now
+    await paced.when(lambda: PATCH in arm.changes())
+    assert world.now - began <= SWEEP + timedelta(seconds=1)
+    actions = [str(call["action"]) for call in arm.calls()]
+    # What a list shows is a reason to look, and nothing is sent before that.
+    assert LOOK in actions[: actions.index(PATCH)]
+
+
+async def test_list_that_lags_sends_nothing_twice(arm: Arm) -> None:
+    world, paced = await _ready(arm)
+    arm.behave(list_lag_s=600)
+    world.ask(parameters={"backupRetentionDays": 9})
+    paced.wake()
+    await paced.until(world.now + HOUR)
+    assert (arm.changes(), world.reason()) == ([PATCH], "InSync")
+
+
+async def test_refused_list_leaves_looks_one_by_one_and_nowhere_an_absence(arm: Arm) -> None:
+    world, paced = await _ready(arm)
+    writes = len(world.kube.writes)
+    arm.fault(LIST, "AuthorizationFailed", 403)
+    await paced.until(world.now + HOUR)
+    assert paced.counts()[LOOK] >= 1
+    assert (world.reason("Ready"), arm.changes(), len(world.kube.writes)) == ("Available", [], writes)
+
+
+async def test_list_that_is_left_out_makes_nobody_look(arm: Arm) -> None:
+    world, paced = await _ready(arm)
+    entry: Any = await world.accounts.connect("default")
+    # Few reads are left, by ARM's last answer.
+    entry.clients.external._account.reads_left = 1
+    for _ in range(10):
+        paced.wake()
+        await paced.until(world.now + SWEEP)
+    assert paced.counts() == {LIST: 9}
+
+
+async def test_server_that_vanished_is_asked_for_by_name_and_searched_for_before_it_is_lost(arm: Arm) -> None:
+    world, paced = await _ready(arm)
+    arm.steer(world.name_of(), vanish=True)
+    await paced.when(lambda: world.reason() == "DatabaseLost")
+    assert paced.counts()[LOOK] >= 1
+    assert paced.counts()["subscriptions.get"] >= 1
+    await paced.until(world.now + HOUR)
+    assert (world.reason(), arm.changes(), arm.servers()) == ("DatabaseLost", [], {})
+
+
+async def test_another_server_under_the_name_is_seen_within_a_sweep_and_left_alone(arm: Arm) -> None:
+    world, paced = await _ready(arm)
+    arm.steer(world.name_of(), replace=True)
+    began = world.now
+    await paced.when(lambda: world.reason() == "Replaced")
+    assert world.now - began <= 2 * SWEEP
+    assert arm.changes() == []
+
+
+async def test_list_that_lacks_its_server_for_once_is_no_absence(arm: Arm) -> None:
+    """A list may show less than there is: the look by name decides."""
+    world, paced = await _ready(arm)
+    writes = len(world.kube.writes)
+    entry: Any = await world.accounts.connect("default")
+    lists, read = entry.clients.account._lists, entry.clients.account._lists._read
+
+    async def nothing() -> Any:
+        listed = await read()
+        return type(listed)(())
+
+    lists._read = nothing
+    await paced.until(world.now + HOUR)
+    assert paced.counts()[LOOK] >= 1
+    assert (world.reason("Ready"), arm.changes(), len(world.kube.writes)) == ("Available", [], writes)
+
+
+async def test_list_answers_what_a_look_does(arm: Arm) -> None:
+    world, _ = await _ready(arm)
+    arm.make(f"{GROUP}/nobodys")
+    entry: Any = await world.accounts.connect("default")
+    served = clients(entry.clients.external._account)
+    listing = await served.account.list()
+    target = (await world.gatherer.gather(world.get() or {})).target
+    looked = await served.external.observe(target)
+    # What belongs to nobody is listed, and not kept.
+    assert (set(listing.answers), len(listing.items)) == ({target.name}, 2)
+    assert served.listed is not None
+    listed = await served.listed.observe_listed(target, listing.answers[target.name])
+    assert isinstance(looked, Present)
+    assert isinstance(listed, Present)
+    assert looked.observed.answer
+    for part in ("spec", "at_provider", "incarnation", "owner", "phase", "state", "endpoint", "facts"):
+        assert getattr(listed.observed, part) == getattr(looked.observed, part)
