@@ -13,6 +13,7 @@ import json
 import logging
 import os
 import re
+import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -33,7 +34,8 @@ from azure.mgmt.rdbms.postgresql_flexibleservers.aio import PostgreSQLManagement
 from providers.azure.config import ProviderConfigSpec, ca_of, hosts_of, is_of, is_safe
 from providers.azure.credentials import source_of
 from providers.azure.errors import failure_of, refused
-from providers.azure.names import NAMESPACE, ServerName
+from providers.azure.listed import ListedServers
+from providers.azure.names import NAMESPACE, ServerName, server_in_path
 from providers.azure.tokens import credential_of
 from providers.azure.transport import Transport
 from providers.external import retries
@@ -102,7 +104,7 @@ class AzureAccount:
 
     `ca` is the PEM by which its servers are verified, empty where the system's roots serve; `now` is the clock.
     Each request to ARM passes through `meter`: each page, each poll of an operation, each time that a read is sent
-    again. Those for tokens go to Entra, and do not.
+    again. Those for tokens go to Entra, and do not. `listed` is what the last list said of its servers.
     """
 
     config: ProviderConfigSpec
@@ -112,6 +114,7 @@ class AzureAccount:
     reads_left: int | None = None
     meter: Meter = field(default=UNMETERED, repr=False)
     now: Callable[[], datetime] = field(default=_utc_now, repr=False)
+    listed: ListedServers = field(default_factory=lambda: ListedServers(time.monotonic), repr=False)
 
     @property
     def subscription(self) -> str:
@@ -174,7 +177,12 @@ class AzureAccount:
         name = f"{method} {_type_of(path)}"
         if fence is None and method in _READING:
             return await retries.repeated(partial(self.meter.read, name, request), retries.READS)
-        return await self.meter.write(name, request, fence)
+        try:
+            return await self.meter.write(name, request, fence)
+        finally:
+            server = server_in_path(path)
+            if server is not None:
+                self.listed.record_call(server)
 
     async def ask(self, url: str, action: str, *, also: frozenset[int] = frozenset()) -> Answer:
         """Ask a URL out of an answer as it is; refusals of the statuses `also` are answers too.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from providers.external.cloud_api.tags import owner_from
 from providers.external.ownership import Owner
@@ -52,6 +53,12 @@ def child_in(name: str) -> str:
     """Return the name inside its server that an external name ends in, empty for none."""
     parts = name.split("/")
     return parts[2] if len(parts) == len(("group", "server", "child")) else ""
+
+
+def server_in_path(path: str) -> ServerName | None:
+    """Return the server that the path of a request leads to, or into; None for any other path."""
+    match = _SERVER_ID.match(path)
+    return None if match is None else ServerName(unquote(match["group"]).lower(), unquote(match["name"]))
 
 
 def server_of_id(resource_id: str) -> tuple[str, ServerName] | None:

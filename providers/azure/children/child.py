@@ -1,7 +1,8 @@
 """What databases, firewall rules and configurations have in common: inside a server, without tags, changed by PUT.
 
 A child takes a change only while its server is at nothing else, whoever began that: so a look at a child looks at its
-server first, and has the server's state. What its server takes along when it goes is gone with it.
+server first, and has the server's state. For a child that is as it was asked for nothing is sent: there the list of the
+subscription stands for that look. What its server takes along when it goes is gone with it.
 
 Impure: it calls the SDK.
 """
@@ -14,10 +15,11 @@ from typing import Any, ClassVar
 
 from apis.teardown import Policy
 from providers.azure.arm import AzureAccount
+from providers.azure.listed import ServerState
 from providers.azure.names import NO_SERVER, child_in, server_in
 from providers.azure.operations import operation_of
 from providers.azure.servers import states
-from providers.azure.servers.translate import incarnation_of
+from providers.azure.servers.translate import state_of
 from providers.external.client import Fence, NotCreated, Operation, Target
 from providers.external.cloud_api.inside import InsideServers, Untagged
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
@@ -47,7 +49,7 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
         """Return the properties of the PUT that makes it, or changes it."""
         raise NotImplementedError
 
-    def _observed(self, answer: Answer, server: Answer, target: Target[SpecT]) -> Observed[SpecT, None] | None:
+    def _observed(self, answer: Answer, server: ServerState, target: Target[SpecT]) -> Observed[SpecT, None] | None:
         """Read an answer as the spec; None for what counts as not there."""
         raise NotImplementedError
 
@@ -69,27 +71,35 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
             Blocked: `CloudBusy`: the child is not there, and its server may be at work on it.
         """
         path, name = self._path(target.name), server_in(target.name)
+        listed = self._account.listed.ready(name)
+        if listed is not None:
+            observed = await self._read(path, listed, target)
+            if observed is not None and _is_at_rest(observed, target):
+                return Present(observed)
         try:
-            server = await self._account.send("GET", self._account.server(name), f"look at server {name}")
+            answer = await self._account.send("GET", self._account.server(name), f"look at server {name}")
         except NotThere:
             return Absent()
+        server = state_of(answer.body)
+        observed = await self._read(path, server, target)
+        if observed is not None:
+            return Present(observed)
+        if states.phase_of(server.state) is Phase.BUSY:
+            raise Blocked("CloudBusy", f"{self.noun} {target.name} waits: its server is {server.state}")
+        return Absent()
+
+    async def _read(self, path: str, server: ServerState, target: Target[SpecT]) -> Observed[SpecT, None] | None:
+        """Read the child itself; None where it is not there, or counts as such."""
         try:
             answer = await self._account.send("GET", path, f"look at {self.noun} {target.name}")
         except NotThere:
-            observed = None
-        else:
-            observed = self._observed(answer.body, server.body, target)
-        if observed is not None:
-            return Present(observed)
-        state = _state(server.body)
-        if states.phase_of(state) is Phase.BUSY:
-            raise Blocked("CloudBusy", f"{self.noun} {target.name} waits: its server is {state}")
-        return Absent()
+            return None
+        return self._observed(answer.body, server, target)
 
     def _seen(  # noqa: PLR0913 - the parts of an observation
         self,
         target: Target[SpecT],
-        server: Answer,
+        server: ServerState,
         spec: SpecT,
         at_provider: dict[str, Any],
         *,
@@ -97,8 +107,7 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
         owner: Owner | None = None,
         restart: str = "",
     ) -> Observed[SpecT, None]:
-        state = _state(server)
-        phase = states.phase_of(state)
+        state, phase = server.state, states.phase_of(server.state)
         return Observed(
             name=target.name,
             incarnation=incarnation,
@@ -162,10 +171,12 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
         return None
 
 
-def _state(server: Answer) -> str:
-    return str((server.get("properties") or {}).get("state") or "")
+def _is_at_rest(observed: Observed[SpecT, None], target: Target[SpecT]) -> bool:
+    """Return whether there is nothing to do about a child: it is the recorded one, and as it was asked for."""
+    is_recorded = bool(target.incarnation) and observed.incarnation == target.incarnation
+    return is_recorded and not target.leaving and observed.spec == target.spec
 
 
-def of_server(server: Answer, name: str) -> str:
+def of_server(server: ServerState, name: str) -> str:
     """Return what identifies a child with data: its server's incarnation, as ARM gives it none of its own."""
-    return f"{incarnation_of(server)}/{name}"
+    return f"{server.incarnation}/{name}"

@@ -15,6 +15,7 @@ from providers.azure.arm import AzureAccount
 from providers.azure.children import ranges
 from providers.azure.children.child import Answer, ServerChild, of_server
 from providers.azure.children.values import as_azure_writes, same_value
+from providers.azure.listed import ServerState
 from providers.azure.models import (
     FlexibleServerConfigurationParameters,
     FlexibleServerConfigurationSpec,
@@ -59,7 +60,7 @@ class ServerDatabases(ServerChild[Databases]):
         fields = {"charset": spec.charset, "collation": spec.collation}
         return {name: value for name, value in fields.items() if value is not None}
 
-    def _observed(self, answer: Answer, server: Answer, target: Target[Databases]) -> Observed[Databases, None]:
+    def _observed(self, answer: Answer, server: ServerState, target: Target[Databases]) -> Observed[Databases, None]:
         properties = _properties(answer)
         shown = {name: str(properties.get(name) or "") for name in ("charset", "collation")}
         incarnation = of_server(server, child_in(target.name))
@@ -76,7 +77,7 @@ class FirewallRules(ServerChild[Rules]):
         start, end = ranges.of_spec(target.spec)
         return {"startIpAddress": start, "endIpAddress": end}
 
-    def _observed(self, answer: Answer, server: Answer, target: Target[Rules]) -> Observed[Rules, None]:
+    def _observed(self, answer: Answer, server: ServerState, target: Target[Rules]) -> Observed[Rules, None]:
         properties, spec = _properties(answer), target.spec
         start, end = (str(properties.get(name) or "") for name in ("startIpAddress", "endIpAddress"))
         have = msgspec.structs.replace(spec, **ranges.as_spec(spec, start, end))
@@ -105,7 +106,9 @@ class Configurations(ServerChild[Settings]):
         answer = await self._account.send("GET", self._path(target.name), action)
         return {"value": _written(_properties(answer.body), target.spec.value), "source": "user-override"}
 
-    def _observed(self, answer: Answer, server: Answer, target: Target[Settings]) -> Observed[Settings, None] | None:
+    def _observed(
+        self, answer: Answer, server: ServerState, target: Target[Settings]
+    ) -> Observed[Settings, None] | None:
         properties, spec = _properties(answer), target.spec
         value = str(properties.get("value") or "")
         same = same_value(_written(properties, spec.value), value)

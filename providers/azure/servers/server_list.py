@@ -11,7 +11,7 @@ from providers.azure.arm import AzureAccount
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.names import lowercase_tags, owner_in, server_of_id
 from providers.azure.servers.refusal import refusal
-from providers.azure.servers.translate import incarnation_of, stable
+from providers.azure.servers.translate import incarnation_of, stable, state_of
 from providers.external.client import ExternalList
 from providers.external.cloud_api.listed import ListedObject, ListedObjects, tags_digest
 from providers.external.cloud_api.lists import AccountLists
@@ -88,8 +88,13 @@ class ServerList:
 
     async def _read(self) -> ListedObjects:
         self._account.spare_reads("list the servers")
-        answers = self._account.pages(self._account.servers, "list the servers")
-        return ListedObjects(tuple([_listed(answer) async for answer in answers]))
+        as_of, objects, states = self._account.listed.now(), [], {}
+        async for answer in self._account.pages(self._account.servers, "list the servers"):
+            server = _listed(answer)
+            objects.append(server)
+            states[server.name.lower()] = state_of(answer)
+        self._account.listed.record(states, as_of)
+        return ListedObjects(tuple(objects))
 
     def refusal(self, spec: FlexibleServerParameters) -> tuple[str, str] | None:
         """Return why the ProviderConfig does not allow such a server, or Azure makes none."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from providers.azure.listed import ServerState
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.names import owner_in, spelled_tags
 from providers.azure.servers import states
@@ -78,6 +79,11 @@ def incarnation_of(answer: Answer) -> str:
         return text
     moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
     return moment.astimezone(UTC).isoformat()
+
+
+def state_of(answer: Answer) -> ServerState:
+    """Return what an answer about a server says to what is in it."""
+    return ServerState(_text(_part(answer, "properties"), "state"), incarnation_of(answer))
 
 
 def stable(answer: Any) -> Any:

@@ -8,10 +8,15 @@ from typing import Any
 
 import pytest
 
+from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
+from providers.azure.listed import FRESH, ListedServers, ServerState
+from providers.azure.names import ServerName, server_in_path
 from providers.azure.servers.client import clients
 from providers.external.observation import Present
+from providers.external.provider import Kind
+from runtime.objects import Object
 from tests.providers.azure.arm_world import ArmPaced, ArmWorld
-from tests.providers.azure.simulated_arm import GROUP, Arm
+from tests.providers.azure.simulated_arm import GROUP, Arm, path_of
 from tests.providers.listed_paced import ListedPaced
 
 pytestmark = pytest.mark.slow
@@ -123,6 +128,106 @@ async def test_list_that_lacks_its_server_for_once_is_no_absence(arm: Arm) -> No
     await paced.until(world.now + HOUR)
     assert paced.counts()[LOOK] >= 1
     assert (world.reason("Ready"), arm.changes(), len(world.kube.writes)) == ("Available", [], writes)
+
+
+INSIDE: tuple[tuple[Kind[Any, Any], Object, str], ...] = (
+    (DATABASES, {"name": "orders"}, "databases"),
+    (FIREWALL_RULES, {"cidr": "203.0.113.0/24"}, "firewallRules"),
+    (CONFIGURATIONS, {"name": "work_mem", "value": "64MB"}, "configurations"),
+)
+each_kind = pytest.mark.parametrize(("kind", "spec", "word"), INSIDE, ids=("database", "rule", "configuration"))
+
+
+async def _child(arm: Arm, kind: Kind[Any, Any], spec: Object) -> tuple[ArmWorld, ArmWorld, Any]:
+    """Return a server, a child of it at rest, and the subscription as the provider has it, its servers just listed."""
+    server = ArmWorld(arm)
+    server.ask()
+    await server.rest()
+    world = ArmWorld(arm, kind=kind, spec={**spec, "server": server.name_of()})
+    world.now = server.now
+    world.ask()
+    await world.rest()
+    entry: Any = await world.accounts.connect("default")
+    account = entry.clients.external._account
+    await clients(account).account.list()
+    arm.forget()
+    return server, world, account
+
+
+def _reads(arm: Arm) -> list[str]:
+    return [str(call["action"]) for call in arm.calls() if not call["mutating"]]
+
+
+@each_kind
+async def test_child_at_rest_in_a_listed_server_takes_one_call(
+    arm: Arm, kind: Kind[Any, Any], spec: Object, word: str
+) -> None:
+    _, world, account = await _child(arm, kind, spec)
+    writes = len(world.kube.writes)
+    await world.step()
+    assert _reads(arm) == [f"{word}.get"]
+
+    time = account.listed.now() + FRESH.total_seconds() + 1
+    account.listed._monotonic = lambda: time
+    arm.forget()
+    await world.step()
+    assert _reads(arm) == [LOOK, f"{word}.get"]
+    assert (arm.changes(), len(world.kube.writes)) == ([], writes)
+
+
+@each_kind
+async def test_child_that_is_to_be_changed_looks_at_its_server_whatever_is_listed(
+    arm: Arm, kind: Kind[Any, Any], spec: Object, word: str
+) -> None:
+    """The list shows a server that is ready, and somebody else changes it since: no ServerIsBusy is provoked."""
+    server, world, _ = await _child(arm, kind, spec)
+    arm.person("PATCH", path_of(server.name_of()), {"properties": {"backup": {"backupRetentionDays": 30}}})
+    world.delete()
+    for _ in range(3):
+        await world.step()
+    assert {LOOK, f"{word}.get"} <= set(_reads(arm))
+    assert (arm.changes(), arm.met_busy()) == ([], [])
+    await world.rest()
+    assert (world.get(), arm.met_busy()) == (None, [])
+
+
+async def test_child_that_is_gone_looks_at_its_server_whatever_is_listed(arm: Arm) -> None:
+    server, world, _ = await _child(arm, DATABASES, {"name": "orders"})
+    arm.steer(server.name_of(), vanish=True)
+    await world.step()
+    assert LOOK in _reads(arm)
+    await world.until("DatabaseLost")
+    assert arm.changes() == []
+
+
+def test_list_counts_while_it_is_fresh_and_began_after_the_last_call() -> None:
+    now = 0.0
+    servers, orders = ListedServers(lambda: now), ServerName("Databases", "orders")
+    assert servers.ready(orders) is None
+    servers.record({"databases/orders": ServerState("Ready", "1"), "databases/two": ServerState("Updating", "2")}, 0.0)
+    assert (servers.ready(orders), servers.ready(ServerName("databases", "two"))) == (ServerState("Ready", "1"), None)
+
+    now = 5.0
+    servers.record_call(orders)
+    assert servers.ready(orders) is None
+    # It began before the call, and ended after it.
+    servers.record({"databases/orders": ServerState("Ready", "1")}, 4.0)
+    assert servers.ready(orders) is None
+    servers.record({"databases/orders": ServerState("Ready", "3")}, 6.0)
+    # An older one, which ended later.
+    servers.record({"databases/orders": ServerState("Ready", "1")}, 5.5)
+    assert servers.ready(orders) == ServerState("Ready", "3")
+    now = 6.0 + FRESH.total_seconds()
+    assert servers.ready(orders) is not None
+    now += 1
+    assert servers.ready(orders) is None
+
+
+def test_path_of_a_request_names_its_server() -> None:
+    group = "/subscriptions/s/resourceGroups/A%20Group/providers/Microsoft.DBforPostgreSQL/flexibleServers"
+    assert server_in_path(f"{group}/one") == ServerName("a group", "one")
+    assert server_in_path(f"{group}/one/databases/orders") == ServerName("a group", "one")
+    assert server_in_path("/subscriptions/s/providers/Microsoft.DBforPostgreSQL/checkNameAvailability") is None
 
 
 async def test_list_answers_what_a_look_does(arm: Arm) -> None:
