@@ -14,6 +14,7 @@ import pytest
 import pytest_asyncio
 
 from devcloud.azure.entra.directory import CLIENT_ID
+from devcloud.azure.platform import RESOURCE_GROUP
 from tests.support.api import ApiError, JsonObject
 from tests.support.azure import (
     AZURE_CONFIG,
@@ -41,14 +42,15 @@ INSIDE, OUTSIDE = "127.0.0.1", "127.0.0.2"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def fenced(system: System) -> AsyncIterator[Azure]:
-    """Yield composer and provider at work, the provider with the rights of the shipped role definitions."""
+    """Yield composer and provider at work, the provider with the shipped role definitions, each at its own scope."""
     async with simulated_azure(system) as azure:
         principal = (await azure.control("GET", "principals"))[CLIENT_ID]
         await azure.control("DELETE", f"roles/{principal}")
         for path in sorted(IAM.glob("*.json")):
             shipped = json.loads(path.read_text(encoding="utf-8"))
+            scope = SCOPE if path.stem.endswith("-subscription") else f"{SCOPE}/resourceGroups/{RESOURCE_GROUP}"
             role = {"name": shipped["Name"], "actions": shipped["Actions"], "notActions": shipped["NotActions"]}
-            await azure.control("POST", "roles", {"object_id": principal, "scope": SCOPE, "role": role})
+            await azure.control("POST", "roles", {"object_id": principal, "scope": scope, "role": role})
         await at_work(azure)
         yield azure
 

@@ -54,7 +54,10 @@ async def test_roles_allow_what_is_asked_for_and_no_more(stub: ArmStub) -> None:
     asked_for = {_action_of(line) for line in stub.log}
 
     allowed = _allowed()
+    of_subscription = {_action_of(line) for line in stub.log if "/resourceGroups/" not in line}
 
+    assert sum(map(len, allowed.values())) == len(asked_for)
+    assert of_subscription <= allowed["fairlead-provider-azure-subscription"]
     assert set().union(*allowed.values()) == asked_for
     assert {action for action in asked_for if re.search(r"(flexibleServers|databases)/delete$", action)} == allowed[
         "fairlead-provider-azure-delete"
