@@ -43,6 +43,7 @@ CONFIGURATIONS = {
         default="", data_type="Set", allowed=",hstore,pgcrypto,pg_stat_statements,pg_trgm,postgis,uuid-ossp,vector"
     ),
     "idle_in_transaction_session_timeout": Configuration(default="0", data_type="Integer", allowed=_MILLISECONDS),
+    "jit": Configuration(default="on", data_type="Boolean", allowed="on,off"),
     "log_connections": Configuration(default="on", data_type="Boolean", allowed="on,off"),
     "log_min_duration_statement": Configuration(default="-1", data_type="Integer", allowed="-1-2147483647", unit="ms"),
     "max_connections": Configuration(default="859", data_type="Integer", allowed="25-5000", is_dynamic=False),

@@ -28,10 +28,12 @@ from providers.azure.names import NO_SERVER, child_in, server_in
 from providers.azure.operations import ArmOperations, operation_of
 from providers.external.client import Clients, Fence, Operation, Target
 from providers.external.cloud_api.naming import hash_in, name_of
+from providers.external.cloud_api.refusals import NotThere
 from providers.external.observation import Observed, SpecT
 from providers.external.ownership import Identity
 from providers.external.provider import Kind, Naming, Reference
 from providers.external.spec import Envelope
+from runtime.errors import Terminal
 from runtime.objects import Resource
 
 GROUP: Final = "azure.fairlead.dev"
@@ -101,9 +103,16 @@ class Configurations(ServerChild[Settings]):
     precondition: ClassVar[Mapping[str, str]] = {}
 
     async def _body(self, target: Target[Settings]) -> dict[str, Any]:
-        """Return the value in the parameter's own unit, which ARM alone knows."""
+        """Return the value in the parameter's own unit, which ARM alone knows.
+
+        Raises:
+            Terminal: `InvalidValue`: its server, which was just seen, has no such parameter.
+        """
         action = f"look at configuration {target.name}"
-        answer = await self._account.send("GET", self._path(target.name), action)
+        try:
+            answer = await self._account.send("GET", self._path(target.name), action)
+        except NotThere:
+            raise Terminal("InvalidValue", _unknown_message(target.spec)) from None
         return {"value": _written(_properties(answer.body), target.spec.value), "source": "user-override"}
 
     def _observed(
@@ -141,6 +150,13 @@ class Configurations(ServerChild[Settings]):
         action = f"reset configuration {target.name}"
         answer = await self._account.send("PUT", self._path(target.name), action, body=body, fence=fence)
         return operation_of(answer, "Delete", self._account.endpoint)
+
+
+def _unknown_message(spec: Settings) -> str:
+    return (
+        f"Azure has no parameter {spec.name} on a server of this version; correct the name, or leave the parameter out"
+        " (`az postgres flexible-server parameter list` shows all)"
+    )
 
 
 def _written(properties: Answer, value: str) -> str:

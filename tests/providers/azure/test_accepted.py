@@ -262,6 +262,19 @@ async def test_foreign_child_raced_in_between_look_and_put_stays_untouched(
     ]
 
 
+async def test_parameter_that_azure_does_not_have_is_named_and_nothing_is_sent(arm: Arm) -> None:
+    server = await _server(arm)
+    world = _inside(server, CONFIGURATIONS, {"name": "work_memory", "value": "64MB"})
+    world.ask()
+    await world.until("InvalidValue")
+    assert "Azure has no parameter work_memory" in str(world.condition()["message"])
+    assert arm.changes() == []
+
+    world.delete()
+    await world.rest()
+    assert (world.get(), arm.changes()) == (None, [])
+
+
 async def test_parameter_is_set_where_arm_heeds_preconditions(arm: Arm) -> None:
     """There is a value of every parameter, always: `If-None-Match` would refuse the first PUT for ever."""
     arm.behave(honours_if_none_match=True)
