@@ -64,7 +64,8 @@ class Source:
     """Where keys come from: an informer, the mapping of its changes to keys, and which are urgent.
 
     `primary`: its keys are this controller's own and are looked at again every resync.
-    `echoes`: wake also on the echo of our own remembered writes.
+    `echoes`: wake also on the echo of our own remembered writes. `patience`: so long a change waits for others of the
+    same key, so that one pass answers them all.
     """
 
     informer: Informer
@@ -72,6 +73,7 @@ class Source:
     urgent: Callable[[Change], bool] = is_intent
     primary: bool = False
     echoes: bool = False
+    patience: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +200,7 @@ class Controller:
         for key in keys:
             meanwhile = self._meanwhile.get(key)
             if meanwhile is None:
-                self._queue.add(key, priority=priority)
+                self._queue.add(key, priority=priority, after=source.patience)
             else:
                 meanwhile.append(_Deferred(source, change, priority))
 
@@ -235,7 +237,7 @@ class Controller:
                 self._passes.pop(key, None)
                 for deferred in self._meanwhile.pop(key):
                     if deferred.source.echoes or not deferred.source.informer.store.is_echo(deferred.change):
-                        self._queue.add(key, priority=deferred.priority)
+                        self._queue.add(key, priority=deferred.priority, after=deferred.source.patience)
                 self._queue.done(key)
 
     async def _pass(self, key: Key) -> None:

@@ -36,13 +36,16 @@ _log = structlog.get_logger("runtime.events")
 
 @dataclass(frozen=True, slots=True)
 class EventSettings:
-    """How much may be said: per object in `window_seconds`, in the queue, and per second over all."""
+    """How much may be said: per object in `window_seconds`, in the queue, and per second over all.
+
+    Source of burst and rate: KubeletConfiguration (kubelet.config.k8s.io/v1beta1), `eventBurst`, `eventRecordQPS`.
+    """
 
     per_object: int = 10
     window_seconds: float = 3600.0
     queued: int = 1000
-    burst: int = 50
-    per_second: float = 10.0
+    burst: int = 100
+    per_second: float = 50.0
     objects: int = 10_000
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Protocol
 
 from msgspec import UnsetType
@@ -30,6 +31,8 @@ from runtime.objects import Object, annotations_of, dumps, labels_of, metadata
 
 _MANAGERS = frozenset({"managedFields"})
 _OF_EACH_WRITE = _MANAGERS | {"resourceVersion"}
+# So soon a Composition is checked, as a rule.
+_CHECKED_SOON = timedelta(seconds=1)
 
 
 class Renderer(Protocol):
@@ -102,7 +105,7 @@ class Preparer:
         if isinstance(chosen, Cause):
             return untouched(snapshot, chosen)
         if isinstance(chosen, _Unchecked):
-            return replace(untouched(snapshot, chosen.cause), is_early=True)
+            return replace(untouched(snapshot, chosen.cause), early=_CHECKED_SOON)
         base = replace(
             untouched(snapshot),
             composition=chosen.composition,

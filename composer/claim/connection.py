@@ -116,8 +116,9 @@ async def _publish(publisher: Publisher, snapshot: Snapshot, want: Wanted, bound
     )
     if publication.problem:
         return Connected(bound.secret, bound.hash, causes=(publication.problem,), again=publication.again)
+    # The first one is no event of its own: with it the claim becomes Ready.
     note = Note("ConnectionPublished", f"Secret {want.key.name} holds the credentials")
-    notes = (note,) if publication.changed else ()
+    notes = (note,) if publication.changed and bound.secret else ()
     if bound.secret != want.key.name and is_name(bound.secret):
         former = Key(want.key.namespace, bound.secret)
         if await publisher.disown(former, snapshot.identity.uid, keep=False, collected_with=""):

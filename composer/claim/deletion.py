@@ -9,8 +9,8 @@ recorded external reference.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -39,7 +39,7 @@ from composer.render.operators.table import kind_of
 from composer.render.render import Child
 from runtime import kubectl
 from runtime.conditions import find
-from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
+from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
 
 # Providers look at what is refused every five minutes, at what is out of reach every minute.
 _TRIED_AGAIN = "tried again within 5 minutes"
@@ -299,24 +299,3 @@ def _blocking_condition(live: Object) -> Object | None:
         if condition is not None and condition["status"] == unwell and condition["reason"] not in _ON_ITS_WAY:
             return {"lastTransitionTime": "its deletion", **condition}
     return None
-
-
-class UnwrittenInstructions:
-    """The teardown instructions that children were given and that may not be in their claim's status yet, by claim."""
-
-    def __init__(self) -> None:
-        self._entries: dict[Key, tuple[Entry, ...]] = {}
-
-    def note(self, key: Key, entries: Iterable[Entry]) -> None:
-        """Note the entries of a claim that is being deleted, with the instructions that they carry."""
-        self._entries[key] = tuple(entry for entry in entries if entry.outcome)
-
-    def added_to(self, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with the noted instructions of the same objects, by uid."""
-        noted = {entry.uid: entry for entry in self._entries.get(snapshot.key, ()) if entry.uid}
-        children = (replace(child, entry=noted.get(child.entry.uid, child.entry)) for child in snapshot.children)
-        return replace(snapshot, children=tuple(children)) if noted else snapshot
-
-    def forget(self, key: Key) -> None:
-        """Drop what is noted of a claim that is gone."""
-        self._entries.pop(key, None)

@@ -5,14 +5,14 @@ What is about to be done is written on the claim before it is done: a pass that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from apis import names
 from apis.teardown import Policy, instruction
 from composer.claim.act import Actor
 from composer.claim.compose import Preparer
 from composer.claim.connection import denied
-from composer.claim.deletion import Teardown, UnwrittenInstructions, effective_policy, has_vanished, tear_down
+from composer.claim.deletion import Teardown, effective_policy, has_vanished, tear_down
 from composer.claim.failures import Failures
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import PassResult, causes_of, causes_of_errors, instructed_entries, notes_of
@@ -40,7 +40,6 @@ class DeletionPass:
     writer: ClaimWriter
     failures: Failures
     passwords: PasswordKeeper
-    unwritten: UnwrittenInstructions = field(default_factory=UnwrittenInstructions)
 
     async def run(self, snapshot: Snapshot) -> PassResult:
         """Carry out one pass over a claim that is being deleted."""
@@ -52,7 +51,7 @@ class DeletionPass:
         unlisted = await self.gatherer.unseen(live)
         if unlisted:
             return PassResult(await self.writer.publish_unlisted(live, unlisted))
-        live = self.unwritten.added_to(live)
+        live = self.writer.unwritten.added_to(live)
         policy = effective_policy(live, self.preparer.supported_policies(live))
         plan = tear_down(live, policy, await self._render(live) if has_vanished(live, policy) else ())
         if plan.done:
@@ -82,7 +81,8 @@ class DeletionPass:
 
     def _note(self, snapshot: Snapshot) -> None:
         """Note the instructions of a claim's children, which a status may not have yet."""
-        self.unwritten.note(snapshot.key, (child.entry for child in snapshot.children))
+        instructed = (child.entry for child in snapshot.children if child.entry.outcome)
+        self.writer.unwritten.note(snapshot.key, instructed)
 
     async def _render(self, snapshot: Snapshot) -> tuple[Child, ...]:
         """Return the rendered children of a claim that is being deleted; none where it cannot be rendered."""

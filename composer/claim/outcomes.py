@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from apis import names
+from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
 from composer.claim.compose import Prepared
 from composer.claim.decide import Annotate, Create, Keep, Orphan, Plan, RemoveFinalizer, Step, with_instruction
@@ -27,6 +28,8 @@ from runtime.objects import Object, annotations_of, generation_of, observed_gene
 from runtime.results import Result
 
 _TEXT_LIMIT = 400
+# So soon a provider that creates at once has answered.
+_PROMPT = timedelta(milliseconds=500)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +176,7 @@ def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
     )
     return Findings(
         causes=in_order(causes, rendered),
+        early=_early(acted, causes),
         entries=entries,
         rendered=rendered,
         judged=frozenset(resource.name for resource in prepared.spec.resources if resource.ready_when),
@@ -185,6 +189,24 @@ def findings_of(acted: Acted, now: datetime, *, repeats: bool) -> Findings:
         published=connected.is_usable or not rendered.connection,
         passwords=acted.passwords.records,
     )
+
+
+def _early(acted: Acted, causes: tuple[Cause, ...]) -> timedelta:
+    """Return how long the first status of a claim may wait for what it made, whose providers answer at once."""
+    children = acted.snapshot.children
+    made = [outcome.facts for outcome in acted.outcomes if outcome.written]
+    is_new_claim = (
+        not acted.snapshot.status.get("conditions")
+        and all(isinstance(step, Create | Keep) for step in acted.plan.steps)
+        and not acted.rendered.waiting
+        and not acted.passwords.records
+        and not any(outcome.cause or outcome.error for outcome in acted.outcomes)
+        and all(why.reason_class is ReasonClass.PROGRESS for why in causes)
+    )
+    kinds = [*made, *(child.facts for child in children)]
+    is_prompt = bool(kinds) and all(facts is not None and facts.prompt for facts in kinds)
+    is_ready = acted.connected.is_usable or all(child.ready for child in acted.rendered.children)
+    return _PROMPT if is_new_claim and is_prompt and not is_ready else timedelta()
 
 
 def with_broken(snapshot: Snapshot, findings: Findings) -> Findings:

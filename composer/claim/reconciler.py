@@ -92,6 +92,7 @@ class ClaimReconciler:
         if snapshot is None:
             self._forget(key)
             return PassResult(SETTLED)
+        snapshot = self._writer.unwritten.added_to(snapshot)
         if is_paused(snapshot.annotations, self._tools.now()):
             return await self._pause(snapshot)
         unlisted = await self._tools.gatherer.unseen(snapshot) if snapshot.unlisted or snapshot.deleting else ()
@@ -197,11 +198,12 @@ class ClaimReconciler:
             snapshot = await in_time(self._tools.gatherer.gather(key, more_kinds=lambda _: frozenset()), _READ_AGAIN)
         except Exception:  # noqa: BLE001 - gathering may be what fails
             snapshot = None
+        if snapshot is not None:
+            return self._writer.unwritten.added_to(snapshot)
         resource = self._tools.gatherer.claims.resource
-        return snapshot or Snapshot(claim, resource, None, kind_deleting=False, catalog={}, children=())
+        return Snapshot(claim, resource, None, kind_deleting=False, catalog={}, children=())
 
     def _forget(self, key: Key) -> None:
         """Drop what is remembered of a claim that is gone."""
         self._failures.forget(key)
-        self._deletion.unwritten.forget(key)
         self._writer.forget(key)

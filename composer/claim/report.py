@@ -36,8 +36,8 @@ LOST_SECRET = frozenset({"SecretNotFound", "SecretNotOwned"})
 class Findings:
     """What a pass has found out about a claim, from which its status is computed.
 
-    `rendered` is None when nothing could be rendered; `waited`: how long the first cause has held. `is_early`: the
-    cause is about to end by itself (a Composition that is being checked), and not worth a write yet. `has_rollout`: the
+    `rendered` is None when nothing could be rendered; `waited`: how long the first cause has held. `early`: for so long
+    a write may wait, since what holds now is about to end by itself; zero where it is not. `has_rollout`: the
     revision goes to its claims by waves. `judged`: the resources with a `readyWhen`. `published`: the connection Secret
     is there, or there is to be none. `passwords`: which are made; None leaves what is recorded.
     """
@@ -52,7 +52,7 @@ class Findings:
     connection_hash: str = ""
     published: bool = True
     waited: timedelta = timedelta()
-    is_early: bool = False
+    early: timedelta = timedelta()
     has_rollout: bool = False
     judged: frozenset[str] = frozenset()
     passwords: tuple[PasswordRecord, ...] | None = None

@@ -19,7 +19,7 @@ from apis.reasons import MISSING_PATIENCE, ReasonClass
 from composer.causes import Cause, cause, most_severe
 from composer.claim.compose import Prepared, untouched
 from composer.claim.connection import with_unusable
-from composer.claim.debounce import Debounce
+from composer.claim.debounce import Debounce, UnwrittenEntries
 from composer.claim.events import EventEmitter
 from composer.claim.field_conflicts import next_try
 from composer.claim.gather import Gatherer
@@ -38,7 +38,6 @@ from runtime.status import write_status
 
 _log = structlog.get_logger("composer.claim.write")
 
-_EARLY: Final = timedelta(seconds=1)
 _AFTER_LIMIT: Final = timedelta(minutes=1)
 _UNLISTED_RETRY: Final = timedelta(seconds=5)
 
@@ -54,6 +53,7 @@ class ClaimWriter:
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
     debounce: Debounce = field(default_factory=Debounce)
+    unwritten: UnwrittenEntries = field(default_factory=UnwrittenEntries)
 
     async def record(self, prepared: Prepared) -> Prepared | Cause:
         """Record finalizer, identity, choice and kinds on a claim, before anything is created.
@@ -93,11 +93,13 @@ class ClaimWriter:
         first = most_severe(findings.causes)
         waited = self.debounce.held(snapshot.key, first.reason if first else "", self.monotonic())
         findings = replace(findings, waited=waited)
-        if findings.is_early and findings.waited < _EARLY:
-            return Result(requeue_after=_EARLY)
-        status = report(snapshot, findings, self.now())
+        early = self.debounce.hold_back(snapshot.key, findings.early, self.monotonic())
         is_whole = findings.rendered is None or not findings.rendered.waiting
         self.events.emit(snapshot, findings.causes, notes, is_whole=is_whole)
+        if early is not None:
+            self.unwritten.note(snapshot.key, findings.entries)
+            return Result(requeue_after=early)
+        status = report(snapshot, findings, self.now())
         delay = self.delay(snapshot, status)
         if delay is not None:
             return Result(requeue_after=delay)
@@ -105,6 +107,7 @@ class ClaimWriter:
             await self.write(snapshot, status)
         except Invalid as error:
             await self.write(snapshot, report(snapshot, _without_extras(findings, error), self.now()))
+        self.unwritten.forget(snapshot.key)
         return self._next_pass(findings, first)
 
     def _next_pass(self, findings: Findings, first: Cause | None) -> Result:
@@ -173,6 +176,7 @@ class ClaimWriter:
     def forget(self, key: Key) -> None:
         """Drop what is remembered of a claim that is gone."""
         self.debounce.forget(key)
+        self.unwritten.forget(key)
         self.events.forget(key)
         self.publisher.forget_claim(key)
 

@@ -39,7 +39,8 @@ class KindFacts(msgspec.Struct, frozen=True):
     another kind is still torn down. `reports`: its CRD has a status for its operator to write. `resource` is of the
     version that is stored, which is also the one that is read; `same`: further versions that hold the same fields, so
     that compositions may name them too; `converted`: those whose fields a webhook makes of the stored ones, each with
-    its schema. `inside`: an object of it lives inside one that it depends on, and goes with that.
+    its schema. `inside`: an object of it lives inside one that it depends on, and goes with that. `prompt`: its
+    provider answers for a new object within a moment.
     """
 
     resource: Resource
@@ -51,6 +52,7 @@ class KindFacts(msgspec.Struct, frozen=True):
     same: tuple[str, ...] = ()
     converted: dict[str, dict[str, Any] | None] = {}
     inside: bool = False
+    prompt: bool = False
 
     @property
     def abstract(self) -> bool:
@@ -174,6 +176,7 @@ def facts_of(crd: Object) -> KindFacts | None:
         same=() if is_converted else tuple(other["name"] for other in others),
         converted={other["name"]: _schema_in(other) for other in others} if is_converted else {},
         inside=names.is_managed(resource.group) and labels.get(names.INSIDE_LABEL) == "true",
+        prompt=labels.get(names.PROMPT_LABEL) == "true",
     )
 
 

@@ -37,7 +37,12 @@ class Stage:
 
 @asynccontextmanager
 async def staged(
-    reconcile: Reconcile, kube: FakeKube | None = None, *, workers: int = 4, pass_timeout_s: float = 120
+    reconcile: Reconcile,
+    kube: FakeKube | None = None,
+    *,
+    workers: int = 4,
+    pass_timeout_s: float = 120,
+    patience: timedelta | None = None,
 ) -> AsyncIterator[Stage]:
     loop = asyncio.get_running_loop()
     kube = kube or FakeKube()
@@ -51,7 +56,7 @@ async def staged(
 
     settings = ControllerSettings(workers=workers, pass_timeout=timedelta(seconds=pass_timeout_s), monotonic=loop.time)
     controller = Controller("widget", noted, settings=settings)
-    controller.source(Source(informer, primary=True))
+    controller.source(Source(informer, primary=True, patience=patience))
     tasks = [asyncio.create_task(cache.run()), asyncio.create_task(controller.run())]
     try:
         yield Stage(kube, informer, controller, passes)

@@ -50,7 +50,7 @@ async def test_a_deletion_ends_by_the_inventory_when_composition_inputs_and_sche
     home = await move_in(system, body)
     made = {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in await home.children()}
     assert made.keys() == {"first", "second"}
-    await _reported_in_two_events(system, namespace)
+    await _reported_in_one_event(system, namespace)
     mark = system.sql.mark()
 
     await staff.stop_composer()
@@ -243,15 +243,14 @@ async def _narrowed(system: System, *fields: tuple[Kind, str]) -> AsyncIterator[
         await system.kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(_CRDS))
 
 
-async def _reported_in_two_events(system: System, namespace: str) -> None:
-    """Prove that the composer reported the creation of a claim with two waves in two events."""
+async def _reported_in_one_event(system: System, namespace: str) -> None:
+    """Prove that the composer reported the creation of a claim with two waves in one event."""
 
     async def reasons_reported() -> list[str]:
         events = await system.api.items(EVENT.path(namespace))
-        reasons = sorted(event["reason"] for event in events if event["reportingController"] == "fairlead-composer")
-        return reasons if len(reasons) > 1 else []
+        return sorted(event["reason"] for event in events if event["reportingController"] == "fairlead-composer")
 
-    assert await eventually(reasons_reported, "the creation is reported") == ["ChildCreated", "ConnectionPublished"]
+    assert await eventually(reasons_reported, "the creation is reported") == ["ChildCreated"]
 
 
 async def _until_said(home: Home, reason: str) -> None:

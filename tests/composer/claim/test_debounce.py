@@ -54,6 +54,16 @@ def test_progress_that_changes_all_the_time_is_written_every_two_seconds() -> No
     assert writes == [100.0 + 2 * number for number in range(1, 10)]
 
 
+def test_a_status_is_held_back_for_its_time_once_and_again_after_one_that_did_not_wait() -> None:
+    debounce, half, none = Debounce(), timedelta(seconds=0.5), timedelta()
+    left = [
+        debounce.hold_back(KEY, limit, now)
+        for limit, now in ((half, 1.0), (half, 1.2), (half, 1.5), (half, 9.0), (none, 9.1), (half, 9.2))
+    ]
+
+    assert [seconds and round(seconds.total_seconds(), 3) for seconds in left] == [0.5, 0.3, None, None, None, 0.5]
+
+
 def test_a_cause_holds_since_it_became_the_first_one() -> None:
     debounce = Debounce()
     seconds = [

@@ -16,7 +16,7 @@ from runtime.cache import Cache
 from runtime.errors import ApiError, Forbidden, Unavailable
 from runtime.kube import Page, Selection
 from runtime.objects import CRDS, Object, Resource
-from tests.composer.claim import test_reconciler as passes
+from tests.composer.claim import passes
 from tests.composer.factories import (
     CLAIMS,
     DATABASES,
@@ -37,7 +37,7 @@ RECORDED = {**REMEMBERS, "inventory": dump([entry()])}
 
 
 @dataclass
-class _Kube(FakeKube):
+class LoggedKube(FakeKube):
     """Refuses lists of one kind, or has objects of it."""
 
     answer: ApiError | int = 0
@@ -77,7 +77,7 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 async def test_an_unlistable_kind_holds_a_claim_that_may_have_children_of_it(case: Case) -> None:
-    kube = _Kube(answer=case.answer)
+    kube = LoggedKube(answer=case.answer)
     cluster = Cluster(kube, Cache(kube))
     gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
     owner = claim(status=case.status, deleted=case.deleted, annotations={names.KINDS: DATABASE})
@@ -116,7 +116,7 @@ def test_a_kind_that_was_listed_without_a_child_is_recorded_no_longer() -> None:
     assert kept_kinds(replace(recorded, unlisted=(DATABASE,))) == {"ConfigMap", DATABASE, "Gadget.example.org"}
 
 
-class _Blind(passes._Kube):
+class _Blind(passes.LoggedKube):
     """Refuses every list, and takes each write down."""
 
     async def list_page(self, *_args: object, **_options: object) -> Page:
@@ -142,10 +142,10 @@ async def test_a_claim_waits_for_an_unlistable_kind_when_it_has_a_child_of_it(
     kube = _Blind()
     cluster = Cluster(kube, Cache(kube))
     gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
-    monkeypatch.setattr(passes._Reads, "unseen", lambda _reads, seen: gatherer.unseen(seen), raising=False)
+    monkeypatch.setattr(passes.Reads, "unseen", lambda _reads, seen: gatherer.unseen(seen), raising=False)
     owner = claim(status=status, deleted=deleted, annotations={names.KINDS: DATABASE})
     seen = replace(snapshot(of=owner), unlisted=(DATABASE,))
 
-    await passes._pass(seen, seen, rendered(child(desired("settings", SETTINGS), "settings")), kube)
+    await passes.make_pass(seen, seen, rendered(child(desired("settings", SETTINGS), "settings")), kube)
 
     assert kube.verbs() == writes

@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from apis import names
+from composer.claim.debounce import UnwrittenEntries
 from composer.claim.decide import Create, Keep
-from composer.claim.deletion import Teardown, UnwrittenInstructions, has_vanished, tear_down
+from composer.claim.deletion import Teardown, has_vanished, tear_down
 from composer.claim.outcomes import Outcome, instructed_entries
 from composer.claim.snapshot import ObservedChild, Snapshot, with_entries
 from composer.inventory import Entry
@@ -151,7 +152,7 @@ def test_an_instruction_that_replaces_another_is_recorded_once_the_object_has_it
 
 
 def test_an_instruction_that_cannot_be_recorded_is_remembered_until_the_claim_is_gone() -> None:
-    noted, instructed = UnwrittenInstructions(), entry(external_reference=MARKS, outcome="child-uid/Delete")
+    noted, instructed = UnwrittenEntries(), entry(external_reference=MARKS, outcome="child-uid/Delete")
     going = _going(ObservedChild(entry(external_reference=MARKS), None, DATABASE))
     another = _going(ObservedChild(entry(external_reference=MARKS, uid="another-uid"), None, DATABASE))
     noted.note(going.key, (instructed, entry("settings", SETTINGS)))

@@ -4,37 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 
-import msgspec
 import pytest
 
-from apis import names
 from apis.connection import SecretRef
-from composer.claim.compose import Prepared
-from composer.claim.connection import connect
-from composer.claim.outcomes import Connected, Note
-from composer.claim.snapshot import ObservedChild
-from composer.composition.revision import Revision
-from composer.connection.publisher import Publication, Publisher
+from composer.claim.outcomes import Connected
 from composer.connection.secret import Origin, SecretTarget, Wanted, wanted
-from composer.models import CompositionSpec
-from composer.render.render import Rendered
-from runtime.changes import Change, ChangeKind
-from runtime.objects import SECRETS, Key, Object, dumps
-from runtime.record import record_of
+from runtime.objects import SECRETS, Key
 from runtime.results import Result
-from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, snapshot
+from tests.composer.connection.world import CLAIM, OURS, PLAIN, SECRET, TEN_MINUTES, World, change_of, encoded
+from tests.composer.factories import claim, desired, live
 from tests.runtime.virtual_loop import run
-from tests.support.fake_kube import FakeKube
-
-SECRET = Key("shop", "orders-connection")
-CLAIM = Key("shop", "orders")
-PLAIN = {"host": "h", "port": "5432", "database": "d", "username": "u", "sslmode": "require"}
-TEN_MINUTES = 600.0
-OURS = "servicebinding.io/postgresql"
 
 
 def _wanted(source: str = "app-login") -> Wanted:
@@ -42,43 +23,9 @@ def _wanted(source: str = "app-login") -> Wanted:
     return wanted(claim(), {"from": "database"}, live(desired()), origin, SecretTarget(SECRET, "claim-uid", owned=True))
 
 
-def _encoded(**data: str) -> dict[str, str]:
-    return {name: base64.b64encode(value.encode()).decode() for name, value in data.items()}
-
-
-@dataclass
-class _World:
-    kube: FakeKube = field(default_factory=FakeKube)
-    now: float = 0.0
-    resync: timedelta = timedelta(minutes=10)
-
-    def __post_init__(self) -> None:
-        self.publisher = Publisher(self.kube, monotonic=lambda: self.now, manager="m", resync=self.resync)
-        self.login("first")
-
-    def login(self, password: str) -> None:
-        self.kube.put(SECRETS, "app-login", namespace="shop", data=_encoded(password=password))
-
-    async def publish(self, want: Wanted, *, known: bool = True, is_requested: bool = False) -> Publication:
-        return await self.publisher.publish(want, known_hash=want.hash if known else "", is_requested=is_requested)
-
-    def stored(self) -> str:
-        data = self.kube.objects[SECRETS, SECRET]["data"]
-        return base64.b64decode(data["password"]).decode()
-
-    def change(self, key: Key) -> Change:
-        """Return the change that a watch delivers of an object as it is stored now."""
-        return _change(key, self.kube.objects[SECRETS, key])
-
-
-def _change(key: Key, obj: Object | None) -> Change:
-    after = record_of(dumps(obj), SECRETS, {}) if obj else None
-    return Change(key, ChangeKind.MODIFIED if obj else ChangeKind.DELETED, None, after)
-
-
 def test_the_secret_is_written_once_and_read_again_after_ten_minutes_or_on_request() -> None:
     async def scene() -> list[bool]:
-        at = _World()
+        at = World()
         changes = [(await at.publish(_wanted(), known=False)).changed]
         at.login("second")
         changes.append((await at.publish(_wanted())).changed)
@@ -100,9 +47,9 @@ def test_renewed_certificates_are_copied_with_the_next_status() -> None:
         return wanted(claim(), {"from": "database"}, live(desired()), origin, target)
 
     async def scene() -> tuple[list[bool], dict[str, str]]:
-        at, changes, known_hash = _World(), list[bool](), ""
+        at, changes, known_hash = World(), list[bool](), ""
         for hash_, certificates in (("1", "PEM-1"), ("2", "PEM-1\nPEM-2")):
-            data = _encoded(password="first", **{"ca.crt": certificates})
+            data = encoded(password="first", **{"ca.crt": certificates})
             at.kube.put(SECRETS, "app-login", namespace="shop", data=data)
             publication = await at.publisher.publish(want(hash_), known_hash=known_hash, is_requested=False)
             changes.append(publication.changed)
@@ -121,7 +68,7 @@ def test_a_change_of_another_operators_object_looks_at_its_secret_at_once() -> N
     origin = Origin({}, {"password": SecretRef("app-login", "password")})
 
     async def scene() -> list[bool]:
-        at, changes, known_hash = _World(), list[bool](), ""
+        at, changes, known_hash = World(), list[bool](), ""
         target = SecretTarget(SECRET, "claim-uid", owned=True)
         for version, password in (("9", "first"), ("9", "second"), ("10", "second"), ("11", "second")):
             at.login(password)
@@ -135,7 +82,7 @@ def test_a_change_of_another_operators_object_looks_at_its_secret_at_once() -> N
 
 def test_a_missing_source_is_named_and_nothing_is_written() -> None:
     async def scene() -> tuple[str, str, bool]:
-        at = _World()
+        at = World()
         publication = await at.publish(_wanted("nowhere"), known=False)
         assert publication.problem is not None
         return publication.problem.reason, publication.problem.message, (SECRETS, SECRET) in at.kube.objects
@@ -149,8 +96,8 @@ def test_a_missing_source_is_named_and_nothing_is_written() -> None:
 
 def test_a_foreign_secret_is_not_touched() -> None:
     async def scene() -> str:
-        at = _World()
-        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=_encoded(password="mine"), type="Opaque")
+        at = World()
+        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="mine"), type="Opaque")
         publication = await at.publish(_wanted(), known=False)
         assert at.stored() == "mine"
         return publication.problem.reason if publication.problem else ""
@@ -160,19 +107,19 @@ def test_a_foreign_secret_is_not_touched() -> None:
 
 def test_a_secret_that_somebody_changed_concerns_its_claim_and_our_own_write_nobody() -> None:
     async def scene() -> list[tuple[Key, ...]]:
-        at = _World()
+        at = World()
         await at.publish(_wanted(), known=False)
         concerned = at.publisher.concerned
         claims = [concerned(at.change(SECRET))]
-        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=_encoded(password="edited"), type=OURS)
+        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="edited"), type=OURS)
         claims.append(concerned(at.change(SECRET)))
         assert (await at.publish(_wanted())).changed
-        claims += [concerned(at.change(SECRET)), concerned(_change(SECRET, None))]
+        claims += [concerned(at.change(SECRET)), concerned(change_of(SECRET, None))]
         at.login("second")
         claims.append(concerned(at.change(Key("shop", "app-login"))))
-        claims.append(concerned(_change(Key("shop", "of-another"), None)))
+        claims.append(concerned(change_of(Key("shop", "of-another"), None)))
         at.publisher.forget(SECRET)
-        claims.append(concerned(_change(SECRET, None)))
+        claims.append(concerned(change_of(SECRET, None)))
         return claims
 
     assert run(scene()) == [(), (CLAIM,), (), (CLAIM,), (CLAIM,), (), ()]
@@ -180,19 +127,19 @@ def test_a_secret_that_somebody_changed_concerns_its_claim_and_our_own_write_nob
 
 def test_another_source_is_watched_in_the_place_of_the_first() -> None:
     async def scene() -> list[tuple[Key, ...]]:
-        at = _World()
-        at.kube.put(SECRETS, "other-login", namespace="shop", data=_encoded(password="x"))
+        at = World()
+        at.kube.put(SECRETS, "other-login", namespace="shop", data=encoded(password="x"))
         await at.publish(_wanted(), known=False)
         await at.publish(_wanted("other-login"))
         await asyncio.sleep(0)
         names = ("app-login", "other-login")
-        return [at.publisher.concerned(_change(Key("shop", name), None)) for name in names]
+        return [at.publisher.concerned(change_of(Key("shop", name), None)) for name in names]
 
     assert run(scene()) == [(), (CLAIM,)]
 
 
 def test_a_value_that_is_no_text_is_reported_as_a_missing_key() -> None:
-    scene = _World()
+    scene = World()
     scene.kube.put(SECRETS, "app-login", namespace="shop", data={"password": base64.b64encode(b"\xff\xfe").decode()})
 
     publication = run(scene.publish(_wanted(), known=False))
@@ -214,7 +161,7 @@ def test_a_changed_source_is_published_within_one_resync_whatever_passes_lie_bet
     """A pass that does not look at the Secret says when the next one must."""
 
     async def scene() -> float:
-        at = _World(resync=timedelta(seconds=resync))
+        at = World(resync=timedelta(seconds=resync))
         await at.publish(_wanted(), known=False)
         at.login("second")
         pauses = []
@@ -240,7 +187,7 @@ def test_a_source_that_was_created_again_is_read_at_once() -> None:
         return wanted(claim(), declared, source, origin, SecretTarget(SECRET, "claim-uid", owned=True))
 
     async def scene() -> str:
-        at = _World()
+        at = World()
         before = foreign("first-uid")
         await at.publish(before, known=False)
         at.login("second")
@@ -254,85 +201,20 @@ def test_the_memory_of_a_claim_that_is_gone_is_dropped() -> None:
     """Its finalizer may have been removed by force, and then nobody disowned its Secret."""
 
     async def scene() -> list[tuple[Key, ...]]:
-        at = _World()
+        at = World()
         await at.publish(_wanted(), known=False)
-        before = at.publisher.concerned(_change(SECRET, None))
+        before = at.publisher.concerned(change_of(SECRET, None))
         at.publisher.forget_claim(Key("shop", "another"))
-        between = at.publisher.concerned(_change(SECRET, None))
+        between = at.publisher.concerned(change_of(SECRET, None))
         at.publisher.forget_claim(CLAIM)
-        return [before, between, at.publisher.concerned(_change(SECRET, None))]
+        return [before, between, at.publisher.concerned(change_of(SECRET, None))]
 
     assert run(scene()) == [(CLAIM,), (CLAIM,), ()]
 
 
-# Another name
-
-
-def _prepared(composed: Rendered) -> Prepared:
-    spec: dict[str, Any] = {"compositeTypeRef": {"apiVersion": "a/v1", "kind": "K"}, "resources": []}
-    spec["deletionPolicies"] = ["Delete"]
-    return Prepared(
-        "c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), composed, snapshot()
-    )
-
-
-@pytest.mark.parametrize(
-    ("type_", "label", "is_left"),
-    [(OURS, "claim-uid", False), (OURS, "other-uid", True), ("Opaque", "claim-uid", True)],
-    ids=["ours", "another claim's", "a stranger's"],
-)
-def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_there(
-    type_: str,
-    label: str,
-    is_left: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    former, login = Key("shop", "former"), {"name": "app-login", "key": "password", "hash": "h"}
-    source = {
-        **live(desired()),
-        "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}},
-    }
-    owner = claim(connectionSecretName="renamed", status={"binding": {"name": "former"}, "connectionHash": "old"})
-
-    async def scene() -> tuple[str, bool, list[tuple[str, str]], list[Note]]:
-        at = _World()
-        meta = {"labels": {names.CLAIM_LABEL: label}}
-        at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=_encoded(password="old"))
-        seen = snapshot(ObservedChild(entry(), source, DATABASE), of=owner)
-        composed = rendered(child(desired(), ready=True), connection={"from": "database"})
-        # A process that stops before the status is written does it once more.
-        first = await connect(at.publisher, seen, _prepared(composed))
-        connected = await connect(at.publisher, seen, _prepared(composed))
-        assert connected.causes == ()
-        assert (SECRETS, Key("shop", "renamed")) in at.kube.objects
-        moved = [note for note in (*first.notes, *connected.notes) if note.reason == "ConnectionMoved"]
-        return connected.secret, (SECRETS, former) in at.kube.objects, at.kube.writes, moved
-
-    secret, stays, writes, moved = run(scene())
-
-    assert (secret, stays) == ("renamed", is_left)
-    assert {verb for verb, _ in writes} == ({"create"} if is_left else {"create", "delete"})
-    # One event names both, for those who use the former one.
-    assert [("former is deleted" in note.message, "renamed" in note.message, note.is_warning) for note in moved] == (
-        [] if is_left else [(True, True, True)]
-    )
-
-
-def test_a_secret_that_keeps_its_name_is_not_deleted() -> None:
-    async def scene() -> list[tuple[str, str]]:
-        at = _World()
-        login = {"name": "app-login", "key": "password", "hash": "h"}
-        source = {**live(desired()), "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}}}
-        owner = claim(status={"binding": {"name": SECRET.name}, "connectionHash": "old"})
-        composed = rendered(child(desired(), ready=True), connection={"from": "database"})
-        await connect(at.publisher, snapshot(ObservedChild(entry(), source, DATABASE), of=owner), _prepared(composed))
-        return at.kube.writes
-
-    assert [verb for verb, _ in run(scene())] == ["create"]
-
-
 def test_a_published_secret_is_read_once_a_resync_and_its_loss_is_reported() -> None:
     async def scene() -> tuple[list[str], int]:
-        at, reasons = _World(resync=timedelta(seconds=60)), list[str]()
+        at, reasons = World(resync=timedelta(seconds=60)), list[str]()
 
         async def look(*, is_requested: bool = False) -> None:
             problem = await at.publisher.look(SECRET, "claim-uid", is_requested=is_requested)
@@ -348,7 +230,7 @@ def test_a_published_secret_is_read_once_a_resync_and_its_loss_is_reported() -> 
         await at.publish(_wanted())
         at.now += 60
         await look()
-        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=_encoded(password="mine"), type="Opaque")
+        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="mine"), type="Opaque")
         await look()
         at.now += 60
         await look()
@@ -361,10 +243,10 @@ def test_a_published_secret_is_read_once_a_resync_and_its_loss_is_reported() -> 
 
 def test_a_watched_secret_that_is_deleted_is_read_at_once() -> None:
     async def scene() -> str:
-        at = _World()
+        at = World()
         await at.publish(_wanted(), known=False)
         del at.kube.objects[SECRETS, SECRET]
-        assert at.publisher.concerned(_change(SECRET, None)) == (CLAIM,)
+        assert at.publisher.concerned(change_of(SECRET, None)) == (CLAIM,)
         problem = await at.publisher.look(SECRET, "claim-uid", is_requested=False)
         return problem.reason if problem else ""
 
@@ -387,13 +269,13 @@ def test_the_secret_is_read_in_time_whatever_else_a_claim_waits_for(
 
 def test_a_missing_source_is_read_again_soon_and_then_less_and_less_often() -> None:
     async def scene() -> list[float]:
-        at, reads = _World(), list[float]()
+        at, reads = World(), list[float]()
         while at.now < TEN_MINUTES:
             publication = await at.publish(_wanted("nowhere"))
             assert publication.again is not None
             reads.append(at.now)
             at.now += publication.again.total_seconds()
-        at.kube.put(SECRETS, "nowhere", namespace="shop", data=_encoded(password="back"))
+        at.kube.put(SECRETS, "nowhere", namespace="shop", data=encoded(password="back"))
         assert (await at.publish(_wanted("nowhere"))).changed
         return reads
 

@@ -135,6 +135,14 @@ def test_a_kind_of_a_provider_is_inside_another_where_its_crd_says_so(
     assert facts.inside is inside
 
 
+@pytest.mark.parametrize("label", ["true", "false", None])
+def test_a_kind_is_prompt_where_its_crd_says_so(label: str | None) -> None:
+    facts = facts_of(_crd_of("onprem.fairlead.dev", {} if label is None else {"fairlead.dev/prompt": label}))
+
+    assert facts is not None
+    assert facts.prompt is (label == "true")
+
+
 def _crd_of(group: str, labels: dict[str, str]) -> dict[str, Any]:
     version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
     names = {"kind": "Thing", "plural": "things"}

@@ -1,0 +1,105 @@
+"""The connection Secret of a claim in its passes: its name, the Secret of a former name, what is an event."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from apis import names
+from composer.claim.compose import Prepared
+from composer.claim.connection import connect
+from composer.claim.outcomes import Note
+from composer.claim.snapshot import ObservedChild
+from composer.composition.revision import Revision
+from composer.models import CompositionSpec
+from composer.render.render import Rendered
+from runtime.objects import SECRETS, Key, Object
+from tests.composer.connection.world import OURS, PLAIN, SECRET, World, encoded
+from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, snapshot
+from tests.runtime.virtual_loop import run
+
+
+def _prepared(composed: Rendered) -> Prepared:
+    spec: dict[str, Any] = {"compositeTypeRef": {"apiVersion": "a/v1", "kind": "K"}, "resources": []}
+    spec["deletionPolicies"] = ["Delete"]
+    return Prepared(
+        "c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), composed, snapshot()
+    )
+
+
+@pytest.mark.parametrize(
+    ("type_", "label", "is_left"),
+    [(OURS, "claim-uid", False), (OURS, "other-uid", True), ("Opaque", "claim-uid", True)],
+    ids=["ours", "another claim's", "a stranger's"],
+)
+def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_there(
+    type_: str,
+    label: str,
+    is_left: bool,  # noqa: FBT001 - a column of the table
+) -> None:
+    former, login = Key("shop", "former"), {"name": "app-login", "key": "password", "hash": "h"}
+    source = {
+        **live(desired()),
+        "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}},
+    }
+    owner = claim(connectionSecretName="renamed", status={"binding": {"name": "former"}, "connectionHash": "old"})
+
+    async def scene() -> tuple[str, bool, list[tuple[str, str]], list[Note]]:
+        at = World()
+        meta = {"labels": {names.CLAIM_LABEL: label}}
+        at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=encoded(password="old"))
+        seen = snapshot(ObservedChild(entry(), source, DATABASE), of=owner)
+        composed = rendered(child(desired(), ready=True), connection={"from": "database"})
+        # A process that stops before the status is written does it once more.
+        first = await connect(at.publisher, seen, _prepared(composed))
+        connected = await connect(at.publisher, seen, _prepared(composed))
+        assert connected.causes == ()
+        assert (SECRETS, Key("shop", "renamed")) in at.kube.objects
+        moved = [note for note in (*first.notes, *connected.notes) if note.reason == "ConnectionMoved"]
+        return connected.secret, (SECRETS, former) in at.kube.objects, at.kube.writes, moved
+
+    secret, stays, writes, moved = run(scene())
+
+    assert (secret, stays) == ("renamed", is_left)
+    assert {verb for verb, _ in writes} == ({"create"} if is_left else {"create", "delete"})
+    # One event names both, for those who use the former one.
+    assert [("former is deleted" in note.message, "renamed" in note.message, note.is_warning) for note in moved] == (
+        [] if is_left else [(True, True, True)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("status", "reasons"),
+    [
+        pytest.param({}, [], id="the first one: with it the claim becomes Ready"),
+        pytest.param(
+            {"binding": {"name": SECRET.name}, "connectionHash": "old"}, ["ConnectionPublished"], id="another login"
+        ),
+    ],
+)
+def test_a_secret_that_is_written_again_is_an_event(status: Object, reasons: list[str]) -> None:
+    async def scene() -> list[str]:
+        login = {"name": "app-login", "key": "password", "hash": "h"}
+        source = {**live(desired()), "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}}}
+        seen = snapshot(ObservedChild(entry(), source, DATABASE), of=claim(status=status))
+        composed = rendered(child(desired(), ready=True), connection={"from": "database"})
+        connected = await connect(World().publisher, seen, _prepared(composed))
+        assert connected.is_seen
+        return [note.reason for note in connected.notes]
+
+    assert run(scene()) == reasons
+
+
+def test_a_secret_that_keeps_its_name_is_not_deleted() -> None:
+    async def scene() -> list[tuple[str, str]]:
+        at = World()
+        login = {"name": "app-login", "key": "password", "hash": "h"}
+        source = {**live(desired()), "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}}}
+        owner = claim(status={"binding": {"name": SECRET.name}, "connectionHash": "old"})
+        composed = rendered(child(desired(), ready=True), connection={"from": "database"})
+        await connect(at.publisher, snapshot(ObservedChild(entry(), source, DATABASE), of=owner), _prepared(composed))
+        return at.kube.writes
+
+    assert [verb for verb, _ in run(scene())] == ["create"]

@@ -1,0 +1,54 @@
+"""A publisher of connection Secrets over a fake API server that holds the Secret of a login."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from composer.connection.publisher import Publication, Publisher
+from composer.connection.secret import Wanted
+from runtime.changes import Change, ChangeKind
+from runtime.objects import SECRETS, Key, Object, dumps
+from runtime.record import record_of
+from tests.support.fake_kube import FakeKube
+
+SECRET = Key("shop", "orders-connection")
+CLAIM = Key("shop", "orders")
+PLAIN = {"host": "h", "port": "5432", "database": "d", "username": "u", "sslmode": "require"}
+TEN_MINUTES = 600.0
+OURS = "servicebinding.io/postgresql"
+
+
+def encoded(**data: str) -> dict[str, str]:
+    return {name: base64.b64encode(value.encode()).decode() for name, value in data.items()}
+
+
+@dataclass
+class World:
+    kube: FakeKube = field(default_factory=FakeKube)
+    now: float = 0.0
+    resync: timedelta = timedelta(minutes=10)
+
+    def __post_init__(self) -> None:
+        self.publisher = Publisher(self.kube, monotonic=lambda: self.now, manager="m", resync=self.resync)
+        self.login("first")
+
+    def login(self, password: str) -> None:
+        self.kube.put(SECRETS, "app-login", namespace="shop", data=encoded(password=password))
+
+    async def publish(self, want: Wanted, *, known: bool = True, is_requested: bool = False) -> Publication:
+        return await self.publisher.publish(want, known_hash=want.hash if known else "", is_requested=is_requested)
+
+    def stored(self) -> str:
+        data = self.kube.objects[SECRETS, SECRET]["data"]
+        return base64.b64decode(data["password"]).decode()
+
+    def change(self, key: Key) -> Change:
+        """Return the change that a watch delivers of an object as it is stored now."""
+        return change_of(key, self.kube.objects[SECRETS, key])
+
+
+def change_of(key: Key, obj: Object | None) -> Change:
+    after = record_of(dumps(obj), SECRETS, {}) if obj else None
+    return Change(key, ChangeKind.MODIFIED if obj else ChangeKind.DELETED, None, after)
