@@ -43,7 +43,7 @@ _BOTH: Final = "drift of both children"
 # read of their namespace and CRD (15 requests a deletion if none does).
 # With few claims the requests for the Composition show: the limits are for 200 claims and more.
 _LIMITS: Final = {
-    "create": Limits(requests=7.05, conflicts=0, passes=2.5),
+    "create": Limits(requests=7.05, conflicts=0, passes=3.05),
     _ONE: Limits(requests=2.05, conflicts=0.05, passes=1.1),
     _BOTH: Limits(requests=4.05, conflicts=0.05, passes=2.05),
     "change": Limits(requests=3.05, conflicts=0.05, passes=1.5),
