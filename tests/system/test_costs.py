@@ -62,16 +62,22 @@ async def _creation(system: System, namespace: str, **spec: Any) -> list[Request
     return await _requests(system, namespace, act)
 
 
-async def test_a_new_claim_with_one_child_costs_five_writes_and_one_secret_read(warm: System, namespace: str) -> None:
+def _writes_of_a_creation(children: int) -> list[list[Step]]:
+    """Return the writes of a new claim, in order: where its provider answers within half a second, and where not.
+
+    Where not, the claim gets one more status, which says what it waits for.
+    """
+    created: list[Step] = [("patch", "postgresqlinstances", ""), *[("create", "postgresdatabases", "")] * children]
+    ready: list[Step] = [("create", "secrets", ""), _CLAIM_STATUS]
+    return [[*created, *ready], [*created, _CLAIM_STATUS, *ready]]
+
+
+async def test_a_new_claim_with_one_child_costs_four_writes_or_five_and_one_secret_read(
+    warm: System, namespace: str
+) -> None:
     requests = await _creation(warm, namespace)
     assert all(request.code < 400 for request in requests if request.verb in WRITES)
-    assert _steps(requests, COMPOSER) == [
-        ("patch", "postgresqlinstances", ""),
-        ("create", "postgresdatabases", ""),
-        _CLAIM_STATUS,
-        ("create", "secrets", ""),
-        _CLAIM_STATUS,
-    ]
+    assert _steps(requests, COMPOSER) in _writes_of_a_creation(children=1)
     (child,) = await warm.children(namespace, "shop")
     assert _secret_reads(requests, COMPOSER) == [f"{child['metadata']['name']}-credentials"]
 
@@ -164,12 +170,5 @@ async def test_a_second_child_costs_one_write_more_at_creation(warm: System, nam
     async with warm.composition(composition(f"{namespace}-pair", *resources, connection={"from": "one"})) as name:
         await warm.until(COMPOSITION, "", name, is_ready)
         requests = await _creation(warm, namespace, compositionRef={"name": name})
-        assert _steps(requests, COMPOSER) == [
-            ("patch", "postgresqlinstances", ""),
-            ("create", "postgresdatabases", ""),
-            ("create", "postgresdatabases", ""),
-            _CLAIM_STATUS,
-            ("create", "secrets", ""),
-            _CLAIM_STATUS,
-        ]
+        assert _steps(requests, COMPOSER) in _writes_of_a_creation(children=2)
         await warm.delete(CLAIM, namespace, "shop")
