@@ -157,6 +157,8 @@ def decide(snapshot: Snapshot, rendered: Rendered, *, now: str) -> Plan:
                 steps.append(Keep(mine.entry))
         else:
             steps.append(step)
+    if any(why.reason == "PredecessorFound" for why in causes):
+        steps = _without_new(steps, recorded)
     waiting = {pending.resource for pending in rendered.waiting}
     steps += [Keep(observed.entry) for observed in snapshot.children if observed.entry.resource in waiting]
     has_failed = bool(causes)
@@ -170,6 +172,14 @@ def decide(snapshot: Snapshot, rendered: Rendered, *, now: str) -> Plan:
             causes.append(why or pruned_later(observed, "when nothing fails any more"))
     causes += [cause("ResourcePending", str(pending), resource=pending.resource) for pending in rendered.waiting]
     return Plan(tuple(steps), tuple(causes))
+
+
+def _without_new(steps: list[Step], recorded: Mapping[tuple[tuple[str, str, str], str], ObservedChild]) -> list[Step]:
+    """Return the steps without children that were never there, with or without data.
+
+    They would refer to an object that may never be made: where a former one is taken over, that one's name counts.
+    """
+    return [step for step in steps if not isinstance(step, Create) or (step.entry.place, step.entry.name) in recorded]
 
 
 def _step_of(  # noqa: PLR0911 - one return for each row of the table

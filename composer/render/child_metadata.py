@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from apis import names
-from apis.identity import PLAIN, Identity, NameRule, child_name, connection_secret_name
+from apis.identity import Identity, NameRule, connection_secret_name
 from composer.models import Expressions
 from composer.render.errors import CompositionError, Problem
 from runtime.objects import Object, annotations_of, key_of, metadata
@@ -28,20 +28,18 @@ class Owning:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One child's place: `made_as` is the resource name that its names are made of, `path` that of its template.
+    """One child's name and place: `made_as` is the resource it was made under, `path` that of its template.
 
     `needs` are the resources that go after it, by the names they were made under. `holds_data`: losing it would lose
-    data, by its kind, by its Composition or as it once was. `name_rule` is its
-    Composition's, `adopted_name` the name of an object that was taken over.
+    data, by its kind, by its Composition or as it once was.
     """
 
+    name: str
     made_as: str
     key: str
     path: str
     needs: tuple[str, ...] = ()
     holds_data: bool = False
-    name_rule: NameRule = PLAIN
-    adopted_name: str = ""
 
 
 def group_kind_of(obj: Mapping[str, Any]) -> str:
@@ -64,7 +62,7 @@ def child_object(owning: Owning, part: Part, manifest: Object) -> Object:
     meta, claim = metadata(manifest), owning.claim
     managed = names.is_managed(str(manifest["apiVersion"]).rpartition("/")[0])
     own: Object = {
-        "name": part.adopted_name or child_name(owning.identity, part.made_as, part.key, part.name_rule),
+        "name": part.name,
         "namespace": metadata(claim).get("namespace", ""),
         "labels": {**(meta.get("labels") or {}), names.CLAIM_LABEL: owning.identity.uid},
         "annotations": {**(meta.get("annotations") or {}), **_annotations(owning, part)},

@@ -90,7 +90,12 @@ def _resource(source: ResourceTemplate, index: int, through: Mapping[str, frozen
     template = compile_tree(source.template, f"{path}.template")
     when = compile_text(source.when, f"{path}.when")
     for_each = compile_text(source.for_each, f"{path}.forEach")
-    read_names = {name for _, _, read in reads((template, when, for_each)) for name in _resources_of(read, through)}
+    read_names = {
+        name
+        for _, _, read in reads((template, when, for_each))
+        if not _is_own_name(read, source)
+        for name in _resources_of(read, through)
+    }
     return CompiledResource(
         source=source,
         path=path,
@@ -100,6 +105,11 @@ def _resource(source: ResourceTemplate, index: int, through: Mapping[str, frozen
         ready_when=compile_text(source.ready_when, f"{path}.readyWhen"),
         reads=frozenset(read_names),
     )
+
+
+def _is_own_name(read: Path, source: ResourceTemplate) -> bool:
+    """Return whether a resource reads the name of its own object, which is known before anything else of it."""
+    return not source.for_each and read.root == "resources" and read.steps == (source.name, "metadata", "name")
 
 
 def _resources_of(read: Path, through: Mapping[str, frozenset[str]]) -> frozenset[str]:
@@ -153,8 +163,8 @@ def _refuse_unknown_references(resources: Sequence[CompiledResource], whole: Ite
             if name not in known:
                 message = f"there is no resource {name!r}{near(name, known)}"
                 raise CompositionError(Problem("TemplateInvalid", message, f"{resource.path}.dependsOn[{index}]"))
-        parts = (resource.template, resource.when, resource.for_each)
-        _refuse_in(parts, known, itself=resource.name)
+        _refuse_in((resource.when, resource.for_each), known, itself=resource.name)
+        _refuse_in((resource.template,), known, itself=resource.name, own_name_of=resource.source)
         # The expression that says whether a resource is ready may read the resource itself, a forEach element included.
         _refuse_in((resource.ready_when,), {**known, resource.name: _plain(resource)}, itself="")
         if resource.name in resource.edges:
@@ -185,9 +195,16 @@ def _plain(resource: CompiledResource) -> CompiledResource:
     return dataclasses.replace(resource, source=msgspec.structs.replace(resource.source, for_each=""))
 
 
-def _refuse_in(trees: Iterable[Tree], known: Mapping[str, CompiledResource], *, itself: str) -> None:
+def _refuse_in(
+    trees: Iterable[Tree],
+    known: Mapping[str, CompiledResource],
+    *,
+    itself: str,
+    own_name_of: ResourceTemplate | None = None,
+) -> None:
+    """Refuse reads of resources that are not there, cannot be read, or are `itself`, but for its own name."""
     for leaf, expression, read in reads(trees):
-        if read.root != "resources":
+        if read.root != "resources" or (own_name_of and _is_own_name(read, own_name_of)):
             continue
         fault = _fault(read, known, itself)
         if fault:

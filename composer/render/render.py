@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from apis.identity import Identity
+from apis.identity import Identity, child_name
 from composer.models import Expressions
 from composer.quantities import Amount
 from composer.render import environments
@@ -152,7 +152,7 @@ class _Rendering:
             raise CompositionError(
                 Problem("RenderFailed", f"identity {request.identity!r} is not <uid>@<namespace>/<name>")
             )
-        self._identity = identity
+        self._builder = ChildBuilder(request, identity, compiled.spec.deletion_policies)
         self._live = {(observed.resource, observed.key): observed.object for observed in request.observed}
         self._silent = {(observed.resource, observed.key) for observed in request.observed if observed.is_silent}
         # The expression that says whether one is ready may read another that comes after it.
@@ -269,7 +269,7 @@ class _Rendering:
             yield key, {**self._scope, "each": {"key": key, "value": value}}
 
     def _child(self, resource: CompiledResource, key: str, scope: Mapping[str, Any]) -> Child:
-        manifest = fill(resource.template, scope)
+        manifest = fill(resource.template, scope if key else self._with_own_name(resource, scope))
         if not is_json(manifest):
             raise CompositionError(Problem("NotJson", "holds a number that JSON lacks", resource.path))
         stateful = resource.source.stateful
@@ -294,11 +294,15 @@ class _Rendering:
         place = (resource.name, key, group_kind_of(manifest))
         return tuple(floor for floor in self._request.floors if (floor.resource, floor.key, floor.group_kind) == place)
 
+    def _with_own_name(self, resource: CompiledResource, scope: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the scope of a template, which can read the name of its own object."""
+        made = {"metadata": {"name": self._builder.name_of((resource.name, ""))}}
+        return {**scope, "resources": {**self._known, resource.name: Composed(resource.name, made, None)}}
+
     def _child_object(self, resource: CompiledResource, key: str, manifest: Object) -> Object:
         """Return the object of a manifest: with its name, its place, its owner and our label and annotations."""
         source = resource.source
-        builder = ChildBuilder(self._request, self._identity, self._compiled.spec.deletion_policies)
-        return builder.build(
+        return self._builder.build(
             (resource.name, key), resource.edges, manifest, stateful=source.stateful is True, path=resource.path
         )
 
@@ -342,23 +346,34 @@ class ChildBuilder:
 
         `stateful`: the Composition says that it holds data. Raises CompositionError, which names `path`.
         """
-        request, (resource, key) = self.request, slot
+        request, group_kind = self.request, group_kind_of(manifest)
         wanted = (request.claim.get("spec") or {}).get("deletionPolicy", "Orphan")
         policy = wanted if wanted in self.offered else "Orphan"
-        group_kind, origins = group_kind_of(manifest), request.origins
-        without_key = request.element_origins.get(resource, {}).get(key)
+        made_as, made_key = self._made_in(slot)
         part = Part(
-            made_as=without_key or origins.get(resource, resource),
-            key="" if without_key else key,
+            name=self.name_of(slot),
+            made_as=made_as,
+            key=made_key,
             path=path,
             needs=self._made_as(edges),
             holds_data=stateful
             or group_kind in request.stateful_foreign
-            or (resource, key, group_kind) in request.stateful_places,
-            name_rule=name_rule_of(request.composition, resource),
-            adopted_name=request.adopted.get(resource, {}).get(key, ""),
+            or (*slot, group_kind) in request.stateful_places,
         )
         return child_object(Owning(request.claim, self.identity, request.composition_name, policy), part, manifest)
+
+    def name_of(self, slot: tuple[str, str]) -> str:
+        """Return the name of the object in a slot: of one that was taken over its own, else the one by rule."""
+        resource, key = slot
+        rule = name_rule_of(self.request.composition, resource)
+        adopted = self.request.adopted.get(resource, {}).get(key, "")
+        return adopted or child_name(self.identity, *self._made_in(slot), rule)
+
+    def _made_in(self, slot: tuple[str, str]) -> tuple[str, str]:
+        """Return the resource and the key that the object in a slot was made under."""
+        resource, key = slot
+        without_key = self.request.element_origins.get(resource, {}).get(key)
+        return (without_key, "") if without_key else (self.request.origins.get(resource, resource), key)
 
     def _made_as(self, resources: tuple[str, ...]) -> tuple[str, ...]:
         """Return the names under which the objects of these resources were made: all that those of one have."""

@@ -29,11 +29,11 @@ def _decided(*left: ObservedChild, **annotations: str) -> tuple[list[str], list[
     ("left", "annotations", "made", "reasons"),
     [
         ((), {}, ["data", "settings"], []),
-        ((LEFT,), {}, ["settings"], ["PredecessorFound"]),
+        ((LEFT,), {}, [], ["PredecessorFound"]),
         ((LEFT,), {"adopt": "none"}, ["data", "settings"], []),
         ((LEFT,), {"adopt": "former-uid"}, ["settings"], []),
-        ((LEFT,), {"adopt": "another-uid"}, ["settings"], ["PredecessorFound"]),
-        ((DYING,), {"adopt": "former-uid"}, ["settings"], ["PredecessorFound"]),
+        ((LEFT,), {"adopt": "another-uid"}, [], ["PredecessorFound"]),
+        ((DYING,), {"adopt": "former-uid"}, [], ["PredecessorFound"]),
         ((replace(LEFT, entry=entry("other", VOLUME)),), {}, ["data", "settings"], []),
     ],
     ids=[
@@ -46,10 +46,20 @@ def _decided(*left: ObservedChild, **annotations: str) -> tuple[list[str], list[
         "another resource's",
     ],
 )
-def test_an_empty_child_is_not_created_beside_what_an_earlier_claim_left(
+def test_nothing_new_is_created_beside_what_an_earlier_claim_left(
     left: tuple[ObservedChild, ...], annotations: dict[str, Any], made: list[str], reasons: list[str]
 ) -> None:
     assert _decided(*left, **annotations) == (made, reasons)
+
+
+def test_what_the_claim_has_already_is_kept_and_made_again_beside_what_an_earlier_claim_left() -> None:
+    seen = ObservedChild(entry("settings", SETTINGS, uid="settings-uid"), None, SETTINGS)
+    beside = replace(snapshot(seen), predecessors=(LEFT,))
+
+    (step,) = decide(beside, WANTED, now=NOW).steps
+
+    assert isinstance(step, Create)
+    assert step.entry.resource == "settings"
 
 
 def test_the_message_names_the_object_and_the_way_out() -> None:

@@ -100,3 +100,26 @@ def test_the_name_of_a_resource_that_waits_is_waited_for() -> None:
     rendered = _reading("{{ resources.late.metadata.name }}", first, late)
 
     assert [held.resource for held in rendered.waiting] == ["late", "reader"]
+
+
+# Its own name
+
+OWN = _resource("own", {**SETTINGS, "data": {"of": "fl {{ resources.own.metadata.name }}"}})
+
+
+@pytest.mark.parametrize("observed", [(), (Observed("own", "", {**SETTINGS, "metadata": {"name": "another"}}),)])
+def test_a_template_reads_the_name_of_its_own_object(observed: tuple[Observed, ...]) -> None:
+    (child,) = _render(OWN, observed=observed).children
+
+    assert child.object["data"]["of"] == f"fl {child.name}"
+    assert child.depends_on == ()
+
+
+def test_the_own_name_of_what_is_taken_over_is_the_one_it_has() -> None:
+    ref = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
+    composition = {"compositeTypeRef": ref, "resources": [OWN]}
+    adopted = {"own": {"": "of-the-former-claim"}}
+
+    (child,) = render(Request("c", composition, claim(), "claim-uid@shop/orders", adopted=adopted)).children
+
+    assert (child.name, child.object["data"]["of"]) == ("of-the-former-claim", "fl of-the-former-claim")

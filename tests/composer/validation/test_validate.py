@@ -165,6 +165,24 @@ CHECKS = {
     "itself": Refusal(
         _composition(_resource("a", _with(username="{{ resources.a.status.host }}"))), "DependencyCycle"
     ),
+    "its own labels": Refusal(
+        _composition(_resource("a", _with(username="{{ resources.a.metadata.labels }}"))), "DependencyCycle"
+    ),
+    "its own name where it says whether it is made": Refusal(
+        _composition(_resource("a", when="{{ resources.a.metadata.name == 'a' }}")), "DependencyCycle"
+    ),
+    "its own name through a variable": Refusal(
+        _composition(
+            _resource("a", _with(username="{{ vars.name }}")), variables={"name": "{{ resources.a.metadata.name }}"}
+        ),
+        "DependencyCycle",
+    ),
+    "the name of many": Refusal(
+        _composition(
+            _resource("a", _with(username="{{ resources.a.metadata.name }}"), forEach="{{ claim.spec.extensions }}")
+        ),
+        "DependencyCycle",
+    ),
     "an unknown neighbour": Refusal(_composition(_resource("a", dependsOn=["bb"])), "TemplateInvalid"),
     "a computed neighbour": Refusal(
         _composition(_resource("a", _with(username="{{ resources[claim.spec.size].status.host }}"))), "TemplateInvalid"
