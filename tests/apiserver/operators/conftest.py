@@ -25,7 +25,8 @@ _ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 180.0
 # The same for all claims, as the played operators write them.
 LOGIN = {"databaseName": "orders", "username": "orders_app"}
-_WANTING = tuple(operator for operator in ALL if operator.password_ref)
+WANTING = tuple(operator for operator in ALL if operator.password_ref)
+"""The operators that want to be given a password."""
 
 
 def watched(operator: str) -> str:
@@ -52,6 +53,10 @@ class Stage:
 
     async def until_ready(self, name: str) -> JsonObject:
         return await self.system.until(CLAIM, self.namespace, name, is_ready, limit_s=LIMIT_S)
+
+    async def passed(self, name: str) -> JsonObject:
+        """Return a claim after one more pass."""
+        return await passed(self.system, self.namespace, name)
 
     async def until_in_trouble(self, name: str, *reasons: str) -> JsonObject:
         return await self.system.until(CLAIM, self.namespace, name, in_trouble(*reasons), limit_s=LIMIT_S)
@@ -103,7 +108,7 @@ async def stage(request: pytest.FixtureRequest, operating: System) -> Stage:
     return await _stage(request.param, operating)
 
 
-@pytest_asyncio.fixture(loop_scope="module", params=_WANTING, ids=lambda operator: operator.name)
+@pytest_asyncio.fixture(loop_scope="module", params=WANTING, ids=lambda operator: operator.name)
 async def wanting(request: pytest.FixtureRequest, operating: System) -> Stage:
     """Return each operator in turn that wants to be given a password, its Composition accepted."""
     return await _stage(request.param, operating)
@@ -112,6 +117,18 @@ async def wanting(request: pytest.FixtureRequest, operating: System) -> Stage:
 async def _stage(operator: Played, operating: System) -> Stage:
     await operating.until(COMPOSITION, "", f"postgres-{operator.name}", is_ready, limit_s=LIMIT_S)
     return Stage(operating, operator)
+
+
+async def passed(system: System, namespace: str, name: str) -> JsonObject:
+    """Have a claim looked at as a resync does; return it once that pass has ended, as its answer says."""
+    token = secrets.token_hex(4)
+    annotation = {"metadata": {"annotations": {"fairlead.dev/reconcile-requested-at": token}}}
+    await system.api.merge(CLAIM.path(namespace, name), annotation)
+
+    def is_answered(obj: JsonObject) -> bool:
+        return bool(obj.get("status", {}).get("lastHandledReconcileAt") == token)
+
+    return await system.until(CLAIM, namespace, name, is_answered, limit_s=LIMIT_S)
 
 
 async def psql_prints(system: System, binding: Mapping[str, str], *, hostaddr: str = "") -> str:

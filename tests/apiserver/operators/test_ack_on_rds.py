@@ -12,10 +12,10 @@ from devcloud.aws.platform import SECURITY_GROUP, SUBNETS
 from devcloud.controlplane import Programs
 from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, install, psql_prints
 from tests.support.aws import Aws, simulated_rds
-from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, claim, is_ready
+from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, SECRET, claim, is_ready
 from tests.support.operators.ack_on_rds import controlling
 from tests.support.operators.played import ACK, INSTANCE
-from tests.support.system import rig
+from tests.support.system import decoded, rig
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.rds]
@@ -101,3 +101,27 @@ async def test_under_delete_the_instance_goes_with_the_claim(rds: Aws) -> None:
     await rds.system.delete(CLAIM, _NAMESPACE, "gone")
 
     await rds.until_gone(identifier, limit_s=LIMIT_S)
+
+
+async def test_a_claim_takes_over_the_instance_of_its_former_self(rds: Aws) -> None:
+    system = rds.system
+    identifier = await _ready(rds, "again")
+    await system.delete(CLAIM, _NAMESPACE, "again")
+    former = await system.api.get(SECRET.path(_NAMESPACE, "again-connection"))
+    await system.api.delete(SECRET.path(_NAMESPACE, "again-connection"))
+    (left,) = await ACK.children(system.api, _NAMESPACE, "again")
+
+    adopt = {"annotations": {"fairlead.dev/adopt": left["metadata"]["uid"]}}
+    obj = claim(_NAMESPACE, "again", **LOGIN)
+    await system.create(CLAIM, {**obj, "metadata": {**obj["metadata"], **adopt}})
+    await system.until(CLAIM, _NAMESPACE, "again", is_ready, limit_s=LIMIT_S)
+
+    (taken,) = await ACK.children(system.api, _NAMESPACE, "again")
+    assert taken["metadata"]["uid"] == left["metadata"]["uid"]
+    assert taken["spec"]["dbInstanceIdentifier"] == identifier
+
+    async def logs_in() -> bool:
+        return await psql_prints(system, await system.binding(_NAMESPACE, "again")) == "orders_app in orders"
+
+    await eventually(logs_in, "psql logs in with the password that the new claim made", limit_s=LIMIT_S)
+    assert await psql_prints(system, decoded(former)) == ""

@@ -7,6 +7,7 @@ import secrets
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -14,22 +15,21 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane import Programs
-from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, install
+from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, WANTING, install
 from tests.support.crash import COMPOSER, PARKED_MOST, CrashRig, Plan, actor_of
 from tests.support.gate import Moment, Trap
 from tests.support.kinds import CLAIM, SECRET, claim, is_ready
-from tests.support.operators.played import ACK
+from tests.support.operators.converting import converting
+from tests.support.operators.played import ACK, Played, value_at
 from tests.support.system import System, decoded, rig
 from tests.support.waiting import eventually, in_background
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_CLEAN = "k000z"
 _NAME = "orders"
 T = TypeVar("T")
 # Those of a claim, by the names of their Secrets.
 Passwords: TypeAlias = dict[str, str]
-Begin: TypeAlias = Callable[[System, Sequence[str]], Awaitable[None]]
 # Of the password, and of the connection: each once.
 _MADE = "POST secrets"
 _TOKEN = {"passwordRotation": {"token": "2026-12"}}
@@ -42,7 +42,9 @@ async def crashing(
     async with AsyncExitStack() as stack:
         folder = tmp_path_factory.mktemp(f"rig-{secrets.token_hex(2)}")
         installed = await stack.enter_async_context(rig(folder, control_plane_programs))
-        await install(installed, ACK, {})
+        webhook = await stack.enter_async_context(converting(folder))
+        for operator in WANTING:
+            await install(installed, operator, webhook)
         account = ("fairlead-system", "fairlead-composer")
         made = CrashRig(installed, {COMPOSER: await actor_of(installed, stack, ("composer",), account)})
         try:
@@ -52,42 +54,157 @@ async def crashing(
             await made.kill()
 
 
-async def _begin(system: System, scopes: Sequence[str]) -> None:
-    for scope in scopes:
-        await system.namespaced(scope, cloud=ACK.name)
-        await system.create(CLAIM, claim(scope, _NAME, deletionPolicy="Delete", **LOGIN))
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Claims of one operator, each in a namespace of its own, which is the scope of its crash."""
 
+    rig: CrashRig
+    operator: Played
 
-async def _rotate(system: System, scopes: Sequence[str]) -> None:
-    for scope in scopes:
-        await system.edit(CLAIM, scope, _NAME, {"spec": _TOKEN})
+    @property
+    def system(self) -> System:
+        return self.rig.system
 
+    def scopes(self, number: int) -> list[str]:
+        """Return the names of so many scopes; the first one's claim is not killed."""
+        return [f"k{WANTING.index(self.operator)}{index:02}z" for index in range(number)]
 
-async def _until(rig: CrashRig, probe: Callable[[], Awaitable[T | None]], expected: str) -> T:
-    """Wait for a state; a composer that ends meanwhile, as one that lost its Lease does, is started again."""
+    # What a person does
 
-    async def seen() -> T | None:
-        await rig.start()
-        return await probe()
+    async def begin(self, scopes: Sequence[str]) -> None:
+        for scope in scopes:
+            await self.system.namespaced(scope, cloud=self.operator.name)
+            await self.system.create(CLAIM, claim(scope, _NAME, deletionPolicy="Delete", **LOGIN))
 
-    return await eventually(seen, expected, limit_s=LIMIT_S)
+    async def rotate(self, scopes: Sequence[str]) -> None:
+        for scope in scopes:
+            await self.system.edit(CLAIM, scope, _NAME, {"spec": _TOKEN})
 
+    async def end(self, scopes: Sequence[str]) -> None:
+        for scope in scopes:
+            await self.system.api.delete(CLAIM.path(scope, _NAME))
 
-async def _settle(rig: CrashRig, scopes: Sequence[str], former: Mapping[str, Passwords] | None = None) -> None:
-    """Let the operator bring all up, and wait until each claim is Ready with one password; not with a `former` one."""
-    api, retired = rig.system.api, former or {}
-    for scope in scopes:
-        await _until(rig, partial(ACK.children, api, scope, _NAME), f"the instance of {scope}")
-        await ACK.bring_up(api, scope, _NAME)
-    for scope in scopes:
+    # What is seen then
 
-        async def is_settled(scope: str = scope) -> bool:
-            ready = is_ready(await api.get(CLAIM.path(scope, _NAME)))
-            passwords = await _passwords(rig.system, scope)
-            return ready and len(passwords) == 1 and passwords.keys().isdisjoint(retired.get(scope, {}))
+    async def until(self, probe: Callable[[], Awaitable[T | None]], expected: str) -> T:
+        """Wait for a state; a composer that ends meanwhile, as one that lost its Lease does, is started again."""
 
-        await _until(rig, is_settled, f"the claim of {scope} is Ready and has one password")
-    await rig.system.at_rest()
+        async def seen() -> T | None:
+            await self.rig.start()
+            return await probe()
+
+        return await eventually(seen, expected, limit_s=LIMIT_S)
+
+    async def settle(self, scopes: Sequence[str], former: Mapping[str, Passwords] | None = None) -> None:
+        """Let the operator bring all up, and wait until each claim is Ready with one password; not with a `former` one.
+
+        One after the other: what one object reports has the next one made.
+        """
+        api, retired = self.system.api, former or {}
+        for scope in scopes:
+            for step in self.operator.rise:
+                children = partial(self.operator.children, api, scope, _NAME, step.kind)
+                await self.until(children, f"the {(step.kind or self.operator.source).kind} of {scope}")
+                await self.operator.play(api, scope, _NAME, step)
+        for scope in scopes:
+
+            async def is_settled(scope: str = scope) -> bool:
+                ready = is_ready(await api.get(CLAIM.path(scope, _NAME)))
+                passwords = await _passwords(self.system, scope)
+                return ready and len(passwords) == 1 and passwords.keys().isdisjoint(retired.get(scope, {}))
+
+            await self.until(is_settled, f"the claim of {scope} is Ready and has one password")
+        await self.system.at_rest()
+
+    async def is_whole(self, scope: str) -> None:
+        """Assert that there is one password and one object of each kind, and that it is referred to and published."""
+        ((secret, password),) = (await _passwords(self.system, scope)).items()
+        made = {kind: await self.operator.children(self.system.api, scope, _NAME, kind) for kind in self.operator.kinds}
+        assert {kind: len(objects) for kind, objects in made.items()} == dict.fromkeys(self.operator.kinds, 1)
+        reference = self.operator.password_ref
+        assert reference is not None
+        assert value_at(made[reference.kind][0], reference.path) == secret
+        assert (await self.system.binding(scope, _NAME))["password"] == password
+
+    async def nothing_is_left(self, scope: str) -> None:
+        api = self.system.api
+
+        async def is_gone() -> bool:
+            return await api.find(CLAIM.path(scope, _NAME)) is None
+
+        await self.until(is_gone, f"the claim of {scope} is gone")
+        assert await _passwords(self.system, scope) == {}
+        for kind in self.operator.kinds:
+            assert await self.operator.children(api, scope, _NAME, kind) == []
+
+    # Crashes
+
+    def plans(self, effects: Sequence[str]) -> list[Plan]:
+        """Plan a kill at each moment around each effect; of those whose number differs, around the first alone.
+
+        ACK's stand for all operators where an effect concerns neither a password nor the object that names it.
+        """
+        seen: Counter[str] = Counter()
+        plans = []
+        for effect in effects:
+            seen[effect] += 1
+            is_counted = seen[effect] == 1 or effect == _MADE
+            if is_counted and (self.operator == ACK or self._is_of_the_password(effect)):
+                plans += [Plan(COMPOSER, Trap(seen[effect], moment, effect), effect) for moment in Moment]
+        return plans
+
+    def _is_of_the_password(self, effect: str) -> bool:
+        reference = self.operator.password_ref
+        return reference is not None and effect.split()[1] in ("secrets", reference.kind.plural)
+
+    async def crash(
+        self,
+        planned: Mapping[str, Plan],
+        begin: Callable[[Sequence[str]], Awaitable[None]],
+        *,
+        is_end: bool = False,
+    ) -> None:
+        """Trap each scope at its effect while the step begins, kill once all are trapped, and start again.
+
+        So many at a time as the composer has workers for. Meanwhile the operator brings up what there is, unless the
+        claims end.
+        """
+        scopes = list(planned)
+        for batch in (scopes[start : start + PARKED_MOST] for start in range(0, len(scopes), PARKED_MOST)):
+            self.rig.arm({scope: planned[scope] for scope in batch})
+            async with in_background(self._play(() if is_end else batch)):
+                await begin(batch)
+                sprung = await self.rig.until_sprung()
+            assert sprung.keys() == set(batch)
+            await self.rig.kill()
+            await self.rig.start()
+
+    async def _play(self, scopes: Sequence[str]) -> None:
+        """Bring up the objects of each scope as they come and change, as an operator does, until cancelled."""
+        while scopes:
+            await asyncio.gather(*(self.operator.bring_up(self.system.api, scope, _NAME) for scope in scopes))
+
+    async def learned(self, scope: str) -> tuple[list[Plan], list[Plan], list[Plan]]:
+        """Return the kills of a claim's begin, rotation and end, by the effects of one claim that is not killed."""
+        gate, reference = self.rig.gates[COMPOSER], self.operator.password_ref
+        assert reference is not None
+        await self.begin([scope])
+        await self.settle([scope])
+        created = gate.effects(scope)
+        assert created.count(_MADE) == 2
+        gate.forget()
+        before = {scope: await _passwords(self.system, scope)}
+        await self.rotate([scope])
+        await self.settle([scope], before)
+        rotated = gate.effects(scope)
+        assert {_MADE, f"PATCH {reference.kind.plural}", "PUT secrets", "DELETE secrets"} <= set(rotated)
+        await self.is_whole(scope)
+        gate.forget()
+        await self.end([scope])
+        await self.nothing_is_left(scope)
+        ended = gate.effects(scope)
+        assert {f"DELETE {reference.kind.plural}", "DELETE secrets"} <= set(ended)
+        return self.plans(created), self.plans(rotated), self.plans(ended)
 
 
 async def _passwords(system: System, scope: str) -> Passwords:
@@ -96,103 +213,28 @@ async def _passwords(system: System, scope: str) -> Passwords:
     return {secret["metadata"]["name"]: decoded(secret)["password"] for secret in made}
 
 
-async def _is_whole(system: System, scope: str) -> None:
-    """Assert that there is one password and one object, which refers to it, and that the password is published."""
-    ((secret, password),) = (await _passwords(system, scope)).items()
-    (instance,) = await ACK.children(system.api, scope, _NAME)
-    assert instance["spec"]["masterUserPassword"]["name"] == secret
-    assert (await system.binding(scope, _NAME))["password"] == password
+@pytest.mark.parametrize("operator", WANTING, ids=lambda operator: operator.name)
+async def test_a_kill_at_each_side_effect_leaves_one_password_and_one_object(
+    crashing: CrashRig, operator: Played
+) -> None:
+    claims = Claims(crashing, operator)
+    (clean,) = claims.scopes(1)
+    created, rotated, ended = await claims.learned(clean)
+    scopes = claims.scopes(1 + max(len(created), len(rotated), len(ended)))[1:]
 
-
-async def _end(system: System, scopes: Sequence[str]) -> None:
+    await claims.crash(dict(zip(scopes, created, strict=False)), claims.begin)
+    await claims.begin(scopes[len(created) :])
+    await claims.settle(scopes)
     for scope in scopes:
-        await system.api.delete(CLAIM.path(scope, _NAME))
+        await claims.is_whole(scope)
 
-
-async def _nothing_is_left(rig: CrashRig, scope: str) -> None:
-    api = rig.system.api
-
-    async def is_gone() -> bool:
-        return await api.find(CLAIM.path(scope, _NAME)) is None
-
-    await _until(rig, is_gone, f"the claim of {scope} is gone")
-    assert await _passwords(rig.system, scope) == {}
-    assert await ACK.children(api, scope, _NAME) == []
-
-
-def _plans(effects: Sequence[str]) -> list[Plan]:
-    """Plan a kill at each moment around each effect; of those whose number differs, around the first alone."""
-    seen: Counter[str] = Counter()
-    plans = []
-    for effect in effects:
-        seen[effect] += 1
-        if seen[effect] == 1 or effect == _MADE:
-            plans += [Plan(COMPOSER, Trap(seen[effect], moment, effect), effect) for moment in Moment]
-    return plans
-
-
-async def _crash(rig: CrashRig, planned: Mapping[str, Plan], begin: Begin, *, is_end: bool = False) -> None:
-    """Trap each scope at its effect while the step begins, kill once all are trapped, and start again.
-
-    So many at a time as the composer has workers for. Meanwhile the operator brings up what there is, unless the
-    claims end.
-    """
-    scopes = list(planned)
-    for batch in (scopes[start : start + PARKED_MOST] for start in range(0, len(scopes), PARKED_MOST)):
-        rig.arm({scope: planned[scope] for scope in batch})
-        async with in_background(_play(rig.system, () if is_end else batch)):
-            await begin(rig.system, batch)
-            sprung = await rig.until_sprung()
-        assert sprung.keys() == set(batch)
-        await rig.kill()
-        await rig.start()
-
-
-async def _play(system: System, scopes: Sequence[str]) -> None:
-    """Bring up the object of each scope as it comes, as an operator does, until cancelled."""
-    await asyncio.gather(*(ACK.bring_up(system.api, scope, _NAME) for scope in scopes))
-
-
-async def _learned(rig: CrashRig, scope: str) -> tuple[list[Plan], list[Plan], list[Plan]]:
-    """Return the kills of a claim's begin, of its rotation and of its end, as one that is not killed passes them."""
-    system, gate = rig.system, rig.gates[COMPOSER]
-    await _begin(system, [scope])
-    await _settle(rig, [scope])
-    created = gate.effects(scope)
-    assert created.count(_MADE) == 2
-    gate.forget()
-    before = {scope: await _passwords(system, scope)}
-    await _rotate(system, [scope])
-    await _settle(rig, [scope], before)
-    rotated = gate.effects(scope)
-    assert {_MADE, "PATCH dbinstances", "PUT secrets", "DELETE secrets"} <= set(rotated)
-    await _is_whole(system, scope)
-    gate.forget()
-    await _end(system, [scope])
-    await _nothing_is_left(rig, scope)
-    ended = gate.effects(scope)
-    assert {"DELETE dbinstances", "DELETE secrets"} <= set(ended)
-    return _plans(created), _plans(rotated), _plans(ended)
-
-
-async def test_a_kill_at_each_side_effect_leaves_one_password_and_one_object(crashing: CrashRig) -> None:
-    system = crashing.system
-    created, rotated, ended = await _learned(crashing, _CLEAN)
-    scopes = [f"k{number:03}z" for number in range(1, 1 + max(len(created), len(rotated), len(ended)))]
-
-    await _crash(crashing, dict(zip(scopes, created, strict=False)), _begin)
-    await _begin(system, scopes[len(created) :])
-    await _settle(crashing, scopes)
-    for scope in scopes:
-        await _is_whole(system, scope)
-
-    before = {scope: await _passwords(system, scope) for scope in scopes[: len(rotated)]}
-    await _crash(crashing, dict(zip(scopes, rotated, strict=False)), _rotate)
-    await _settle(crashing, list(before), before)
+    before = {scope: await _passwords(crashing.system, scope) for scope in scopes[: len(rotated)]}
+    await claims.crash(dict(zip(scopes, rotated, strict=False)), claims.rotate)
+    await claims.settle(list(before), before)
     for scope in before:
-        await _is_whole(system, scope)
+        await claims.is_whole(scope)
 
-    await _crash(crashing, dict(zip(scopes, ended, strict=False)), _end, is_end=True)
-    await _end(system, scopes[len(ended) :])
+    await claims.crash(dict(zip(scopes, ended, strict=False)), claims.end, is_end=True)
+    await claims.end(scopes[len(ended) :])
     for scope in scopes:
-        await _nothing_is_left(crashing, scope)
+        await claims.nothing_is_left(scope)

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, Stage
+from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, Stage, passed
 from tests.support.api import ApiError, JsonObject
 from tests.support.audit import WRITES, AuditLog, Match
 from tests.support.kinds import CLAIM, CONFIG_MAP, CRD, NAMESPACE, SECRET, Kind, claim, condition, in_trouble, is_ready
@@ -72,16 +72,11 @@ async def _up(stage: Stage, namespace: str, name: str) -> None:
     operator, system = stage.operator, stage.system
 
     async def is_up() -> bool:
-        await system.at_rest(for_s=1.0)
-        seen = await system.api.get(CLAIM.path(namespace, name))
-        if in_trouble("DatabaseLost")(seen):
+        if in_trouble("DatabaseLost")(await passed(system, namespace, name)):
             await _consent(stage, namespace, name)
             return False
-        for step in operator.rise:
-            if await operator.children(system.api, namespace, name, step.kind):
-                await operator.play(system.api, namespace, name, step)
-        await system.at_rest(for_s=1.0)
-        return is_ready(await system.api.get(CLAIM.path(namespace, name)))
+        await operator.bring_up_what_is_there(system.api, namespace, name)
+        return is_ready(await passed(system, namespace, name))
 
     await eventually(is_up, f"claim {name} is Ready", limit_s=LIMIT_S)
 
@@ -126,8 +121,7 @@ async def test_what_is_deleted_by_hand_while_the_composer_is_away_is_made_again_
 
         for name, kind in lost.items():
             await _until_lost(stage, namespace, name, kind)
-            await system.ask_for_a_pass(CLAIM, namespace, name)
-        await system.at_rest()
+            await passed(system, namespace, name)
         assert _made(audit, stage, namespace) == []
 
         for name in lost:
@@ -162,8 +156,7 @@ async def test_a_restored_claim_takes_what_the_backup_has_and_gets_no_empty_data
         for name in ("whole", "late"):
             await _up(stage, namespace, name)
             assert await system.binding(namespace, name) == before[name]
-        await system.ask_for_a_pass(CLAIM, namespace, "lacking")
-        await system.at_rest()
+        await passed(system, namespace, "lacking")
         assert _made(audit, stage, namespace) == []
 
         await _up(stage, namespace, "lacking")
@@ -208,7 +201,7 @@ async def test_an_uninstalled_operator_takes_no_database_along_and_its_return_br
 
         held = await system.until(CLAIM, namespace, "orders", in_trouble("HeldDeletion"), limit_s=LIMIT_S)
         assert condition(held, "Ready")["status"] == "False"
-        await system.at_rest()
+        await passed(system, namespace, "orders")
         left = await system.api.get(operator.source.path(namespace, source["metadata"]["name"]))
         assert left["metadata"]["uid"] == source["metadata"]["uid"]
         assert left["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
@@ -217,17 +210,16 @@ async def test_an_uninstalled_operator_takes_no_database_along_and_its_return_br
         for path in paths:
             await system.api.until_gone(path, limit_s=LIMIT_S)
         await system.until(CLAIM, namespace, "orders", in_trouble("KindNotInstalled"), limit_s=LIMIT_S)
-        await system.at_rest()
-        unserved = await system.api.get(CLAIM.path(namespace, "orders"))
+        unserved = await passed(system, namespace, "orders")
         assert condition(unserved, "Ready")["status"] != "True"
 
         for definition in definitions:
             await system.create(CRD, definition)
         for kind in operator.kinds:
             await system.api.until_served(kind.path())
-        lost = await system.until(CLAIM, namespace, "orders", in_trouble("DatabaseLost"), limit_s=LIMIT_S)
+        await system.until(CLAIM, namespace, "orders", in_trouble("DatabaseLost"), limit_s=LIMIT_S)
+        lost = await passed(system, namespace, "orders")
         assert condition(lost, "Ready")["status"] == "False"
-        await system.at_rest()
         assert _made(audit, stage, namespace) == []
 
         await _up(stage, namespace, "orders")

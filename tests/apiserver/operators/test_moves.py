@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.apiserver.operators.conftest import LIMIT_S, LOGIN
+from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, passed
 from tests.support.audit import Match
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, NAMESPACE, claim, condition, in_trouble, is_ready
 from tests.support.operators.played import CNPG
@@ -31,17 +31,14 @@ async def test_a_claim_is_held_between_onprem_and_cloudnativepg_until_the_consen
 
         # By the label the namespace may use the other Composition; who has one keeps it.
         await system.api.merge(NAMESPACE.path("", namespace), {"metadata": {"labels": {"cloud": CNPG.name}}})
-        await system.ask_for_a_pass(CLAIM, namespace, "orders")
-        await system.at_rest()
-        assert is_ready(await system.api.get(CLAIM.path(namespace, "orders")))
+        assert is_ready(await passed(system, namespace, "orders"))
         await system.edit(CLAIM, namespace, "orders", {"spec": _CHOICE})
 
         held = await system.until(CLAIM, namespace, "orders", in_trouble("HeldDeletion"), limit_s=LIMIT_S)
         consent = f"database={former['metadata']['uid']}"
         assert f"fairlead.dev/consent={consent}`" in condition(held, "Stalled")["message"]
         assert condition(held, "Ready")["status"] == "True"
-        await system.ask_for_a_pass(CLAIM, namespace, "orders")
-        await system.at_rest()
+        await passed(system, namespace, "orders")
         assert await CNPG.children(system.api, namespace, "orders") == []
         (kept,) = await system.api.items(DATABASE.path(namespace))
         assert (kept["metadata"]["uid"], kept["spec"]) == (former["metadata"]["uid"], former["spec"])

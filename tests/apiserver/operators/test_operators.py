@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, Stage, psql_prints, watched
+from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, Stage, passed, psql_prints, watched
 from tests.apiserver.policies.actors import As
 from tests.support.api import ApiError, JsonObject
 from tests.support.audit import WRITES, Match
@@ -104,16 +104,8 @@ async def test_a_hundred_passes_at_rest_write_nothing_but_the_answers_to_who_ask
 
 
 async def _pass_often(system: System, namespace: str, name: str, times: int) -> None:
-    """Have a claim looked at as a resync does, and answered, so that each pass is known to have ended."""
-    for number in range(times):
-        token = f"pass {number}"
-        annotation = {"metadata": {"annotations": {"fairlead.dev/reconcile-requested-at": token}}}
-        await system.api.merge(CLAIM.path(namespace, name), annotation)
-
-        def is_answered(obj: JsonObject, token: str = token) -> bool:
-            return bool(obj["status"].get("lastHandledReconcileAt") == token)
-
-        await system.until(CLAIM, namespace, name, is_answered, limit_s=LIMIT_S)
+    for _ in range(times):
+        await passed(system, namespace, name)
 
 
 async def test_an_edit_reaches_the_operator_and_the_claim_is_ready_with_it(stage: Stage) -> None:
@@ -197,18 +189,27 @@ async def test_under_orphan_objects_and_passwords_stay(stage: Stage) -> None:
     assert list((await _passwords(stage, "kept")).values()) == ([binding["password"]] if operator.password_ref else [])
 
 
+async def _uids(stage: Stage, name: str) -> set[str]:
+    """Return the uids of all that is made, or was, of a claim of this name."""
+    left = [
+        await stage.operator.children(stage.system.api, stage.namespace, name, kind) for kind in stage.operator.kinds
+    ]
+    return {obj["metadata"]["uid"] for objects in left for obj in objects}
+
+
 async def test_a_claim_takes_over_what_its_former_self_orphaned_by_consent(stage: Stage) -> None:
     operator, api, namespace = stage.operator, stage.system.api, stage.namespace
     await stage.ready_claim("again")
     source = await operator.child(api, namespace, "again")
+    before = await _uids(stage, "again")
     await stage.system.delete(CLAIM, namespace, "again")
     # It is the former claim's, and would be nobody else's.
     await api.delete(SECRET.path(namespace, "again-connection"))
 
     await stage.system.create(CLAIM, claim(namespace, "again", **LOGIN))
     held = await stage.until_in_trouble("again", "PredecessorFound")
-    await stage.system.at_rest()
-    assert len(await operator.children(api, namespace, "again")) == 1
+    await stage.passed("again")
+    assert await _uids(stage, "again") <= before
     uids = re.search(r"fairlead\.dev/adopt=([0-9a-f,-]+)`", condition(held, "Stalled")["message"])
     assert uids
     adopt = {"metadata": {"annotations": {"fairlead.dev/adopt": uids[1]}}}
@@ -219,11 +220,12 @@ async def test_a_claim_takes_over_what_its_former_self_orphaned_by_consent(stage
         return "fairlead.dev/claim" in (left["metadata"].get("labels") or {})
 
     await eventually(taken_over, "the object has our label again", limit_s=LIMIT_S)
-    for _ in operator.kinds:
-        # What one object reports has the next one applied.
-        await stage.system.at_rest()
-        await operator.bring_up(api, namespace, "again")
-    await stage.until_ready("again")
+
+    async def is_up() -> bool:
+        await operator.bring_up_what_is_there(api, namespace, "again")
+        return is_ready(await stage.passed("again"))
+
+    await eventually(is_up, "the claim is Ready", limit_s=LIMIT_S)
     (left,) = await operator.children(api, namespace, "again")
     assert (left["metadata"]["uid"], left["metadata"]["name"]) == (
         source["metadata"]["uid"],
@@ -264,9 +266,9 @@ async def test_what_holds_data_is_deleted_by_the_platform_alone_and_never_replac
     assert f"={uid}" in text
     assert condition(held, "Ready")["status"] == "False"
     await api.merge(path, {"metadata": {"finalizers": []}})
-    lost = await stage.until_in_trouble("guarded", "DatabaseLost")
+    await stage.until_in_trouble("guarded", "DatabaseLost")
+    lost = await stage.passed("guarded")
     assert condition(lost, "Ready")["status"] == "False"
-    await stage.system.at_rest()
     assert await operator.children(api, namespace, "guarded") == []
 
 
@@ -282,7 +284,7 @@ async def test_a_namespace_that_is_deleted_waits_for_what_holds_data(stage: Stag
 
         held = await stage.system.until(CLAIM, namespace, "orders", in_trouble("HeldDeletion"), limit_s=LIMIT_S)
         assert "is being deleted" in condition(held, "Stalled")["message"]
-        await stage.system.at_rest()
+        await passed(stage.system, namespace, "orders")
         left = await api.get(operator.source.path(namespace, source["metadata"]["name"]))
         assert left["metadata"]["uid"] == source["metadata"]["uid"]
         assert "deletionTimestamp" not in left["metadata"]
@@ -302,7 +304,7 @@ async def test_a_password_that_is_gone_is_not_made_again_before_a_new_token(want
     unknown = await stage.until_in_trouble("lost", "PasswordUnknown")
     assert secret in condition(unknown, "Stalled")["message"]
     assert condition(unknown, "Ready")["status"] == "True"
-    await stage.system.at_rest()
+    await stage.passed("lost")
     assert await _passwords(stage, "lost") == {}
     assert (await _binding(stage, "lost"))["password"] == password
 

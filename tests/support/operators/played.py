@@ -91,6 +91,12 @@ class Played:
         for step in self.rise:
             await self.play(api, namespace, claim, step)
 
+    async def bring_up_what_is_there(self, api: Api, namespace: str, claim: str) -> None:
+        """Play each step whose object is there: what one object reports may have the next one made."""
+        for step in self.rise:
+            if await self.children(api, namespace, claim, step.kind):
+                await self.play(api, namespace, claim, step)
+
     async def fail(self, api: Api, namespace: str, claim: str) -> None:
         """Play that the operator gives up on the source of the connection."""
         await self.play(api, namespace, claim, Step(self.source, self.failure[0]))
