@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,23 +61,16 @@ class Stage:
         return await self.system.until(CLAIM, self.namespace, name, in_trouble(*reasons), limit_s=LIMIT_S)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def operating(
     tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs
 ) -> AsyncIterator[System]:
-    """Yield a rig with all operators installed and a composer that looks at nothing by itself."""
+    """Yield a rig with all operators installed and a composer that looks at nothing by itself; most tests share it."""
     folder = tmp_path_factory.mktemp(f"rig-{secrets.token_hex(2)}")
-    async with equipped(folder, control_plane_programs, resync_s=3600) as made:
-        yield made
-
-
-@asynccontextmanager
-async def equipped(folder: Path, programs: Programs, *, resync_s: float) -> AsyncIterator[System]:
-    """Run a rig with all operators installed, and a composer that looks at every claim again each `resync_s`."""
-    async with rig(folder, programs) as made, converting(folder) as webhook:
+    async with rig(folder, control_plane_programs) as made, converting(folder) as webhook:
         for operator in ALL:
             await install(made, operator, webhook)
-        await made.start_composer("--no-elect", "--resync", f"{resync_s:g}")
+        await made.start_composer("--no-elect", "--resync", "3600")
         yield made
 
 
@@ -102,13 +94,13 @@ async def install(system: System, operator: Played, webhook: JsonObject) -> None
     await system.kubectl.run("apply", "--server-side", "--filename", str(composition))
 
 
-@pytest_asyncio.fixture(loop_scope="module", params=ALL, ids=lambda operator: operator.name)
+@pytest_asyncio.fixture(loop_scope="session", params=ALL, ids=lambda operator: operator.name)
 async def stage(request: pytest.FixtureRequest, operating: System) -> Stage:
     """Return each operator in turn, its Composition accepted."""
     return await _stage(request.param, operating)
 
 
-@pytest_asyncio.fixture(loop_scope="module", params=WANTING, ids=lambda operator: operator.name)
+@pytest_asyncio.fixture(loop_scope="session", params=WANTING, ids=lambda operator: operator.name)
 async def wanting(request: pytest.FixtureRequest, operating: System) -> Stage:
     """Return each operator in turn that wants to be given a password, its Composition accepted."""
     return await _stage(request.param, operating)

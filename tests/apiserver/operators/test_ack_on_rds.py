@@ -58,6 +58,9 @@ async def test_psql_logs_in_with_what_a_claim_publishes_before_and_after_a_rotat
     await _ready(rds, "orders")
     before = await system.binding(_NAMESPACE, "orders")
     assert await psql_prints(system, before) == "orders_app in orders"
+    # ACK wrote the whole version into the spec; it is the claim's again, and there is peace.
+    await system.at_rest()
+    assert (await ACK.child(system.api, _NAMESPACE, "orders"))["spec"]["engineVersion"] == "16"
 
     await system.edit(CLAIM, _NAMESPACE, "orders", {"spec": {"passwordRotation": {"token": "2026-12"}}})
 

@@ -93,7 +93,12 @@ class Claims:
             await self.rig.start()
             return await probe()
 
-        return await eventually(seen, expected, limit_s=LIMIT_S)
+        try:
+            return await eventually(seen, expected, limit_s=LIMIT_S)
+        except AssertionError as error:
+            claims = await self.system.api.items(CLAIM.path())
+            statuses = {obj["metadata"]["namespace"]: obj.get("status", {}).get("conditions") for obj in claims}
+            raise AssertionError(f"{error}; conditions of the claims: {statuses}") from None
 
     async def settle(self, scopes: Sequence[str], former: Mapping[str, Passwords] | None = None) -> None:
         """Let the operator bring all up, and wait until each claim is Ready with one password; not with a `former` one.

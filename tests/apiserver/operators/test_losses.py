@@ -20,7 +20,7 @@ from tests.support.processes import running_program
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _TYPED = re.compile(r"`kubectl annotate [^`]* (?P<name>fairlead\.dev/(?:consent|adopt))=(?P<value>[^`]+)`")
 _OF_THE_CLUSTER = {"kube-root-ca.crt"}

@@ -10,7 +10,7 @@ from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, NAMESPACE, claim, 
 from tests.support.operators.played import CNPG
 from tests.support.system import COMPOSER, System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _CHOICE = {"compositionRef": {"name": "postgres-cnpg"}}
 
@@ -19,7 +19,7 @@ async def test_a_claim_is_held_between_onprem_and_cloudnativepg_until_the_consen
     operating: System,
 ) -> None:
     system = operating
-    await system.start_provider("--no-elect")
+    provider = await system.start_provider("--no-elect")
     await system.until(COMPOSITION, "", f"postgres-{CNPG.name}", is_ready, limit_s=LIMIT_S)
     async with system.namespace() as namespace:
         await system.create(CLAIM, claim(namespace, "orders", **LOGIN))
@@ -56,3 +56,4 @@ async def test_a_claim_is_held_between_onprem_and_cloudnativepg_until_the_consen
         await system.api.until_gone(DATABASE.path(namespace, former["metadata"]["name"]), limit_s=LIMIT_S)
         # Under Orphan, which is the default, the former database stays with its login.
         assert await system.logs_in_by(before)
+    await provider.kill9()

@@ -30,7 +30,7 @@ from tests.support.operators.played import (
 from tests.support.system import COMPOSER, System, decoded
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _FOLLOWS = {"password", "type", "uri", "jdbc-url"}
 _NEXT_LOGIN: dict[str, Callable[[str], Callable[[str], JsonObject]]] = {
@@ -320,7 +320,7 @@ async def test_a_password_that_is_gone_is_not_made_again_before_a_new_token(want
 # With a real PostgreSQL behind what the operators write
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def database(operating: System) -> str:
     """Return the password of the role `orders_app`, which owns the database `orders` on the rig's server."""
     server, password = operating.server.server, secrets.token_hex(8)

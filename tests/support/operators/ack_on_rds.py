@@ -1,9 +1,9 @@
 """ACK's controller of DBInstances, played over the simulated RDS by the order of its source.
 
 Source: rds-controller, `pkg/resource/db_instance` (sdkCreate, sdkUpdate, sdkDelete and their hooks), and the runtime's
-`pkg/runtime/reconciler.go`: a finalizer of its own before the first call; a state of RDS and an endpoint before
-`ACK.ResourceSynced`; the password anew where another Secret is named, remembered in an annotation; `ACK.Terminal` for a
-refusal that does not end; under deletion policy `retain` the database stays.
+`pkg/runtime/reconciler.go`: a finalizer of its own before the first call; the spec written from the answer to that; a
+state of RDS and an endpoint before `ACK.ResourceSynced`; the password anew where another Secret is named, remembered in
+an annotation; `ACK.Terminal` for a refusal that does not end; under deletion policy `retain` the database stays.
 """
 
 from __future__ import annotations
@@ -49,6 +49,12 @@ _CREATED: Final = {
     "deletionProtection": "DeletionProtection",
 }
 """The fields of a spec and the parameters of CreateDBInstance."""
+_LEARNED: Final = {
+    "engineVersion": "EngineVersion",
+    "autoMinorVersionUpgrade": "AutoMinorVersionUpgrade",
+    "preferredMaintenanceWindow": "PreferredMaintenanceWindow",
+}
+"""Fields of the spec that it writes from the answer to CreateDBInstance, whoever had set them: 16 becomes 16.4."""
 _CHANGED: Final = ("allocatedStorage", "dbInstanceClass", "deletionProtection")
 
 
@@ -103,8 +109,12 @@ class AckController:
     async def _create(self, obj: JsonObject) -> None:
         spec = obj["spec"]
         parameters = {parameter: spec[name] for name, parameter in _CREATED.items() if name in spec}
-        await self.aws.person("create_db_instance", **parameters, MasterUserPassword=await self._password(obj))
-        await self._patch(obj, {"metadata": {"annotations": {_SECRET_REF: _secret_of(obj)}}})
+        password = await self._password(obj)
+        answer = await self.aws.person("create_db_instance", **parameters, MasterUserPassword=password)
+        learned = {
+            name: answer["DBInstance"][field] for name, field in _LEARNED.items() if field in answer["DBInstance"]
+        }
+        await self._patch(obj, {"metadata": {"annotations": {_SECRET_REF: _secret_of(obj)}}, "spec": learned})
 
     async def _change(self, obj: JsonObject, latest: JsonObject) -> None:
         spec, changes = obj["spec"], dict[str, Any]()
@@ -166,7 +176,7 @@ class AckController:
     async def _patch(self, obj: JsonObject, patch: JsonObject) -> None:
         """Merge a patch into the very version that was read."""
         meta = obj["metadata"]
-        whole = {"metadata": {**patch["metadata"], "resourceVersion": meta["resourceVersion"]}}
+        whole = {**patch, "metadata": {**patch["metadata"], "resourceVersion": meta["resourceVersion"]}}
         await self.aws.system.api.merge(INSTANCE.path(meta["namespace"], meta["name"]), whole)
 
 
