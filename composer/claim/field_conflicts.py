@@ -67,7 +67,8 @@ def conflicts(live: Object, wanted: Object, *, in_version_alone: bool = False) -
     rivals: list[Conflict] = []
     for entry in live["metadata"].get("managedFields") or ():
         manager = entry["manager"]
-        is_rival = not entry.get("subresource") and not manager.startswith(PREFIX)
+        # Through another subresource, as scale is, a field of the spec is written as well.
+        is_rival = entry.get("subresource") != "status" and not manager.startswith(PREFIX)
         if is_rival and not (in_version_alone and entry.get("apiVersion") != wanted["apiVersion"]):
             by_hand = entry["operation"] == "Update" or manager.startswith("kubectl-")
             fields = differing_fields(entry.get("fieldsV1") or {}, wanted, live)

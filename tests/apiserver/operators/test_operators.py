@@ -123,6 +123,23 @@ async def test_an_edit_reaches_the_operator_and_the_claim_is_ready_with_it(stage
     await stage.until_ready("edited")
 
 
+async def test_a_cluster_that_somebody_scales_is_put_back(operating: System) -> None:
+    api, namespace = operating.api, watched(CNPG.name)
+    await operating.until(COMPOSITION, "", f"postgres-{CNPG.name}", is_ready, limit_s=LIMIT_S)
+    await Stage(operating, CNPG).ready_claim("scaled")
+    before = await CNPG.child(api, namespace, "scaled")
+    path = CNPG.source.path(namespace, before["metadata"]["name"])
+
+    await api.merge(f"{path}/scale", {"spec": {"replicas": 3}})
+
+    async def put_back() -> bool:
+        after = await api.get(path)
+        is_seen = after["metadata"]["generation"] > before["metadata"]["generation"] + 1
+        return is_seen and bool(after["spec"]["instances"] == before["spec"]["instances"])
+
+    await eventually(put_back, "there are as many instances as the claim has", limit_s=LIMIT_S)
+
+
 def _sized(stage: Stage) -> Any:
     """Return the kind whose storage a claim's is: the first that the Composition makes."""
     return stage.operator.kinds[0]
@@ -255,9 +272,13 @@ async def test_what_holds_data_is_deleted_by_the_platform_alone_and_never_replac
     await stage.ready_claim("guarded")
     source = await operator.child(api, namespace, "guarded")
     path, uid = operator.source.path(namespace, source["metadata"]["name"]), source["metadata"]["uid"]
-    collector = "system:serviceaccount:kube-system:namespace-controller"
+    # It may write and delete all objects of a cluster, as an administrator of a namespace may there.
+    collector = As(api, "system:serviceaccount:kube-system:generic-garbage-collector")
     with pytest.raises(ApiError, match="holds the data of claim guarded"):
-        await As(api, collector).request("DELETE", path)
+        await collector.request("DELETE", path)
+    with pytest.raises(ApiError, match=r"label \S+ says whose data"):
+        await collector.merge(path, {"metadata": {"labels": {"fairlead.dev/claim": None}}})
+    await collector.merge(path, {"metadata": {"labels": {"of": "somebody"}}})
 
     await api.delete(path)
 

@@ -269,6 +269,10 @@ Y: dict[str, Any] = {"f:spec": {"f:y": {}}}
         (_entry("fairlead.dev/provider-toy", "Update", X), None),
         (_entry(MANAGER, "Update", X), None),
         ({**_entry("operator", "Update", X), "subresource": "status"}, None),
+        (
+            {**_entry("horizontal-pod-autoscaler", "Update", X), "subresource": "scale"},
+            Conflict(".spec.x", "horizontal-pod-autoscaler", by_hand=True),
+        ),
     ],
 )
 def test_a_conflict_is_read_from_the_managers_of_a_child(entry: dict[str, Any], expected: Conflict | None) -> None:
