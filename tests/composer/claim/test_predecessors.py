@@ -54,9 +54,9 @@ def test_nothing_new_is_created_beside_what_an_earlier_claim_left(
 
 def test_what_the_claim_has_already_is_kept_and_made_again_beside_what_an_earlier_claim_left() -> None:
     seen = ObservedChild(entry("settings", SETTINGS, uid="settings-uid"), None, SETTINGS)
-    beside = replace(snapshot(seen), predecessors=(LEFT,))
+    of_both = replace(snapshot(seen), predecessors=(LEFT,))
 
-    (step,) = decide(beside, WANTED, now=NOW).steps
+    (step,) = decide(of_both, WANTED, now=NOW).steps
 
     assert isinstance(step, Create)
     assert step.entry.resource == "settings"
