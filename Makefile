@@ -14,6 +14,8 @@ AT_REST ?=
 
 BIN := .venv/bin
 FAULTS = $(BIN)/pytest -q -s -o faulthandler_timeout=0
+# Tests of operators that share no rig with the others: they run beside those.
+OF_THEIR_OWN := tests/apiserver/operators/test_kills.py tests/apiserver/operators/test_ack_on_rds.py
 export UV := $(CURDIR)/.bootstrap/uv
 export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
@@ -59,8 +61,11 @@ replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDI
 
 operators: .venv/.synced ## claims through other operators' resources (CRDS=folder with the operators' own CRDs)
 	@$(BIN)/python -m devcloud.controlplane
-	@OPERATOR_CRDS="$(if $(CRDS),$(abspath $(CRDS)))" $(BIN)/pytest -q tests/apiserver/operators \
-		tests/composer/test_operator_compositions.py
+	@export OPERATOR_CRDS="$(if $(CRDS),$(abspath $(CRDS)))"; log=$$(mktemp); failed=0; \
+	$(BIN)/pytest -q $(OF_THEIR_OWN) tests/composer/test_operator_compositions.py >"$$log" 2>&1 & others=$$!; \
+	trap 'trap - TERM; kill 0' INT TERM; \
+	$(BIN)/pytest -q tests/apiserver/operators $(addprefix --ignore=,$(OF_THEIR_OWN)) || failed=1; \
+	wait $$others || failed=1; cat "$$log"; rm "$$log"; exit $$failed
 
 faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 80 rotations
 	@$(BIN)/python -m devcloud.controlplane
