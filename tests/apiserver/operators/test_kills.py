@@ -32,6 +32,7 @@ T = TypeVar("T")
 Passwords: TypeAlias = dict[str, str]
 # Of the password, and of the connection: each once.
 _MADE = "POST secrets"
+_EVERY_S = 0.2
 _TOKEN = {"passwordRotation": {"token": "2026-12"}}
 
 
@@ -182,9 +183,11 @@ class Claims:
             await self.rig.start()
 
     async def _play(self, scopes: Sequence[str]) -> None:
-        """Bring up the objects of each scope as they come and change, as an operator does, until cancelled."""
+        """Bring up what there is of each scope again and again, as an operator does, until cancelled."""
+        api = self.system.api
         while scopes:
-            await asyncio.gather(*(self.operator.bring_up(self.system.api, scope, _NAME) for scope in scopes))
+            await asyncio.gather(*(self.operator.bring_up_what_is_there(api, scope, _NAME) for scope in scopes))
+            await asyncio.sleep(_EVERY_S)
 
     async def learned(self, scope: str) -> tuple[list[Plan], list[Plan], list[Plan]]:
         """Return the kills of a claim's begin, rotation and end, by the effects of one claim that is not killed."""
