@@ -10,9 +10,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from composer.workers.pool import ConfinementError, RenderPool
+from composer.workers.server import TemplateServer
 
 if TYPE_CHECKING:
+    from composer.workers.pool import RenderPool
     from runtime.controller import Controller
     from runtime.serve import ProcessContext
 
@@ -39,8 +40,12 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the composer until a signal ends it."""
     options = parser().parse_args(arguments)
-    # Forked first: no connection, credential or thread exists yet that a template could reach.
-    pool = RenderPool(is_confined=not options.unsafe_render)
+    # Forked first: no connection, credential or thread exists yet that a template could reach, and next to nothing is
+    # loaded that workers would carry.
+    server = TemplateServer(is_confined=not options.unsafe_render)
+    from composer.workers.pool import ConfinementError, RenderPool  # noqa: PLC0415 - after the fork, see above
+
+    pool = RenderPool(server=server)
     try:
         pool.prove()
     except ConfinementError as error:

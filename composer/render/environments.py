@@ -1,7 +1,8 @@
 """What an environment gives to templates: the texts of a ConfigMap, and the data of its YAML keys. Pure.
 
 A key `zones.yaml` is read as YAML 1.2 and seen as `env.<name>.zones`; every other key stays the text that it is.
-Aliases are refused: a few lines of them may stand for gigabytes.
+Aliases are refused: a few lines of them may stand for gigabytes. The reader of YAML is loaded at the first such key:
+it is large, and of the composer's processes only those need it that render.
 """
 
 from __future__ import annotations
@@ -9,11 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
-
-from ruamel.yaml import YAML
-from ruamel.yaml.composer import Composer, ComposerError
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.events import AliasEvent
 
 from composer.render.errors import CompositionError, Problem
 from composer.render.schema import is_json
@@ -43,22 +39,14 @@ def _read(name: str, data: Mapping[str, Any]) -> Mapping[str, Any]:
     return values
 
 
-class _Strict(Composer):
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.parser.check_event(AliasEvent):
-            mark = self.parser.peek_event().start_mark
-            raise ComposerError(None, None, "aliases are refused: write it out", mark)
-        return super().compose_node(parent, index)
-
-
 @lru_cache(maxsize=64)
 def _parsed(text: str, place: str) -> Any:
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError  # noqa: PLC0415 - large, see above
+
     if len(text) > _LENGTH_LIMIT:
         raise _refusal(f"{place}: longer than {_LENGTH_LIMIT} characters")
-    yaml = YAML(typ="safe", pure=True)
-    yaml.Composer = _Strict
     try:
-        value = _plain(yaml.load(text), place)
+        value = _plain(_loaded(text), place)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
@@ -68,6 +56,24 @@ def _parsed(text: str, place: str) -> Any:
     if not is_json(value):
         raise _refusal(f"{place}: holds a number that JSON cannot hold")
     return value
+
+
+def _loaded(text: str) -> Any:
+    """Return the data of a YAML text. Raises YAMLError, RecursionError, ValueError."""
+    from ruamel.yaml import YAML  # noqa: PLC0415 - large, see above
+    from ruamel.yaml.composer import Composer, ComposerError  # noqa: PLC0415 - large, see above
+    from ruamel.yaml.events import AliasEvent  # noqa: PLC0415 - large, see above
+
+    class Strict(Composer):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.parser.check_event(AliasEvent):
+                mark = self.parser.peek_event().start_mark
+                raise ComposerError(None, None, "aliases are refused: write it out", mark)
+            return super().compose_node(parent, index)
+
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Composer = Strict
+    return yaml.load(text)
 
 
 def _first_line(text: str | None) -> str:

@@ -10,14 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import os
-import signal
-import socket
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, Literal, NamedTuple, TypeVar
 
@@ -31,7 +27,8 @@ from composer.render.render import Rendered, Request
 from composer.validation.validate import CheckRequest
 from composer.workers import worker
 from composer.workers.answer_check import AnswerError, CheckedObjects, refuse_excess, refuse_foreign, refuse_strange
-from composer.workers.pipe import WorkerPipe
+from composer.workers.processes import START_SECONDS, Worker, WorkerProcesses
+from composer.workers.server import TemplateServer
 from composer.workers.worker import Answer, Order
 from runtime.errors import Transient
 from runtime.metrics import REGISTRY
@@ -57,44 +54,11 @@ KILLS = 3
 _ATTEMPTS = 2
 REFUSED_FOR = timedelta(minutes=5)
 _SERVES = 10_000
-_START_SECONDS = 20.0
 _LOOK_SECONDS = 0.01
-# The largest output, what is said of a hundred faults, and what stands around them.
-_ANSWER_LIMIT_BYTES = 2 << 20
 
 
 class ConfinementError(Exception):
     """Workers cannot be confined here; the sentence says why and what to do."""
-
-
-@dataclass(slots=True)
-class _Worker:
-    pid: int
-    pipe: WorkerPipe
-    served: int = 0
-    is_slowed: bool = False
-    watch: asyncio.TimerHandle | None = None
-
-
-class _IdleWorkers(asyncio.Queue[_Worker]):
-    """Workers at rest, the one that served most comes first: it holds what others' renders were compiled to."""
-
-    # `_init` and `_get` are what asyncio has subclasses change.
-    def _init(self, maxsize: int) -> None:  # noqa: ARG002 - asyncio's form
-        self._queue: list[_Worker] = []
-
-    def _get(self) -> _Worker:
-        warmest = max(self._queue, key=lambda idle: idle.served)
-        self._queue.remove(warmest)
-        return warmest
-
-    async def take(self, *, is_throttled: bool) -> _Worker:
-        """Wait for a worker; one whose namespace is throttled gets the one that served least."""
-        idle = await self.get()
-        if is_throttled:
-            idle, *rest = sorted([idle, *self._queue], key=lambda candidate: candidate.served)
-            self._queue[:] = rest
-        return idle
 
 
 class _About(NamedTuple):
@@ -105,40 +69,30 @@ class _About(NamedTuple):
 
 
 class RenderPool:
-    """A pool of workers. Make it before there is any connection, credential or thread: it forks."""
+    """A pool of at most so many workers. Made without a `server` it forks one: before any connection or thread."""
 
-    def __init__(self, *, is_confined: bool = True, workers: int = 2) -> None:
-        self._is_confined = is_confined
-        self._size = workers
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.server_pid = os.fork()
-        if self.server_pid == 0:
-            try:
-                self._control.close()
-                worker.serve(theirs, is_confined=is_confined)
-            finally:
-                # Whatever happens there must not run the code of the process that it was forked from.
-                os._exit(1)
-        theirs.close()
-        self._idle: _IdleWorkers | None = None
-        self._spawning = asyncio.Lock()
+    def __init__(self, *, server: TemplateServer | None = None, is_confined: bool = True, workers: int = 2) -> None:
+        self._server = server or TemplateServer(is_confined=is_confined)
+        self._workers = WorkerProcesses(self._server, workers)
         self._kills: OrderedDict[str, tuple[int, float]] = OrderedDict()
         self._throttled: OrderedDict[str, float] = OrderedDict()
         self._has_throttled = False
         self._checked = CheckedObjects()
 
     def prove(self) -> None:
-        """Start one worker and end it. Raises ConfinementError when it cannot be confined."""
-        _, pipe = self._spawn()
-        with pipe:
-            pipe.settimeout(_START_SECONDS)
-            answer = pipe.recv(4096)[4:]
+        """Start the first worker. Raises ConfinementError when it cannot be confined."""
+        pid, pipe = self._server.spawn()
+        pipe.settimeout(START_SECONDS)
+        answer = pipe.recv(4096)[4:]
+        pipe.settimeout(None)
         if answer != worker.READY:
+            pipe.close()
             why = answer.decode(errors="replace") or "the worker died"
             raise ConfinementError(
                 f"templates cannot be rendered safely here: {why}; allow seccomp for this process, "
                 "or start with --unsafe-render to render without it"
             )
+        self._workers.adopt(pid, pipe)
 
     async def render(self, request: Request) -> Rendered:
         """Render one claim. Raises CompositionError (RenderLimit included), or Transient when workers are lost."""
@@ -179,10 +133,8 @@ class RenderPool:
 
     async def close(self) -> None:
         """End all workers and the server."""
-        while self._idle is not None and not self._idle.empty():
-            self._end(self._idle.get_nowait())
-        self._control.close()
-        await asyncio.to_thread(os.waitpid, self.server_pid, 0)
+        self._workers.close()
+        await asyncio.to_thread(self._server.close)
 
     @contextmanager
     def _throttled_slot(self, tenant: str) -> Iterator[None]:
@@ -221,13 +173,13 @@ class RenderPool:
     async def _one_answer(
         self, operation: Literal["render", "check"], frame: bytes, about: _About, read: Callable[[bytes], _Result]
     ) -> _Result:
-        idle = await self._pool()
-        process = await idle.take(is_throttled=about.tenant in self._throttled)
-        replacement: _Worker | None = None
+        is_check = operation == "check"
+        process = await self._workers.take(is_throttled=about.tenant in self._throttled, is_urgent=not is_check)
+        is_kept = False
         try:
-            result = read(await self._exchange(process, frame, about, _LONG_CHECK if operation == "check" else LONG))
+            result = read(await self._exchange(process, frame, about, _LONG_CHECK if is_check else LONG))
             process.served += 1
-            replacement = None if process.served >= _SERVES or process.is_slowed or _is_exhausted(result) else process
+            is_kept = not (process.served >= _SERVES or process.is_slowed or _is_exhausted(result))
         except TimeoutError as error:
             raise Transient(f"a render had no answer within {WALL.total_seconds():g} s") from error
         except (AnswerError, msgspec.DecodeError, RecursionError) as error:
@@ -237,19 +189,18 @@ class RenderPool:
             raise AnswerError(why) from error
         except OSError as error:
             self._count_kill(about)
-            seconds = worker.CHECK_CPU_SECONDS if operation == "check" else worker.CPU_SECONDS
+            seconds = worker.CHECK_CPU_SECONDS if is_check else worker.CPU_SECONDS
             limits = f"{seconds:g} s of processor time, or memory"
             raise CompositionError(Problem("RenderLimit", f"the {operation} used up its limit: {limits}")) from error
         finally:
             # Also after a cancellation: its answer would be taken for the next one's.
-            if replacement is None:
-                self._end(process)
-                idle.put_nowait(await self._new())
+            if is_kept:
+                self._workers.put_back(process)
             else:
-                idle.put_nowait(replacement)
+                await self._workers.replace(process)
         return result
 
-    async def _exchange(self, process: _Worker, frame: bytes, about: _About, long: timedelta) -> bytes:
+    async def _exchange(self, process: Worker, frame: bytes, about: _About, long: timedelta) -> bytes:
         try:
             if process.pipe.has_bytes:
                 raise AnswerError("it had said something before it was asked")
@@ -264,7 +215,7 @@ class RenderPool:
             if process.watch:
                 process.watch.cancel()
 
-    def _watch(self, process: _Worker, about: _About, until: float) -> None:
+    def _watch(self, process: Worker, about: _About, until: float) -> None:
         """Check a worker again when its processor time may have come to `until`, and then lower its priority."""
         with suppress(OSError):
             left = until - _processor_seconds(process.pid)
@@ -273,40 +224,8 @@ class RenderPool:
                 process.watch = asyncio.get_running_loop().call_later(again, self._watch, process, about, until)
                 return
             process.is_slowed = True
-            self._control.send(worker.SLOW + f" {process.pid}".encode())
+            self._server.slow(process.pid)
             self._throttle(about.tenant)
-
-    async def _pool(self) -> _IdleWorkers:
-        async with self._spawning:
-            if self._idle is None:
-                idle = _IdleWorkers()
-                for _ in range(self._size):
-                    idle.put_nowait(await self._new())
-                self._idle = idle
-        return self._idle
-
-    async def _new(self) -> _Worker:
-        try:
-            pid, pipe = await asyncio.to_thread(self._spawn)
-            worker_pipe = await WorkerPipe.open(pipe, _ANSWER_LIMIT_BYTES)
-            async with asyncio.timeout(_START_SECONDS):
-                await worker_pipe.receive()
-        except (OSError, TimeoutError) as error:
-            raise Transient(f"the template server is lost: {error}") from error
-        return _Worker(pid, worker_pipe)
-
-    def _spawn(self) -> tuple[int, socket.socket]:
-        self._control.send(worker.SPAWN)
-        pid, descriptors, _, _ = socket.recv_fds(self._control, 64, 1)
-        if not descriptors:
-            # It cannot be forked again: credentials exist by now. A new process can.
-            signal.raise_signal(signal.SIGTERM)
-            raise ConnectionError("the template server has ended")
-        return int(pid), socket.socket(fileno=descriptors[0])
-
-    def _end(self, process: _Worker) -> None:
-        process.pipe.close()
-        self._control.send(worker.KILL + f" {process.pid}".encode())
 
     def _refuse(self, content: str) -> None:
         kills, since = self._kills.get(content, (0, 0.0))

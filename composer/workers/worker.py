@@ -18,16 +18,17 @@ from typing import Any, Literal
 
 import msgspec
 
+from composer.render import environments
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, Request, render
 from composer.validation.validate import CheckRequest, check
 from composer.workers.seccomp import SeccompError, confine
+from composer.workers.server import KILL, SLOW, SPAWN
 
 CPU_SECONDS = 1.0
 # A check renders many claims, once for each content; people write it, and wait for it once.
 CHECK_CPU_SECONDS = 3.0
 FRAME_LIMIT_BYTES = 64 << 20
-SPAWN, KILL, SLOW = b"spawn", b"kill", b"slow"
 _NICER_BY, _NICEST = 10, 19
 READY = b"ready"
 _PIPE = 3
@@ -181,6 +182,8 @@ _WARMING = (
     "{{ '10.0.0.1/8' | cidr }}{{ '1Gi' | gib }}{{ 2 ** 3 % 5 }}",
 )
 
+_YAML = ("a: [1, 2.5, true, null, 2020-01-01, x]\nb: |\n  text\n", "a: *b", "a: [")
+
 
 def _warm_up() -> None:
     """Load what is otherwise loaded at its first use, errors included: a worker cannot open files."""
@@ -188,6 +191,9 @@ def _warm_up() -> None:
     for codec in ("ascii", "idna", "latin-1", "unicode-escape", "utf-8"):
         codecs.lookup(codec)
     claim: dict[str, Any] = {"apiVersion": "v1", "kind": "K", "metadata": {"name": "n", "namespace": "n"}, "spec": {}}
+    for text in _YAML:
+        with suppress(CompositionError):
+            environments.read({"n": {"n.yaml": text}})
     for text in _WARMING:
         composition = {
             "compositeTypeRef": {"apiVersion": "v1", "kind": "K"},

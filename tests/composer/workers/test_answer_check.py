@@ -95,8 +95,7 @@ async def test_a_forged_answer_ends_its_worker_and_is_logged(monkeypatch: pytest
     try:
         with structlog.testing.capture_logs() as logs, pytest.raises(CompositionError) as caught:
             await pool.render(request_of_all())
-        assert pool._idle is not None
-        left = pool._idle._queue[0].pid
+        left = pool._workers.idle._queue[0].pid
         neighbour = msgspec.structs.replace(request_of_all(), identity="other-uid@library/books", observed=())
         await pool.render(neighbour)
     finally:
@@ -188,8 +187,7 @@ async def test_an_answer_without_a_request_is_not_accepted(monkeypatch: pytest.M
     before = _refused()
     try:
         await pool.render(request_of_all())
-        assert pool._idle is not None
-        idle_worker = pool._idle._queue[0]
+        idle_worker = pool._workers.idle._queue[0]
         idle_worker.pipe.data_received(b"\0\0\0\2{}")
         await asyncio.sleep(0)
         result = await pool.render(request_of_all())

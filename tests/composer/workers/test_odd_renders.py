@@ -35,14 +35,13 @@ ODD_TEXTS: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize(("text", "reason"), ODD_TEXTS.values(), ids=ODD_TEXTS)
 async def test_an_odd_text_is_a_fault_in_words_and_costs_no_worker(pool: RenderPool, text: str, reason: str) -> None:
     await pool.render(_request("fine"))
-    assert pool._idle is not None
-    before = _pids(pool._idle)
+    before = _pids(pool._workers.idle)
 
     assert await _reason(pool, _request(text)) == reason
     (problem, *_) = await pool.check(CheckRequest(_request(text).composition, {}))
 
     assert problem.reason in (reason, "KindNotInstalled")
-    assert _pids(pool._idle) == before
+    assert _pids(pool._workers.idle) == before
 
 
 async def test_an_odd_status_of_a_child_is_no_fault_and_costs_no_worker(pool: RenderPool) -> None:
@@ -52,8 +51,7 @@ async def test_an_odd_status_of_a_child_is_no_fault_and_costs_no_worker(pool: Re
         live = {**template, "metadata": {"name": "x", "generation": 1}, "status": status}
         await pool.render(msgspec.structs.replace(request, observed=(Observed("database", "", live),)))
 
-    assert pool._idle is not None
-    assert [idle_worker.served for idle_worker in pool._idle._queue] == [len(ODD_STATUSES) + 1]
+    assert [idle_worker.served for idle_worker in pool._workers.idle._queue] == [len(ODD_STATUSES) + 1]
 
 
 async def test_an_unexpected_error_is_named_by_its_type(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,8 +63,7 @@ async def test_an_unexpected_error_is_named_by_its_type(monkeypatch: pytest.Monk
     try:
         with pytest.raises(CompositionError) as caught:
             await pool.render(_request("x"))
-        assert pool._idle is not None
-        assert [idle_worker.served for idle_worker in pool._idle._queue] == [1]
+        assert [idle_worker.served for idle_worker in pool._workers.idle._queue] == [1]
     finally:
         await pool.close()
 

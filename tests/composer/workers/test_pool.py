@@ -7,6 +7,7 @@ import ctypes
 import errno
 import os
 import socket
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
@@ -24,6 +25,7 @@ from composer.workers.pool import RenderPool, _About
 from runtime.errors import Transient
 from tests.composer.factories import claim
 from tests.composer.workers.bombs import BOMBS, request_of
+from tests.support.waiting import eventually
 
 IDENTITY = "claim-uid@shop/orders"
 
@@ -99,8 +101,7 @@ async def test_a_render_that_kills_three_workers_is_refused_and_kills_no_fourth(
     request = request_of(BOMBS["lists of lists"])
     for _ in range(3):
         assert await _reason(pool, request) == "RenderLimit"
-    idle = pool._idle
-    assert idle is not None
+    idle = pool._workers.idle
     idle_worker = idle.get_nowait()
 
     assert await _reason(pool, request) == "RenderLimit"
@@ -145,8 +146,7 @@ async def test_a_render_that_takes_long_costs_its_worker_and_the_turns_of_its_na
     pool = RenderPool(workers=2)
     try:
         await pool.render(_neighbour("fine"))
-        idle = pool._idle
-        assert idle is not None
+        idle = pool._workers.idle
         before = _pids(idle)
         monkeypatch.setattr("composer.workers.pool.LONG", timedelta(0))
         (child,) = (await pool.render(_request("long"))).children
@@ -158,7 +158,8 @@ async def test_a_render_that_takes_long_costs_its_worker_and_the_turns_of_its_na
             await pool.render(_request("at the same time"))
 
         assert child.object["spec"]["x"] == "long"
-        assert len(before & after) == 1
+        assert len(before) == len(after) == 1
+        assert not before & after
         assert (await under_way).children
         assert (await pool.render(_neighbour("fine"))).children
     finally:
@@ -169,8 +170,7 @@ async def test_other_namespaces_keep_the_worker_with_their_compositions_and_thro
     pool = RenderPool(workers=2)
 
     def served() -> list[int]:
-        assert pool._idle is not None
-        return sorted(idle_worker.served for idle_worker in pool._idle._queue)
+        return sorted(idle_worker.served for idle_worker in pool._workers.idle._queue)
 
     try:
         for _ in range(3):
@@ -183,26 +183,93 @@ async def test_other_namespaces_keep_the_worker_with_their_compositions_and_thro
     finally:
         await pool.close()
 
-    assert alone == [0, 3]
+    assert alone == [3]
     assert served_by_both == [1, 3]
+
+
+async def _until_workers(pool: RenderPool, number: int) -> None:
+    async def has() -> bool:
+        return pool._workers.idle.qsize() == number
+
+    await eventually(has, f"{number} workers rest", limit_s=60.0)
+
+
+async def test_a_second_worker_is_for_those_who_wait_and_is_ended_when_nobody_needs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Renders one after the other need one worker; one that is taken away lets the next wait for it."""
+    monkeypatch.setattr("composer.workers.processes.SPARE", timedelta(milliseconds=50))
+    pool = RenderPool(workers=2)
+    try:
+        await asyncio.to_thread(pool.prove)
+        for _ in range(3):
+            await pool.render(_request("fine"))
+        (first,) = _pids(pool._workers.idle)
+        busy = pool._workers.idle.get_nowait()
+        (child,) = (await pool.render(_request("beside it"))).children
+        (second,) = _pids(pool._workers.idle)
+        pool._workers.put_back(busy)
+        await _until_workers(pool, 1)
+
+        assert child.object["spec"]["x"] == "beside it"
+        assert first != second
+        assert _pids(pool._workers.idle) == {first}
+        assert (await pool.render(_request("fine"))).children
+    finally:
+        await pool.close()
+
+
+async def test_checks_have_one_worker_and_wait_for_it() -> None:
+    pool = RenderPool(workers=2)
+    try:
+        answers = await asyncio.gather(*(pool.check(CheckRequest({"resources": 3}, {})) for _ in range(8)))
+
+        assert all(answers)
+        assert pool._workers.idle.qsize() == 1
+    finally:
+        await pool.close()
+
+
+async def test_the_worker_that_was_proven_is_the_first_that_renders(pool: RenderPool) -> None:
+    proven = pool._workers._proven
+    await pool.render(_request("fine"))
+
+    assert proven
+    assert _pids(pool._workers.idle) == {proven[0]}
+
+
+@pytest.mark.parametrize("module", ["aiohttp", "asyncio", "composer.workers.pool", "jinja2", "msgspec", "structlog"])
+def test_the_server_is_forked_before_anything_large_is_loaded(module: str) -> None:
+    """What is loaded then is in the memory of every worker."""
+    program = f"import sys, composer.workers.server; sys.exit({module!r} in sys.modules)"
+
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+async def test_an_environment_is_read_by_a_worker_that_can_open_no_file(pool: RenderPool) -> None:
+    """Its reader of YAML is loaded before the worker is confined."""
+    request = msgspec.structs.replace(
+        _request("{{ env.zones.sizes.a[1] }}"), environments={"zones": {"sizes.yaml": "a: [1, 2026-11-24]\n"}}
+    )
+    (child,) = (await pool.render(request)).children
+
+    assert child.object["spec"]["x"] == "2026-11-24"
 
 
 async def test_a_worker_gets_a_lower_priority_on_order(pool: RenderPool) -> None:
     await pool.render(_request("fine"))
-    idle = pool._idle
-    assert idle is not None
+    idle = pool._workers.idle
     idle_worker = idle.get_nowait()
     before = os.getpriority(os.PRIO_PROCESS, idle_worker.pid)
     pool._watch(idle_worker, _About("content", "shop"), 0.0)
     # The server takes one order after the other: with the answer to the second, the first is done.
-    other, pipe = await asyncio.to_thread(pool._spawn)
+    other, pipe = await asyncio.to_thread(pool._server.spawn)
     pipe.close()
 
     assert other != idle_worker.pid
     assert os.getpriority(os.PRIO_PROCESS, idle_worker.pid) == min(before + 10, 19)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
-    pool._end(idle_worker)
-    idle.put_nowait(await pool._new())
+    await pool._workers.replace(idle_worker)
 
 
 @pytest.mark.usefixtures("impatient")
@@ -223,8 +290,7 @@ async def test_a_render_that_kills_three_workers_is_refused_to_its_own_content_a
 
 async def test_a_worker_that_writes_too_much_is_disconnected(monkeypatch: pytest.MonkeyPatch, pool: RenderPool) -> None:
     await pool.render(_request("fine"))
-    assert pool._idle is not None
-    next_worker = max(pool._idle._queue, key=lambda worker: worker.served)
+    next_worker = max(pool._workers.idle._queue, key=lambda worker: worker.served)
     monkeypatch.setattr(next_worker.pipe, "_largest", 100)
 
     assert await _reason(pool, _request("x" * 100)) == "RenderLimit"
@@ -240,10 +306,9 @@ async def test_the_message_about_a_bomb_is_short(pool: RenderPool) -> None:
 
 async def test_a_killed_worker_is_replaced(pool: RenderPool) -> None:
     await pool.render(_request("fine"))
-    idle = pool._idle
-    assert idle is not None
+    idle = pool._workers.idle
     idle_worker = idle.get_nowait()
-    pool._end(idle_worker)
+    pool._workers.end(idle_worker)
     idle.put_nowait(idle_worker)
 
     assert await _reason(pool, _request("fine")) == "RenderLimit"
