@@ -20,7 +20,8 @@ from runtime.objects import SECRETS, Key, Object, Resource, generation_of, key_o
 _AT_ONCE = 32
 _MANAGER = "kubectl-bench"
 _WATCH = timedelta(minutes=30)
-_LIMIT_SECONDS = 120.0
+# A machine with other work takes many times as long as one without.
+_LIMIT_SECONDS = 900.0
 _T = TypeVar("_T")
 
 
@@ -41,8 +42,9 @@ class Seen:
 class Load:
     """Makes claims and children's answers against one API server, with a bounded number of requests in flight."""
 
-    def __init__(self, kube: Kube) -> None:
+    def __init__(self, kube: Kube, *, limit_seconds: float = _LIMIT_SECONDS) -> None:
         self.kube = kube
+        self._limit_seconds = limit_seconds
         self.seen = Seen()
         self._children: dict[str, set[Key]] = {}
         self._resources: dict[Key, str] = {}
@@ -115,12 +117,12 @@ class Load:
     async def until(self, holds: Callable[[], bool], goal: str) -> float:
         """Wait for a state of what was seen; return the instant (monotonic seconds)."""
         try:
-            async with asyncio.timeout(_LIMIT_SECONDS), self.seen.changed:
+            async with asyncio.timeout(self._limit_seconds), self.seen.changed:
                 await self.seen.changed.wait_for(holds)
         except TimeoutError:
             counts = len(self.seen.composed), len(self.seen.ready)
             raise RuntimeError(
-                f"{goal}: not within {_LIMIT_SECONDS:g} s; composed, ready: {counts}; {self.seen.latest}"
+                f"{goal}: not within {self._limit_seconds:g} s; composed, ready: {counts}; {self.seen.latest}"
             ) from None
         return time.monotonic()
 

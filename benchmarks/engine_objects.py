@@ -31,6 +31,12 @@ def composition() -> Object:
     return COMPOSITION.new("", COMPOSITION_NAME, spec=spec)
 
 
+def composition_without_connection() -> Object:
+    """Return the Composition of two children alone: no Secret is read or made for its claims."""
+    full = composition()
+    return {**full, "spec": {name: value for name, value in full["spec"].items() if name != "connection"}}
+
+
 def _template(name: str) -> Object:
     settings = {
         "databaseName": "{{ claim.metadata.name | dns_label(40) | replace('-', '_') }}_" + name,

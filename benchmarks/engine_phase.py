@@ -25,7 +25,7 @@ from tests.support.system import COMPOSER, System
 _COUNTER: Final = re.compile(
     r'^(?P<name>\w+_total)\{[^}]*controller="postgresqlinstance"[^}]*\} (?P<value>\S+)$', re.MULTILINE
 )
-_PASSES: Final = "controller_runtime_reconcile_total"
+PASSES: Final = "controller_runtime_reconcile_total"
 _ADDS: Final = "workqueue_adds_total"
 _CONFLICT: Final = 409
 _MS: Final = 1000
@@ -88,7 +88,7 @@ async def measured(system: System, pid: int, phase: Phase) -> AsyncIterator[Phas
         yield phase
         await system.at_rest()
     after = await counters(port)
-    phase.passes, phase.adds = after[_PASSES] - before[_PASSES], after[_ADDS] - before[_ADDS]
+    phase.passes, phase.adds = after[PASSES] - before[PASSES], after[_ADDS] - before[_ADDS]
     phase.requests = [request for request in audit.requests(Match(user=COMPOSER)) if request.verb != "watch"]
 
 

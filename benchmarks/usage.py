@@ -57,6 +57,12 @@ def memory_mib(pid: int) -> float:
     return sum(_pss_kib_of(process) for process in tree(pid)) / _KIB_PER_MIB
 
 
+def memory_by_process(pid: int) -> list[float]:
+    """Return the memory of a process and each of its descendants now, in MiB, the process itself first."""
+    sizes = (_pss_kib_of(process) for process in tree(pid))
+    return [size / _KIB_PER_MIB for size in sizes if size]
+
+
 @asynccontextmanager
 async def measured(pid: int) -> AsyncIterator[Usage]:
     """Measure a process tree while the body runs."""
