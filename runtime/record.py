@@ -2,10 +2,14 @@
 
 managedFields are dropped here, as objects enter, without decoding the rest of the object: they are half of its size.
 Where a store keeps them, the entries of managers other than our own stay: nearly no object has one.
+
+Texts that many records have (namespaces, uids of owners, values of indexes) are interned: one copy for all records, all
+stores and all indexes, gone with the last that has it.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
@@ -74,8 +78,8 @@ def head_of(raw: bytes) -> Head:
     """Read the facts of `raw`; raises msgspec.DecodeError (ValidationError included) when it is no object."""
     meta = _HEAD.decode(raw).metadata
     return Head(
-        key=Key(meta.namespace, meta.name),
-        uid=meta.uid,
+        key=Key(sys.intern(meta.namespace), meta.name),
+        uid=sys.intern(meta.uid),
         version=meta.resource_version,
         generation=meta.generation,
         deleting=meta.deletion_timestamp is not None,
@@ -150,7 +154,7 @@ def record_of(
 
 def _values(index: Index, obj: Object) -> tuple[str, ...]:
     try:
-        return tuple(sorted(set(index(obj))))
+        return tuple(sorted({sys.intern(value) for value in index(obj)}))
     except (AttributeError, LookupError, TypeError, ValueError):
         # An object of odd shape, let in by an older schema: found by its key alone, and no harm to the others.
         return ()

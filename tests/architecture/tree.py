@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import re
 import tomllib
@@ -64,11 +65,17 @@ def strings(path: Path) -> Iterator[str]:
 
 
 def documents(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Yield every object of the YAML files below a folder, with its file."""
+    """Yield every object of the YAML files below a folder, with its file; a copy, which may be changed."""
     for path in sorted(folder.rglob("*.yaml")):
-        for document in YAML(typ="safe", pure=True).load_all(path.read_text(encoding="utf-8")):
+        for document in copy.deepcopy(_loaded(path.read_text(encoding="utf-8"))):
             if isinstance(document, dict):
                 yield path, document
+
+
+@functools.cache
+def _loaded(text: str) -> list[Any]:
+    """Return the documents of a YAML text; all CRDs take more than a second of processor time."""
+    return list(YAML(typ="safe", pure=True).load_all(text))
 
 
 def pyproject() -> dict[str, Any]:

@@ -355,6 +355,21 @@ def test_an_object_that_an_index_cannot_read_is_stored_all_the_same() -> None:
     assert Key("ns", "odd") in store
 
 
+def test_texts_that_many_objects_have_are_held_once() -> None:
+    """The namespace, the value of an index, and the uid of an owner beside that owner's own."""
+    owners, owned = new_store(), new_store()
+    owner = FakeKube().put(WIDGETS, "owner", metadata={"labels": {"colour": "red"}})
+    uid = owner["metadata"]["uid"]
+    kube = FakeKube()
+    parts = [kube.put(WIDGETS, name, metadata={"labels": {"colour": uid}}) for name in NAMES]
+    relist(owners, [owner], "9")
+    relist(owned, parts, "9")
+    (record,), (first, *others) = owners.records(), owned.records()
+
+    assert all(other.key.namespace is first.key.namespace is record.key.namespace for other in others)
+    assert all(other.indexed[0][0] is first.indexed[0][0] is record.uid for other in others)
+
+
 def test_one_index_name_means_one_function() -> None:
     store = new_store()
     with pytest.raises(ValueError, match="another function"):
