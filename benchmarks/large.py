@@ -1,4 +1,4 @@
-"""The composer's memory with 10,000 claims and 20,000 children, real objects over real watches, and a start beside them.
+"""The composer's memory with 10,000 claims and 20,000 children, real objects over real watches; a start beside them.
 
 The composer makes the children itself, so what it finds at its start is what it wrote; a start that has nothing to do
 must write nothing. There is no connection Secret here: the composer keeps none in its memory.
