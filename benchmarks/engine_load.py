@@ -6,7 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from benchmarks import engine_objects as objects
 from runtime.conditions import find
+from runtime.errors import AlreadyExists, NoAnswer
 from runtime.kube import Kube, Selection
 from runtime.objects import SECRETS, Key, Object, Resource, generation_of, key_of, loads
 
@@ -42,13 +43,14 @@ class Seen:
 class Load:
     """Makes claims and children's answers against one API server, with a bounded number of requests in flight."""
 
-    def __init__(self, kube: Kube, *, limit_seconds: float = _LIMIT_SECONDS) -> None:
+    def __init__(self, kube: Kube, *, limit_seconds: float = _LIMIT_SECONDS, at_once: int = _AT_ONCE) -> None:
         self.kube = kube
         self._limit_seconds = limit_seconds
+        self._at_once = at_once
         self.seen = Seen()
         self._children: dict[str, set[Key]] = {}
         self._resources: dict[Key, str] = {}
-        self._answers = asyncio.Semaphore(_AT_ONCE)
+        self._answers = asyncio.Semaphore(at_once)
         self._answering: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -69,11 +71,11 @@ class Load:
 
     async def claim(self, key: Key) -> None:
         """Make one claim."""
-        await self.kube.create(objects.CLAIMS, objects.claim(key), manager=_MANAGER)
+        await sent(partial(self.kube.create, objects.CLAIMS, objects.claim(key), manager=_MANAGER))
 
     async def claims(self, keys: Iterable[Key]) -> None:
         """Make claims, many at once."""
-        await in_parallel([partial(self.claim, key) for key in keys])
+        await in_parallel([partial(self.claim, key) for key in keys], at_once=self._at_once)
 
     def children_of(self, resources: Collection[str]) -> list[Key]:
         """Return the children that were made for these resources of the Composition."""
@@ -180,10 +182,21 @@ class Load:
     async def _answer(self, child: Object) -> None:
         async with self._answers:
             if objects.is_for_connection(child):
-                await self.kube.create(SECRETS, objects.credentials(child), manager=_MANAGER)
-            await self.kube.apply(
-                objects.CHILDREN, objects.ready_child(child), manager=_MANAGER, force=True, subresource="status"
-            )
+                await sent(partial(self.kube.create, SECRETS, objects.credentials(child), manager=_MANAGER))
+            ready = objects.ready_child(child)
+            report = partial(self.kube.apply, objects.CHILDREN, ready, manager=_MANAGER, force=True)
+            await sent(partial(report, subresource="status"))
+
+
+async def sent(call: Callable[[], Awaitable[object]]) -> None:
+    """Send a creation or an apply until it is answered: on a busy machine a first request may have no answer."""
+    while True:
+        with suppress(AlreadyExists):
+            try:
+                await call()
+            except NoAnswer:
+                continue
+        return
 
 
 async def in_parallel(calls: Iterable[Callable[[], Awaitable[_T]]], *, at_once: int = _AT_ONCE) -> None:

@@ -26,6 +26,7 @@ from tests.support.processes import Program
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
+_AT_ONCE: Final = 12
 _NAMESPACES: Final = 10
 _LIMIT_SECONDS: Final = 7200.0
 _REST_SECONDS: Final = 10.0
@@ -40,7 +41,7 @@ def figures(*, claims: int = 10_000) -> list[Figure]:
 async def _measure(claims: int, system: System) -> list[Figure]:
     kube = await KubeClient.connect(user_agent="bench-load", kubeconfig=system.plane.kubeconfig)
     try:
-        load = Load(kube, limit_seconds=_LIMIT_SECONDS)
+        load = Load(kube, limit_seconds=_LIMIT_SECONDS, at_once=_AT_ONCE)
         for number in range(_NAMESPACES):
             await system.namespaced(f"bench-{number}")
         await system.create(COMPOSITION, objects.composition_without_connection())
