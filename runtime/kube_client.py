@@ -259,8 +259,7 @@ class KubeClient:
 
     async def _dial(self, request: _Request, limits: aiohttp.ClientTimeout, *, refused: bool) -> aiohttp.ClientResponse:
         session = await self._sessions.current(refused=refused)
-        url = URL(session.host + request.path + _query_text(request.query), encoded=True)
-        host = url.authority
+        url, host = _url(session.base, request), session.base.authority
         headers = {**session.headers, "Accept": request.accept, "Content-Type": request.content_type}
         self.connectivity.sent()
         try:
@@ -290,15 +289,25 @@ def _require(write: str, path: str, *, bound: bool) -> None:
         raise ValueError(f"{write} of {path}: nothing was sent, since it names no uid and resourceVersion")
 
 
+def _url(base: URL, request: _Request) -> URL:
+    """Return the URL of a request, put together from parts that are encoded already: none is parsed again."""
+    path, _, query = request.path.partition("?")
+    return URL.build(
+        scheme=base.scheme,
+        authority=base.authority,
+        path=base.raw_path.rstrip("/") + path,
+        query_string=_query_text(request.query) or query,
+        encoded=True,
+    )
+
+
 def _query_text(query: Mapping[str, str]) -> str:
     """Return the query part of a URL (RFC 3986, section 3.4), empty for no fields.
 
     `urlencode` takes as long for one request as a decision of a controller; most values need no quoting at all.
     """
-    if not query:
-        return ""
     fields = (f"{name}={text if _UNQUOTED.fullmatch(text) else quote_plus(text)}" for name, text in query.items())
-    return f"?{'&'.join(fields)}"
+    return "&".join(fields)
 
 
 def _selected(selection: Selection) -> dict[str, str]:

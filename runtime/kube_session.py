@@ -79,7 +79,7 @@ class Session:
     """An open connection pool, where it leads and what each request must carry."""
 
     http: aiohttp.ClientSession
-    host: str
+    base: URL
     headers: Mapping[str, str]
     options: Mapping[str, str]
 
@@ -174,7 +174,7 @@ class SessionSource:
         self._identity = identity
         self._session = Session(
             http=http,
-            host=str(configuration.host),
+            base=URL(str(configuration.host), encoded=True),
             headers=self._headers(configuration),
             options=_options(configuration),
         )
