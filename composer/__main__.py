@@ -43,6 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Forked first: no connection, credential or thread exists yet that a template could reach, and next to nothing is
     # loaded that workers would carry.
     server = TemplateServer(is_confined=not options.unsafe_render)
+    import runtime.log_library  # noqa: PLC0415, F401 - after the fork, and before what logs
+
+    # isort: split
     from composer.workers.pool import ConfinementError, RenderPool  # noqa: PLC0415 - after the fork, see above
 
     pool = RenderPool(server=server)

@@ -7,6 +7,10 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
+import runtime.log_library  # noqa: F401 - before what logs
+
+# isort: split
+
 from apis.metrics import BUILD_INFO
 from providers.process import build_for, provider_of, times_of
 from runtime.lease import LeaseSettings
