@@ -179,9 +179,10 @@ class Answers:
 
         A list in which a part of the account is silent shows nothing of that part, and is not repeated by each object.
         """
-        return await self._listed_lately(account) and self.of(account).is_listed(self.oldest)
+        return await self.listed_lately(account) and self.of(account).is_listed(self.oldest)
 
-    async def _listed_lately(self, account: ConnectedAccount[Any, Any]) -> bool:
+    async def listed_lately(self, account: ConnectedAccount[Any, Any]) -> bool:
+        """Return whether there is a list that may be relied on, whole or not; list the account where there is none."""
         if self.enqueue_list is None or account.clients.listed is None:
             return False
         answers = self.of(account)
@@ -197,7 +198,7 @@ class Answers:
 
     async def answer(self, account: ConnectedAccount[Any, Any], name: str) -> bytes | None:
         """Return what was answered last about an object; None where it has to be asked."""
-        return self.of(account).of(name, self.oldest) if await self._listed_lately(account) else None
+        return self.of(account).of(name, self.oldest) if await self.listed_lately(account) else None
 
     def is_missing(self, account: ConnectedAccount[Any, Any], name: str) -> bool:
         """Return whether the last list of an account lacks an object, and began after our last call to it."""

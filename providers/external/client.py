@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Generic, Protocol, TypeVar
 
 import msgspec
@@ -203,6 +204,20 @@ class Listed(Protocol[SpecT, FactsT]):
         """
 
 
+class ChangeLog(Protocol):
+    """What a kind has whose lists show no object, but all changes of the account's objects: `Account.list` reads it.
+
+    What was seen last of an object stands in its status, and counts as long as the log shows no change since. The kind
+    is `Listed` too: by it what was seen is read.
+    """
+
+    def is_unchanged(self, name: str, since: datetime, now: datetime) -> bool:
+        """Return whether nothing changed an object since a look at it began, by the last list; False on any doubt.
+
+        Nor is one unchanged whose next look is due, as what changes without an entry in the log is seen by looks alone.
+        """
+
+
 class Operations(Protocol):
     """What a kind has whose calls return operations."""
 
@@ -221,6 +236,7 @@ class Operations(Protocol):
 class Clients(Generic[SpecT, FactsT]):
     """What serves one kind in one account; what the kind does not have is None.
 
+    `changes` makes what is in an object's status stand for a look at it (`ChangeLog`).
     `try_login` tries a login in place of `providers.external.login.try_login`, where a cloud knows which endpoints are
     unreachable.
     """
@@ -232,3 +248,4 @@ class Clients(Generic[SpecT, FactsT]):
     operations: Operations | None = None
     try_login: TryLogin | None = None
     listed: Listed[SpecT, FactsT] | None = None
+    changes: ChangeLog | None = None

@@ -207,6 +207,7 @@ def metered(clients: Clients[SpecT, Any], meter: Meter) -> Clients[SpecT, Any]:
         None if clients.backups is None else MeteredBackups(clients.backups, meter),
         None if clients.operations is None else MeteredOperations(clients.operations, meter),
         clients.try_login,
-        # It asks the cloud nothing.
+        # They ask the cloud nothing.
         clients.listed,
+        clients.changes,
     )

@@ -99,7 +99,8 @@ class Observed(Generic[SpecT, FactsT]):
     the cloud shows none and where nobody logs in. `incomplete`: a part could not be read, as no session with the server
     came about; nothing is known to differ there, and it is read again before the resync. `expected` is how long the
     present state of a cloud at work is known to take in all, None where that is not known. `answer` is what was
-    answered, encoded, where a list answers as much (`providers.external.client.Listed`).
+    answered, encoded, where a list answers as much (`providers.external.client.Listed`) or where it counts until a
+    change (`ChangeLog`).
     """
 
     name: str

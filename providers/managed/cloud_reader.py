@@ -93,6 +93,11 @@ class CloudReader(Generic[SpecT, ConfigT]):
         reader = account.clients.listed
         if reader is None:
             return Look(account, await account.clients.external.observe(target))
+        if account.clients.changes is not None:
+            known = None if live else await self._unchanged(obj, account, target)
+            if known is not None:
+                return Look(account, known, live=False)
+            return Look(account, await account.clients.external.observe(target))
         if not live and self._may_use_answer(obj):
             answer = await self.answers.answer(account, target.name)
             known = None if answer is None else await reader.observe_listed(target, answer)
@@ -104,6 +109,24 @@ class CloudReader(Generic[SpecT, ConfigT]):
         is_listed = await self.answers.ensure_listed(account)
         missing = isinstance(observation, Absent) and self.answers.is_missing(account, target.name)
         return Look(account, observation, listed=is_listed, unlisted=is_listed and missing)
+
+    async def _unchanged(
+        self, obj: Object, account: ConnectedAccount[SpecT, ConfigT], target: Target[SpecT]
+    ) -> Present[SpecT, Any] | None:
+        """Return what was seen last, by the object's status, where the log of changes shows nothing since.
+
+        In a pass that somebody waits for it counts for nothing.
+        """
+        last_seen, reader, changes = record.last_seen_of(obj), account.clients.listed, account.clients.changes
+        if last_seen is None or reader is None or changes is None or not record.is_routine(obj):
+            return None
+        if not self._may_use_answer(obj) or not await self.answers.listed_lately(account):
+            return None
+        if not changes.is_unchanged(target.name, last_seen.at, self._settings.now()):
+            return None
+        known = await reader.observe_listed(target, last_seen.answer)
+        is_recorded = known is not None and target.incarnation in {"", known.observed.incarnation}
+        return known if is_recorded else None
 
     def record(
         self, account: ConnectedAccount[SpecT, ConfigT], name: str, observation: Observation[SpecT], as_of: float

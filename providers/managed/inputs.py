@@ -31,7 +31,7 @@ from providers.external.provider import ConnectedAccount, Kind, Revival
 from providers.external.spec import Envelope
 from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts
 from providers.managed.decisions.plan import Plan
-from providers.managed.record import Intent
+from providers.managed.record import Intent, LastSeen
 from runtime import kubectl
 from runtime.objects import Object, status_of
 
@@ -69,7 +69,8 @@ class Inputs(Generic[SpecT]):
     that a lost one may be restored from, the newest first, None where they could not be listed. `window_at` is when
     the maintenance window opens next, not after `now` while it is open, None where there is none. `live`: it was
     observed in this very pass, and not known from a list or a look of before; `listed`: lists show what becomes of it,
-    so that it needs no look by itself; `unlisted`: it was not found, and the last list lacks it as well.
+    so that it needs no look by itself; `unlisted`: it was not found, and the last list lacks it as well. `last_seen` is
+    what a look of this pass was answered, where it is to be recorded, else what stands in status.
 
     `passwords` is what the decision about the password reads, None where there is none to be made; `step` is what was
     decided, `password_problem` why nothing could be. `logins` are the names that may be logins, `foreign` the keys of
@@ -120,6 +121,7 @@ class Inputs(Generic[SpecT]):
     live: bool = True
     listed: bool = False
     unlisted: bool = False
+    last_seen: LastSeen | None = None
     attempts: Attempts = NOTHING_TRIED
 
     obj: Object = field(default_factory=dict)

@@ -43,6 +43,7 @@ from providers.managed.decisions.plan import (
 )
 from providers.managed.inputs import Inputs, with_differences
 from providers.managed.record import Call
+from runtime.conditions import find
 from runtime.errors import Failure
 from runtime.objects import Object, annotations_of, generation_of, status_of
 
@@ -238,6 +239,12 @@ def work_digest(inputs: Inputs[Any], plan: Plan) -> str:
             calls = [f"{call.kind} {call.target}" for call in calls_of(inputs, plan)]
     sent = inputs.step.password if isinstance(inputs.step, Introduce) else ""
     return digest([*calls, state, digest(sent), inputs.spec_hash, requested, config])
+
+
+def last_seen_after(inputs: Inputs[Any], outcome: Outcome[Any], status: Object) -> Object | None:
+    """Return `status.lastSeen` after a pass: nothing of before a call of ours, nor while more is due. Pure."""
+    is_open = outcome.acted or bool(inputs.operating) or find({"status": status}, "Reconciling") is not None
+    return None if inputs.last_seen is None or is_open else record.dump_last_seen(inputs.last_seen)
 
 
 def inputs_after(kind: Kind[SpecT, Any], inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Inputs[SpecT]:

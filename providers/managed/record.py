@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,12 +16,13 @@ from providers.external.client import Operation, Target
 from providers.external.consent import used_consents
 from providers.external.observation import Absent, Converged, ExternalRef, Keys, Observation, Present, SpecT, Unknown
 from providers.external.spec import Envelope
-from runtime.conditions import find, instant
+from runtime.conditions import find, instant, timestamp
 from runtime.errors import Terminal
 from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of, status_of
 
 APPLIED_KEYS = "appliedKeys"
 RESTORING = "restoring"
+LAST_SEEN = "lastSeen"
 INTENT_FORMAT = 1
 
 
@@ -43,6 +44,26 @@ class Intent:
     by: str
     not_after: datetime
     calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class LastSeen:
+    """What a look at an object that began `at` a time was answered, encoded by its cloud."""
+
+    at: datetime
+    answer: bytes = field(repr=False)
+
+
+def last_seen_of(obj: Object) -> LastSeen | None:
+    """Read what the last look was answered, of a kind whose cloud has a log of changes."""
+    fields = status_of(obj).get(LAST_SEEN) or {}
+    at, answer = instant(str(fields.get("at", ""))), str(fields.get("answer", ""))
+    return LastSeen(at, answer.encode()) if at is not None and answer else None
+
+
+def dump_last_seen(last_seen: LastSeen) -> Object:
+    """Return what a look was answered as it stands in status."""
+    return {"at": timestamp(last_seen.at), "answer": last_seen.answer.decode()}
 
 
 def dump_keys(keys: Keys) -> Object:

@@ -26,9 +26,16 @@ from providers.external.observation import Change, Present, describe, digest, un
 from providers.managed import record, revival
 from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Update
 from providers.managed.inputs import Inputs, proven_versions
-from providers.managed.outcome import Event, Outcome, calls_of, consents_used_by_create, consents_used_now
+from providers.managed.outcome import (
+    Event,
+    Outcome,
+    calls_of,
+    consents_used_by_create,
+    consents_used_now,
+    last_seen_after,
+)
 from providers.managed.record import Intent
-from providers.managed.summary import Summary, is_usable, login_of, still_cut_off, summary_of
+from providers.managed.summary import Summary, is_usable, login_of, still_cut_off, summary_of, with_refused_login
 from providers.settings import Settings
 from runtime.conditions import Condition, find, instant, merge, timestamp
 from runtime.errors import Transient
@@ -157,7 +164,7 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
     """Return the whole status; equal to the old one when nothing happened."""
     obj, old, now = outcome.obj, status_of(outcome.obj), inputs.now
     status: Object = {"observedGeneration": generation_of(obj)}
-    status["conditions"] = _conditions(inputs, outcome, _with_login(inputs, outcome, summary), now)
+    status["conditions"] = _conditions(inputs, outcome, with_refused_login(inputs, outcome, summary), now)
     fields = {
         "externalName": annotations_of(obj).get(EXTERNAL_NAME) or old.get("externalName"),
         "incarnation": annotations_of(obj).get(INCARNATION) or old.get("incarnation"),
@@ -176,20 +183,13 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         "rotation": _rotation_with_coming(inputs, outcome, settings, now),
         "operation": _operation(inputs, outcome, old),
         "resolved": dict(inputs.resolved),
+        record.LAST_SEEN: last_seen_after(inputs, outcome, status),
     }
     if inputs.lifecycle.deleting:
         # After a crash the next process knows by it that the absence is our own deletion.
         fields["intent"] = old.get("intent")
     status |= {name: value for name, value in fields.items() if value}
     return status
-
-
-def _with_login(inputs: Inputs[Any], outcome: Outcome[Any], summary: Summary) -> Summary:
-    """Return the summary with the refusal of the published login, where the pass failed before it was put back."""
-    is_put_back = any(change.path[-1] == "password" for change in outcome.corrected)
-    if not summary.reason or inputs.login is not Login.REFUSED or is_put_back:
-        return summary
-    return Summary(summary.reason, summary.message, summary.held, unusable=True)
 
 
 def _effective(inputs: Inputs[Any]) -> str:

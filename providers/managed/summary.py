@@ -147,6 +147,14 @@ def _password_unknown(inputs: Inputs[Any]) -> str:
     return f"Fairlead does not know the password of the login {login_of(inputs)}".rstrip()
 
 
+def with_refused_login(inputs: Inputs[Any], outcome: Outcome[Any], summary: Summary) -> Summary:
+    """Return the summary with the refusal of the published login, where the pass failed before it was put back."""
+    is_put_back = any(change.path[-1] == "password" for change in outcome.corrected)
+    if not summary.reason or inputs.login is not Login.REFUSED or is_put_back:
+        return summary
+    return Summary(summary.reason, summary.message, summary.held, unusable=True)
+
+
 def login_of(inputs: Inputs[Any]) -> str:
     """Return the login whose password is published, or is to be."""
     return (inputs.stored.kept.username if inputs.stored is not None else "") or inputs.target.active

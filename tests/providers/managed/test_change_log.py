@@ -1,0 +1,176 @@
+"""What was seen last stands for a look as long as the cloud's log of changes shows none, over a restart too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from providers.external.client import Clients, ExternalList, Target
+from providers.external.observation import Absent, Present
+from runtime.errors import Transient
+from runtime.objects import Object
+from tests.providers.toy import ToyCloud, ToyParameters, provider_of
+from tests.providers.world import World
+
+
+@dataclass
+class LoggedCloud(ToyCloud):
+    """Answers a look with all that it saw, and has a log of changes that tests write."""
+
+    observations: int = 0
+    is_log_refused: bool = False
+    changed_at: datetime | None = None
+    since: list[datetime] = field(default_factory=list)
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+        self.observations += 1
+        observation = await super().observe(target)
+        if isinstance(observation, Absent):
+            return observation
+        observed = observation.observed
+        answer = {"size": observed.spec.size, "incarnation": observed.incarnation}
+        return Present(replace(observed, answer=msgspec.json.encode(answer)))
+
+    async def observe_listed(self, target: Target[ToyParameters], answer: bytes) -> Present[ToyParameters, Any]:
+        fields = msgspec.json.decode(answer)
+        observation = await super().observe(target)
+        assert isinstance(observation, Present)
+        spec = ToyParameters(fields["size"], {})
+        return Present(replace(observation.observed, spec=spec, incarnation=fields["incarnation"]))
+
+    def is_unchanged(self, name: str, since: datetime, now: datetime) -> bool:
+        assert name in self.toys
+        assert since <= now
+        self.since.append(since)
+        return self.changed_at is None or self.changed_at < since
+
+    async def list(self) -> ExternalList:
+        if self.is_log_refused:
+            raise Transient("cannot list the changes")
+        self.lists += 1
+        return ExternalList({}, complete=False)
+
+
+def _world(cloud: LoggedCloud, former: World | None = None) -> World:
+    provider = provider_of(
+        cloud, clients=lambda toys: Clients(toys, toys, toys, toys, toys, toys.try_login, listed=toys, changes=toys)
+    )
+    world = World(cloud, provider=provider, kube=former.kube if former is not None else None, process=f"of-{id(cloud)}")
+    world.now = former.now if former is not None else world.now
+    world.gatherer.answers.enqueue_list = lambda _config, _after: None
+    return world
+
+
+async def _at_rest() -> tuple[World, LoggedCloud]:
+    cloud = LoggedCloud()
+    world = _world(cloud)
+    world.ask()
+    await world.settle()
+    await world.step()
+    cloud.observations = 0
+    return world, cloud
+
+
+def _last_seen(world: World) -> Object:
+    last_seen: Object = (world.get() or {})["status"].get("lastSeen") or {}
+    return last_seen
+
+
+async def _pass_after(world: World, by: timedelta = timedelta(minutes=10)) -> None:
+    world.now += by
+    await world.step()
+
+
+async def test_what_no_change_touched_is_not_looked_at_and_nothing_is_written() -> None:
+    world, cloud = await _at_rest()
+    writes = len(world.kube.writes)
+    for _ in range(12):
+        await _pass_after(world)
+    assert (cloud.observations, len(world.kube.writes)) == (0, writes)
+    assert world.reason() == "InSync"
+    # Each pass comes ten minutes after the one before, and relies on a list of its own time.
+    assert cloud.lists == 12
+
+
+async def test_next_process_relies_on_what_stands_in_status() -> None:
+    former, cloud = await _at_rest()
+    world = _world(cloud, former)
+    await _pass_after(world)
+    assert (cloud.observations, world.reason()) == (0, "InSync")
+
+
+async def test_what_a_change_touched_is_looked_at_once_and_its_time_recorded() -> None:
+    world, cloud = await _at_rest()
+    before = _last_seen(world)
+    cloud.changed_at = world.now
+    await _pass_after(world)
+    assert cloud.observations == 1
+    assert _last_seen(world)["at"] > before["at"]
+    assert _last_seen(world)["answer"] == before["answer"]
+
+    await _pass_after(world)
+    assert cloud.observations == 1
+    assert f"{cloud.since[-1]:%Y-%m-%dT%H:%M:%SZ}" == _last_seen(world)["at"]
+
+
+async def test_change_that_is_seen_is_put_back_and_nothing_of_before_counts_then() -> None:
+    world, cloud = await _at_rest()
+    (toy,) = cloud.toys.values()
+    toy.size = 77
+    await _pass_after(world)
+    # No log shows it.
+    assert (toy.size, cloud.observations) == (77, 0)
+
+    cloud.changed_at = world.now
+    await _pass_after(world)
+    assert toy.size == 10
+    assert "77" not in str(_last_seen(world))
+    observations = cloud.observations
+    await _pass_after(world)
+    assert cloud.observations == observations + 1
+    assert world.reason() == "InSync"
+
+
+async def test_pass_that_somebody_waits_for_looks() -> None:
+    world, cloud = await _at_rest()
+    world.annotate(**{"reconcile-requested-at": "1"})
+    await _pass_after(world)
+    assert cloud.observations == 1
+
+    world.ask(size=20)
+    await _pass_after(world)
+    assert cloud.observations >= 2
+    (toy,) = cloud.toys.values()
+    assert toy.size == 20
+
+    world.delete()
+    await _pass_after(world)
+    assert cloud.toys == {}
+
+
+async def test_log_that_cannot_be_read_leaves_looks_one_by_one() -> None:
+    world, cloud = await _at_rest()
+    cloud.is_log_refused = True
+    await _pass_after(world)
+    assert (cloud.observations, world.reason()) == (1, "InSync")
+
+
+async def test_look_that_fails_leaves_what_was_seen() -> None:
+    world, cloud = await _at_rest()
+    before = _last_seen(world)
+    cloud.changed_at = world.now
+    cloud.faults.append(("observe", Transient("no answer"), False))
+    await _pass_after(world)
+    assert _last_seen(world) == before
+
+
+async def test_what_was_seen_of_another_incarnation_counts_for_nothing() -> None:
+    world, cloud = await _at_rest()
+    obj = world.get() or {}
+    obj["status"]["lastSeen"]["answer"] = obj["status"]["lastSeen"]["answer"].replace("incarnation-1", "incarnation-0")
+    world.kube.store(world.kind.resource, obj)
+    await _pass_after(world)
+    assert (cloud.observations, world.reason()) == (1, "InSync")
