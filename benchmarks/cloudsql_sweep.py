@@ -1,8 +1,9 @@
 """How many calls it costs to watch over 2,000 instances of Cloud SQL with databases and users, counted on the wire.
 
 Google Cloud's provider runs as a process with its own intervals, before a real API server and a simulated Cloud SQL
-that refuses what is over Google's quota, 180 calls a minute. No database can be reached. All are there when it starts:
-it looks at each of them once, as at a resync, and the first minutes are as busy as any later one.
+that refuses what is over Google's quota, 180 calls a minute. No database can be reached. A provider without a bound on
+its calls has seen everything before; the one that is measured starts then, goes through all of it as it starts, and
+again at the resync. Meanwhile a person deletes some databases.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import sys
+import time
 from collections.abc import Coroutine, Iterable
 from datetime import datetime
 from functools import partial
@@ -32,12 +34,16 @@ from tests.support.gcp import (
     user,
 )
 from tests.support.kinds import CONFIG_MAP, Kind, condition
-from tests.support.system import System
+from tests.support.processes import Program
+from tests.support.simulated_cloud import DURATIONS
+from tests.support.system import System, passes_by_controller
 from tests.support.waiting import eventually
 
 _NAMESPACES: Final = 20
 _AT_ONCE: Final = 16
-_OPERATIONS_AT_ONCE: Final = 200
+_OPERATIONS_AT_ONCE: Final = 24
+_DELETED: Final = 5
+_AFTER_CHANGES: Final = 200.0
 _QUOTA: Final = 180
 _MINUTE: Final = 60.0
 _OURS: Final = ".gserviceaccount.com"
@@ -56,28 +62,45 @@ def figures(*, instances: int = 2000, logins: int = 50, seconds: float = 900.0) 
 
 async def _measure(instances: int, logins: int, seconds: float, system: System) -> list[Figure]:
     async with simulated_cloud_sql(system, real=False) as gcp:
+        numbers = (instances, instances - logins, instances)
         await gcp.behave(quota={"per_minute": 10**6, "burst": 10**6})
+        await gcp.clock(durations=0)
         await _made(gcp, await _objects(gcp, instances - logins))
         await _all_of(_managed(gcp, number) for number in range(logins))
+        # What was made just before a look counts as a change since it.
+        await asyncio.sleep(_AFTER_CHANGES)
+        await _look_at_all(gcp, numbers)
+        await gcp.clock(durations=DURATIONS)
         await gcp.behave(quota={"per_minute": _QUOTA})
         since = await gcp.mark()
         provider = await gcp.start_provider("--log-level=INFO")
         async with usage.measured(provider.pid) as used:
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(seconds / 3)
+            deleted = [await _delete_database(gcp, number) for number in range(min(_DELETED, instances - logins))]
+            await asyncio.sleep(seconds * 2 / 3)
         if not provider.is_running:
             raise RuntimeError(f"the provider ended while it was measured: {provider.text()[-2000:]}")
         calls = await gcp.calls(since, by=_OURS)
         seen = [await _seen(gcp, kind) for kind in _KINDS]
+        passes = await passes_by_controller(system.ports["provider-gcp"])
         return [
             Figure("cloud sql: calls in the busiest minute", _most_in_a_minute(calls), "", aim=_QUOTA),
             Figure("cloud sql: calls a minute, mean", len(calls) / seconds * _MINUTE, "", aim=_QUOTA),
             Figure("cloud sql: calls over the quota", _count(calls, "rateLimitExceeded"), "", aim=0),
             Figure("cloud sql: changes", sum(call["mutating"] for call in calls), "", aim=2 * logins),
-            Figure("cloud sql: lists of instances", _lists(calls), ""),
+            Figure("cloud sql: lists of instances", _named(calls, "instances.list"), ""),
+            Figure("cloud sql: lists of operations", _named(calls, "operations.list"), ""),
+            Figure("cloud sql: looks at a database, or at users", _named(calls, "databases.get", "users.list"), ""),
+            Figure("cloud sql: looks at an instance", _named(calls, "instances.get"), ""),
             *(
-                Figure(f"cloud sql: {kind.plural} looked at, of {instances:,}", number, "")
-                for kind, number in zip(_KINDS, seen, strict=True)
+                Figure(f"cloud sql: {kind.plural} reported on", number, "", aim=number_of, at_least=True)
+                for kind, number, number_of in zip(_KINDS, seen, numbers, strict=True)
             ),
+            *(
+                Figure(f"cloud sql: passes over each of {kind.plural}", passes[kind.plural] / number_of, "")
+                for kind, number_of in zip(_KINDS, numbers, strict=True)
+            ),
+            Figure("cloud sql: until a deletion is looked at, most", _until_looked_at(calls, deleted), "s"),
             Figure("cloud sql: CPU of one core", used.cpu_seconds / seconds * 100, "%"),
             Figure("cloud sql: memory (PSS), peak", used.peak_mib, "MiB"),
         ]
@@ -103,14 +126,16 @@ async def _objects(gcp: Gcp, observed: int) -> list[JsonObject]:
         inside = {"instance": _name(number), "name": "app"}
         for kind in (CLOUD_SQL_DATABASE, CLOUD_SQL_USER):
             child = kind.new(namespace, name, spec={"forProvider": inside, **_OBSERVED})
-            await system.create(kind, _known_as(f"{_name(number)}/app", child))
+            # Nothing else shows whose it is.
+            await system.create(kind, _known_as(f"{_name(number)}/app", child, incarnation=f"{_name(number)}/app"))
         return made
 
     return await _all_of(make(number) for number in range(observed))
 
 
-def _known_as(external: str, obj: JsonObject) -> JsonObject:
-    obj["metadata"]["annotations"] = {"fairlead.dev/external-name": external}
+def _known_as(external: str, obj: JsonObject, **more: str) -> JsonObject:
+    annotations = {"external-name": external, **more}
+    obj["metadata"]["annotations"] = {f"fairlead.dev/{name}": value for name, value in annotations.items()}
     return obj
 
 
@@ -139,6 +164,31 @@ async def _made(gcp: Gcp, objects: list[JsonObject]) -> None:
 
     await _all_of((make(number, obj) for number, obj in enumerate(objects)), at_once=_OPERATIONS_AT_ONCE)
     await eventually(lambda: _all_runnable(gcp, len(objects)), "all instances", limit_s=_LIMIT_SECONDS, every_s=1)
+
+
+async def _look_at_all(gcp: Gcp, numbers: tuple[int, ...]) -> None:
+    """Have each resource seen and reported on, by a provider without a bound on its calls that ends then."""
+    provider = await gcp.system.start_provider_of(
+        "gcp", f"--endpoint-override={gcp.host}", name="unlimited", module="benchmarks.cloudsql_unlimited"
+    )
+    for kind, number in zip(_KINDS, numbers, strict=True):
+        is_done = partial(_are_at_rest, gcp, provider, kind, number)
+        await eventually(is_done, f"all {kind.plural} were seen", limit_s=_LIMIT_SECONDS, every_s=5)
+    await provider.terminate()
+
+
+async def _are_at_rest(gcp: Gcp, provider: Program, kind: Kind, number: int) -> bool:
+    if not provider.is_running:
+        raise RuntimeError(f"the provider ended before it was measured: {provider.text()[-2000:]}")
+    objects = await gcp.system.api.items(kind.path())
+    reasons = [condition(obj, "Synced").get("reason") for obj in objects]
+    return sum(reason in {"ObserveOnly", "InSync"} for reason in reasons) == number
+
+
+async def _delete_database(gcp: Gcp, number: int) -> tuple[str, float]:
+    """Delete the database of an instance as a person does; return the instance, and when that was done."""
+    await gcp.person("DELETE", f"instances/{_name(number)}/databases/app")
+    return _name(number), time.time()
 
 
 async def _all_of(made: Iterable[Coroutine[Any, Any, Any]], *, at_once: int = _AT_ONCE) -> list[Any]:
@@ -179,8 +229,17 @@ def _count(calls: Iterable[JsonObject], outcome: str) -> int:
     return sum(call["outcome"] == outcome for call in calls)
 
 
-def _lists(calls: Iterable[JsonObject]) -> int:
-    return sum(call["action"] == "instances.list" for call in calls)
+def _named(calls: Iterable[JsonObject], *actions: str) -> int:
+    return sum(call["action"] in actions for call in calls)
+
+
+def _until_looked_at(calls: list[JsonObject], deleted: list[tuple[str, float]]) -> float:
+    """Return the longest time in seconds from a deletion to the first look at its instance's databases after it."""
+    first = []
+    for name, at in deleted:
+        looks = [_instant(call) for call in calls if call["action"] == "databases.get" and call["identifier"] == name]
+        first.append(min((look - at for look in looks if look >= at), default=float("inf")))
+    return max(first, default=0.0)
 
 
 def main() -> int:

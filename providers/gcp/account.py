@@ -9,7 +9,7 @@ import functools
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -37,6 +37,7 @@ from providers.gcp.config import ProviderConfigSpec
 from providers.gcp.credentials import Tokens, Trusted, configuration, credentials_of
 from providers.gcp.listed import InstanceAnswers
 from providers.gcp.methods import METHODS, Method
+from providers.gcp.operations import OperationLog
 from providers.gcp.refusals import clean, failure_of, operation_failure
 from runtime.errors import Failure, Terminal, Transient
 
@@ -66,7 +67,7 @@ class GcpAccount:
     """One project, connected; its id is never given to another project.
 
     Each request passes through `meter`: each page of a list, and each time that a read is sent again. `instances` are
-    the answers of lists and looks about instances, for the users inside of them.
+    the answers of lists and looks about instances, for the users inside of them, `log` are the project's operations.
     """
 
     config: ProviderConfigSpec
@@ -74,6 +75,7 @@ class GcpAccount:
     tokens: Tokens = field(repr=False)
     meter: Meter = field(default=UNMETERED, repr=False)
     instances: InstanceAnswers = field(default_factory=lambda: InstanceAnswers(time.monotonic), repr=False)
+    log: OperationLog = field(default_factory=OperationLog, repr=False)
     id: str = ""
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -169,7 +171,7 @@ class GcpAccount:
             self.tokens.forget()
         return failure_of(cause.refusal, action, hide=hide)
 
-    async def pages(self, method: str, action: str, /, key: str = "items", **fields: Any) -> AsyncIterator[Page]:
+    async def pages(self, method: str, action: str, /, key: str = "items", **fields: Any) -> AsyncGenerator[Page, None]:
         """Make a paged call to its end, a page at a time.
 
         Raises:

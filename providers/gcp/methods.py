@@ -43,6 +43,7 @@ METHODS: Mapping[str, Method] = {
     "instances.delete": Method("SqlInstances", "Delete", "DELETE", _INSTANCE),
     "instances.restoreBackup": Method("SqlInstances", "RestoreBackup", "POST", f"{_INSTANCE}/restoreBackup"),
     "instances.listServerCas": Method("SqlInstances", "ListServerCas", "GET", f"{_INSTANCE}/listServerCas"),
+    "operations.list": Method("SqlOperations", "List", "GET", f"{_PROJECT}/operations"),
     "operations.get": Method("SqlOperations", "Get", "GET", f"{_PROJECT}/operations/{{operation}}"),
     "databases.get": Method("SqlDatabases", "Get", "GET", f"{_INSTANCE}/databases/{{database}}"),
     "databases.insert": Method("SqlDatabases", "Insert", "POST", f"{_INSTANCE}/databases"),

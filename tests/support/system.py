@@ -92,9 +92,11 @@ class System:
     async def start_provider(self, *flags: str, name: str = "provider", wait: bool = True) -> Program:
         return await self.start_provider_of("onprem", *flags, name=name, wait=wait)
 
-    async def start_provider_of(self, cloud: str, *flags: str, name: str, wait: bool = True) -> Program:
+    async def start_provider_of(
+        self, cloud: str, *flags: str, name: str, wait: bool = True, module: str = "providers"
+    ) -> Program:
         account = (f"fairlead-{cloud}", f"fairlead-provider-{cloud}")
-        return await self._start(name, ("providers", cloud), account, flags, wait=wait)
+        return await self._start(name, (module, cloud), account, flags, wait=wait)
 
     async def _start(
         self, name: str, module: tuple[str, ...], account: tuple[str, str], flags: tuple[str, ...], *, wait: bool
@@ -370,12 +372,17 @@ async def let_watch_secrets(system: System, namespace: str) -> None:
 
 async def passes(port: int) -> int:
     """Return how many passes the busiest controller of a process has ended, by its own metrics."""
+    return max((await passes_by_controller(port)).values(), default=0)
+
+
+async def passes_by_controller(port: int) -> Mapping[str, int]:
+    """Return how many passes each controller of a process has ended, by its own metrics."""
     async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
         text = await answer.text()
     ended: Counter[str] = Counter()
     for match in _PASSES.finditer(text):
         ended[match["controller"]] += int(float(match["count"]))
-    return max(ended.values(), default=0)
+    return ended
 
 
 def decoded(secret: JsonObject) -> dict[str, str]:

@@ -43,7 +43,7 @@ def operation_view(operation: Operation, version: str) -> Json:
     if operation.status == "DONE" and operation.error is not None:
         view["error"] = {"kind": "sql#operationErrors", "errors": [_error(operation.error)]}
     if "backup" in effect and operation.kind in {"BACKUP_VOLUME", "DELETE_BACKUP"}:
-        view["backupContext"] = {"kind": "sql#backupContext", "backupId": effect["backup"]}
+        view["backupContext"] = {"kind": "sql#backupContext", "backupId": effect["backup"].rpartition("/")[2]}
     return view
 
 

@@ -5,7 +5,10 @@ Impure: it sends requests.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeAlias
+
+import msgspec
 
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, NotCreated, Operation, Target
@@ -24,11 +27,20 @@ Seen: TypeAlias = Observed[CloudSQLDatabaseParameters, None]
 """A database has no facts that `forProvider` has no field for."""
 
 
+class _Answer(msgspec.Struct, frozen=True):
+    """What a look at a database was answered, and when its instance was created."""
+
+    charset: str
+    collation: str
+    created: str
+
+
 class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
     """ExternalClient of databases; a database is called `<instance>/<name>`, and carries no label."""
 
-    def __init__(self, account: GcpAccount) -> None:
+    def __init__(self, account: GcpAccount, inside: InsideAccount[CloudSQLDatabaseParameters]) -> None:
         self._account = account
+        self._inside = inside
 
     async def observe(self, target: Where) -> Present[CloudSQLDatabaseParameters, None] | Absent:
         """Observe one database."""
@@ -39,16 +51,32 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
             )
         except NotThere:
             await self._check_server(target, server, name)
+            self._inside.forget(target.name)
             return Absent()
-        spec = target.spec
-        charset, collation = str(answer.get("charset", "")), str(answer.get("collation", ""))
-        seen = CloudSQLDatabaseParameters(
-            instance=spec.instance, name=name, charset=charset or None, collation=collation or None
+        instance = self._account.instances.of(server)
+        created = "" if instance is None else str(instance.get("createTime", ""))
+        seen = _Answer(str(answer.get("charset", "")), str(answer.get("collation", "")), created)
+        return self._present(target, seen)
+
+    async def observe_listed(self, target: Where, answer: bytes) -> Present[CloudSQLDatabaseParameters, None] | None:
+        """Observe a database by what a look at it was answered, in the instance that a list shows."""
+        seen = msgspec.json.decode(answer, type=_Answer)
+        is_there = self._inside.resting_instance(target.name, seen.created) is not None
+        return self._present(target, seen) if is_there else None
+
+    def _present(self, target: Where, seen: _Answer) -> Present[CloudSQLDatabaseParameters, None]:
+        self._inside.record_observed(target.name)
+        spec = CloudSQLDatabaseParameters(
+            instance=target.spec.instance,
+            name=own_name(target.name),
+            charset=seen.charset or None,
+            collation=seen.collation or None,
         )
-        shown = {"charset": charset, "collation": collation}
-        at_provider = {key: value for key, value in shown.items() if value}
+        at_provider = {key: value for key in ("charset", "collation") if (value := getattr(seen, key))}
         # Cloud SQL gives a database no id of its own: it is the one of this name.
-        return Present(Observed(target.name, target.name, None, Phase.READY, seen, None, at_provider))
+        observed = Observed(target.name, target.name, None, Phase.READY, spec, None, at_provider)
+        # Of an instance that no list shows nothing says whether it is the same one later.
+        return Present(replace(observed, answer=msgspec.json.encode(seen) if seen.created else b""))
 
     async def _check_server(self, target: Where, server: str, name: str) -> None:
         """Believe that a database is absent where its instance serves: one that is stopped shows none of them.
@@ -110,4 +138,6 @@ def _place(target: Where) -> tuple[str, str]:
 
 def clients(account: GcpAccount) -> Clients[CloudSQLDatabaseParameters, None]:
     """Return what serves databases in one project."""
-    return Clients(SqlDatabases(account), InsideAccount(account), operations=account)
+    inside: InsideAccount[CloudSQLDatabaseParameters] = InsideAccount(account)
+    external = SqlDatabases(account, inside)
+    return Clients(external, inside, operations=account, listed=external, changes=inside)

@@ -9,74 +9,45 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, NotCreated, Operation
 from providers.external.cloud_api.inside import Untagged
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
-from providers.external.observation import Absent, Change, Observed, Phase, Present
+from providers.external.observation import Absent, Change, Observed, Phase, Present, digest
 from providers.external.ownership import Owner
 from providers.external.reachability import Reachability
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside import logins
 from providers.gcp.inside.listing import InsideAccount
 from providers.gcp.inside.logins import Facts, Seen, Where
-from providers.gcp.instances import states
-from providers.gcp.instances.facts import Answer, member, settings_of
+from providers.gcp.inside.servers import Servers, active_authority
+from providers.gcp.instances.facts import Answer
 from providers.gcp.instances.instance_list import owner_in
+from providers.gcp.instances.states import is_at_rest
 from providers.gcp.models import CloudSQLUserParameters
 from runtime.errors import Conflict, Transient
 
 _ROLES = "databaseRoles"
 
 
-class Servers:
-    """The instances that users are inside of, and their authorities; those may be replaced, and are always read."""
+class _Answer(msgspec.Struct, frozen=True):
+    """What a look at a resource's users was answered: they, their instance's authorities, and when it was created."""
 
-    def __init__(self, account: GcpAccount) -> None:
-        self._account = account
-
-    async def read(self, name: str) -> tuple[Answer, str]:
-        """Return an instance, and its authorities as PEM: raises NotThere.
-
-        An instance that serves may be one of the last list.
-        """
-        known = self._account.instances.of(name)
-        answer = known if known is not None and _is_at_rest(known) else await self.look(name)
-        listed = await self._account.call(
-            "instances.listServerCas", f"read the authorities of instance {name}", instance=name
-        )
-        return answer, authorities_of(answer, listed)
-
-    async def look(self, name: str) -> Answer:
-        """Return an instance as it is now: raises NotThere."""
-        return await self._account.call("instances.get", f"look at instance {name}", instance=name)
-
-
-def _active_authority(answer: Answer) -> str:
-    return str(member(answer, "serverCaCert").get("cert", "")).strip()
-
-
-def _is_at_rest(answer: Answer) -> bool:
-    activation = str(settings_of(answer).get("activationPolicy", states.ALWAYS))
-    return states.usable(str(answer.get("state", "")), activation)
-
-
-def authorities_of(answer: Answer, listed: Mapping[str, Any]) -> str:
-    """Return the certificates of an instance's authorities in a stable order: active, former and coming ones.
-
-    The list names them all (method `instances.listServerCas`); an answer about the instance may be older than it.
-    """
-    others = (str(certificate.get("cert", "")).strip() for certificate in listed.get("certs") or ())
-    pems = {*others} - {""} or {_active_authority(answer)} - {""}
-    return "".join(f"{pem}\n" for pem in sorted(pems))
+    users: dict[str, dict[str, Any]]
+    active: str
+    authorities: str
+    created: str
 
 
 class SqlUsers(Untagged[CloudSQLUserParameters]):
     """ExternalClient of users; a user is called `<instance>/<name>`, and carries no label."""
 
-    def __init__(self, account: GcpAccount, servers: Servers, reachability: Reachability) -> None:
+    def __init__(self, account: GcpAccount, inside: UserAccount, servers: Servers, reachability: Reachability) -> None:
         self._account = account
+        self._inside = inside
         self._servers = servers
         self._reachability = reachability
 
@@ -90,20 +61,34 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
             if target.leaving:
                 return Absent()
             raise Transient(f"instance {server} is not found; its users are not known to be gone") from None
-        users = await self._users(server)
-        names = logins.names_of(target.spec)
-        present = {name: tuple(users[name].get(_ROLES) or ()) for name in names if name in users}
-        if not present:
+        listed = await self._users(server)
+        users = {name: _kept(listed[name]) for name in logins.names_of(target.spec) if name in listed}
+        if not users:
             # An absence is proven by a look of now.
-            if not _is_at_rest(await self._servers.look(server)):
+            if not is_at_rest(await self._servers.look(server)):
                 raise Transient(f"instance {server} does not run; its users are not known to be gone")
+            self._inside.forget(target.name)
             return Absent()
-        endpoint = logins.endpoint_of(instance, authorities, target.spec)
-        is_usable = _is_at_rest(instance)
+        created = str(instance.get("createTime", ""))
+        return self._present(target, instance, _Answer(users, digest(active_authority(instance)), authorities, created))
+
+    async def observe_listed(self, target: Where, answer: bytes) -> Present[CloudSQLUserParameters, Facts] | None:
+        """Observe the users by what a look at them was answered, in the instance that a list shows."""
+        seen = msgspec.json.decode(answer, type=_Answer)
+        instance = self._inside.resting_instance(target.name, seen.created)
+        if instance is None or digest(active_authority(instance)) != seen.active:
+            return None
+        return self._present(target, instance, seen)
+
+    def _present(self, target: Where, instance: Answer, seen: _Answer) -> Present[CloudSQLUserParameters, Facts]:
+        self._inside.record_observed(target.name)
+        present = {name: tuple(user.get(_ROLES) or ()) for name, user in seen.users.items()}
+        endpoint = logins.endpoint_of(instance, seen.authorities, target.spec)
+        is_usable = is_at_rest(instance)
         if not is_usable:
             # It answers nobody while it is worked on, and may be reached right afterwards.
             self._reachability.forget(endpoint)
-        first = users[next(iter(present))]
+        first = seen.users[next(iter(present))]
         observed = Observed(
             name=target.name,
             incarnation=target.name,
@@ -114,6 +99,7 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
             at_provider=_at_provider(first, present),
             state="" if is_usable else str(instance.get("state", "")),
             usable=is_usable,
+            answer=msgspec.json.encode(seen),
         )
         return Present(replace(observed, endpoint=endpoint))
 
@@ -214,6 +200,11 @@ def _server(target: Where) -> str:
     return target.name.partition("/")[0]
 
 
+def _kept(user: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what counts of a user that was listed."""
+    return {key: user[key] for key in ("type", "iamEmail", _ROLES) if key in user}
+
+
 def _owner(instance: Answer, target: Where) -> Owner | None:
     """Return whose a user is: it carries no label, and is ours by the resource's own record.
 
@@ -255,5 +246,14 @@ class UserAccount(InsideAccount[CloudSQLUserParameters]):
 def clients(account: GcpAccount) -> Clients[CloudSQLUserParameters, Facts]:
     """Return what serves users in one project."""
     reachability = Reachability()
-    users = SqlUsers(account, Servers(account), reachability)
-    return Clients(users, UserAccount(account), users, operations=account, try_login=reachability.try_login)
+    inside = UserAccount(account)
+    users = SqlUsers(account, inside, Servers(account), reachability)
+    return Clients(
+        users,
+        inside,
+        users,
+        operations=account,
+        try_login=reachability.try_login,
+        listed=users,
+        changes=inside,
+    )

@@ -44,6 +44,26 @@ def owner_in(answer: Answer) -> Owner | None:
     return owner_from({str(key): str(value) for key, value in labels.items()})
 
 
+async def read_instances(account: GcpAccount) -> tuple[tuple[Answer, ...], bool]:
+    """List the project's instances, and record what was answered; return them, and whether every region answered.
+
+    Of those that bear no label of ours an answer is kept only where somebody asked for it.
+    """
+    instances: list[Answer] = []
+    is_whole, as_of = True, account.instances.now()
+    async for page in account.pages("instances.list", "list the instances"):
+        is_whole = is_whole and page.is_whole
+        instances += page.items
+    for answer in instances:
+        name = str(answer["name"])
+        if owner_in(answer) is not None or account.instances.is_wanted(name):
+            account.instances.record(name, encoded_answer(answer), as_of)
+    account.instances.record_list(as_of)
+    if is_whole:
+        account.instances.record_whole_list({str(answer["name"]) for answer in instances}, as_of)
+    return tuple(instances), is_whole
+
+
 class InstanceList:
     """Account of instances."""
 
@@ -73,22 +93,16 @@ class InstanceList:
 
         What is ours is answered whole, and stands for a look at it by itself.
         """
-        items, listed, answers, is_whole = {}, [], {}, True
-        as_of = self._account.instances.now()
-        async for page in self._account.pages("instances.list", "list the instances"):
-            is_whole = is_whole and page.is_whole
-            for answer in page.items:
-                name = str(answer["name"])
-                items[name] = digest_of(answer)
-                owner = owner_in(answer)
-                listed.append(Listed(name, str(answer.get("createTime", "")), owner))
-                # Nothing of ours needs what has no owner.
-                if owner is not None:
-                    answers[name] = encoded_answer(answer)
-                    self._account.instances.record(name, answers[name], as_of)
+        items, listed, answers = {}, [], {}
+        instances, is_whole = await read_instances(self._account)
+        for answer in instances:
+            name, owner = str(answer["name"]), owner_in(answer)
+            items[name] = digest_of(answer)
+            listed.append(Listed(name, str(answer.get("createTime", "")), owner))
+            if owner is not None:
+                answers[name] = encoded_answer(answer)
         self._listed, self._is_whole, self._listed_at = tuple(listed), is_whole, time.monotonic()
         if is_whole:
-            self._account.instances.record_whole_list(items, as_of)
             self._last_seen = {name: digests for name, digests in self._last_seen.items() if name in items}
         last_seen = {name: " ".join(sorted(set(digests.values()))) for name, digests in self._last_seen.items()}
         owners = {instance.name: instance.owner for instance in listed if instance.owner is not None}

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from providers.external.observation import Phase
 from providers.external.windows import next_opening
+from providers.gcp.instances.facts import Answer, settings_of
 
 RUNNABLE = "RUNNABLE"
 STOPPED = "RUNNABLE, stopped"
@@ -49,6 +50,12 @@ def phase_of(state: str, activation: str) -> Phase:
 def usable(state: str, activation: str) -> bool:
     """Return whether logins may work: nobody is served in any other state than these."""
     return state in _READY and activation != NEVER
+
+
+def is_at_rest(answer: Answer) -> bool:
+    """Return whether an instance serves, by an answer about it."""
+    activation = str(settings_of(answer).get("activationPolicy", ALWAYS))
+    return usable(str(answer.get("state", "")), activation)
 
 
 def shown(state: str, activation: str) -> str:

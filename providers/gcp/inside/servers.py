@@ -1,0 +1,69 @@
+"""The instances that users are inside of, and the authorities that verify them. Impure: it sends requests."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from providers.gcp.account import GcpAccount
+from providers.gcp.instances.facts import Answer, member
+from providers.gcp.instances.states import is_at_rest
+
+
+@dataclass(frozen=True, slots=True)
+class _Authorities:
+    """The authorities of an instance as they were read at a time, the active one by itself."""
+
+    active: str
+    at: datetime
+    pems: str
+
+
+class Servers:
+    """The instances that users are inside of, and their authorities; those may be replaced, and are always read."""
+
+    def __init__(self, account: GcpAccount) -> None:
+        self._account = account
+        self._authorities: dict[str, _Authorities] = {}
+
+    async def read(self, name: str) -> tuple[Answer, str]:
+        """Return an instance, and its authorities as PEM: raises NotThere.
+
+        An instance that serves may be one of the last list. Its authorities are those that were read last, where it
+        has the same active one and no operation touched it since.
+        """
+        known = self._account.instances.of(name)
+        answer = known if known is not None and is_at_rest(known) else await self.look(name)
+        active, began = active_authority(answer), datetime.now(UTC)
+        read = self._authorities.get(name)
+        if read is None or read.active != active or not self._account.log.is_untouched(name, read.at):
+            read = _Authorities(active, began, await self._listed(name, answer))
+            self._authorities[name] = read
+        return answer, read.pems
+
+    async def _listed(self, name: str, answer: Answer) -> str:
+        listed = await self._account.call(
+            "instances.listServerCas", f"read the authorities of instance {name}", instance=name
+        )
+        return authorities_of(answer, listed)
+
+    async def look(self, name: str) -> Answer:
+        """Return an instance as it is now: raises NotThere."""
+        return await self._account.call("instances.get", f"look at instance {name}", instance=name)
+
+
+def active_authority(answer: Answer) -> str:
+    """Return the authority that signed an instance's certificate, as PEM."""
+    return str(member(answer, "serverCaCert").get("cert", "")).strip()
+
+
+def authorities_of(answer: Answer, listed: Mapping[str, Any]) -> str:
+    """Return the certificates of an instance's authorities in a stable order: active, former and coming ones.
+
+    The list names them all (method `instances.listServerCas`); an answer about the instance may be older than it.
+    """
+    others = (str(certificate.get("cert", "")).strip() for certificate in listed.get("certs") or ())
+    pems = {*others} - {""} or {active_authority(answer)} - {""}
+    return "".join(f"{pem}\n" for pem in sorted(pems))

@@ -1,0 +1,130 @@
+"""Databases and users are looked at when an operation touched their instance: calls on the wire, by one clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from devcloud.gcp.server import Served
+from providers.external.provider import Kind
+from providers.gcp import DATABASES, USERS
+from providers.gcp.names import owner_labels
+from tests.providers.gcp.answers import OWNER
+from tests.providers.gcp.simulated_sql import SimulatedSql
+from tests.providers.gcp.sql_world import SqlWorld, provider
+from tests.providers.listed_paced import ListedPaced
+from tests.providers.toy import ToyCloud
+from tests.providers.world import World
+from tests.support.simulator_control import control
+
+pytestmark = pytest.mark.slow
+
+SERVER = "of-the-platform"
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+LOOKS = {"databases.get", "users.list", "instances.get"}
+
+
+class PacedInside(ListedPaced):
+    """Passes and lists of what is inside an instance, by the clock of a simulated Cloud SQL."""
+
+    def __init__(self, world: SqlWorld) -> None:
+        super().__init__(world)
+        self.sql = world.served
+
+    def move_on(self, by: timedelta) -> None:
+        """Let time pass at Cloud SQL, too."""
+        super().move_on(by)
+        control(self.sql, "POST", "clock", {"advance_s": max(by.total_seconds(), 0.0)})
+
+    def calls(self) -> Counter[str]:
+        """Return how often the provider called each method; none of the tokens'."""
+        log = control(self.sql, "GET", "audit?since=0")
+        ours = (call for call in log if call["principal"] == self.sql.account)
+        return Counter(str(call["action"]) for call in ours if "." in call["action"])
+
+
+class NextProcess(SqlWorld):
+    """The next process over what a former one left in the API server."""
+
+    def __init__(self, former: SqlWorld) -> None:
+        self.opened.append(self)
+        self.served, self.spec = former.served, former.spec
+        World.__init__(self, ToyCloud(), provider=provider(former.kind), kube=former.kube, process="process-2")
+        self.now = former.now
+
+
+async def _at_rest(served: Served, kind: Kind[Any, Any], **spec: object) -> tuple[SimulatedSql, SqlWorld, PacedInside]:
+    """Return a resource inside an instance that is Ready for a quarter of an hour."""
+    sql = SimulatedSql(served)
+    sql.create(SERVER, owner_labels(OWNER))
+    clock = control(served, "POST", "clock", {"advance_s": 600.0})
+    world = SqlWorld(served, kind=kind, spec={"instance": SERVER, "name": "app", **spec})
+    # One clock: operations have the simulator's time.
+    world.now = datetime.fromisoformat(clock["now"])
+    world.ask()
+    paced = PacedInside(world)
+    await paced.when(lambda: world.reason("Ready") == "Available")
+    await paced.until(world.now + 30 * MINUTE)
+    world.forget()
+    return sql, world, paced
+
+
+@pytest.mark.parametrize(("kind", "look"), [(DATABASES, "databases.get"), (USERS, "users.list")])
+async def test_six_hours_cost_one_look_and_the_lists(served: Served, kind: Kind[Any, Any], look: str) -> None:
+    _, world, paced = await _at_rest(served, kind)
+    passes = paced.passes
+    await paced.until(world.now + 6 * HOUR)
+    calls = paced.calls()
+    assert calls["operations.list"] in range(358, 363)
+    # The list of instances lasts, as no minute passes for whoever counts its age here.
+    assert calls["instances.list"] <= 1
+    assert {name: number for name, number in calls.items() if name in LOOKS} == {look: 1}
+    assert calls["instances.listServerCas"] <= 1
+    assert paced.passes >= passes + 33
+    assert world.changes() == []
+    assert world.reason() == "InSync"
+
+
+async def test_database_that_somebody_deletes_is_missed_within_a_sweep(served: Served) -> None:
+    sql, world, paced = await _at_rest(served, DATABASES)
+    began = world.now
+    sql.call("DELETE", f"instances/{SERVER}/databases/app", None)
+    await paced.when(lambda: paced.calls()["databases.get"] > 0)
+    assert world.now - began <= timedelta(seconds=61)
+    await paced.when(lambda: world.reason() == "DatabaseLost")
+    assert [name for name in world.changes() if name != "databases.delete"] == []
+
+
+async def test_user_that_somebody_deletes_is_made_again(served: Served) -> None:
+    sql, world, paced = await _at_rest(served, USERS)
+    began = world.now
+    sql.call("DELETE", f"instances/{SERVER}/users?name=app", None)
+    await paced.when(lambda: "users.insert" in world.changes())
+    assert world.now - began <= timedelta(minutes=3)
+    await paced.when(lambda: world.reason() == "InSync")
+
+
+async def test_next_process_asks_for_the_lists_alone(served: Served) -> None:
+    _, former, before = await _at_rest(served, USERS)
+    after = PacedInside(NextProcess(former))
+    await after.until(former.now + 10 * MINUTE)
+    calls = after.calls()
+    assert {name: calls[name] for name in LOOKS if calls[name]} == {}
+    assert (calls["operations.list"] >= 10, after.passes >= 1, before.passes >= 1) == (True, True, True)
+
+
+async def test_backup_touches_nothing_and_a_new_authority_is_read(served: Served) -> None:
+    sql, world, paced = await _at_rest(served, USERS)
+    sql.call("POST", f"instances/{SERVER}/backupRuns", {})
+    await paced.until(world.now + 20 * MINUTE)
+    looks = paced.calls()
+    assert looks["users.list"] <= 1
+
+    sql.steer(SERVER, rotate=True)
+    world.forget()
+    authorities = world.secret["ca.crt"]
+    await paced.when(lambda: world.secret["ca.crt"] != authorities)
+    assert world.changes() == []
