@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, Generic
 
 from apis.reasons import CUT_OFF
@@ -18,7 +18,7 @@ from providers.external.consent import Consent, consent_of
 from providers.external.observation import Absent, Observation, Predecessor, Present, SpecT, Unknown, unknown_of
 from providers.external.provider import ConfigT, ConnectedAccount, Kind
 from providers.managed import record
-from providers.managed.record import is_same_database
+from providers.managed.record import LastSeen, is_same_database
 from providers.settings import Settings
 from runtime.conditions import find
 from runtime.errors import Blocked, Failure, Terminal
@@ -32,7 +32,7 @@ class Look(Generic[SpecT, ConfigT]):
     """What was observed, and in which account (None where it is not connected).
 
     `live` says that it was asked in this pass, `listed` that a list of the account shows what becomes of it, `unlisted`
-    that it was not found and that the last list lacks it as well.
+    that it was not found and that the last list lacks it as well. `last_seen` is what the next passes may rely on.
     """
 
     account: ConnectedAccount[SpecT, ConfigT] | None
@@ -40,6 +40,7 @@ class Look(Generic[SpecT, ConfigT]):
     live: bool = True
     listed: bool = False
     unlisted: bool = False
+    last_seen: LastSeen | None = None
 
 
 class CloudReader(Generic[SpecT, ConfigT]):
@@ -96,8 +97,9 @@ class CloudReader(Generic[SpecT, ConfigT]):
         if account.clients.changes is not None:
             known = None if live else await self._unchanged(obj, account, target)
             if known is not None:
-                return Look(account, known, live=False)
-            return Look(account, await account.clients.external.observe(target))
+                return Look(account, known, live=False, last_seen=record.last_seen_of(obj))
+            began, observation = self._settings.now(), await account.clients.external.observe(target)
+            return Look(account, observation, last_seen=await self._seen(obj, account, target, observation, began))
         if not live and self._may_use_answer(obj):
             answer = await self.answers.answer(account, target.name)
             known = None if answer is None else await reader.observe_listed(target, answer)
@@ -127,6 +129,26 @@ class CloudReader(Generic[SpecT, ConfigT]):
         known = await reader.observe_listed(target, last_seen.answer)
         is_recorded = known is not None and target.incarnation in {"", known.observed.incarnation}
         return known if is_recorded else None
+
+    async def _seen(
+        self,
+        obj: Object,
+        account: ConnectedAccount[SpecT, ConfigT],
+        target: Target[SpecT],
+        observation: Observation[SpecT],
+        began: datetime,
+    ) -> LastSeen | None:
+        """Return what a look that began at a time makes the next passes rely on; what still counts stays as it is."""
+        answer = observation.observed.answer if isinstance(observation, Present) else b""
+        former, changes = record.last_seen_of(obj), account.clients.changes
+        if not answer or changes is None:
+            return None
+        is_same = former is not None and former.answer == answer
+        if not await self.answers.listed_lately(account):
+            return former if is_same else None
+        if former is not None and is_same and changes.is_unchanged(target.name, former.at, self._settings.now()):
+            return former
+        return LastSeen(began, answer)
 
     def record(
         self, account: ConnectedAccount[SpecT, ConfigT], name: str, observation: Observation[SpecT], as_of: float

@@ -26,7 +26,6 @@ from providers.managed.cloud_reader import CloudReader, Look, refusal_of
 from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts
 from providers.managed.inputs import Inputs, Lifecycle, with_differences
 from providers.managed.password_reader import PasswordReader
-from providers.managed.record import LastSeen
 from providers.managed.references import References
 from providers.settings import Settings
 from runtime import kubectl
@@ -100,7 +99,9 @@ class Gatherer(Generic[SpecT, ConfigT]):
         account, observation = look.account, look.observation
         recorded, target = record.with_recorded(obj, observation, external_ref, target)
         allowed = await self._allowed(obj, envelope, look, target, lifecycle)
-        allowed["last_seen"] = _last_seen(obj, look, now)
+        # Nothing was learnt by a look that failed.
+        is_failed = isinstance(look.observation, Unknown)
+        allowed["last_seen"] = record.last_seen_of(obj) if is_failed else look.last_seen
         allowed["refusal"] = allowed.get("refusal") or resolved.missing
         if account is not None and not account.changed:
             facts, observation = await self._cloud.facts(
@@ -297,17 +298,3 @@ class Gatherer(Generic[SpecT, ConfigT]):
         self._absent_since.pop(key, None)
         if self._passwords is not None:
             self._passwords.forget(key)
-
-
-def _last_seen(obj: Object, look: Look[SpecT, ConfigT], began: datetime) -> LastSeen | None:
-    """Return what a look of this pass was answered, where a log shows what changes afterwards; else what is recorded.
-
-    Nothing was learnt by a look that failed.
-    """
-    if not look.live or look.account is None or isinstance(look.observation, Unknown):
-        return record.last_seen_of(obj)
-    match look.observation:
-        case Present(observed=observed) if look.account.clients.changes is not None and observed.answer:
-            return LastSeen(began, observed.answer)
-        case _:
-            return None
