@@ -169,7 +169,9 @@ async def _made(gcp: Gcp, objects: list[JsonObject]) -> None:
 async def _look_at_all(gcp: Gcp, numbers: tuple[int, ...]) -> None:
     """Have each resource seen and reported on, by a provider without a bound on its calls that ends then."""
     provider = await gcp.system.start_provider_of(
-        "gcp", f"--endpoint-override={gcp.host}", name="unlimited", module="benchmarks.cloudsql_unlimited"
+        *("gcp", f"--endpoint-override={gcp.host}", "--no-elect"),
+        name="unlimited",
+        module="benchmarks.cloudsql_unlimited",
     )
     for kind, number in zip(_KINDS, numbers, strict=True):
         is_done = partial(_are_at_rest, gcp, provider, kind, number)
