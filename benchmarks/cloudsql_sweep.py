@@ -239,8 +239,8 @@ def _until_looked_at(calls: list[JsonObject], deleted: list[tuple[str, float]]) 
     """Return the longest time in seconds from a deletion to the first look at its instance's databases after it."""
     first = []
     for name, at in deleted:
-        looks = [_instant(call) for call in calls if call["action"] == "databases.get" and call["identifier"] == name]
-        first.append(min((look - at for look in looks if look >= at), default=float("inf")))
+        times = [_instant(call) for call in calls if call["action"] == "databases.get" and call["identifier"] == name]
+        first.append(min((seen - at for seen in times if seen >= at), default=float("inf")))
     return max(first, default=0.0)
 
 
