@@ -41,8 +41,8 @@ class InsideAccount(InsideServers[SpecT]):
         await read_operations(self._account)
         if not self._account.instances.is_listed():
             await read_instances(self._account)
-        marks = {name: self._account.log.mark(server_of(name)) for name in self._last_seen}
-        return ExternalList(marks, complete=False, last_seen=dict(self._last_seen))
+        listed = {name: self._account.log.mark(server_of(name)) for name in self._last_seen}
+        return ExternalList(listed, complete=False, last_seen=dict(self._last_seen))
 
     def is_unchanged(self, name: str, since: datetime, now: datetime) -> bool:
         """Return whether no operation touched an object's instance since, and its own look is not due."""

@@ -120,8 +120,8 @@ async def test_backup_touches_nothing_and_a_new_authority_is_read(served: Served
     sql, world, paced = await _at_rest(served, USERS)
     sql.call("POST", f"instances/{SERVER}/backupRuns", {})
     await paced.until(world.now + 20 * MINUTE)
-    looks = paced.calls()
-    assert looks["users.list"] <= 1
+    calls = paced.calls()
+    assert calls["users.list"] <= 1
 
     sql.steer(SERVER, rotate=True)
     world.forget()

@@ -63,7 +63,7 @@ def test_nothing_is_untouched_of_which_the_log_does_not_know() -> None:
 
 
 def test_mark_changes_with_each_beginning_and_end_alone() -> None:
-    marks = [
+    kept = [
         log_of(*operations).mark("a")
         for operations in (
             (),
@@ -72,8 +72,8 @@ def test_mark_changes_with_each_beginning_and_end_alone() -> None:
             (shown(NOW - HOUR), shown(NOW - MINUTE, name="op-2", status="PENDING")),
         )
     ]
-    assert len(set(marks)) == len(marks)
-    assert log_of(shown(NOW - HOUR), shown(NOW, name="op-2", kind="EXPORT")).mark("a") == marks[2]
+    assert len(set(kept)) == len(kept)
+    assert log_of(shown(NOW - HOUR), shown(NOW, name="op-2", kind="EXPORT")).mark("a") == kept[2]
 
 
 def test_operation_without_a_time_is_none() -> None:
