@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import re
 import tomllib
@@ -11,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
+from tests.support import yaml_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("fairlead", "devcloud", "composer", "providers", "apis", "runtime")
@@ -67,15 +66,9 @@ def strings(path: Path) -> Iterator[str]:
 def documents(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
     """Yield every object of the YAML files below a folder, with its file; a copy, which may be changed."""
     for path in sorted(folder.rglob("*.yaml")):
-        for document in copy.deepcopy(_loaded(path.read_text(encoding="utf-8"))):
+        for document in yaml_texts.load_all(path):
             if isinstance(document, dict):
                 yield path, document
-
-
-@functools.cache
-def _loaded(text: str) -> list[Any]:
-    """Return the documents of a YAML text; all CRDs take more than a second of processor time."""
-    return list(YAML(typ="safe", pure=True).load_all(text))
 
 
 def pyproject() -> dict[str, Any]:

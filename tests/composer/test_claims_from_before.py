@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import msgspec
 import pytest
-from ruamel.yaml import YAML
 
 from apis import names
 from apis.identity import Identity, child_name
@@ -27,6 +26,7 @@ from composer.workers.answer_check import refuse_foreign
 from runtime.objects import Object
 from tests.composer import test_golden as golden
 from tests.composer.factories import CLAIMS, NOW
+from tests.support import yaml_texts
 
 _FOLDER: Final = Path(__file__).parent / "made_before"
 _SPEC: Final[dict[str, Any]] = golden.COMPOSITIONS["postgres-aws"]["spec"]
@@ -41,7 +41,7 @@ def _without_order(obj: Object) -> Object:
 
 
 def _live(name: str) -> list[Object]:
-    objects = YAML(typ="safe", pure=True).load_all(_FOLDER / f"postgres-aws-{name}.yaml")
+    objects = yaml_texts.load_all(_FOLDER / f"postgres-aws-{name}.yaml")
     return [
         {**obj, "metadata": {**obj["metadata"], "uid": f"uid-{number}", "resourceVersion": "1", "generation": 1}}
         for number, obj in enumerate(objects)

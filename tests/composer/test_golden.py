@@ -20,19 +20,16 @@ from composer.render.render import Observed, Rendered, Request, render
 from composer.render.schema import defaulted, mismatches
 from composer.validation.validate import CheckRequest, check
 from runtime.objects import Object
+from tests.support import yaml_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 IDENTITY = "00000000-0000-4000-8000-000000000000@shop/orders"
 
 
-def _load(path: Path) -> Any:
-    return YAML(typ="safe", pure=True).load(path)
-
-
-CRDS = [_load(path) for path in sorted((ROOT / "crds").glob("*.yaml"))]
+CRDS = [yaml_texts.load(path) for path in sorted((ROOT / "crds").glob("*.yaml"))]
 CATALOG = catalog(CRDS)
-COMPOSITIONS = {path.stem: _load(path) for path in sorted((ROOT / "compositions").glob("*.yaml"))}
+COMPOSITIONS = {path.stem: yaml_texts.load(path) for path in sorted((ROOT / "compositions").glob("*.yaml"))}
 
 # What the platform team says once for each cloud.
 _NETWORKS = "/subscriptions/shop-prod/resourceGroups/net/providers/Microsoft.Network"

@@ -11,8 +11,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
 from apis import names
 from composer.composition.store import Library
 from composer.kind_reconciler import KindReconciler, Served, used_kinds
@@ -25,6 +23,7 @@ from runtime.objects import CRDS, Resource
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED
 from tests.runtime.virtual_loop import run
+from tests.support import yaml_texts
 from tests.support.fake_kube import FakeKube
 from tests.support.second_api import SecondApi
 
@@ -110,7 +109,7 @@ async def _scene(*crds: dict[str, Any], forbidden: str = "", idle_s: float = IDL
 
 def test_a_shipped_kind_is_watched_before_any_composition_names_it_and_another_is_not() -> None:
     async def scene() -> set[str]:
-        async with _scene(YAML(typ="safe").load(_CRD.read_text()), API.cache_crd()) as world:
+        async with _scene(yaml_texts.load(_CRD), API.cache_crd()) as world:
             await asyncio.sleep(2 * IDLE_S)
             return world.watched()
 
@@ -120,7 +119,7 @@ def test_a_shipped_kind_is_watched_before_any_composition_names_it_and_another_i
 def test_a_kind_of_a_provider_is_watched_at_the_start_and_longer_only_while_it_has_objects() -> None:
     """A child whose claim went while nobody was at work waits for a word."""
     databases = Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases")
-    crd = YAML(typ="safe").load((_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml").read_text())
+    crd = yaml_texts.load(_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml")
 
     async def scene(*, any_there: bool) -> list[bool]:
         async with _scene(crd) as world:
@@ -136,7 +135,7 @@ def test_a_kind_of_a_provider_is_watched_at_the_start_and_longer_only_while_it_h
 
 def test_a_kind_of_a_provider_that_may_not_be_listed_is_given_up_within_a_minute_and_never_listed_again() -> None:
     """Platforms install the CRDs of all clouds, and the rights of those that they use."""
-    crd = YAML(typ="safe").load((_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml").read_text())
+    crd = yaml_texts.load(_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml")
 
     async def scene() -> tuple[bool, bool, list[float]]:
         async with _scene(crd, forbidden="list postgresdatabases", idle_s=3 * IDLE_S) as world:

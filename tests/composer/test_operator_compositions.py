@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from composer.kinds.catalog import catalog
 from composer.validation.validate import CheckRequest, check, remarks
 from fairlead.rendering import shipped_kinds
 from fairlead.testing import run_tests
 from fairlead.validate import validate
+from tests.support import yaml_texts
 from tests.support.operators.played import ALL, crd_files, crds
 
 _FOLDER = Path(__file__).resolve().parents[2] / "compositions" / "operators"
@@ -21,7 +21,7 @@ _ENVIRONMENTS = {operator.name: dict(operator.environment) for operator in ALL i
 
 
 def _spec(operator: str) -> dict[str, Any]:
-    spec: dict[str, Any] = YAML(typ="safe", pure=True).load(_FOLDER / f"postgres-{operator}.yaml")["spec"]
+    spec: dict[str, Any] = yaml_texts.load(_FOLDER / f"postgres-{operator}.yaml")["spec"]
     return spec
 
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from ruamel.yaml import YAML
 
 from composer.inventory import Entry
 from composer.kinds.catalog import catalog
@@ -17,11 +16,11 @@ from composer.render.floors import floors_of
 from composer.render.render import Request, render
 from composer.render.schema import defaulted, mismatches
 from runtime.objects import Object
+from tests.support import yaml_texts
 
 ROOT = Path(__file__).resolve().parents[2]
-YAML_FILES = YAML(typ="safe", pure=True)
-COMPOSITION = YAML_FILES.load(ROOT / "compositions" / "postgres-aws.yaml")["spec"]
-CATALOG = catalog([YAML_FILES.load(path) for path in sorted((ROOT / "crds").glob("*.yaml"))])
+COMPOSITION = yaml_texts.load(ROOT / "compositions" / "postgres-aws.yaml")["spec"]
+CATALOG = catalog([yaml_texts.load(path) for path in sorted((ROOT / "crds").glob("*.yaml"))])
 ALLOCATED, CEILING = "spec.forProvider.allocatedStorage", "spec.forProvider.maxAllocatedStorage"
 PLACE = {"subnetIds": "subnet-0a1b2c3d, subnet-0a1b2c3e", "securityGroupIds": "sg-0a1b2c3d"}
 

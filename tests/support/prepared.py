@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ruamel.yaml import YAML
-
+from tests.support import yaml_texts
 from tests.support.api import Api, JsonObject
 from tests.support.kinds import ROLE_BINDING, Kind
 from tests.support.waiting import eventually
@@ -21,7 +20,7 @@ def bindings_of(deploy: Path, cloud: str) -> list[JsonObject]:
         kustomize / "core" / "claim-namespace" / "composer.yaml",
         kustomize / "clouds" / cloud / "claim-namespace" / "provider.yaml",
     )
-    return [YAML(typ="safe", pure=True).load(path) for path in files]
+    return [yaml_texts.load(path) for path in files]
 
 
 async def prepare(api: Api, namespace: str, *clouds: str, deploy: Path = _DEPLOY) -> None:

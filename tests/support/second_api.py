@@ -4,8 +4,7 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ruamel.yaml import YAML
-
+from tests.support import yaml_texts
 from tests.support.api import JsonObject
 from tests.support.kinds import CLUSTER_ROLE, COMPOSITION, CRD, Kind
 
@@ -29,7 +28,7 @@ class SecondApi(NamedTuple):
 
     def cache_crd(self) -> JsonObject:
         """Return the CRD of the claims: a spec of its own, and the status that the contract asks for."""
-        shipped = YAML(typ="safe").load(_SHIPPED.read_text())["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        shipped = yaml_texts.load(_SHIPPED)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
         spec = {
             "type": "object",
             "required": ["memoryMB"],

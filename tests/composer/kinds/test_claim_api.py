@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from composer.kinds import claim_api
 from composer.kinds.catalog import facts_of, is_silent
+from tests.support import yaml_texts
 
 _CRD = Path(__file__).resolve().parents[3] / "crds" / "database.fairlead.dev_postgresqlinstances.yaml"
-SHIPPED: dict[str, Any] = YAML(typ="safe").load(_CRD.read_text())
+SHIPPED: dict[str, Any] = yaml_texts.load(_CRD)
 
 
 def _version(crd: dict[str, Any]) -> dict[str, Any]:

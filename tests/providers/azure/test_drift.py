@@ -9,7 +9,6 @@ from enum import Enum
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from providers.azure.children.kinds import CONFIGURATIONS, FIREWALL_RULES
 from providers.external.provider import Kind
@@ -17,6 +16,7 @@ from runtime.objects import Object
 from tests.architecture.tree import CRDS
 from tests.providers.azure.arm_world import ArmWorld
 from tests.providers.azure.simulated_arm import Arm
+from tests.support import yaml_texts
 
 pytestmark = pytest.mark.slow
 # Not in ARM: what is inside a server has a kind of its own, and its server is found by name or by reference.
@@ -101,7 +101,7 @@ ROWS = (
 
 def _mutable(kind: str) -> set[str]:
     """Return the fields of `forProvider` that the CRD's rules let an edit change."""
-    crd = YAML(typ="safe").load(CRDS / f"azure.fairlead.dev_{kind}.yaml")
+    crd = yaml_texts.load(CRDS / f"azure.fairlead.dev_{kind}.yaml")
     spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
     rules = " ".join(rule["rule"] for rule in spec["x-kubernetes-validations"])
     fixed = set(re.findall(r"self\.forProvider\.\w+ == oldSelf\.forProvider\.(\w+)", rules)) - _GROWS_ONLY

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from ruamel.yaml import YAML
 
 from providers.accounts.destroys import FIELD, destroys_within_the_hour, with_one_more
 from runtime.errors import Terminal, Transient
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, ToyCloud
 from tests.providers.world import World
+from tests.support import yaml_texts
 
 CRDS = Path(__file__).resolve().parents[3] / "crds"
 _NAMES = [f"db-{number}" for number in range(6)]
@@ -118,7 +118,7 @@ async def test_value_that_the_cloud_refused_is_sent_once_by_each_process() -> No
 
 @pytest.mark.parametrize("path", sorted(CRDS.glob("*_providerconfigs.yaml")), ids=lambda path: path.name.split(".")[0])
 def test_schema_keeps_the_recent_destroys(path: Path) -> None:
-    crd = YAML(typ="safe").load(path)
+    crd = yaml_texts.load(path)
     (version,) = crd["spec"]["versions"]
     field = version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"][FIELD]
 

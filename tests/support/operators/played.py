@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-
+from tests.support import yaml_texts
 from tests.support.api import Api, JsonObject
 from tests.support.kinds import SECRET, Kind
 from tests.support.waiting import eventually
@@ -34,7 +33,7 @@ def crd_files(operator: str) -> list[Path]:
 def crds(operator: str) -> Iterator[JsonObject]:
     """Yield an operator's CRDs without what an API server wrote of them."""
     for path in crd_files(operator):
-        crd: JsonObject = YAML(typ="safe", pure=True).load(path)
+        crd: JsonObject = yaml_texts.load(path)
         crd.pop("status", None)
         yield crd
 
