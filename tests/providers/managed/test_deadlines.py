@@ -46,10 +46,11 @@ def _stalled(world: World) -> bool:
 
 
 async def _last(world: World, time: timedelta) -> None:
-    until = world.now + time
+    """Let time go by in steps of a minute, or in a hundred of them where it is more than that."""
+    until, step = world.now + time, max(timedelta(minutes=1), time / 100)
     while world.now < until:
         await world.step()
-        world.now += min(timedelta(minutes=1), until - world.now)
+        world.now += min(step, until - world.now)
     await world.step()
 
 
