@@ -19,6 +19,7 @@ from providers.accounts.connections import Accounts
 from providers.accounts.limits import BY_CONFIG, Limiter, config_of
 from providers.accounts.lister import Lister
 from providers.accounts.probe import Prober
+from providers.accounts.rare_reads import RareReads
 from providers.accounts.reconciler import ConfigReconciler
 from providers.accounts.reconciler import Dependencies as ConfigDependencies
 from providers.external.provider import Intervals, Kind, Provider
@@ -162,7 +163,10 @@ class _Kind:
 
 def _controllers(context: ProcessContext, provider: Provider[Any], settings: Settings) -> list[Controller]:
     accounts: Accounts[Any, Any] = Accounts(provider, context.cache, settings.namespace, endpoints=settings.endpoints)
-    kinds = [_kind(context, kind, accounts.of(kind), settings) for kind in provider.kinds]
+    rare = _rare_reads(provider, settings)
+    kinds = [
+        _kind(context, kind, accounts.of(kind), settings, rare if kind.inside else None) for kind in provider.kinds
+    ]
 
     def enqueue_users(config: str) -> None:
         for kind in kinds:
@@ -188,6 +192,11 @@ def _controllers(context: ProcessContext, provider: Provider[Any], settings: Set
     return [*(kind.controller for kind in kinds), config_controller, *(kind.lister for kind in kinds), *probers]
 
 
+def _rare_reads(provider: Provider[Any], settings: Settings) -> RareReads | None:
+    longest = provider.intervals.unlisted
+    return None if longest is None else RareReads(provider.rate.reads_per_second, settings.resync, longest)
+
+
 def _prober(
     provider: Provider[Any], accounts: Accounts[Any, Any], kinds: list[_Kind], enqueue: Callable[[str], None]
 ) -> Controller:
@@ -210,7 +219,14 @@ def _prober(
     return prober
 
 
-def _kind(context: ProcessContext, kind: Kind[Any, Any], accounts: Accounts[Any, Any], settings: Settings) -> _Kind:
+def _kind(
+    context: ProcessContext,
+    kind: Kind[Any, Any],
+    accounts: Accounts[Any, Any],
+    settings: Settings,
+    rare: RareReads | None,
+) -> _Kind:
+    """Return one kind; with `rare` that says when each of its resources is read again."""
     cache, kube = context.cache, context.kube
     indexes = {BY_CONFIG: config_of, BY_NAMESPACE: _namespace, BY_DRIFT: drifting}
     resources = cache.informer(kind.resource, indexes=indexes)
@@ -224,7 +240,9 @@ def _kind(context: ProcessContext, kind: Kind[Any, Any], accounts: Accounts[Any,
     controller = Controller(
         kind.resource.plural,
         Reconciler(kind, kube, accounts, settings, dependencies),
-        settings=controller_settings(resources.store, settings.resync),
+        settings=controller_settings(
+            resources.store, settings.resync, None if rare is None else rare.of(resources.store)
+        ),
     )
 
     def enqueue(key: Key) -> None:
@@ -251,8 +269,12 @@ def _kind(context: ProcessContext, kind: Kind[Any, Any], accounts: Accounts[Any,
     return _Kind(resources, gatherer.limiter, controller, lister)
 
 
-def controller_settings(resources: Store, resync: timedelta) -> ControllerSettings:
+def controller_settings(
+    resources: Store, resync: timedelta, pause: Callable[[Key], timedelta] | None = None
+) -> ControllerSettings:
     """Return how the resources of a kind are reconciled; `resources` has the index BY_CONFIG.
+
+    `pause` chooses when each is looked at again, without it that is `resync`.
 
     At most half of the workers are in passes of one ProviderConfig: a server that hangs delays its own resources.
     """
@@ -262,7 +284,7 @@ def controller_settings(resources: Store, resync: timedelta) -> ControllerSettin
 
     return ControllerSettings(
         workers=_WORKERS,
-        resync=resync,
+        resync=pause or resync,
         slow_poll=min(resync, timedelta(minutes=5)),
         queue=QueueSettings(grouping=Grouping(config_name, _WORKERS // 2)),
     )

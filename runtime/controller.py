@@ -81,7 +81,8 @@ class ControllerSettings:
     """How a controller works; the defaults serve a whole cluster."""
 
     workers: int = 16
-    resync: timedelta = timedelta(minutes=10)
+    # Either for all keys, or what a key's next one is chosen by.
+    resync: timedelta | Callable[[Key], timedelta] = timedelta(minutes=10)
     # A pass that waits for a person or for another object is woken by watches; this is the net below.
     slow_poll: timedelta = timedelta(minutes=5)
     pass_timeout: timedelta = timedelta(minutes=2)
@@ -286,7 +287,9 @@ class Controller:
                 if after is not None:
                     self._queue.add(key, after=after)
                 elif self._owned(key):
-                    self._queue.add(key, priority=Priority.RESYNC, after=_spread(self._settings.resync))
+                    resync = self._settings.resync
+                    pause = resync if isinstance(resync, timedelta) else resync(key)
+                    self._queue.add(key, priority=Priority.RESYNC, after=_spread(pause))
             case None:
                 self._count("error")
                 metrics.INTERNAL_ERRORS.labels(self.name).inc()

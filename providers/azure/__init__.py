@@ -25,7 +25,7 @@ from providers.external.client import Target
 from providers.external.cloud_api.naming import hash_in, name_of
 from providers.external.observation import Observed
 from providers.external.ownership import Identity
-from providers.external.provider import Kind, LoginRules, Naming, Provider, Rate, Revival
+from providers.external.provider import Intervals, Kind, LoginRules, Naming, Provider, Rate, Revival
 from runtime.objects import Resource
 
 CRD_MODELS: tuple[tuple[str, type], ...] = (
@@ -82,5 +82,6 @@ PROVIDER: Provider[ProviderConfigSpec] = Provider(
     # A principal has 25 reads, 10 writes and 10 deletes a second in a subscription, beside bursts of ten times as many
     # ("Understand how Azure Resource Manager throttles requests"); these leave room for people and other tools.
     rate=Rate(reads_per_second=15, writes_per_second=5),
+    intervals=Intervals(unlisted=timedelta(hours=6)),
     endpoint_of=endpoint_of,
 )

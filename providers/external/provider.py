@@ -45,6 +45,7 @@ class Intervals:
     resync: timedelta = timedelta(minutes=10)
     sweep: timedelta = timedelta(seconds=30)
     settle: timedelta = timedelta(seconds=60)
+    unlisted: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)
