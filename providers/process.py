@@ -284,7 +284,8 @@ def controller_settings(
 
     return ControllerSettings(
         workers=_WORKERS,
-        resync=pause or resync,
+        resync=resync,
+        resync_of=pause,
         slow_poll=min(resync, timedelta(minutes=5)),
         queue=QueueSettings(grouping=Grouping(config_name, _WORKERS // 2)),
     )

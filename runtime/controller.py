@@ -81,8 +81,9 @@ class ControllerSettings:
     """How a controller works; the defaults serve a whole cluster."""
 
     workers: int = 16
-    # Either for all keys, or what a key's next one is chosen by.
-    resync: timedelta | Callable[[Key], timedelta] = timedelta(minutes=10)
+    resync: timedelta = timedelta(minutes=10)
+    # Chooses in place of `resync` when a key is looked at again.
+    resync_of: Callable[[Key], timedelta] | None = None
     # A pass that waits for a person or for another object is woken by watches; this is the net below.
     slow_poll: timedelta = timedelta(minutes=5)
     pass_timeout: timedelta = timedelta(minutes=2)
@@ -287,8 +288,8 @@ class Controller:
                 if after is not None:
                     self._queue.add(key, after=after)
                 elif self._owned(key):
-                    resync = self._settings.resync
-                    pause = resync if isinstance(resync, timedelta) else resync(key)
+                    chosen = self._settings.resync_of
+                    pause = self._settings.resync if chosen is None else chosen(key)
                     self._queue.add(key, priority=Priority.RESYNC, after=_spread(pause))
             case None:
                 self._count("error")

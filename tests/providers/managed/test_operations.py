@@ -13,8 +13,10 @@ from providers.external.client import Fence, Operation, Target
 from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
 from providers.external.endpoint import Endpoint
 from providers.external.observation import Change
+from providers.external.provider import LoginRules
 from runtime.errors import Failure, Terminal, Transient
 from runtime.objects import Object
+from runtime.results import Result
 from tests.providers.paced import Paced
 from tests.providers.toy import START, Seen, ToyCloud, ToyParameters, provider_of
 from tests.providers.world import World
@@ -156,6 +158,46 @@ async def test_operation_of_an_update_is_over_before_the_password_is_set() -> No
     assert cloud.begun == ["Create", "Update", "SetPassword", "Disable"]
     assert _status(world)["rotation"]["token"] == "1"
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+
+
+@dataclass
+class LatePasswords(OperatedToys):
+    """A password of the one login counts from its operation's end, and the former one until then."""
+
+    coming: tuple[Target[ToyParameters], Seen, Credential, Fence] | None = None
+
+    async def set(
+        self, target: Target[ToyParameters], observed: Seen, credential: Credential, fence: Fence
+    ) -> Operation:
+        self.coming = (target, observed, credential, fence)
+        return self._begin("SetPassword", target.name)
+
+    async def poll(self, operation: Operation) -> bool:
+        ended = await super().poll(operation)
+        if ended and self.coming is not None:
+            await ToyCloud.set(self, *self.coming)
+            self.coming = None
+        return ended
+
+
+async def test_password_of_one_login_is_followed_closely_while_its_operation_is_open() -> None:
+    cloud = LatePasswords(polls=12)
+    rules: LoginRules[ToyParameters, Any] = LoginRules(
+        names=lambda _target: ("boss", "boss"), versions=lambda observed: dict(cloud.toys[observed.name].passwords)
+    )
+    world = await _ready(cloud, logins=rules, asynchronous=True)
+    former = _status(world)["connection"]["passwordRef"]
+    world.ask(passwordRotation={"token": "1"})
+    waits = []
+    while _status(world)["connection"]["passwordRef"] == former:
+        result = await world.step()
+        assert isinstance(result, Result)
+        assert result.requeue_after is not None or not cloud.opened
+        waits.append(result.requeue_after)
+        world.now += result.requeue_after or timedelta()
+    # From its end on nobody is let in until the next one is published.
+    assert waits[1:-1] == [timedelta(seconds=1)] * (len(waits) - 2)
+    assert cloud.begun == ["Create", "SetPassword"]
 
 
 async def test_operation_is_followed_by_the_next_process() -> None:
