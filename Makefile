@@ -44,7 +44,8 @@ check: .venv/.synced ## format, lint, types, import contracts, spelling, unit an
 
 test: check ## check, then the tests against a real kube-apiserver, a real PostgreSQL and a simulated RDS
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest --numprocesses=2 --dist=loadfile -m "apiserver or postgres or rds or slow"
+	@$(BIN)/pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder \
+		-m "apiserver or postgres or rds or slow"
 
 manifests: .venv/.synced ## write install.yaml and the chart's files anew, from deploy/kustomize and crds/
 	@$(BIN)/python -m devcloud.manifests

@@ -59,16 +59,21 @@ def _key(number: int) -> Key:
 
 
 async def _create(system: System, load: Load, composer: Program, keys: list[Key]) -> list[Figure]:
-    began = time.monotonic()
+    audit, began = system.audit(), time.monotonic()
     async with load.watching(), usage.measured(composer.pid) as used:
         await load.claims(keys)
         await load.until(lambda: len(load.seen.ready) >= len(keys), "all Ready")
         seconds = time.monotonic() - began
         await system.at_rest(for_s=_REST_SECONDS, limit_s=_LIMIT_SECONDS)
+    requests = [request for request in audit.requests(Match(user=COMPOSER)) if request.verb != "watch"]
+    counted = [request for request in requests if request.resource != "events"]
     return [
         Figure("large: claims", len(load.seen.ready), ""),
         Figure("large: children", len(load.children_of(objects.RESOURCES)), ""),
         Figure("large: all Ready", seconds, "s"),
+        Figure("large: requests a claim", len(counted) / len(keys), ""),
+        *(Figure(f"large:   {verb}", n / len(keys), "") for verb, n in engine_phase.by_verb(counted)),
+        Figure("large: events a claim", (len(requests) - len(counted)) / len(keys), ""),
         Figure("large: CPU a claim, composer", used.cpu_seconds / len(keys) * 1000, "ms"),
         Figure("large: peak memory of the creation (PSS)", used.peak_mib, "MiB", goal=200),
         *_by_process("large: at rest", composer.pid),

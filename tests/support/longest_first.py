@@ -1,0 +1,68 @@
+"""Starts the longest files first where several workers share them: else the last file runs long after all others ended.
+
+What a file took is kept in pytest's cache. On a fresh checkout files with a control plane of their own come first:
+pytest-xdist's own order, by the number of tests, has the crash and walk tests last, which are few and take minutes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+_KEY: Final = "fairlead/seconds of files"
+_WITH_RIGS: Final = ("tests/system/", "tests/security/", "tests/apiserver/")
+_RIG_SECONDS: Final = 120.0
+_TEST_SECONDS: Final = 1.0
+_took: Counter[str] = Counter()
+
+
+def in_order(files: Iterable[str], took: Mapping[str, float]) -> list[str]:
+    """Return files (one for each test) in the order in which they begin: by seconds, those that took most first."""
+    tests = Counter(files)
+
+    def seconds(file: str) -> float:
+        rig = _RIG_SECONDS if file.startswith(_WITH_RIGS) else 0.0
+        return took.get(file, rig + tests[file] * _TEST_SECONDS)
+
+    return sorted(tests, key=lambda file: (-seconds(file), file))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the files in order, in each worker alike; tests of a file keep theirs."""
+    if not hasattr(config, "workerinput"):
+        return
+    files = [_file_of(item.nodeid) for item in items]
+    order = {file: number for number, file in enumerate(in_order(files, _recorded(config)))}
+    items.sort(key=lambda item: order[_file_of(item.nodeid)])
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count what a file takes, set-up and clean-up included."""
+    _took[_file_of(report.nodeid)] += report.duration
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Keep what files took: by the markers that were run, since quick and slow tests of a file run apart."""
+    config = session.config
+    if hasattr(config, "workerinput") or config.option.collectonly or not config.getoption("numprocesses", None):
+        return
+    if config.cache is not None:
+        config.cache.set(f"{_KEY}/{_run_of(config)}", _recorded(config) | {f: round(s, 1) for f, s in _took.items()})
+
+
+def _recorded(config: pytest.Config) -> dict[str, float]:
+    recorded = config.cache.get(f"{_KEY}/{_run_of(config)}", None) if config.cache is not None else None
+    return dict(recorded or {})
+
+
+def _run_of(config: pytest.Config) -> str:
+    return "quick" if "not " in config.option.markexpr else "slow"
+
+
+def _file_of(nodeid: str) -> str:
+    return Path(nodeid.partition("::")[0]).as_posix()
