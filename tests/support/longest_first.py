@@ -6,7 +6,7 @@ pytest-xdist's own order, by the number of tests, has the crash and walk tests l
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ _KEY: Final = "fairlead/seconds of files"
 _WITH_RIGS: Final = ("tests/system/", "tests/security/", "tests/apiserver/")
 _RIG_SECONDS: Final = 120.0
 _TEST_SECONDS: Final = 1.0
-_took: Counter[str] = Counter()
+_took: defaultdict[str, float] = defaultdict(float)
 
 
 def in_order(files: Iterable[str], took: Mapping[str, float]) -> list[str]:
@@ -51,13 +51,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     config = session.config
     if hasattr(config, "workerinput") or config.option.collectonly or not config.getoption("numprocesses", None):
         return
-    if config.cache is not None:
+    if has_cache(config):
         config.cache.set(f"{_KEY}/{_run_of(config)}", _recorded(config) | {f: round(s, 1) for f, s in _took.items()})
 
 
 def _recorded(config: pytest.Config) -> dict[str, float]:
-    recorded = config.cache.get(f"{_KEY}/{_run_of(config)}", None) if config.cache is not None else None
+    recorded = config.cache.get(f"{_KEY}/{_run_of(config)}", None) if has_cache(config) else None
     return dict(recorded or {})
+
+
+def has_cache(config: pytest.Config) -> bool:
+    """Return whether this run has a cache (`-p no:cacheprovider` takes it away)."""
+    return config.pluginmanager.has_plugin("cacheprovider")
 
 
 def _run_of(config: pytest.Config) -> str:
