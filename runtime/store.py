@@ -94,7 +94,7 @@ class Store:
         self._content = _Content(self.indexes)
         self._seen = ""
         # What we wrote and the watch has not reached; and the last record of what we deleted.
-        self._written: dict[Key, Record] = {}
+        self._written = _Content(self.indexes)
         self._dead: dict[Key, Record] = {}
         self._own_versions: dict[Key, tuple[str, ...]] = {}
         # Versions of our own writes whose events came before their answers: of the status, and of bound writes.
@@ -138,7 +138,7 @@ class Store:
     def keys(self) -> Iterator[Key]:
         """Walk all keys; the store must not change meanwhile."""
         yield from (key for key in self._content.records if key not in self._dead or self._record(key))
-        yield from (key for key in self._written if key not in self._content.records)
+        yield from (key for key in self._written.records if key not in self._content.records)
 
     def records(self) -> tuple[Record, ...]:
         """Return all records as of now, for a walk that yields to the event loop in between."""
@@ -153,14 +153,9 @@ class Store:
         return len(self._having(name, value))
 
     def _having(self, name: str, value: str) -> set[Key]:
-        stored = {key for key in self._content.find(name, value) if self._record(key)}
-        position = tuple(self.indexes).index(name)
-        for key, record in self._written.items():
-            if value in record.indexed[position]:
-                stored.add(key)
-            else:
-                stored.discard(key)
-        return stored
+        written = self._written.records
+        stored = {key for key in self._content.find(name, value) if key not in written and self._record(key)}
+        return stored.union(self._written.find(name, value))
 
     def add_index(self, name: str, index: Index) -> None:
         """Add an index to a store that may be filled already; ValueError when the name means another function."""
@@ -169,11 +164,7 @@ class Store:
                 raise ValueError(f"index {name!r} of {self.resource.plural} is another function already")
             return
         self.indexes[name] = index
-        content = _Content(self.indexes)
-        for record in self._content.records.values():
-            content.put(self._record_of(record.raw))
-        self._content = content
-        self._written = {key: self._record_of(record.raw) for key, record in self._written.items()}
+        self._content, self._written = self._indexed(self._content), self._indexed(self._written)
 
     @property
     def seen(self) -> str:
@@ -206,7 +197,7 @@ class Store:
             # An apply that changed nothing answers with the version of a stranger's write, which must still wake us:
             # only what can have been our status or our creation counts as an echo.
             self._own_versions[key] = (*self._own_versions.get(key, ()), head.version)
-        self._written[key] = record
+        self._written.put(record)
 
     def is_echo(self, change: Change) -> bool:
         """Return whether a change was our own write, also when it came before the answer to that."""
@@ -225,7 +216,7 @@ class Store:
         if current is None or current.uid != uid:
             return
         self._dead[key] = current
-        self._written.pop(key, None)
+        self._written.drop(key)
 
     def reusable(self, raw: bytes) -> Record:
         """Return the stored record when `raw` is the same object at the same version, else a new one."""
@@ -270,11 +261,18 @@ class Store:
         self._settle(head.key)
         return changes_between(head.key, stored, record, own=own)
 
+    def _indexed(self, content: _Content) -> _Content:
+        """Return a content under the indexes that there are now."""
+        fresh = _Content(self.indexes)
+        for record in content.records.values():
+            fresh.put(self._record_of(record.raw))
+        return fresh
+
     def _record_of(self, raw: bytes, head: Head | None = None) -> Record:
         return record_of(raw, self.resource, self.indexes, head, others_than=self._others_than)
 
     def _record(self, key: Key) -> Record | None:
-        written = self._written.get(key)
+        written = self._written.records.get(key)
         if written:
             return written
         stored = self._content.records.get(key)
@@ -282,13 +280,13 @@ class Store:
         return None if stored and dead and _outlived(stored, dead) else stored
 
     def _settle_all(self) -> None:
-        for key in {*self._own_versions, *self._dead, *self._written}:
+        for key in {*self._own_versions, *self._dead, *self._written.records}:
             self._settle(key)
 
     def _settle(self, key: Key) -> None:
-        written = self._written.get(key)
+        written = self._written.records.get(key)
         if written and not newer(written.version, self._seen):
-            del self._written[key]
+            self._written.drop(key)
         pending = tuple(version for version in self._own_versions.get(key, ()) if newer(version, self._seen))
         if pending:
             self._own_versions[key] = pending
