@@ -32,7 +32,7 @@ from providers.external.client import Fence, Operation
 from providers.external.cloud_api.refusals import NotThere
 from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
-from providers.gcp.channel import ENDPOINT, RefusedCall, RestChannel, bare_of, sending, typed_of
+from providers.gcp.channel import ENDPOINT, RefusedCall, RestChannel, bare_of, by_size, sending, typed_of
 from providers.gcp.config import ProviderConfigSpec
 from providers.gcp.credentials import Tokens, Trusted, configuration, credentials_of
 from providers.gcp.listed import InstanceAnswers
@@ -145,7 +145,8 @@ class GcpAccount:
             raise self._failure(error, action, hide) from None
         except (json_format.ParseError, ValueError, TypeError) as error:
             raise Terminal("InvalidValue", f"cannot {action}: {clean(str(error), hide)}") from None
-        shown: dict[str, Any] = json_format.MessageToDict(type(answer).pb(answer))
+        bare_answer = type(answer).pb(answer)
+        shown: dict[str, Any] = await by_size(bare_answer.ByteSize(), json_format.MessageToDict, bare_answer)
         return shown
 
     def _message(self, rule: Method, fields: Mapping[str, Any], body: Mapping[str, Any] | None) -> Any:

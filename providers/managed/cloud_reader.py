@@ -98,6 +98,8 @@ class CloudReader(Generic[SpecT, ConfigT]):
             known = None if live else await self._unchanged(obj, account, target)
             if known is not None:
                 return Look(account, known, live=False, last_seen=record.last_seen_of(obj))
+            # What is seen counts by a list of before.
+            await self.answers.listed_lately(account)
             began, observation = self._settings.now(), await account.clients.external.observe(target)
             return Look(account, observation, last_seen=await self._seen(obj, account, target, observation, began))
         if not live and self._may_use_answer(obj):

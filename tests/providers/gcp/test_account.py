@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -15,9 +16,10 @@ from providers.external.client import FenceClosed, Operation
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.gcp import methods
 from providers.gcp.account import operation_of
-from providers.gcp.channel import path_of
+from providers.gcp.channel import by_size, path_of
 from providers.gcp.refusals import Denied
 from runtime.errors import Blocked, Terminal, Throttled, Transient
+from tests.providers.gcp.answers import instance
 from tests.providers.gcp.wire import CLOSED, OPEN, PROJECT, Wire, account_on, operation, refused
 
 
@@ -230,3 +232,20 @@ async def test_an_answer_that_is_no_json_teaches_nothing_and_is_not_the_specs_fa
     async with account_on(wire) as account:
         with pytest.raises(Transient, match="no JSON"):
             await account.call("instances.get", "look at instance fl-a", instance="fl-a")
+
+
+async def test_large_answer_is_read_beside_the_loop_and_a_small_one_at_once() -> None:
+    def thread(text: str) -> int:
+        assert text
+        return threading.get_ident()
+
+    assert await by_size(100, thread, "{}") == threading.get_ident()
+    assert await by_size(1_000_000, thread, "{}") != threading.get_ident()
+
+
+async def test_page_of_many_instances_is_read_whole() -> None:
+    wire = Wire()
+    wire.answer("GET instances", {"items": [{**instance(), "name": f"fl-{number}"} for number in range(500)]})
+    async with account_on(wire) as account:
+        pages = [page async for page in account.pages("instances.list", "list the instances")]
+    assert [[item["name"] for item in page.items] for page in pages] == [[f"fl-{number}" for number in range(500)]]
