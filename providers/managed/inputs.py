@@ -163,6 +163,11 @@ class Inputs(Generic[SpecT]):
         return observed.owner is None and is_recorded
 
     @property
+    def is_another_at_work(self) -> bool:
+        """Whether another process may still carry out the intent that it wrote."""
+        return self.intent_until is not None and self.now < self.intent_until
+
+    @property
     def noun(self) -> str:
         """What messages call what is made: `database`, or the kind where it holds no data."""
         return "database" if self.stateful else str(self.obj["kind"])

@@ -153,7 +153,7 @@ def _is_kept(inputs: Inputs[Any]) -> bool:
         return False
     if inputs.not_allowed or inputs.account_changed or inputs.takeover or inputs.intent_unknown:
         return False
-    return inputs.intent_until is None or inputs.now >= inputs.intent_until
+    return not inputs.is_another_at_work
 
 
 def is_external_ref_missing(inputs: Inputs[Any]) -> bool:

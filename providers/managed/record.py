@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -162,7 +162,7 @@ def refuse_destroy(instruction: Policy | None, own: Policy) -> str:
 
 
 def intent_of(obj: Object) -> Intent | None:
-    """Read an open intent."""
+    """Read an open intent; one of another format counts whatever its fields are."""
     fields = status_of(obj).get("intent")
     if not fields:
         return None
@@ -175,10 +175,13 @@ def intent_of(obj: Object) -> Intent | None:
         )
         for call in fields.get("calls", ())
     )
-    not_after = instant(str(fields.get("notAfter", "")))
+    not_after, version = instant(str(fields.get("notAfter", ""))), int(fields.get("format", 0))
     if not_after is None:
-        return None
-    return Intent(int(fields.get("format", 0)), str(fields.get("by", "")), not_after, calls)
+        if version == INTENT_FORMAT:
+            return None
+        # A newer version may say otherwise for how long its calls go on.
+        not_after = datetime.max.replace(tzinfo=UTC)
+    return Intent(version, str(fields.get("by", "")), not_after, calls)
 
 
 def operation_of(obj: Object) -> Operation | None:

@@ -185,8 +185,8 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         "resolved": dict(inputs.resolved),
         record.LAST_SEEN: last_seen_after(inputs, outcome, status),
     }
-    if inputs.lifecycle.deleting:
-        # After a crash the next process knows by it that the absence is our own deletion.
+    if inputs.lifecycle.deleting or inputs.intent_unknown or inputs.is_another_at_work:
+        # After a crash the next process knows by it that the absence is our own deletion; another's is not ours to end.
         fields["intent"] = old.get("intent")
     status |= {name: value for name, value in fields.items() if value}
     return status

@@ -146,17 +146,29 @@ async def test_open_intent_holds_another_process() -> None:
     assert first.reason("Ready") == "Available"
 
 
-async def test_intent_of_a_newer_version_is_left_alone() -> None:
+@pytest.mark.parametrize(
+    "intent",
+    [
+        pytest.param({"format": 99, "by": "x", "notAfter": "2026-11-21T12:00:25Z", "calls": []}, id="known fields"),
+        pytest.param({"format": 99, "by": "x"}, id="without an end that this version knows"),
+    ],
+)
+async def test_intent_of_a_newer_version_is_left_alone_for_good(intent: dict[str, object]) -> None:
     world = World(ToyCloud())
     world.ask()
     obj = world.get()
     assert obj is not None
-    obj["status"] = {"intent": {"format": 99, "by": "x", "notAfter": "2026-11-21T12:00:25Z", "calls": []}}
+    obj["status"] = {"intent": intent}
 
-    await world.step()
+    for _ in range(3):
+        await world.step()
+        world.now += timedelta(hours=1)
 
+    after = world.get()
     assert world.cloud.calls == []
     assert world.reason() == "NewerProvider"
+    assert after is not None
+    assert after["status"]["intent"] == intent
 
 
 async def test_name_that_a_person_set_is_never_created() -> None:
