@@ -82,8 +82,9 @@ def _serve(options: argparse.Namespace, pool: RenderPool) -> int:
         elect=not options.no_elect,
         installation=os.environ.get("FAIRLEAD_INSTALLATION", ""),
         log_level=options.log_level,
+        version=serve.version_of("fairlead"),
     )
-    BUILD_INFO.labels(NAME, serve.version_of("fairlead")).set(1)
+    BUILD_INFO.labels(NAME, settings.version).set(1)
     return serve.main(settings, controllers)
 
 

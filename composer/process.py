@@ -11,6 +11,7 @@ from typing import Protocol
 
 from apis import names
 from apis.metrics import OBJECTS
+from apis.traces import subject_of
 from composer.claim.act import Actor
 from composer.claim.compose import Preparer, Renderer
 from composer.claim.gather import Gatherer
@@ -81,7 +82,7 @@ async def build(
     cluster = Cluster(context.kube, context.cache)
     library = Library(cluster, context.settings.namespace)
     await context.cache.wait_synced(timedelta(seconds=_SYNC_SECONDS))
-    settings = ControllerSettings(resync=resync)
+    settings = ControllerSettings(resync=resync, subject=subject_of)
     reconciler = CompositionReconciler(cluster, library, pool, context.events, _now)
     compositions = Controller("composition", reconciler.reconcile, settings=settings)
     compositions.source(Source(library.compositions, primary=True))

@@ -79,9 +79,10 @@ def run(arguments: list[str]) -> int:
         elect=not options.no_elect,
         log_level=options.log_level,
         packages=("providers",),
+        version=version_of("fairlead"),
     )
     times = times_of(seconds, provider.intervals)
-    BUILD_INFO.labels(settings.name, version_of("fairlead")).set(1)
+    BUILD_INFO.labels(settings.name, settings.version).set(1)
     return main(settings, build_for(provider, times, endpoints=tuple(options.endpoint_override)))
 
 

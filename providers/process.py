@@ -15,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from apis.metrics import OBJECTS
+from apis.traces import subject_of
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import BY_CONFIG, Limiter, config_of
 from providers.accounts.lister import Lister
@@ -288,6 +289,7 @@ def controller_settings(
         resync_of=pause,
         slow_poll=min(resync, timedelta(minutes=5)),
         queue=QueueSettings(grouping=Grouping(config_name, _WORKERS // 2)),
+        subject=subject_of,
     )
 
 

@@ -35,9 +35,11 @@ from runtime.errors import (
     Unavailable,
     WriteConflict,
 )
-from runtime.objects import Key
+from runtime.objects import Key, Object
 from runtime.queue import Priority, QueueSettings, WorkQueue
 from runtime.results import Reconcile, Result
+from runtime.trace_ids import Subject
+from runtime.tracing import TRACING
 from runtime.waits import waits_at
 
 _log = structlog.get_logger("runtime.controller")
@@ -91,6 +93,8 @@ class ControllerSettings:
     drain: timedelta = timedelta(seconds=25)
     queue: QueueSettings = field(default_factory=QueueSettings)
     monotonic: Callable[[], float] = time.monotonic
+    # Whose trace a pass over an object is part of.
+    subject: Callable[[Object], Subject] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +252,12 @@ class Controller:
         began = time.monotonic()
         reconcile_id = uuid.uuid4().hex
         about = {"namespace": key.namespace, "name": key.name, "generation": self._generation(key)}
-        with bound_contextvars(controller=self.name, reconcileID=reconcile_id, **about):
+        span = TRACING.of_pass(f"{self.name} pass", self._subject(key), reconcileID=reconcile_id, **about)
+        with bound_contextvars(controller=self.name, reconcileID=reconcile_id, **about), span as finish:
             try:
-                self._after(key, await self._attempt(key))
+                outcome = await self._attempt(key)
+                finish("InternalError" if outcome is None else type(outcome).__name__)
+                self._after(key, outcome)
             finally:
                 active.dec()
                 metrics.RECONCILE_SECONDS.labels(self.name).observe(time.monotonic() - began)
@@ -348,6 +355,12 @@ class Controller:
     def _generation(self, key: Key) -> int | None:
         generations = (source.informer.store.generation(key) for source in self._sources if source.primary)
         return next((generation for generation in generations if generation is not None), None)
+
+    def _subject(self, key: Key) -> Subject | None:
+        if not TRACING.is_on or self._settings.subject is None:
+            return None
+        objects = (source.informer.store.get(key) for source in self._sources if source.primary)
+        return next((self._settings.subject(obj) for obj in objects if obj is not None), None)
 
     def _owned(self, key: Key) -> bool:
         return any(key in source.informer.store for source in self._sources if source.primary)

@@ -25,6 +25,7 @@ from runtime.kube_errors import from_answer, without_values
 from runtime.kube_session import SessionSource
 from runtime.objects import Key, Object, Resource, deleting, dumps, key_of, loads
 from runtime.preconditions import is_bound, is_tested
+from runtime.tracing import TRACING
 from runtime.writes import WRITES
 
 DEFAULT_REQUEST_TIMEOUT: Final = timedelta(seconds=10)
@@ -230,11 +231,13 @@ class KubeClient:
             raise NoAnswer(f"{request.method} {request.path}: unreadable answer: {error}") from error
 
     async def _send(self, request: _Request) -> bytes:
-        try:
-            async with fence.bounded():
-                response, body = await self._answer(request)
-        except TimeoutError as error:
-            raise NoAnswer(f"{request.method} {request.path}: unanswered when the Lease ends") from error
+        with TRACING.of_call(f"kubernetes {request.method}", **{"url.path": request.path}) as finish:
+            try:
+                async with fence.bounded():
+                    response, body = await self._answer(request)
+            except TimeoutError as error:
+                raise NoAnswer(f"{request.method} {request.path}: unanswered when the Lease ends") from error
+            finish(str(response.status))
         if not 200 <= response.status < 300:  # noqa: PLR2004 - the class of successes, RFC 9110
             refusal = from_answer(response.status, body, retry_after=response.headers.get("Retry-After", ""))
             raise without_values(refusal) if "/secrets" in request.path else refusal

@@ -37,6 +37,7 @@ from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
 from runtime.manager import Manager
 from runtime.objects import Key
+from runtime.tracing import TRACING
 
 _log = structlog.get_logger("runtime.serve")
 
@@ -58,6 +59,7 @@ class ProcessSettings:
     elect: bool = True
     installation: str = ""
     log_level: str = "INFO"
+    version: str = "unknown"
     # Whose loggers speak at that level; all others are pinned to WARNING.
     packages: tuple[str, ...] = ()
 
@@ -84,9 +86,13 @@ Build: TypeAlias = Callable[[ProcessContext], Awaitable[Sequence[Controller]]]
 def main(settings: ProcessSettings, build: Build) -> int:
     """Run a process on uvloop until a signal ends it; return its exit status."""
     logs.configure(level=settings.log_level, packages=settings.packages)
+    TRACING.begin(settings.name, settings.version)
     freeze_imports()
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serve(settings, build))
+    try:
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            return runner.run(serve(settings, build))
+    finally:
+        TRACING.end()
 
 
 def version_of(distribution: str) -> str:

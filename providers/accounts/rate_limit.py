@@ -22,6 +22,7 @@ from providers.external.metering import is_routine
 from providers.external.provider import Rate
 from runtime.errors import Failure, Throttled
 from runtime.metrics import REGISTRY
+from runtime.tracing import TRACING
 
 T = TypeVar("T")
 
@@ -236,16 +237,18 @@ class AccountMeter:
         return await self._made(operation, request)
 
     async def _made(self, operation: str, request: Callable[[], Awaitable[T]]) -> T:
-        try:
-            answer = await request()
-        except Failure as failure:
-            if isinstance(failure, Throttled):
-                self.budget.pause(failure.after)
-            self._count(operation, type(failure).__name__.lower())
-            raise
-        except BaseException:
-            self._count(operation, "error")
-            raise
+        with TRACING.of_call(f"{self.provider} {operation}") as finish:
+            try:
+                answer = await request()
+            except Failure as failure:
+                if isinstance(failure, Throttled):
+                    self.budget.pause(failure.after)
+                self._count(operation, type(failure).__name__.lower())
+                raise
+            except BaseException:
+                self._count(operation, "error")
+                raise
+            finish("ok")
         self._count(operation, "ok")
         return answer
 

@@ -224,6 +224,7 @@ def write_audit(inputs: Inputs[Any], plan: Plan, failure: BaseException | None) 
             kind=str(inputs.obj.get("kind", "")),
             object=str(key_of(inputs.obj)),
             uid=uid_of(inputs.obj),
+            claim=annotations_of(inputs.obj).get(names.CLAIM_NAME, ""),
             target=call.target,
             incarnation=call.incarnation,
             account=inputs.account.id if inputs.account is not None else "",

@@ -16,6 +16,8 @@ MODULES = {
     "azure-mgmt-rdbms": "azure",
     "google-auth": "google",
     "google-cloud-sql": "google",
+    "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
+    "opentelemetry-sdk": "opentelemetry",
     "ruamel.yaml": "ruamel",
 }
 # What only people who work on the project install.

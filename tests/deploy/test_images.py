@@ -157,16 +157,20 @@ def test_archives_of_images_are_kept_where_they_are_asked_for(tmp_path: Path) ->
     assert len(calls) == len(_deployed()) + 1
 
 
-def test_an_image_holds_the_packages_of_its_process_and_installs_one_extra() -> None:
+def test_an_image_holds_the_packages_of_its_process_and_installs_its_extras() -> None:
     stages = _stages()
     built = {name.removeprefix("build-"): text for name, text in stages.items() if name.startswith("build-")}
     packages = {name: set(re.findall(r"^COPY (\w+) /app/", text, re.MULTILINE)) for name, text in built.items()}
-    extras = {name: re.findall(r'--extra "?(\S+?)"?$', text, re.MULTILINE) for name, text in stages.items()}
+    extras = {name: re.findall(r'--extra "?([^\s"]+)', text) for name, text in stages.items()}
 
     assert packages["composer"] == {"runtime", "apis", "composer"}
     assert packages["provider"] == {"runtime", "apis", "providers"}
     assert packages["cli"] >= {"fairlead", "devcloud", "composer", "providers", "apis", "runtime", "crds"}
-    assert [extras[f"build-{name}"] for name in ("composer", "provider", "cli")] == [[], ["${CLOUD}"], ["cli"]]
+    assert [extras[f"build-{name}"] for name in ("composer", "provider", "cli")] == [
+        ["tracing"],
+        ["tracing", "${CLOUD}"],
+        ["cli"],
+    ]
     for name in ("composer", "provider", "cli"):
         copied = re.findall(r"^COPY (.*)$", stages[name], re.MULTILINE)
         assert copied == [f"--from=build-{name} /venv /venv", f"--from=build-{name} /app /app"]
