@@ -43,7 +43,7 @@ GRANTED: dict[str, dict[str, str]] = {
     "fairlead-system/fairlead-composer": {
         "coordination.k8s.io/leases": "create",
         "coordination.k8s.io/leases=fairlead-composer": "get watch update",
-        "/configmaps": _READS,
+        "/configmaps": "list watch",
     },
     "fairlead-system/fairlead-installation-reader": {"/configmaps=fairlead-installation": "get"},
 }

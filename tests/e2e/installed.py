@@ -31,8 +31,11 @@ from devcloud.daemons import Lifetime
 from devcloud.node import node as nodes
 from devcloud.node.components import ADDRESS
 from devcloud.node.node import Node
+from tests.security.canaries import content_of, forms_of
 from tests.support import helm
+from tests.support.audit import AuditLog
 from tests.support.fixtures import ASSETS
+from tests.support.rights import rights_in, usage_of
 from tests.support.waiting import eventually
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -143,6 +146,7 @@ async def _start(folder: Path, archives: Path) -> Cluster:
         "image": {"repository": "localhost", "tag": _TAG, "pullPolicy": "Never"},
         "installation": {"id": "0123456789abcdef", "clusterUid": uid},
         "claimNamespaces": [_SHOP],
+        "logLevel": "DEBUG",
         "providers": {cloud: {"enabled": True} for cloud in _CLOUDS},
     }
     (folder / "values.json").write_text(json.dumps(values))
@@ -243,17 +247,37 @@ async def test_all_deployments_roll_while_claims_come_and_none_fails(cluster: Cl
     await eventually(old_ones_are_gone, "the former pods are gone", limit_s=120.0, every_s=1.0)
 
 
-def test_no_request_of_the_pods_was_refused_for_want_of_a_right(cluster: Cluster) -> None:
-    lines = [json.loads(line) for line in cluster.plane.audit_log.read_text().splitlines()]
-    ours = [line for line in lines if line["user"]["username"].startswith("system:serviceaccount:fairlead-")]
-    decisions = [(line.get("annotations") or {}).get("authorization.k8s.io/decision") for line in ours]
+@pytest.mark.parametrize(("image", "namespace"), list(zip(_IMAGES, _NAMESPACES, strict=True)))
+def test_what_the_pods_asked_for_is_what_their_rights_list(cluster: Cluster, image: str, namespace: str) -> None:
+    log = AuditLog.from_the_start(cluster.plane.audit_log)
+    user = f"system:serviceaccount:{namespace}:{image}"
+    requests = [request for request in log.requests(begun=True) if request.user == user]
+    rights = rights_in((_ROOT / "deploy" / "rights" / f"{image}.txt").read_text(encoding="utf-8"))
+    usage = usage_of(rights, requests, own=namespace, with_claims=frozenset({_SHOP}))
 
-    assert {line["user"]["username"] for line in ours} >= {
-        f"system:serviceaccount:{namespace}:{image}" for image, namespace in zip(_IMAGES, _NAMESPACES, strict=True)
-    }
-    refused = [line["requestURI"] for line, decision in zip(ours, decisions, strict=True) if decision == "forbid"]
-    assert refused == []
-    assert set(decisions) == {"allow"}
+    assert len(requests) > 10
+    assert usage.refused == []
+    assert usage.unlisted == []
+
+
+async def test_no_secret_shows_in_what_the_pods_log_at_debug(cluster: Cluster) -> None:
+    secret, _ = cluster.server.objects
+    kept = [content_of(item) for item in await cluster.items("secrets", _SHOP)]
+    canaries = {secret["stringData"]["password"]}
+    canaries |= {content[key] for content in kept for key in ("password", "current", "pending") if content.get(key)}
+    pods = [pod for name in _NAMESPACES for pod in await cluster.items("pods", name)]
+    assert [pod["metadata"]["name"] for pod in pods if "--log-level=DEBUG" not in _arguments(pod)] == []
+    places = [(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in pods]
+    logs = [await cluster.plane.kubectl.run("logs", name, f"--namespace={namespace}") for namespace, name in places]
+    logs += [await cluster.plane.kubectl.run("get", kinds, "-A", "--output=json") for kinds in ("events", "pgi,pods")]
+
+    assert len(canaries) > 2
+    shown = [
+        number
+        for number, text in enumerate(logs)
+        if any(form in text for canary in canaries for form in forms_of(canary))
+    ]
+    assert shown == []
 
 
 async def test_claims_and_databases_outlive_the_release_and_a_new_one_takes_them_up(cluster: Cluster) -> None:
@@ -288,6 +312,10 @@ async def _claim(cluster: Cluster, name: str) -> None:
         "spec": {"version": "16", "size": "small"},
     }
     await install.apply_objects(cluster.plane.kubectl, [claim])
+
+
+def _arguments(pod: dict[str, Any]) -> list[str]:
+    return [argument for container in pod["spec"]["containers"] for argument in container["args"]]
 
 
 def _condition(claim: dict[str, Any], name: str) -> dict[str, Any]:

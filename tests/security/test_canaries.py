@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import os
 import stat
-import sys
-import urllib.parse
 from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
 import msgspec
 import pytest
 import pytest_asyncio
 
 from tests.security.builders import database as composed
+from tests.security.canaries import content_of, forms_of, metrics_at, printed_by
 from tests.support.api import Api, JsonObject
 from tests.support.kinds import (
     CLAIM,
@@ -85,7 +82,7 @@ async def exposure(talking: System) -> Exposure:
     await _mistake(system, namespace)
     await system.at_rest()
 
-    kept = [_content(secret) for secret in await system.api.items(SECRET.path())]
+    kept = [content_of(secret) for secret in await system.api.items(SECRET.path())]
     canaries = {f"published {number}": binding["password"] for number, binding in enumerate(published)}
     canaries |= {f"chosen: {name}": text for name, text in _CHOSEN.items()}
     canaries |= {"a tenant's": _NOTES, "a wrong administrator's": _WRONG, "the administrator's": system.server.password}
@@ -130,17 +127,6 @@ async def _mistake(system: System, namespace: str) -> None:
     await system.until(CLAIM, namespace, "refused", answered)
 
 
-def _content(secret: JsonObject) -> dict[str, str]:
-    """Return the texts of a Secret; what is no text stays in base64."""
-    texts = {}
-    for key, value in (secret.get("data") or {}).items():
-        try:
-            texts[key] = base64.b64decode(value).decode()
-        except UnicodeDecodeError:
-            texts[key] = value
-    return texts
-
-
 def _token(kubeconfig: Path) -> str:
     document: JsonObject = msgspec.json.decode(kubeconfig.read_bytes())
     return str(document["users"][0]["user"]["token"])
@@ -155,7 +141,7 @@ async def _places(system: System, namespace: str) -> dict[str, str]:
         "342-environments": _of_processes(pids, "environ"),
         "344-objects-and-events": await _objects(system.api),
         "345-logs-at-debug": "".join(program.text() for program in system.started),
-        "metrics": "".join([await _metrics(port) for port in system.ports.values()]),
+        "metrics": "".join([await metrics_at(port) for port in system.ports.values()]),
         "commands": await _commands(system, namespace),
     }
 
@@ -177,36 +163,14 @@ async def _objects(api: Api) -> str:
     return msgspec.json.encode(lists).decode()
 
 
-async def _metrics(port: int) -> str:
-    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
-        return await answer.text()
-
-
 async def _commands(system: System, namespace: str) -> str:
     """Return what the commands for people print about the claims."""
     file = system.folder / "planned.json"
     await asyncio.to_thread(file.write_bytes, msgspec.json.encode(claim(namespace, "rotated", size="medium")))
-    printed = [await _run(system, "trace", f"pgi/{name}", "--namespace", namespace) for name in ("rotated", "refused")]
-    return "".join([*printed, await _run(system, "plan", str(file))])
-
-
-async def _run(system: System, *arguments: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "from fairlead.cli import main; main()"),
-        *(*arguments, "--kubeconfig", str(system.plane.kubeconfig)),
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        env=dict(os.environ) | {"COLUMNS": "400"},
-    )
-    output, _ = await asyncio.wait_for(process.communicate(), 60)
-    assert b"rotated" in output or b"refused" in output, output
-    return output.decode()
-
-
-def _forms(secret: str) -> set[str]:
-    """Return the texts that give a secret away."""
-    coded = base64.b64encode(secret.encode()).decode()
-    return {secret, coded, urllib.parse.quote(secret, safe=""), msgspec.json.encode(secret).decode()[1:-1]}
+    printed = [
+        await printed_by(system, "trace", f"pgi/{name}", "--namespace", namespace) for name in ("rotated", "refused")
+    ]
+    return "".join([*printed, await printed_by(system, "plan", str(file))])
 
 
 _PLACES = (
@@ -226,13 +190,13 @@ async def test_no_secret_shows(exposure: Exposure, place: str) -> None:
     text = exposure.places[place]
 
     assert len(text) > 200
-    shown = [name for name, secret in exposure.canaries.items() if any(form in text for form in _forms(secret))]
+    shown = [name for name, secret in exposure.canaries.items() if any(form in text for form in forms_of(secret))]
     assert shown == []
 
 
 async def test_the_secrets_that_are_looked_for_are_the_ones_in_use(exposure: Exposure, talking: System) -> None:
     # Without this the search could look for nothing.
-    kept = [text for secret in await talking.api.items(SECRET.path()) for text in _content(secret).values()]
+    kept = [text for secret in await talking.api.items(SECRET.path()) for text in content_of(secret).values()]
 
     assert len(set(exposure.canaries.values())) >= 12
     in_use = ["published 1", "chosen: good", "a tenant's", "a wrong administrator's", "the administrator's"]

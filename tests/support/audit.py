@@ -4,12 +4,15 @@ import asyncio
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import msgspec
 
 WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
 READS = frozenset({"get", "list", "watch"})
 _LEFT_OUT = frozenset({"leases", "selfsubjectaccessreviews"})
+_DECISION = "authorization.k8s.io/decision"
+_ENDED = frozenset({"ResponseComplete", "Panic"})
 _CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
@@ -39,6 +42,7 @@ class _Line(msgspec.Struct, rename="camel"):
     object_ref: _ObjectRef | None = None
     response_status: _Status | None = None
     request_received_timestamp: str = ""
+    annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,8 @@ class Request:
     """One finished request.
 
     `user` is the full name, `system:serviceaccount:<namespace>:<name>` for a process; `credential` sets tokens of one
-    account apart (`JTI=<id>`); `received_at` is RFC 3339 with microseconds, UTC, so that its text sorts.
+    account apart (`JTI=<id>`); `received_at` is RFC 3339 with microseconds, UTC, so that its text sorts. `decision` is
+    the authorizer's, `allow` or `forbid`.
     """
 
     user: str
@@ -61,6 +66,7 @@ class Request:
     uri: str
     credential: str
     received_at: str
+    decision: str
 
     @property
     def is_write(self) -> bool:
@@ -112,12 +118,22 @@ class AuditLog:
     def __post_init__(self) -> None:
         self.rewind()
 
+    @classmethod
+    def from_the_start(cls, path: Path) -> Self:
+        """Return a reader of all that was ever written."""
+        log = cls(path)
+        log._start = 0
+        return log
+
     def rewind(self) -> None:
         """Forget all that happened until now."""
         self._start = self.path.stat().st_size
 
-    def requests(self, match: Match | None = None) -> list[Request]:
-        """Return finished requests since the start, in order; a watch is finished when it ends."""
+    def requests(self, match: Match | None = None, *, begun: bool = False) -> list[Request]:
+        """Return finished requests since the start, in order; a watch is finished when it ends.
+
+        `begun` adds those of which only the answer began, as watches that are open.
+        """
         with self.path.open("rb") as file:
             file.seek(max(0, self._start - 1))
             content = file.read()
@@ -125,7 +141,7 @@ class AuditLog:
         later = content.partition(b"\n")[2] if self._start else content
         whole = later.rpartition(b"\n")[0]
         lines = (msgspec.json.decode(line, type=_Line) for line in whole.splitlines())
-        ended = (_request(line) for line in lines if line.stage in {"ResponseComplete", "Panic"})
+        ended = (_request(line) for line in lines if begun or line.stage in _ENDED)
         return [request for request in ended if match is None or match(request)]
 
     def count(self, match: Match) -> int:
@@ -168,4 +184,5 @@ def _request(line: _Line) -> Request:
         uri=line.request_uri,
         credential=next(iter(line.user.extra.get(_CREDENTIAL, [])), ""),
         received_at=line.request_received_timestamp,
+        decision=line.annotations.get(_DECISION, ""),
     )

@@ -66,7 +66,7 @@ MAY = (
         "fairlead-onprem",
         "fairlead-provider-onprem",
     ),
-    Case("the composer reads its environments", COMPOSER, "get list watch", "/configmaps", "fairlead-system"),
+    Case("the composer watches its environments", COMPOSER, "list watch", "/configmaps", "fairlead-system"),
     Case(
         "the provider writes its resources' external references",
         ONPREM,

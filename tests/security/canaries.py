@@ -1,0 +1,52 @@
+"""Where a secret could show outside of Secrets, and the texts that give it away."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import sys
+import urllib.parse
+
+import aiohttp
+import msgspec
+
+from tests.support.api import JsonObject
+from tests.support.system import System
+
+
+def content_of(secret: JsonObject) -> dict[str, str]:
+    """Return the texts of a Secret; what is no text stays in base64."""
+    texts = {}
+    for key, value in (secret.get("data") or {}).items():
+        try:
+            texts[key] = base64.b64decode(value).decode()
+        except UnicodeDecodeError:
+            texts[key] = value
+    return texts
+
+
+async def metrics_at(port: int) -> str:
+    """Return the metrics of a process of this machine."""
+    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
+        return await answer.text()
+
+
+async def printed_by(system: System, *arguments: str) -> str:
+    """Return what a command of `fairlead` prints about the rig."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", "from fairlead.cli import main; main()"),
+        *(*arguments, "--kubeconfig", str(system.plane.kubeconfig)),
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        env=dict(os.environ) | {"COLUMNS": "400"},
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 60)
+    assert b"rotated" in output or b"refused" in output, output
+    return output.decode()
+
+
+def forms_of(secret: str) -> set[str]:
+    """Return the texts that give a secret away."""
+    coded = base64.b64encode(secret.encode()).decode()
+    return {secret, coded, urllib.parse.quote(secret, safe=""), msgspec.json.encode(secret).decode()[1:-1]}

@@ -1,0 +1,197 @@
+"""No key of a cloud and no password shows outside Secrets: canaries are looked for as on-prem, with providers at DEBUG.
+
+Databases are made, changed, rotated and deleted, and an account refuses a wrong key, so that the SDKs' own words for
+what they send and what they are answered are among what is searched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from tests.security.canaries import content_of, forms_of, metrics_at, printed_by
+from tests.support.api import JsonObject
+from tests.support.aws import AWS_CONFIG, DB_PARAMETER_GROUP, RDS_INSTANCE, simulated_rds
+from tests.support.azure import AZURE_CONFIG, FLEXIBLE_SERVER, SERVER_DATABASE, simulated_azure
+from tests.support.gcp import CLOUD_SQL_INSTANCE, CLOUD_SQL_USER, FLAGS, GCP_CONFIG, simulated_cloud_sql
+from tests.support.kinds import CLAIM, CONFIG_MAP, EVENT, SECRET, Kind, claim, condition, is_ready
+from tests.support.simulated_cloud import QUICK, SimulatedCloud
+from tests.support.system import System
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.rds]
+
+_LIMIT_S = 240.0
+_WRONG = "Canary-of-a-wrong-key-of-a-cloud-6"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """How a cloud is reached: its ProviderConfig, its kinds, and which keys of its Secret are secret."""
+
+    config: Kind
+    kinds: tuple[Kind, ...]
+    flags: tuple[str, ...]
+    keys: tuple[str, ...]
+    simulated: Any
+
+
+_ACCOUNTS = {
+    "aws": Account(
+        config=AWS_CONFIG,
+        kinds=(RDS_INSTANCE, DB_PARAMETER_GROUP),
+        flags=QUICK,
+        keys=("aws_secret_access_key",),
+        simulated=simulated_rds,
+    ),
+    "azure": Account(
+        config=AZURE_CONFIG,
+        kinds=(FLEXIBLE_SERVER, SERVER_DATABASE),
+        flags=QUICK,
+        keys=("AZURE_CLIENT_SECRET",),
+        simulated=simulated_azure,
+    ),
+    "gcp": Account(
+        config=GCP_CONFIG,
+        kinds=(CLOUD_SQL_INSTANCE, CLOUD_SQL_USER),
+        flags=FLAGS,
+        keys=("credentials.json",),
+        simulated=simulated_cloud_sql,
+    ),
+}
+_PLACES = ("logs at DEBUG", "audit log", "objects and events", "metrics", "commands")
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What could be seen outside Secrets, by place, and the secrets that are not to be in it."""
+
+    places: dict[str, str]
+    canaries: dict[str, str]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def exposures(system: System) -> dict[str, Exposure]:
+    """Return what shows of each cloud."""
+    composer = await system.start_composer("--log-level=DEBUG")
+    exposures = {}
+    for name, account in _ACCOUNTS.items():
+        async with account.simulated(system) as cloud, _provider(cloud, account) as log:
+            canaries = await _use(cloud, account)
+            port = system.ports[f"provider-{name}"]
+            objects = [kind.path() for kind in (CLAIM, account.config, *account.kinds, CONFIG_MAP, EVENT)]
+            lists = [await system.api.items(path) for path in (*objects, "/api/v1/events")]
+            exposures[name] = Exposure(
+                {
+                    "logs at DEBUG": log() + composer.text(),
+                    "audit log": system.plane.audit_log.read_text(errors="replace"),
+                    "objects and events": msgspec.json.encode(lists).decode(),
+                    "metrics": await metrics_at(port) + await metrics_at(system.ports["composer"]),
+                    "commands": await _commands(system, f"canaries-{name}"),
+                },
+                canaries,
+            )
+    return exposures
+
+
+@asynccontextmanager
+async def _provider(cloud: SimulatedCloud, account: Account) -> AsyncIterator[Any]:
+    """Have a provider at DEBUG; yield what returns its log."""
+    program = await cloud.start_provider("--log-level=DEBUG", *account.flags)
+    await cloud.system.until(account.config, "", "default", is_ready, limit_s=_LIMIT_S)
+    yield program.text
+    assert await program.terminate() == 0
+
+
+async def _use(cloud: SimulatedCloud, account: Account) -> dict[str, str]:
+    """Have databases made, changed and deleted, and a key refused; return the secrets."""
+    system, namespace = cloud.system, f"canaries-{cloud.cloud}"
+    await system.namespaced(namespace, cloud=cloud.cloud)
+    for name in ("rotated", "deleted"):
+        await system.create(CLAIM, claim(namespace, name, deletionPolicy="Delete"))
+    for name in ("rotated", "deleted"):
+        await system.until(CLAIM, namespace, name, is_ready, limit_s=_LIMIT_S)
+    former = (await system.binding(namespace, "rotated"))["password"]
+    await system.edit(CLAIM, namespace, "rotated", {"spec": {"passwordRotation": {"token": "next"}}})
+
+    async def is_another() -> bool:
+        return (await system.binding(namespace, "rotated"))["password"] != former
+
+    await eventually(is_another, "another password is published", limit_s=_LIMIT_S)
+    gone = (await system.binding(namespace, "deleted"))["password"]
+    await system.delete(CLAIM, namespace, "deleted")
+    await _have_a_key_refused(cloud, account)
+
+    secrets = [content_of(secret) for secret in await system.api.items(SECRET.path(namespace))]
+    own = [content_of(secret) for secret in await system.api.items(SECRET.path(f"fairlead-{cloud.cloud}"))]
+    canaries = {"a former password": former, "a deleted one": gone, "a wrong key": _WRONG}
+    for number, content in enumerate(secrets):
+        passwords = {key: content[key] for key in ("current", "pending", "password") if content.get(key)}
+        canaries |= {f"Secret {number}, {key}": text for key, text in passwords.items()}
+    keys = [(key, content[key]) for content in own for key in account.keys if key in content]
+    canaries |= {f"key {number}, {key}": _secret_part(key, text) for number, (key, text) in enumerate(keys)}
+    return canaries
+
+
+def _secret_part(key: str, text: str) -> str:
+    """Return what of a key's text is secret: of Google's file the private key's own lines."""
+    if key != "credentials.json" or text.startswith("Canary"):
+        return text
+    lines: list[str] = msgspec.json.decode(text)["private_key"].splitlines()
+    return lines[2]
+
+
+async def _have_a_key_refused(cloud: SimulatedCloud, account: Account) -> None:
+    """Have a ProviderConfig that names a Secret with a wrong key."""
+    system, own = cloud.system, f"fairlead-{cloud.cloud}"
+    config = await system.api.get(account.config.path("", "default"))
+    name = config["spec"]["credentials"]["secretRef"]["name"]
+    good = await system.api.get(SECRET.path(own, name))
+    data = dict(good["data"])
+    for key in account.keys:
+        data[key] = base64.b64encode(_WRONG.encode()).decode()
+    await system.create(SECRET, SECRET.new(own, "wrong", data=data))
+    credentials = {**config["spec"]["credentials"], "secretRef": {"name": "wrong"}}
+    spec = {**config["spec"], "credentials": credentials}
+    await system.create(account.config, account.config.new("", "wrong", spec=spec))
+
+    def is_refused(obj: JsonObject) -> bool:
+        return condition(obj, "Ready").get("status") == "False"
+
+    await system.until(account.config, "", "wrong", is_refused, limit_s=_LIMIT_S)
+
+
+async def _commands(system: System, namespace: str) -> str:
+    """Return what the commands for people print about the claims."""
+    file = system.folder / f"{namespace}.json"
+    await asyncio.to_thread(file.write_bytes, msgspec.json.encode(claim(namespace, "rotated", size="medium")))
+    traced = await printed_by(system, "trace", "pgi/rotated", "--namespace", namespace)
+    return traced + await printed_by(system, "plan", str(file))
+
+
+@pytest.mark.parametrize("place", _PLACES)
+@pytest.mark.parametrize("cloud", _ACCOUNTS)
+async def test_no_secret_of_a_cloud_shows(exposures: dict[str, Exposure], cloud: str, place: str) -> None:
+    exposure = exposures[cloud]
+    text = exposure.places[place]
+
+    assert len(text) > 200
+    shown = [name for name, secret in exposure.canaries.items() if any(form in text for form in forms_of(secret))]
+    assert shown == []
+
+
+@pytest.mark.parametrize("cloud", _ACCOUNTS)
+async def test_the_secrets_that_are_looked_for_are_those_in_use(exposures: dict[str, Exposure], cloud: str) -> None:
+    canaries = exposures[cloud].canaries
+
+    assert len(set(canaries.values())) >= 5
+    assert min(len(text) for text in canaries.values()) >= 16
+    assert [name for name in canaries if name.startswith("key ")] != []

@@ -1,0 +1,241 @@
+"""Upgrades and recoveries: nothing is lost, nothing is doubled. docs/upgrades.md has the commands of each."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from devcloud.controlplane import plane as planes
+from devcloud.daemons import Lifetime
+from fairlead.cli import run
+from tests.support.api import ApiError, JsonObject
+from tests.support.home import Home, claim, move_in, poke
+from tests.support.kinds import (
+    CLAIM,
+    CONFIG_MAP,
+    DATABASE,
+    PROVIDER_CONFIG,
+    SECRET,
+    is_ready,
+)
+from tests.support.staff import Staff
+from tests.support.system import System
+from tests.support.waiting import eventually
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+
+_ROOT = Path(__file__).resolve().parents[2]
+_CRDS = _ROOT / "crds"
+_INSTALLATION = CONFIG_MAP.path("fairlead-system", "fairlead-installation")
+_LIMIT_S = 180.0
+
+
+# CRDs
+
+
+async def test_crds_with_more_fields_and_the_former_ones_again_leave_living_objects_as_they_are(
+    staff: Staff, namespace: str
+) -> None:
+    system = staff.system
+    home = await move_in(system, claim(namespace, "upgraded"))
+    child = await home.child()
+    since = system.sql.mark()
+
+    await _apply_crds(system, await asyncio.to_thread(_next_crds, system.folder / "next-crds"))
+    await system.edit(CLAIM, namespace, "upgraded", {"spec": {"tier": "gold"}})
+    upgraded = await home.until_home()
+    await poke(system, home.path)
+    await system.at_rest()
+    assert upgraded["spec"]["tier"] == "gold"
+    assert (await home.child())["spec"]["tier"] == "standard"
+
+    # What a rollback of the release does: the former schemas, to which the new fields are unknown.
+    await _apply_crds(system, _CRDS)
+    await staff.stop()
+    await staff.complete()
+    await system.edit(CLAIM, namespace, "upgraded", {"spec": {"passwordRotation": {"token": "after"}}})
+    await home.until_home()
+    assert "tier" not in (await system.api.get(home.path))["spec"]
+    assert (await home.child())["metadata"]["uid"] == child["metadata"]["uid"]
+    assert [statement for statement in system.sql.changes(since) if "DATABASE" in statement] == []
+    await home.untouched()
+
+
+def _next_crds(folder: Path) -> Path:
+    """Write the CRDs of a next version: one more field of a claim's spec, one with a default of a child's."""
+    folder.mkdir()
+    yaml = YAML(typ="safe", pure=True)
+    for path in _CRDS.glob("*.yaml"):
+        crd = yaml.load(path)
+        for version in crd["spec"]["versions"]:
+            spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+            if crd["spec"]["names"]["kind"] == CLAIM.kind:
+                spec["tier"] = {"type": "string", "description": "A field of the next version."}
+            if crd["spec"]["names"]["kind"] == DATABASE.kind:
+                spec["tier"] = {"type": "string", "default": "standard", "description": "A field of the next version."}
+        with (folder / path.name).open("w", encoding="utf-8") as file:
+            yaml.dump(crd, file)
+    return folder
+
+
+async def _apply_crds(system: System, folder: Path) -> None:
+    """Apply CRDs, and wait until the API server prunes by their schemas."""
+    await system.kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(folder))
+    has_field = folder != _CRDS
+
+    async def is_in_use() -> bool:
+        probe = CLAIM.new("default", "probe", spec={"version": "16", "size": "small", "tier": "gold"})
+        try:
+            query = {"dryRun": "All", "fieldValidation": "Strict", "fieldManager": "probe"}
+            await system.api.create(CLAIM.path("default"), probe, **query)
+        except ApiError as error:
+            if error.status != 400:
+                raise
+            return not has_field
+        return has_field
+
+    await eventually(is_in_use, f"the CRDs of {folder.name} are in use", limit_s=_LIMIT_S)
+
+
+# An older provider
+
+
+async def test_an_older_provider_leaves_what_a_newer_one_began_until_the_newer_one_is_back(
+    staff: Staff, namespace: str
+) -> None:
+    system = staff.system
+    home = await move_in(system, claim(namespace, "ahead"))
+    name = (await home.child())["metadata"]["name"]
+    await staff.stop_provider()
+    intent = {"format": 2, "by": "provider-of-the-next-version", "notAfter": "2026-01-01T00:00:00Z", "calls": []}
+    await system.api.merge(DATABASE.path(namespace, name, "status"), {"status": {"intent": intent}})
+    await system.edit(CLAIM, namespace, "ahead", {"spec": {"passwordRotation": {"token": "held"}}})
+    before, since = await system.binding(namespace, "ahead"), system.sql.mark()
+
+    await staff.start_provider()
+    await home.until_stalled("NewerProvider")
+
+    assert system.sql.changes(since) == []
+    child = await system.api.get(DATABASE.path(namespace, name))
+    assert child["status"]["intent"] == intent
+    assert await system.binding(namespace, "ahead") == before
+    assert await home.rows() == [home.row]
+
+    # The newer one is back, and takes its intent away when it has carried it out.
+    await system.api.merge(DATABASE.path(namespace, name, "status"), {"status": {"intent": None}})
+    await poke(system, home.path)
+    await home.until_home()
+    assert (await system.binding(namespace, "ahead"))["password"] != before["password"]
+    await home.untouched()
+
+
+# A restored etcd
+
+
+async def test_an_etcd_out_of_a_snapshot_loses_and_doubles_no_database(staff: Staff) -> None:
+    system = staff.system
+    async with system.namespace() as namespace:
+        rotated, deleted = [
+            await move_in(system, claim(namespace, name, deletionPolicy="Delete")) for name in ("rotated", "deleted")
+        ]
+        async with _restored(system, staff):
+            before = await system.binding(namespace, "rotated")
+            await system.edit(CLAIM, namespace, "rotated", {"spec": {"passwordRotation": {"token": "later"}}})
+            await _until_another_password(system, rotated, before["password"])
+            newcomer = await move_in(system, claim(namespace, "newcomer"))
+            await deleted.delete()
+            assert deleted.drops() == 1
+
+        # Older than the cloud: the password of then is set again, and opens the database.
+        await rotated.until_home()
+        await rotated.untouched()
+        # It was deleted after the snapshot: no empty one stands in its place.
+        await deleted.until_stalled("DatabaseLost")
+        assert (deleted.creates(), deleted.drops()) == (1, 1)
+        # It came after the snapshot: nobody claims it, and it is there.
+        assert await system.api.find(newcomer.path) is None
+        await newcomer.untouched()
+        await _adopt(system, newcomer)
+        await newcomer.untouched()
+
+
+@asynccontextmanager
+async def _restored(system: System, staff: Staff) -> AsyncIterator[None]:
+    """Take a snapshot of etcd; after the block restore it, and restart both processes, as after any restore."""
+    etcd, snapshot = system.plane.folder / "etcd", system.folder / "snapshot"
+    await staff.stop()
+    await planes.stop(system.plane.folder, grace_s=10.0)
+    await asyncio.to_thread(shutil.copytree, etcd, snapshot)
+    await _start_plane(system)
+    await staff.complete()
+    yield
+    await staff.stop()
+    await planes.stop(system.plane.folder, grace_s=10.0)
+    await asyncio.to_thread(shutil.rmtree, etcd)
+    await asyncio.to_thread(shutil.copytree, snapshot, etcd)
+    await _start_plane(system)
+    await staff.complete()
+
+
+async def _start_plane(system: System) -> None:
+    options = planes.Options(folder=system.plane.folder, lifetime=Lifetime.WITH_PARENT, durable=False)
+    plane = await planes.start(options, system.plane.programs)
+    assert plane.server == system.plane.server
+
+
+async def _until_another_password(system: System, home: Home, password: str) -> None:
+    async def is_published() -> bool:
+        return (await system.binding(home.namespace, home.name))["password"] != password
+
+    await eventually(is_published, "another password is published", limit_s=_LIMIT_S)
+    await home.until_home()
+
+
+async def _adopt(system: System, home: Home) -> None:
+    """Apply a claim again, and let it have its database by the command; the password went with the Secrets."""
+    await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": {"allowAdoption": True}})
+    await system.create(CLAIM, claim(home.namespace, home.name))
+    await home.until_stalled("PredecessorFound")
+    installation = (await system.api.get(_INSTALLATION))["data"]["id"]
+    assert await _run(system, "adopt", "--installation", installation) == 0
+
+    # What a person does as the claim's conditions say it.
+    while _waits_for(claimed := await _until_settled(system, home)):
+        if "SecretNotOwned" in _reasons(claimed):
+            await system.api.delete(SECRET.path(home.namespace, f"{home.name}-connection"))
+            await poke(system, home.path)
+            await _until_reasons_lack(system, home, "SecretNotOwned")
+        else:
+            await system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "adopted"}}})
+            await _until_reasons_lack(system, home, "PasswordUnknown")
+    await home.until_home()
+
+
+def _reasons(claimed: JsonObject) -> set[str]:
+    return {entry["reason"] for entry in claimed.get("status", {}).get("conditions", [])}
+
+
+def _waits_for(claimed: JsonObject) -> set[str]:
+    """Return the reasons for which a claim with an adopted database waits for a person."""
+    return _reasons(claimed) & {"SecretNotOwned", "PasswordUnknown"}
+
+
+async def _until_settled(system: System, home: Home) -> JsonObject:
+    def is_settled(obj: JsonObject) -> bool:
+        return is_ready(obj) or bool(_waits_for(obj))
+
+    return await system.until(CLAIM, home.namespace, home.name, is_settled, limit_s=_LIMIT_S)
+
+
+async def _until_reasons_lack(system: System, home: Home, reason: str) -> None:
+    await system.until(CLAIM, home.namespace, home.name, lambda obj: reason not in _reasons(obj), limit_s=_LIMIT_S)
+
+
+async def _run(system: System, *arguments: str) -> int:
+    return await asyncio.to_thread(run, [*arguments, "--kubeconfig", str(system.plane.kubeconfig)])
