@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -13,6 +13,7 @@ from providers.accounts.lister import Lister
 from providers.external.client import Target
 from providers.external.observation import Present
 from providers.gcp.inside import users
+from providers.gcp.inside.listing import read_operations
 from providers.gcp.instances.client import clients
 from providers.gcp.listed import FRESH, InstanceAnswers, encoded_answer
 from providers.gcp.models import CloudSQLUserParameters
@@ -197,6 +198,24 @@ async def test_user_of_a_listed_instance_takes_two_calls() -> None:
     assert isinstance(observation, Present)
     assert observation.observed.endpoint.host == "203.0.113.7"
     assert _paths(wire) == ["GET instances", CAS, USERS]
+
+
+async def test_authorities_are_read_once_until_an_operation_touches_the_instance() -> None:
+    wire = _wire()
+    now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    added = {"name": "op-1", "operationType": "UPDATE", "status": "DONE", "targetId": NAME, "endTime": now}
+    wire.answer("GET operations", {"items": []}, {"items": [added]})
+    async with account_on(wire) as account:
+        await clients(account).account.list()
+        await read_operations(account)
+        external = users.clients(account).external
+        for _ in range(2):
+            await external.observe(_user())
+        assert _paths(wire)[2:] == [CAS, USERS, USERS]
+        await read_operations(account)
+        wire.requests.clear()
+        await external.observe(_user())
+    assert _paths(wire) == [CAS, USERS]
 
 
 async def test_user_of_an_instance_that_is_listed_as_stopped_looks_at_it() -> None:
