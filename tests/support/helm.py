@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
 import os
 import subprocess
 from pathlib import Path
@@ -11,16 +9,12 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from devcloud.controlplane import build, toolchain
-from devcloud.locks import exclusive
-from devcloud.paths import cache_home, remove_tree
+from tests.support import go_tools
 
 ROOT = Path(__file__).resolve().parents[2]
 CHART = ROOT / "deploy" / "helm" / "fairlead"
 # The release's own namespace: none of ours.
 RELEASE = "fairlead-release"
-_MODULE = Path(__file__).parent / "helm"
-_PACKAGE = "helm.sh/helm/v3/cmd/helm"
 
 Rendered = dict[tuple[str, str, str], dict[str, Any]]
 """Objects by kind, namespace (empty without one) and name."""
@@ -28,33 +22,7 @@ Rendered = dict[tuple[str, str, str], dict[str, Any]]
 
 def program() -> Path:
     """Return Helm; the first call on a machine builds it, which takes minutes."""
-    return asyncio.run(_ensure())
-
-
-async def _ensure() -> Path:
-    digest = hashlib.sha256(b"".join((_MODULE / name).read_bytes() for name in ("go.mod", "go.sum"))).hexdigest()
-    helm = cache_home() / f"helm-{digest[:12]}" / "helm"
-    lock = helm.parent.with_suffix(".lock")
-    async with exclusive(lock, waiting="helm: another process builds it; waiting for it", progress=print):
-        if not helm.exists():
-            await _build(helm, helm.parent.with_suffix(".build"))
-    return helm
-
-
-async def _build(helm: Path, folder: Path) -> None:
-    (folder / "tmp").mkdir(parents=True, exist_ok=True)
-    go = await toolchain.find_or_fetch(folder, print)
-    draft = folder / "helm"
-    command = [str(go), "build", "-trimpath", "-ldflags=-s -w", "-o", str(draft), _PACKAGE]
-    environment = build.environment(folder, is_ours=folder in go.parents)
-    await asyncio.to_thread(_run, command, environment)
-    helm.parent.mkdir(exist_ok=True)
-    draft.rename(helm)
-    await asyncio.to_thread(remove_tree, folder)
-
-
-def _run(command: list[str], environment: dict[str, str]) -> None:
-    subprocess.run(command, cwd=_MODULE, env=environment, check=True)
+    return go_tools.program("helm")
 
 
 def run(helm: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
