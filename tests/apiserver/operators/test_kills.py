@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from functools import partial
 from typing import TypeAlias, TypeVar
 
 import pytest
@@ -101,17 +100,13 @@ class Claims:
     async def settle(self, scopes: Sequence[str], former: Mapping[str, Passwords] | None = None) -> None:
         """Let the operator bring all up, and wait until each claim is Ready with one password; not with a `former` one.
 
-        One after the other: what one object reports has the next one made.
+        Again and again: what one object reports has the next one made, and what is edited meanwhile is to be reported.
         """
         api, retired = self.system.api, former or {}
         for scope in scopes:
-            for step in self.operator.rise:
-                children = partial(self.operator.children, api, scope, _NAME, step.kind)
-                await self.until(children, f"the {(step.kind or self.operator.source).kind} of {scope}")
-                await self.operator.play(api, scope, _NAME, step)
-        for scope in scopes:
 
             async def is_settled(scope: str = scope) -> bool:
+                await self.operator.bring_up_what_is_there(api, scope, _NAME)
                 ready = is_ready(await api.get(CLAIM.path(scope, _NAME)))
                 passwords = await _passwords(self.system, scope)
                 return ready and len(passwords) == 1 and passwords.keys().isdisjoint(retired.get(scope, {}))
