@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +247,7 @@ def test_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> Non
         assert arm.until_done(accepted)["status"] == "Succeeded"
         after = arm.get()
         assert (after["tags"], after["systemData"]) == ({"team": "a"}, before["systemData"])
+        _until(lambda: "password pg1 Another-Pass-2" in databases.calls)
     assert state.stat().st_mode & 0o777 == 0o600
     assert sorted(databases.calls) == [
         "created pg1 myadmin ",
@@ -284,3 +287,11 @@ def test_control_is_closed_without_its_token(arm: Arm) -> None:
     headers = {"Authorization": "Bearer wrong", "Content-Type": "application/json"}
 
     assert send(f"{arm.served.url}/_control/servers", headers=headers).status == 403
+
+
+def _until(holds: Callable[[], bool]) -> None:
+    """Wait for what the simulator's jobs do after an operation's end."""
+    limit = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < limit
+        time.sleep(0.02)
