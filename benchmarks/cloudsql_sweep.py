@@ -34,9 +34,10 @@ from tests.support.gcp import (
     user,
 )
 from tests.support.kinds import CONFIG_MAP, Kind, condition
+from tests.support.passes import passes_by_controller
 from tests.support.processes import Program
 from tests.support.simulated_cloud import DURATIONS
-from tests.support.system import System, passes_by_controller
+from tests.support.system import System
 from tests.support.waiting import eventually
 
 _NAMESPACES: Final = 20

@@ -20,7 +20,8 @@ from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.composition.revision import Candidate, Revision, candidates, reused_names, revisions
 from composer.kinds.catalog import Catalog, catalog
 from composer.models import RolloutStatus
-from composer.render.render import Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Request
 from composer.validation.validate import CheckRequest, check
 from fairlead.cluster import connected, current_namespace
 from fairlead.discovery import Discovery

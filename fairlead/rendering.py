@@ -16,7 +16,8 @@ from composer.render import schema
 from composer.render.compiler import convert
 from composer.render.errors import CompositionError, Problem, near
 from composer.render.passwords import secret_names
-from composer.render.render import Child, Observed, Rendered, Request, render
+from composer.render.render import Child, Rendered, render
+from composer.render.request import Observed, Request
 from composer.render.schema_limits import absences
 from composer.validation.samples import all_ready
 from composer.validation.validate import unknown_claim_paths

@@ -17,7 +17,8 @@ from apis.identity import Identity
 from composer.kinds.catalog import Catalog
 from composer.render.errors import CompositionError
 from composer.render.passwords import secret_names
-from composer.render.render import Observed, Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Observed, Request
 from composer.validation.samples import all_ready
 from fairlead.exits import CommandError, Exit
 from fairlead.rendering import (

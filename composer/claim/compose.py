@@ -26,7 +26,8 @@ from composer.kinds.catalog import is_silent
 from composer.models import CompositionSpec
 from composer.render.errors import CompositionError
 from composer.render.floors import floors_of
-from composer.render.render import Observed, Rendered, Request
+from composer.render.render import Rendered
+from composer.render.request import Observed, Request
 from runtime.objects import Object, annotations_of, dumps, labels_of, metadata
 
 _MANAGERS = frozenset({"managedFields"})

@@ -17,7 +17,8 @@ from typing import Any
 import msgspec
 
 from composer.render.child_metadata import group_kind_of
-from composer.render.render import Observed, Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Observed, Request
 from composer.render.schema import Schema, defaulted
 from composer.render.schema_limits import excesses
 from composer.render.template import SANDBOX

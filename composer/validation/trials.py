@@ -18,7 +18,8 @@ from composer.kinds.catalog import Catalog, KindFacts
 from composer.render.child_metadata import group_kind_of
 from composer.render.compiler import Compiled
 from composer.render.errors import CompositionError, MistypedError, Problem
-from composer.render.render import Rendered, Request
+from composer.render.render import Rendered
+from composer.render.request import Request
 from composer.render.schema import Schema, mismatches, step, template_mismatches, types_of
 from composer.render.schema_limits import absences
 from composer.validation.groups import Trial

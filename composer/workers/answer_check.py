@@ -20,14 +20,8 @@ from composer.quantities import measured
 from composer.render.errors import Problem
 from composer.render.floors import reached
 from composer.render.operators.table import is_current
-from composer.render.render import (
-    CHILDREN_LIMIT,
-    OUTPUT_LIMIT_BYTES,
-    Child,
-    ChildBuilder,
-    Rendered,
-    Request,
-)
+from composer.render.render import CHILDREN_LIMIT, OUTPUT_LIMIT_BYTES, Child, Rendered
+from composer.render.request import ChildBuilder, Request
 from composer.render.values import VALUES_LIMIT, has_too_many_values
 from runtime.objects import deleting, metadata
 

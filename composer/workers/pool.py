@@ -23,7 +23,8 @@ from prometheus_client import Counter
 
 from apis.identity import Identity
 from composer.render.errors import CompositionError, Problem
-from composer.render.render import Rendered, Request
+from composer.render.render import Rendered
+from composer.render.request import Request
 from composer.validation.validate import CheckRequest
 from composer.workers import worker
 from composer.workers.answer_check import AnswerError, CheckedObjects, refuse_excess, refuse_foreign, refuse_strange

@@ -20,7 +20,8 @@ import msgspec
 
 from composer.render import environments
 from composer.render.errors import CompositionError, Problem
-from composer.render.render import Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Request
 from composer.validation.validate import CheckRequest, check
 from composer.workers.seccomp import SeccompError, confine
 from composer.workers.server import KILL, SLOW, SPAWN

@@ -52,7 +52,6 @@ OPERATORS: dict[str, tuple[str, ...]] = {
     "ack": (
         *(f"rds.services.k8s.aws/{kind}" for kind in ("dbinstances", "dbclusters", "dbsubnetgroups")),
         *(f"rds.services.k8s.aws/{kind}" for kind in ("dbparametergroups", "dbclusterparametergroups")),
-        "/configmaps",
     ),
     "aso": tuple(
         f"dbforpostgresql.azure.com/flexibleservers{suffix}"

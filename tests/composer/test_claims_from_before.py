@@ -20,7 +20,8 @@ from composer.claim.snapshot import ObservedChild, Snapshot, entry_of, live_hash
 from composer.composition.revision import Candidate, Revision
 from composer.hashes import sent_hash
 from composer.inventory import Entry
-from composer.render.render import Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Request
 from composer.render.schema import defaulted
 from composer.workers.answer_check import refuse_foreign
 from runtime.objects import Object

@@ -16,7 +16,8 @@ from ruamel.yaml import YAML
 
 from composer.hashes import digest
 from composer.kinds.catalog import catalog
-from composer.render.render import Observed, Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Observed, Request
 from composer.render.schema import defaulted, mismatches
 from composer.validation.validate import CheckRequest, check
 from runtime.objects import Object

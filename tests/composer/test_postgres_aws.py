@@ -13,7 +13,8 @@ from composer.kinds.catalog import catalog
 from composer.models import CompositionSpec
 from composer.render.errors import CompositionError
 from composer.render.floors import floors_of
-from composer.render.render import Request, render
+from composer.render.render import render
+from composer.render.request import Request
 from composer.render.schema import defaulted, mismatches
 from runtime.objects import Object
 from tests.support import yaml_texts

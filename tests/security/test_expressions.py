@@ -9,7 +9,7 @@ import pytest
 
 from apis.identity import Identity, child_name
 from composer.render.errors import CompositionError
-from composer.render.render import Observed, Request
+from composer.render.request import Observed, Request
 from composer.workers.pool import RenderPool
 from tests.composer.factories import claim
 from tests.composer.render.escapes import ESCAPES

@@ -9,7 +9,8 @@ import sys
 import msgspec
 
 from composer.__main__ import main
-from composer.render.render import Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Request
 from composer.workers import worker
 from runtime.objects import annotations_of
 

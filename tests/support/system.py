@@ -6,18 +6,15 @@ Both processes run under their own ServiceAccounts. Facts come from the API serv
 import asyncio
 import base64
 import contextlib
-import re
 import secrets
 import shutil
 import socket
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import psycopg
 
 from devcloud import addresses, onprem
@@ -43,6 +40,7 @@ from tests.support.kinds import (
     Kind,
     condition,
 )
+from tests.support.passes import passes_by_controller
 from tests.support.prepared import prepare
 from tests.support.processes import Program
 from tests.support.sql_log import SqlLog
@@ -54,9 +52,6 @@ COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
 PROVIDER = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
 _OURS = "system:serviceaccount:fairlead-"
 ADMIN_SECRET = "onprem-admin"
-_PASSES = re.compile(
-    r'^controller_runtime_reconcile_total\{controller="(?P<controller>[^"]+)",[^}]*\} (?P<count>\S+)$', re.MULTILINE
-)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -373,16 +368,6 @@ async def let_watch_secrets(system: System, namespace: str) -> None:
 async def passes(port: int) -> int:
     """Return how many passes the busiest controller of a process has ended, by its own metrics."""
     return max((await passes_by_controller(port)).values(), default=0)
-
-
-async def passes_by_controller(port: int) -> Mapping[str, int]:
-    """Return how many passes each controller of a process has ended, by its own metrics."""
-    async with aiohttp.ClientSession() as session, session.get(f"http://127.0.0.1:{port}/metrics") as answer:
-        text = await answer.text()
-    ended: Counter[str] = Counter()
-    for match in _PASSES.finditer(text):
-        ended[match["controller"]] += int(float(match["count"]))
-    return ended
 
 
 def decoded(secret: JsonObject) -> dict[str, str]:

@@ -9,7 +9,8 @@ from composer.claim.compose import Prepared, Preparer
 from composer.claim.report import Findings
 from composer.composition.revision import Candidate, Revision
 from composer.render.errors import CompositionError, Problem
-from composer.render.render import Rendered, Request
+from composer.render.render import Rendered
+from composer.render.request import Request
 from tests.composer.factories import CLAIMS, child, claim, desired, rendered, snapshot
 
 SPEC: dict[str, Any] = {

@@ -15,7 +15,8 @@ from composer.claim.snapshot import ObservedChild
 from composer.inventory import Entry
 from composer.models import CompositionSpec
 from composer.render.errors import CompositionError
-from composer.render.render import Request, render
+from composer.render.render import render
+from composer.render.request import Request
 from composer.validation.renames import faults, reused
 from tests.composer.factories import (
     CATALOG,

@@ -15,7 +15,8 @@ from composer.claim.deletion import effective_policy
 from composer.claim.snapshot import Snapshot
 from composer.composition.revision import Candidate, Revision
 from composer.models import RolloutPhase, RolloutStatus
-from composer.render.render import Rendered, Request
+from composer.render.render import Rendered
+from composer.render.request import Request
 from runtime.objects import Object
 from tests.composer.factories import CLAIMS, claim, snapshot
 

@@ -12,7 +12,7 @@ import pytest
 
 from composer.render import template
 from composer.render.errors import CompositionError, PendingError
-from composer.render.render import Request
+from composer.render.request import Request
 from composer.render.sandbox import Sandbox, evaluate
 from composer.render.scope import Composed, Elements, Variables
 from composer.render.values import ExpressionError

@@ -17,7 +17,8 @@ from composer.models import CompositionSpec
 from composer.quantities import Amount, measured
 from composer.render.errors import CompositionError
 from composer.render.floors import Floor, Kept, faults, floors_of, raised, reached
-from composer.render.render import Request, render
+from composer.render.render import render
+from composer.render.request import Request
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, IDENTITY, NOW, child, claim, desired, entry, live, rendered, snapshot
 

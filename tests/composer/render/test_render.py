@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from composer.render.errors import CompositionError
-from composer.render.render import Observed, Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Observed, Request
 from runtime.objects import Object
 from tests.composer.factories import CLAIMS, claim
 

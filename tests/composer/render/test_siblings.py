@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from composer.render.errors import CompositionError
-from composer.render.render import Observed, Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Observed, Request
 from tests.composer.factories import CLAIMS, claim
 
 SETTINGS: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap"}

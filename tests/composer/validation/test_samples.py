@@ -9,7 +9,8 @@ import pytest
 
 from composer.kinds.catalog import Catalog, KindFacts
 from composer.render.errors import Problem
-from composer.render.render import Observed, Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Observed, Request
 from composer.render.values import Pending
 from composer.validation.groups import Trial, grouped
 from composer.validation.samples import Sample, all_ready, samples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from composer.render.render import Request
+from composer.render.request import Request
 from tests.composer.factories import claim
 
 _DOUBLED = {f"v{n}": f"{{{{ vars.v{n - 1} ~ vars.v{n - 1} }}}}" for n in range(1, 31)}

@@ -10,7 +10,8 @@ import msgspec
 from apis import names
 from apis.identity import Identity, child_name
 from composer.render.floors import Floor
-from composer.render.render import Observed, Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Observed, Request
 from tests.composer.factories import claim
 
 IDENTITY = "claim-uid@shop/orders"

@@ -16,7 +16,8 @@ import pytest
 import structlog
 
 from composer.render.errors import CompositionError, Problem
-from composer.render.render import Rendered, Request, render
+from composer.render.render import Rendered, render
+from composer.render.request import Request
 from composer.validation.validate import CheckRequest
 from composer.workers import worker
 from composer.workers.answer_check import AnswerError, refuse_excess, refuse_foreign

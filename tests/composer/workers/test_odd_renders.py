@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from composer.render.errors import CompositionError
-from composer.render.render import Observed, Rendered, Request
+from composer.render.render import Rendered
+from composer.render.request import Observed, Request
 from composer.validation.validate import CheckRequest
 from composer.workers.pool import RenderPool
 from tests.composer.workers.test_pool import IDENTITY, _pids, _reason, _request
