@@ -37,23 +37,34 @@ async def write_status(
     return made
 
 
+async def record_status(
+    kube: Kube, resource: Resource, decided_on: Object, status: Object, *, manager: str
+) -> Object | None:
+    """Replace the status of an object in the version that was decided on, as `write_status` does; return the answer.
+
+    The answer proves that the object is as it was seen: raises WriteConflict over any edit.
+    """
+    if decided_on.get("status", {}) == status:
+        return None
+    return await _send(kube, resource, decided_on, status, manager)
+
+
 async def _patched(kube: Kube, resource: Resource, cached: Object, status: Object, manager: str) -> Object:
-    key = key_of(cached)
-
-    async def send(current: Object) -> Object:
-        # Adding replaces what is there (RFC 6902, section 4.1).
-        operations = [*patch_tests(current), {"op": "add", "path": "/status", "value": status}]
-        return await kube.json_patch(resource, key, operations, manager=manager, subresource="status")
-
     current = cached
     for _ in range(_MORE_ATTEMPTS):
         try:
-            return await send(current)
+            return await _send(kube, resource, current, status, manager)
         except WriteConflict:
-            current = await kube.get(resource, key)
+            current = await kube.get(resource, key_of(cached))
             if uid_of(current) != uid_of(cached) or current.get("status", {}) != cached.get("status", {}):
                 raise
-    return await send(current)
+    return await _send(kube, resource, current, status, manager)
+
+
+async def _send(kube: Kube, resource: Resource, current: Object, status: Object, manager: str) -> Object:
+    # Adding replaces what is there (RFC 6902, section 4.1).
+    operations = [*patch_tests(current), {"op": "add", "path": "/status", "value": status}]
+    return await kube.json_patch(resource, key_of(current), operations, manager=manager, subresource="status")
 
 
 def seconds_to_ready(before: Object, status: Object) -> float | None:

@@ -296,7 +296,9 @@ class Actor:
                 await self._instruct(snapshot, step, left)
         except NotFound:
             return Outcome(None, notes=_audited(step, note))
-        return Outcome(step.entry, notes=_audited(step, note))
+        # What nothing holds is gone with the answer. Of a claim that lives the next pass looks for what it stood for.
+        is_gone = left is None and snapshot.deleting
+        return Outcome(None if is_gone else step.entry, notes=_audited(step, note))
 
     async def _instruct(self, snapshot: Snapshot, step: Delete, current: Object) -> Object:
         """Give an object its teardown instruction and the policy that goes with it; return it as it is then."""

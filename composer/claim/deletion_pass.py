@@ -1,6 +1,8 @@
 """The pass over a claim that is being deleted: read live, decide, report, act, report, and remove the finalizer last.
 
-What is about to be done is written on the claim before it is done: a pass that was cut off goes on from there.
+What is about to be done is written on the claim before it is done: a pass that was cut off goes on from there. That
+write is bound to the version of the claim that was decided on, so it proves what a live read of the claim would; where
+nothing is to be written, the claim is read before anything is done. Namespace and CRD are read live in each pass.
 """
 
 from __future__ import annotations
@@ -8,20 +10,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apis import names
-from apis.teardown import Policy, instruction
+from apis.teardown import DeletionPolicy, Policy, instruction
 from composer.claim.act import Actor
 from composer.claim.compose import Preparer
 from composer.claim.connection import denied
+from composer.claim.decide import Keep
 from composer.claim.deletion import Teardown, effective_policy, has_vanished, tear_down
 from composer.claim.failures import Failures
 from composer.claim.gather import Gatherer
-from composer.claim.outcomes import PassResult, causes_of, causes_of_errors, instructed_entries, notes_of
+from composer.claim.outcomes import (
+    PassResult,
+    causes_of,
+    causes_of_errors,
+    instructed_entries,
+    notes_of,
+    without_gone,
+)
 from composer.claim.report import Findings, report_deletion
 from composer.claim.snapshot import Snapshot, with_entries
 from composer.claim.write import ClaimWriter
 from composer.connection.passwords import PasswordKeeper, recorded
 from composer.render.render import Child
-from runtime.errors import Forbidden
+from runtime.errors import Forbidden, WriteConflict
 from runtime.kube import Kube
 from runtime.objects import Key, finalizers_of, is_name, key_of, uid_of
 from runtime.preconditions import annotation_patch
@@ -42,41 +52,59 @@ class DeletionPass:
     passwords: PasswordKeeper
 
     async def run(self, snapshot: Snapshot) -> PassResult:
-        """Carry out one pass over a claim that is being deleted."""
+        """Carry out one pass over a claim that is being deleted. Raises ApiError."""
         if not snapshot.has_finalizer:
             return PassResult(SETTLED)
-        live = await self.gatherer.gather_live(snapshot)
+        try:
+            return await self._attempt(await self.gatherer.gather_around(snapshot), is_live=False)
+        except WriteConflict:
+            # The cache is behind.
+            live = await self.gatherer.gather_live(snapshot)
         if live is None or not live.deleting or not live.has_finalizer:
             return PassResult(SETTLED)
-        unlisted = await self.gatherer.unseen(live)
-        if unlisted:
-            return PassResult(await self.writer.publish_unlisted(live, unlisted))
-        live = self.writer.unwritten.added_to(live)
-        policy = effective_policy(live, self.preparer.supported_policies(live))
-        plan = tear_down(live, policy, await self._render(live) if has_vanished(live, policy) else ())
-        if plan.done:
-            return PassResult(await self._remove_finalizer(live, keep_secret=plan.keeps_secret))
-        return await self._carry_out(live, plan)
+        return await self._attempt(live, is_live=True)
 
-    async def _carry_out(self, snapshot: Snapshot, plan: Teardown) -> PassResult:
-        """Record what is about to be done, do it, and report what was done."""
+    async def _attempt(self, snapshot: Snapshot, *, is_live: bool) -> PassResult:
+        """Decide on a snapshot and act; `is_live`: its claim was read live. Raises WriteConflict where it is behind."""
+        unlisted = await self.gatherer.unseen(snapshot)
+        if unlisted:
+            return PassResult(await self.writer.publish_unlisted(snapshot, unlisted))
+        snapshot = self.writer.unwritten.added_to(snapshot)
+        policy = effective_policy(snapshot, self.preparer.supported_policies(snapshot))
+        rendered = await self._render(snapshot) if has_vanished(snapshot, policy) else ()
+        plan = tear_down(snapshot, policy, rendered)
+        if not plan.done:
+            return await self._carry_out(snapshot, plan, policy, is_live=is_live)
+        if not (is_live or plan.keeps_secret):
+            await self.gatherer.check_version(snapshot)
+        return PassResult(await self._remove_finalizer(snapshot, keep_secret=plan.keeps_secret))
+
+    async def _carry_out(
+        self, snapshot: Snapshot, plan: Teardown, policy: DeletionPolicy, *, is_live: bool
+    ) -> PassResult:
+        """Record what is about to be done, do it, and report what was done; remove the finalizer where all is gone."""
         repeats = self.failures.repeats(snapshot.key)
         snapshot = with_entries(snapshot, (step.entry for step in plan.steps))
         status = report_deletion(snapshot, plan.causes, self.writer.now())
         delay = self.writer.delay(snapshot, status)
         # A status that differs in messages alone may wait, and so may one after a failed pass.
         is_recorded = status.get("inventory") == snapshot.status.get("inventory")
-        if not (is_recorded and (delay or repeats)):
-            snapshot = await self.writer.write_deletion(snapshot, status)
+        recorded = None if is_recorded and (delay or repeats) else await self.writer.record_deletion(snapshot, status)
+        if recorded is None and not is_live and any(not isinstance(step, Keep) for step in plan.steps):
+            await self.gatherer.check_version(snapshot)
+        snapshot = recorded or snapshot
         self._note(snapshot)
         outcomes = await self.actor.act(snapshot, plan.steps)
         causes = (*plan.causes, *causes_of(outcomes), *causes_of_errors(outcomes, repeats=repeats))
         instructed = with_entries(snapshot, instructed_entries(outcomes))
+        self.writer.events.emit(snapshot, causes, notes_of(outcomes))
+        end = tear_down(without_gone(snapshot, plan.steps, outcomes), policy)
+        if end.done:
+            return PassResult(await self._remove_finalizer(snapshot, keep_secret=end.keeps_secret), outcomes)
         if repeats or len(causes) > len(plan.causes) or instructed != snapshot:
             snapshot = instructed
             self._note(snapshot)
             await self.writer.publish_deletion(snapshot, causes)
-        self.writer.events.emit(snapshot, causes, notes_of(outcomes))
         return PassResult(Result(requeue_after=delay), outcomes)
 
     def _note(self, snapshot: Snapshot) -> None:

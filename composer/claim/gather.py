@@ -16,7 +16,7 @@ from composer.inventory import Entry, recorded_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
 from runtime.cache import Informer
-from runtime.errors import ApiError, Conflict, Forbidden, NotFound
+from runtime.errors import ApiError, Conflict, Forbidden, NotFound, WriteConflict
 from runtime.kube import Selection
 from runtime.objects import (
     CRDS,
@@ -31,6 +31,7 @@ from runtime.objects import (
     loads,
     metadata,
     uid_of,
+    version_of,
 )
 from runtime.shared_reads import SharedReads
 
@@ -58,19 +59,31 @@ class Gatherer:
 
     async def gather_live(self, snapshot: Snapshot) -> Snapshot | None:
         """Return the snapshot with claim, namespace and CRD read live, as a teardown needs; None when it is gone."""
-        kube = self._cluster.kube
-        try:
-            claim = await kube.get(self.claims.resource, snapshot.key)
-        except NotFound:
+        claim = await self._read(self.claims.resource, snapshot.key)
+        if claim is None or uid_of(claim) != snapshot.uid:
             return None
-        if uid_of(claim) != snapshot.uid:
-            return None
+        metadata(claim).pop("managedFields", None)
+        return await self.gather_around(replace(snapshot, claim=claim), recorded=recorded_kinds(snapshot.claim))
+
+    async def gather_around(self, snapshot: Snapshot, *, recorded: frozenset[str] | None = None) -> Snapshot:
+        """Return the snapshot with namespace and CRD read live, and children that are proven absent; Raises ApiError.
+
+        Of the claim it proves nothing: that takes a write that is bound to its version, or `check_version`. `recorded`:
+        the kinds in which children are looked for, the claim's own where it is None.
+        """
         namespace, crd = await asyncio.gather(
             self._shared_reads.get(NAMESPACES, Key("", snapshot.key.namespace)),
             self._shared_reads.get(CRDS, self._crd_key),
         )
-        metadata(claim).pop("managedFields", None)
-        return await self._snapshot(claim, namespace, crd, recorded_kinds(snapshot.claim), prove_absence=True)
+        kinds = recorded_kinds(snapshot.claim) if recorded is None else recorded
+        return await self._snapshot(snapshot.claim, namespace, crd, kinds, prove_absence=True)
+
+    async def check_version(self, snapshot: Snapshot) -> None:
+        """Read the claim live. Raises WriteConflict where it is gone, another one, or not in the snapshot's version."""
+        claim = await self._read(self.claims.resource, snapshot.key)
+        is_same = claim is not None and uid_of(claim) == snapshot.uid
+        if claim is None or not is_same or version_of(claim) != version_of(snapshot.claim):
+            raise WriteConflict(f"claim {snapshot.key} was changed since it was seen")
 
     async def unseen(self, snapshot: Snapshot) -> tuple[str, ...]:
         """Return the kinds of which the claim may have children that cannot be listed.

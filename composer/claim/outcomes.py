@@ -12,7 +12,17 @@ from apis import names
 from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
 from composer.claim.compose import Prepared
-from composer.claim.decide import Annotate, Create, Keep, Orphan, Plan, RemoveFinalizer, Step, with_instruction
+from composer.claim.decide import (
+    Annotate,
+    Create,
+    Delete,
+    Keep,
+    Orphan,
+    Plan,
+    RemoveFinalizer,
+    Step,
+    with_instruction,
+)
 from composer.claim.deletion import effective_policy
 from composer.claim.field_conflicts import still_yielded
 from composer.claim.readiness import broken, child_cause, live_of, of_broken
@@ -103,6 +113,20 @@ def after(
         for child in rendered.children
     )
     return replace(snapshot, children=observed), msgspec.structs.replace(rendered, children=children)
+
+
+def without_gone(snapshot: Snapshot, steps: tuple[Step, ...], outcomes: tuple[Outcome, ...]) -> Snapshot:
+    """Return the snapshot without the objects that the answers to these steps prove to be gone, or let go of."""
+    gone = {
+        (step.entry.place, step.entry.name)
+        for step, outcome in zip(steps, outcomes, strict=True)
+        if isinstance(step, Delete | Orphan) and outcome.entry is None and not (outcome.cause or outcome.error)
+    }
+    children = (
+        replace(child, live=None) if (child.entry.place, child.entry.name) in gone else child
+        for child in snapshot.children
+    )
+    return replace(snapshot, children=tuple(children))
 
 
 def _is_observed(live: Object | None) -> bool:

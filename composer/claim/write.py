@@ -5,11 +5,11 @@ A status that cannot be written says so by an exception; only a claim that is be
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 import structlog
@@ -31,12 +31,14 @@ from composer.connection.publisher import Publisher
 from runtime import finalizers
 from runtime.errors import Conflict, Invalid, NotFound
 from runtime.kube import Kube
-from runtime.objects import Key, Object
+from runtime.objects import Key, Object, finalizers_of
 from runtime.preconditions import apply_metadata
 from runtime.results import SETTLED, Result
-from runtime.status import write_status
+from runtime.status import record_status, write_status
 
 _log = structlog.get_logger("composer.claim.write")
+
+_Write: TypeAlias = Callable[..., Awaitable[Object | None]]
 
 _AFTER_LIMIT: Final = timedelta(minutes=1)
 _UNLISTED_RETRY: Final = timedelta(seconds=5)
@@ -144,10 +146,19 @@ class ClaimWriter:
         try:
             return await self.write(snapshot, status)
         except Invalid as error:
-            _log.warning(
-                "a deletion goes on unreported: its status is refused", claim=str(snapshot.key), error=error.message
-            )
+            _log_refused(snapshot, error)
             return snapshot
+
+    async def record_deletion(self, snapshot: Snapshot, status: Object) -> Snapshot | None:
+        """Write what a deletion is about to do over the claim that it was decided on; return the claim as it is then.
+
+        None where nothing was written: the status is the same, or the schema refuses it. Raises WriteConflict.
+        """
+        try:
+            return await self._written(snapshot, status, record_status)
+        except Invalid as error:
+            _log_refused(snapshot, error)
+            return None
 
     def delay(self, snapshot: Snapshot, status: Object) -> timedelta | None:
         """Return how long a status must wait that differs in messages alone; None when it need not wait."""
@@ -155,23 +166,31 @@ class ClaimWriter:
 
     async def write(self, snapshot: Snapshot, status: Object) -> Snapshot:
         """Write the status when it differs; return the claim as it is then."""
+        return await self._written(snapshot, status, write_status) or snapshot
+
+    async def _written(self, snapshot: Snapshot, status: Object, write: _Write) -> Snapshot | None:
+        """Write the status when it differs; return the claim as it is then, None where nothing was written."""
         try:
-            made = await write_status(
+            made = await write(
                 self.kube, snapshot.resource, snapshot.claim, status, manager=f"{snapshot.manager}/status"
             )
         except NotFound as error:
             raise Conflict(f"claim {snapshot.key} is gone") from error
         if made is None:
-            return snapshot
+            return None
         self.debounce.wrote(snapshot.key, self.monotonic())
         self.gatherer.claims.store.remember(made, is_status=True)
         return replace(snapshot, claim=made)
 
     async def remove_finalizer(self, snapshot: Snapshot) -> None:
-        """Remove our finalizer of a claim that is being deleted: it is gone then."""
+        """Remove our finalizer of a claim that is being deleted: it is gone then, unless another finalizer holds it."""
         operations = finalizers.removal(snapshot.claim, names.TEARDOWN_FINALIZER)
         with suppress(NotFound):
-            await self.kube.json_patch(snapshot.resource, snapshot.key, operations, manager=snapshot.manager)
+            left = await self.kube.json_patch(snapshot.resource, snapshot.key, operations, manager=snapshot.manager)
+            if finalizers_of(left):
+                self.gatherer.claims.store.remember(left)
+                return
+        self.gatherer.claims.store.forget(snapshot.key, snapshot.uid)
 
     def forget(self, key: Key) -> None:
         """Drop what is remembered of a claim that is gone."""
@@ -189,6 +208,11 @@ def _recorded_annotations(prepared: Prepared) -> dict[str, str]:
         names.COMPOSITION: prepared.composition,
         names.KINDS: ",".join(sorted(kinds)),
     }
+
+
+def _log_refused(snapshot: Snapshot, error: Invalid) -> None:
+    claim = str(snapshot.key)
+    _log.warning("a deletion goes on unreported: its status is refused", claim=claim, error=error.message)
 
 
 def _without_extras(findings: Findings, error: Invalid) -> Findings:

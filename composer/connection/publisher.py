@@ -105,9 +105,13 @@ class Publisher:
     async def disown(self, key: Key, identity: str, *, keep: bool, collected_with: str) -> bool:
         """Delete a claim's Secret, or keep it without owner; one owned by uid `collected_with` is collected with it.
 
-        Returns whether it was deleted.
+        Returns whether it was deleted. One that is to be kept, and was seen lately as it was wanted, without an owner,
+        is left as it is without a request.
         """
+        is_kept_already = keep and self._has_no_owner(key)
         self.forget(key)
+        if is_kept_already:
+            return False
         try:
             stored = await self._kube.get(SECRETS, key)
             if not connection.is_ours(stored, identity):
@@ -124,6 +128,13 @@ class Publisher:
         except NotFound:
             return False
         return False
+
+    def _has_no_owner(self, key: Key) -> bool:
+        """Return whether a Secret was written or seen without an owner, as recently as its next look allows."""
+        want, verified = self._wants.get(key), self._verified.get(key)
+        if want is None or want.owner is not None or verified is None or verified[0] != want.state:
+            return False
+        return self._monotonic() - verified[1] < min(VERIFY_EVERY.total_seconds(), self._resync)
 
     def forget_claim(self, claim: Key) -> None:
         """Drop what is remembered of the connection Secret of a claim that is gone."""

@@ -54,6 +54,12 @@ def _secret_reads(requests: list[Request], user: str) -> list[str]:
     ]
 
 
+def _object_reads(requests: list[Request], resource: str) -> list[str]:
+    """Return what the composer read by name of a resource, each object once."""
+    reads = (request for request in requests if request.user == COMPOSER and request.resource == resource)
+    return sorted({request.name for request in reads if request.verb == "get"})
+
+
 async def _creation(system: System, namespace: str, **spec: Any) -> list[Request]:
     async def act() -> None:
         await system.create(CLAIM, claim(namespace, "shop", **spec))
@@ -147,6 +153,9 @@ async def test_a_deletion_costs_four_writes_and_its_provider_three_and_one(warm:
     requests = [request for request in writes if request.namespace == namespace and request.resource != "events"]
     word_then_delete = [_CHILD, ("delete", "postgresdatabases", "")]
     assert _steps(requests, COMPOSER) == [_CLAIM_STATUS, *word_then_delete, ("patch", "postgresqlinstances", "")]
+    # The claim before its Secrets go with it, the child that its provider held: all else is proven by writes.
+    assert _object_reads(requests, "postgresqlinstances") == ["shop"]
+    assert _object_reads(requests, "postgresdatabases") == [child["metadata"]["name"]]
     intent_report_finalizer = [_CHILD_STATUS, _CHILD_STATUS, _CHILD]
     assert _steps(requests, PROVIDER, "postgresdatabases") == intent_report_finalizer
     assert _steps(requests, PROVIDER, "secrets") == [("delete", "secrets", "")]

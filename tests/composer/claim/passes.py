@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -31,9 +31,13 @@ from tests.support.fake_kube import FakeKube
 
 @dataclass
 class LoggedKube(FakeKube):
-    """Takes every write down; refuses creates where `refusal` is given."""
+    """Takes every write down; refuses creates where `refusal` is given.
+
+    `is_held`: a finalizer holds what is deleted.
+    """
 
     written: list[tuple[str, str, Any]] = field(default_factory=list)
+    is_held: bool = True
     refusal: ApiError | None = None
     reads: list[str] = field(default_factory=list)
 
@@ -87,13 +91,13 @@ class LoggedKube(FakeKube):
     async def delete(
         self, resource: Resource, key: Key, *, uid: str, resource_version: str, propagation: str = "Background"
     ) -> Object | None:
-        """Delete as the API server does while a finalizer holds the object."""
+        """Delete as the API server does: what a finalizer holds is in the answer."""
         del propagation
         stored = self.objects[resource, key]
         if (uid_of(stored), version_of(stored)) != (uid, resource_version):
             raise WriteConflict("precondition", status=409)
         self.written.append(("delete", resource.kind, None))
-        return stored
+        return stored if self.is_held else None
 
     def instructions(self) -> list[str]:
         """Return the teardown instructions that were written."""
@@ -118,6 +122,16 @@ class Reads:
 
     async def gather_live(self, _view: Snapshot) -> Snapshot | None:
         return self.is_requested
+
+    async def gather_around(self, _view: Snapshot) -> Snapshot:
+        """Return the cached claim, and what else the API server says."""
+        if self.is_requested is None:
+            return self.cached
+        return replace(self.is_requested, claim=self.cached.claim)
+
+    async def check_version(self, view: Snapshot) -> None:
+        if self.is_requested is None or version_of(self.is_requested.claim) != version_of(view.claim):
+            raise WriteConflict("changed")
 
     async def abandoned(self, _key: Key) -> tuple[ObservedChild, ...]:
         return ()

@@ -104,6 +104,12 @@ class _World:
     async def gather_live(self, seen: Snapshot) -> Snapshot:
         return seen
 
+    async def gather_around(self, seen: Snapshot) -> Snapshot:
+        return seen
+
+    async def check_version(self, seen: Snapshot) -> None:
+        pass
+
     async def unseen(self, _view: Snapshot) -> tuple[str, ...]:
         return ()
 

@@ -280,3 +280,32 @@ def test_a_missing_source_is_read_again_soon_and_then_less_and_less_often() -> N
         return reads
 
     assert run(scene()) == [0, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+
+
+@pytest.mark.parametrize(
+    ("owned", "later", "reads"),
+    [
+        (False, 0.0, 0),  # seen without an owner a moment ago: it stays as it is
+        (False, TEN_MINUTES, 1),  # too long ago
+        (True, 0.0, 1),  # its owner has to go
+    ],
+)
+def test_a_secret_that_is_kept_is_read_unless_it_was_seen_lately_without_an_owner(
+    owned: bool,  # noqa: FBT001 - a row
+    later: float,
+    reads: int,
+) -> None:
+    origin = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
+    target = SecretTarget(SECRET, "claim-uid", owned=owned)
+    want = wanted(claim(), {"from": "database"}, live(desired()), origin, target)
+
+    async def scene() -> int:
+        at = World()
+        await at.publish(want, known=False)
+        at.now += later
+        before = len(at.kube.looks)
+        await at.publisher.disown(SECRET, "claim-uid", keep=True, collected_with="claim-uid")
+        assert at.kube.objects[SECRETS, SECRET]["metadata"].get("ownerReferences") in (None, [])
+        return len(at.kube.looks) - before
+
+    assert run(scene()) == reads

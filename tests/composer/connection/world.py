@@ -9,7 +9,7 @@ from datetime import timedelta
 from composer.connection.publisher import Publication, Publisher
 from composer.connection.secret import Wanted
 from runtime.changes import Change, ChangeKind
-from runtime.objects import SECRETS, Key, Object, dumps
+from runtime.objects import SECRETS, Key, Object, Resource, dumps
 from runtime.record import record_of
 from tests.support.fake_kube import FakeKube
 
@@ -25,8 +25,19 @@ def encoded(**data: str) -> dict[str, str]:
 
 
 @dataclass
+class CountingKube(FakeKube):
+    """Notes the objects that are read by name."""
+
+    looks: list[Key] = field(default_factory=list)
+
+    async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:
+        self.looks.append(key)
+        return await super().get(resource, key, metadata_only=metadata_only)
+
+
+@dataclass
 class World:
-    kube: FakeKube = field(default_factory=FakeKube)
+    kube: CountingKube = field(default_factory=CountingKube)
     now: float = 0.0
     resync: timedelta = timedelta(minutes=10)
 

@@ -1,0 +1,146 @@
+"""Passes over a claim that is being deleted: on which reads and answers they rest, and what they do not read."""
+
+from __future__ import annotations
+
+import pytest
+
+from composer.claim.gather import Gatherer
+from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
+from composer.hashes import sent_hash
+from composer.kinds.cluster import Cluster
+from runtime.cache import Cache
+from runtime.errors import WriteConflict
+from runtime.objects import Object, dumps, key_of
+from tests.composer.claim.passes import LoggedKube, Reads, make_pass, reconciler
+from tests.composer.factories import CLAIMS, DATABASE, claim, desired, entry, live, rendered, snapshot
+
+LIVING: Object = {"metadata": {"name": "shop", "labels": {}}}
+WANTED = desired()
+LIVE = live(WANTED)
+SENT = entry(desired=sent_hash(WANTED), live=live_hash(LIVE, WANTED, None), applied=True)
+CHILD = ObservedChild(SENT, LIVE, DATABASE)
+
+
+def _deleted() -> Object:
+    return claim(deleted=True, deletionPolicy="Delete")
+
+
+def _in_version(of: Object, version: str, **spec: object) -> Object:
+    return {**of, "metadata": {**of["metadata"], "resourceVersion": version}, "spec": {**of["spec"], **spec}}
+
+
+def _seen(of: Object, *children: ObservedChild) -> Snapshot:
+    return snapshot(*children, of=of, namespace=LIVING)
+
+
+async def test_a_claim_goes_in_one_pass_without_a_read_where_the_answers_prove_that_its_children_are_gone() -> None:
+    kube = LoggedKube(is_held=False)
+    kube.there(LIVE)
+    seen = _seen(_deleted(), CHILD)
+
+    await make_pass(seen, seen, rendered(), kube)
+
+    assert kube.verbs() == [
+        "status PostgreSQLInstance",
+        "patch PostgresDatabase",
+        "delete PostgresDatabase",
+        "patch PostgreSQLInstance",
+    ]
+    assert kube.instructions() == ["child-uid/Delete"]
+    assert kube.reads == []
+
+
+async def test_a_claim_stays_while_a_finalizer_holds_a_child() -> None:
+    kube = LoggedKube()
+    kube.there(LIVE)
+    seen = _seen(_deleted(), CHILD)
+
+    await make_pass(seen, seen, rendered(), kube)
+
+    assert kube.verbs() == ["status PostgreSQLInstance", "patch PostgresDatabase", "delete PostgresDatabase"]
+
+
+async def test_a_claim_stays_while_another_child_is_not_gone() -> None:
+    kube = LoggedKube(is_held=False)
+    kube.there(LIVE)
+    waiting = ObservedChild(
+        entry("later", name="orders-later", uid="later-uid"), live(WANTED, uid="later-uid"), DATABASE
+    )
+    first = ObservedChild(entry(desired=SENT.desired, live=SENT.live, depends_on=("later",)), LIVE, DATABASE)
+    seen = _seen(_deleted(), first, waiting)
+
+    await make_pass(seen, seen, rendered(), kube)
+
+    assert kube.verbs().count("delete PostgresDatabase") == 1
+    assert "patch PostgreSQLInstance" not in kube.verbs()
+
+
+async def test_a_protection_that_the_cache_has_not_seen_is_obeyed() -> None:
+    kube = LoggedKube()
+    kube.there(LIVE)
+    cached = _deleted()
+    protected = _in_version(cached, "8", deletionProtection=True)
+    reads = Reads(Cache(kube).informer(CLAIMS), _seen(cached, CHILD), _seen(protected, CHILD))
+    kube.objects[CLAIMS, key_of(protected)] = protected
+
+    await reconciler(reads, rendered(), kube, lambda: 0.0).reconcile(key_of(cached))
+
+    assert kube.instructions() == []
+    assert kube.verbs() == ["status PostgreSQLInstance"]
+
+
+async def test_where_nothing_is_to_be_recorded_the_claim_is_read_before_a_child_is_deleted() -> None:
+    kube = LoggedKube()
+    kube.there(LIVE)
+    recording = LoggedKube()
+    recording.there(LIVE)
+    before = _seen(_deleted(), CHILD)
+    await make_pass(before, before, rendered(), recording)
+    status = next(operations[-1]["value"] for verb, _, operations in recording.written if verb == "status")
+    cached = {**_deleted(), "status": status}
+    protected = _in_version(cached, "8", deletionProtection=True)
+    instructed = ObservedChild(SENT, LIVE, DATABASE)
+    reads = Reads(Cache(kube).informer(CLAIMS), _seen(cached, instructed), _seen(protected, instructed))
+    kube.objects[CLAIMS, key_of(protected)] = protected
+
+    await reconciler(reads, rendered(), kube, lambda: 0.0).reconcile(key_of(cached))
+
+    assert kube.instructions() == []
+    assert "delete PostgresDatabase" not in kube.verbs()
+
+
+@pytest.mark.parametrize(
+    ("stored", "is_same"),
+    [
+        (_deleted(), True),
+        (_in_version(_deleted(), "8"), False),
+        ({**_deleted(), "metadata": {**_deleted()["metadata"], "uid": "successor-uid"}}, False),
+        (None, False),
+    ],
+)
+async def test_a_claim_is_as_it_was_seen_only_in_the_same_version(stored: Object | None, *, is_same: bool) -> None:
+    kube = LoggedKube()
+    cluster = Cluster(kube, Cache(kube))
+    gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
+    if stored:
+        kube.objects[CLAIMS, key_of(stored)] = stored
+
+    if is_same:
+        await gatherer.check_version(snapshot(of=_deleted()))
+        return
+    with pytest.raises(WriteConflict):
+        await gatherer.check_version(snapshot(of=_deleted()))
+
+
+async def test_a_claim_whose_finalizer_was_removed_is_not_deleted_twice_while_its_watch_is_behind() -> None:
+    kube = LoggedKube()
+    seen = _seen(_deleted())
+    reads = Reads(Cache(kube).informer(CLAIMS), seen, seen)
+    reads.claims.store.apply_event("ADDED", dumps(seen.claim))
+    without = {**seen.claim, "metadata": {**seen.claim["metadata"], "finalizers": []}}
+    kube.objects[CLAIMS, seen.key] = without
+
+    await reconciler(reads, rendered(), kube, lambda: 0.0).reconcile(seen.key)
+
+    assert kube.verbs() == ["patch PostgreSQLInstance"]
+    assert reads.claims.store.get(seen.key) is None
