@@ -18,7 +18,7 @@ from benchmarks.plane import on_a_plane
 from runtime.kube_client import KubeClient
 from runtime.objects import Key
 from tests.support.kinds import COMPOSITION
-from tests.support.system import System
+from tests.support.system import System, let_watch_secrets
 
 _NAMESPACE: Final = "rounds"
 _LIMITS: Final = (33, 34)
@@ -30,6 +30,7 @@ async def _serve(claims: int, system: System) -> None:
     try:
         load = Load(kube)
         await system.namespaced(_NAMESPACE)
+        await let_watch_secrets(system, _NAMESPACE)
         await system.create(COMPOSITION, objects.composition())
         composer = await system.start_composer()
         await system.until(COMPOSITION, "", objects.COMPOSITION_NAME, lambda obj: "conditions" in obj.get("status", {}))

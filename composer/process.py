@@ -169,7 +169,11 @@ class _Service:
         kube, library = self.context.kube, self.library
         actor = Actor(kube, now=_now, remember=self._remember)
         publisher = Publisher(
-            kube, monotonic=time.monotonic, manager=names.COMPOSER_MANAGER, resync=self.settings.resync
+            kube,
+            monotonic=time.monotonic,
+            manager=names.COMPOSER_MANAGER,
+            resync=self.settings.resync,
+            watched=self.secrets.credentials,
         )
         passwords = PasswordKeeper(
             kube, monotonic=time.monotonic, manager=names.COMPOSER_MANAGER, resync=self.settings.resync

@@ -36,12 +36,19 @@ class Publisher:
     """Keeps connection Secrets up to date; remembers which it has verified lately."""
 
     def __init__(
-        self, kube: Kube, *, monotonic: Callable[[], float], manager: str, resync: timedelta = VERIFY_EVERY
+        self,
+        kube: Kube,
+        *,
+        monotonic: Callable[[], float],
+        manager: str,
+        resync: timedelta = VERIFY_EVERY,
+        watched: Callable[[Key], Object | None] = lambda _key: None,
     ) -> None:
         self._kube = kube
         self._monotonic = monotonic
         self._manager = manager
         self._resync = resync.total_seconds()
+        self._watched = watched
         self._verified: dict[Key, tuple[str, float]] = {}
         self._looked: dict[Key, float] = {}
         self._incomplete: dict[Key, float] = {}
@@ -66,12 +73,13 @@ class Publisher:
         if recent and is_seen and want.hash == known_hash and not is_requested:
             return Publication(again=timedelta(seconds=self._resync - since))
         self._note(want)
-        values = await self._values(want)
+        is_first = not known_hash and not was_not_owned
+        values = await self._values(want, is_first=is_first)
         if isinstance(values, Cause):
             return Publication(problem=values, again=self._look_again(want.key))
         self._incomplete.pop(want.key, None)
         fresh = connection.secret_object(want, connection.entries(want, values))
-        publication = await self._store(want, fresh, is_first=not known_hash and not was_not_owned)
+        publication = await self._store(want, fresh, is_first=is_first)
         if publication.problem is None:
             self._verified[want.key] = (want.state, self._monotonic())
         return publication
@@ -176,10 +184,10 @@ class Publisher:
         for source in _sources(want):
             self._readers.setdefault(source, set()).add(want.key)
 
-    async def _values(self, want: Wanted) -> dict[str, str] | Cause:
+    async def _values(self, want: Wanted, *, is_first: bool) -> dict[str, str] | Cause:
         """Return the values that are kept in Secrets and ConfigMaps, or the cause for which one is missing."""
         values: dict[str, str] = {}
-        holders: dict[tuple[str, str], Object] = {}
+        holders = self._new_credentials(want) if is_first else {}
         for name, ref in sorted(want.kept.items()):
             holder = await self._holder(want.key.namespace, ref, holders)
             value = connection.value_of({"kind": ref.kind, **holder}, ref.key)
@@ -195,6 +203,22 @@ class Publisher:
             text = f"{password.kind} {password.name} holds" if password else "it holds"
             return cause("ConnectionIncomplete", f"{text} the next login's password already")
         return values
+
+    def _new_credentials(self, want: Wanted) -> dict[tuple[str, str], Object]:
+        """Return the provider's Secret as the watch has it, for the first connection Secret; nothing where it is older.
+
+        A password in a Secret that was made for this very child was accepted by its login: a provider writes it there
+        after that. What an earlier child left may be out of date, and is read.
+        """
+        password = want.kept.get("password")
+        if password is None or password.kind != "Secret" or not want.source_created:
+            return {}
+        holder = self._watched(Key(want.key.namespace, password.name))
+        if holder is None or str(metadata(holder).get("creationTimestamp", "")) < want.source_created:
+            return {}
+        place = (password.kind, password.name)
+        keys = (ref.key for ref in want.kept.values() if (ref.kind, ref.name) == place)
+        return {place: holder} if all(connection.value_of(holder, key) is not None for key in keys) else {}
 
     async def _holder(self, namespace: str, ref: SecretRef, holders: dict[tuple[str, str], Object]) -> Object:
         """Return the Secret or ConfigMap of a reference, read once for all its keys; empty where there is none."""

@@ -46,7 +46,8 @@ class Wanted(msgspec.Struct, frozen=True):
     """The desired Secret: where its values come from, and the `hash` of all that decides its content but the values.
 
     `makers` says of each key that is kept elsewhere who makes what holds it, for whoever misses it. `source_version`:
-    of the object of another operator that it is made from; a change of it may mean other values.
+    of the object of another operator that it is made from; a change of it may mean other values. `source_created`: when
+    the object of a provider of ours was created (RFC 3339), empty for another operator's.
     """
 
     key: Key
@@ -58,6 +59,7 @@ class Wanted(msgspec.Struct, frozen=True):
     hash: str = ""
     makers: Mapping[str, str] = {}
     source_version: str = ""
+    source_created: str = ""
 
     @property
     def state(self) -> str:
@@ -152,11 +154,12 @@ def wanted(claim: Object, declared: Mapping[str, Any], source: Object, origin: O
     source_uid = [] if "from" in declared else [metadata(source).get("uid", "")]
     content: Object = msgspec.to_builtins(unhashed)
     # Who makes what, and which version was read, decides nothing of the content.
-    del content["makers"], content["source_version"]
+    del content["makers"], content["source_version"], content["source_created"]
     makers = {name: server if ref == origin.kept.get(name) else _OF_CA_REF for name, ref in unhashed.kept.items()}
     version = "" if "from" in declared else str(metadata(source).get("resourceVersion", ""))
     hashed = digest([content, *source_uid])
-    return msgspec.structs.replace(unhashed, hash=hashed, makers=makers, source_version=version)
+    created = str(metadata(source).get("creationTimestamp", "")) if ours and "from" in declared else ""
+    return msgspec.structs.replace(unhashed, hash=hashed, makers=makers, source_version=version, source_created=created)
 
 
 def missing_keys(want: Wanted) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apis import names
 from composer.kinds.catalog import Catalog, KindFacts, catalog_of, facts_of
 from composer.kinds.informers import Watches
 from runtime.cache import Cache, Informer
@@ -48,9 +49,17 @@ class Cluster:
         """Return the informer of a namespace's Secrets, which has their metadata and never their data."""
         return self.informer(SECRETS, _secrets_of(namespace), required=False)
 
+    def credentials(self, namespace: str) -> Informer:
+        """Return the informer of the Secrets in which providers keep what a namespace's connection Secrets are made of.
+
+        It has their data, of no other Secret.
+        """
+        return self.informer(SECRETS, _credentials_of(namespace), required=False)
+
     def drop_secrets(self, namespace: str) -> None:
         """Stop watching a namespace's Secrets."""
         self._cache.drop(SECRETS, _secrets_of(namespace))
+        self._cache.drop(SECRETS, _credentials_of(namespace))
 
     def drop(self, resource: Resource) -> None:
         """Stop watching a whole kind."""
@@ -72,3 +81,7 @@ class Cluster:
 
 def _secrets_of(namespace: str) -> Selection:
     return Selection(namespace=namespace, metadata_only=True)
+
+
+def _credentials_of(namespace: str) -> Selection:
+    return Selection(namespace=namespace, fields=f"type={names.CREDENTIALS_TYPE}")

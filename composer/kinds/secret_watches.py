@@ -1,7 +1,8 @@
-"""Watches the metadata of Secrets in namespaces of claims where a RoleBinding to `fairlead-composer-secrets` allows it.
+"""Watches Secrets in namespaces of claims where a RoleBinding to `fairlead-composer-secrets` allows it.
 
+Of all Secrets it has the metadata, and of providers' credentials the data, from which new connection Secrets are made.
 Who may list Secrets may read them all, so that the right is granted namespace by namespace. Without it an edited or
-deleted connection Secret is found at the resync of its claim.
+deleted connection Secret is found at the resync of its claim, and credentials are read by name.
 
 Source: Kubernetes reference, SelfSubjectAccessReview (authorization.k8s.io/v1).
 """
@@ -19,14 +20,14 @@ from runtime.cache import Informer
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
 from runtime.errors import Forbidden
-from runtime.objects import Key
+from runtime.objects import Key, Object
 from runtime.results import SETTLED, Result
 
 Keys = Callable[[Change], Iterable[Key]]
 
 NAMESPACE_INDEX: Final = "namespace"
 MOST: Final = 50
-"""So many namespaces are watched: each takes a connection to the API server."""
+"""So many namespaces are watched: each takes two connections to the API server."""
 _REVIEW_AGAIN: Final = timedelta(minutes=5)
 
 
@@ -51,6 +52,7 @@ class SecretWatches:
         self._monotonic = settings.monotonic
         self._users: dict[Controller, _User] = {}
         self._watched: dict[str, Informer] = {}
+        self._credentials: dict[str, Informer] = {}
         self._review_at: dict[str, float] = {}
         self.controller = Controller("secret-watch", self.reconcile, settings=settings)
 
@@ -64,6 +66,11 @@ class SecretWatches:
     def unsubscribe(self, controller: Controller) -> None:
         """Remove a controller of claims."""
         self.controller.unsource(self._users.pop(controller).claims)
+
+    def credentials(self, key: Key) -> Object | None:
+        """Return a provider's Secret as the watch of its namespace has it; None where it has none."""
+        informer = self._credentials.get(key.namespace)
+        return informer.store.get(key) if informer is not None and informer.synced.is_set() else None
 
     async def reconcile(self, key: Key) -> Result:
         """Start or end the watch of one namespace. Raises ApiError."""
@@ -86,11 +93,13 @@ class SecretWatches:
         if namespace in self._watched or len(self._watched) >= MOST:
             return
         informer = self._watched[namespace] = self._cluster.secrets(namespace)
+        self._credentials[namespace] = self._cluster.credentials(namespace)
         for controller, user in self._users.items():
             controller.source(Source(informer, keys=user.keys))
 
     def _end(self, namespace: str) -> None:
         informer = self._watched.pop(namespace, None)
+        self._credentials.pop(namespace, None)
         if informer is None:
             return
         for controller in self._users:

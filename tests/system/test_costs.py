@@ -8,7 +8,7 @@ import pytest_asyncio
 
 from tests.support.audit import WRITES, Request
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, claim, composition, is_ready
-from tests.support.system import COMPOSER, PROVIDER, System
+from tests.support.system import COMPOSER, PROVIDER, System, let_watch_secrets
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
@@ -86,6 +86,24 @@ async def test_a_new_claim_with_one_child_costs_four_writes_or_five_and_one_secr
     assert _steps(requests, COMPOSER) in _writes_of_a_creation(children=1)
     (child,) = await warm.children(namespace, "shop")
     assert _secret_reads(requests, COMPOSER) == [f"{child['metadata']['name']}-credentials"]
+
+
+async def test_where_secrets_are_watched_a_new_claim_costs_its_writes_alone(warm: System, namespace: str) -> None:
+    await let_watch_secrets(warm, namespace)
+    await warm.create(CLAIM, claim(namespace, "first"))
+    await warm.until(CLAIM, namespace, "first", is_ready)
+    await warm.at_rest()
+    names = [f"shop-{number}" for number in range(5)]
+
+    async def act() -> None:
+        for name in names:
+            await warm.create(CLAIM, claim(namespace, name))
+            await warm.until(CLAIM, namespace, name, is_ready)
+
+    requests = await _requests(warm, namespace, act)
+    # A watch that is behind costs a read.
+    assert len(_secret_reads(requests, COMPOSER)) < len(names)
+    assert _steps(requests, COMPOSER, "secrets") == [("create", "secrets", "")] * len(names)
 
 
 async def test_a_new_database_costs_its_provider_four_object_writes_and_two_secret_writes(

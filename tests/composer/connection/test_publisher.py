@@ -11,7 +11,7 @@ import pytest
 from apis.connection import SecretRef
 from composer.claim.outcomes import Connected
 from composer.connection.secret import Origin, SecretTarget, Wanted, wanted
-from runtime.objects import SECRETS, Key
+from runtime.objects import SECRETS, Key, Object
 from runtime.results import Result
 from tests.composer.connection.world import CLAIM, OURS, PLAIN, SECRET, TEN_MINUTES, World, change_of, encoded
 from tests.composer.factories import claim, desired, live
@@ -309,3 +309,77 @@ def test_a_secret_that_is_kept_is_read_unless_it_was_seen_lately_without_an_owne
         return len(at.kube.looks) - before
 
     assert run(scene()) == reads
+
+
+CHILD_CREATED = "2026-11-21T12:00:00Z"
+
+
+def _watched(created: str, *, login: str = "u", **data: str) -> Object:
+    meta = {"name": "app-login", "namespace": "shop", "creationTimestamp": created}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "fairlead.dev/credentials",
+        "metadata": meta,
+        "data": encoded(username=login, **data),
+    }
+
+
+@pytest.mark.parametrize(
+    ("watched", "reads", "password"),
+    [
+        (None, 1, "stored"),
+        (_watched("2026-11-21T12:00:00Z", password="seen"), 0, "seen"),
+        (_watched("2026-11-21T12:00:01Z", password="seen"), 0, "seen"),
+        (_watched("2026-11-21T11:59:59Z", password="seen"), 1, "stored"),  # an earlier child's
+        (_watched("2026-11-21T12:00:01Z", password=""), 1, "stored"),  # its password is not accepted yet
+    ],
+)
+def test_the_first_secret_is_made_of_a_watched_one_that_was_made_for_its_child(
+    watched: Object | None, reads: int, password: str
+) -> None:
+    origin = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
+    source = live(desired(), creationTimestamp=CHILD_CREATED)
+    target = SecretTarget(SECRET, "claim-uid", owned=False)
+    want = wanted(claim(), {"from": "database"}, source, origin, target)
+
+    async def scene() -> tuple[int, str]:
+        at = World()
+        at.login("stored")
+        if watched:
+            at.watched[Key("shop", "app-login")] = watched
+        await at.publish(want, known=False)
+        return len(at.kube.looks), at.stored()
+
+    assert run(scene()) == (reads, password)
+
+
+def test_a_connection_secret_that_is_there_is_renewed_by_a_read() -> None:
+    origin = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
+    source = live(desired(), creationTimestamp=CHILD_CREATED)
+    want = wanted(claim(), {"from": "database"}, source, origin, SecretTarget(SECRET, "claim-uid", owned=False))
+
+    async def scene() -> str:
+        at = World()
+        at.watched[Key("shop", "app-login")] = _watched(CHILD_CREATED, password="old")
+        await at.publish(want, known=False)
+        at.login("new")
+        await at.publish(want, is_requested=True)
+        return at.stored()
+
+    assert run(scene()) == "new"
+
+
+def test_a_watched_secret_of_another_login_publishes_nothing() -> None:
+    origin = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
+    source = live(desired(), creationTimestamp=CHILD_CREATED)
+    want = wanted(claim(), {"from": "database"}, source, origin, SecretTarget(SECRET, "claim-uid", owned=False))
+
+    async def scene() -> str:
+        at = World()
+        at.watched[Key("shop", "app-login")] = _watched(CHILD_CREATED, login="u_b", password="seen")
+        publication = await at.publish(want, known=False)
+        assert (SECRETS, SECRET) not in at.kube.objects
+        return publication.problem.reason if publication.problem else ""
+
+    assert run(scene()) == "ConnectionIncomplete"

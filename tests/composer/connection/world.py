@@ -40,9 +40,12 @@ class World:
     kube: CountingKube = field(default_factory=CountingKube)
     now: float = 0.0
     resync: timedelta = timedelta(minutes=10)
+    watched: dict[Key, Object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.publisher = Publisher(self.kube, monotonic=lambda: self.now, manager="m", resync=self.resync)
+        self.publisher = Publisher(
+            self.kube, monotonic=lambda: self.now, manager="m", resync=self.resync, watched=self.watched.get
+        )
         self.login("first")
 
     def login(self, password: str) -> None:

@@ -30,12 +30,13 @@ class _World:
 
     kube: FakeKube
     cache: Cache
+    watches: SecretWatches
     passes: list[Key] = field(default_factory=list)
 
     @property
     def watched(self) -> list[str]:
         """The namespaces whose Secrets are watched."""
-        return sorted(informer.selection.namespace for informer in self.cache if informer.resource == SECRETS)
+        return sorted({informer.selection.namespace for informer in self.cache if informer.resource == SECRETS})
 
     def claim(self, namespace: str) -> None:
         self.kube.put(CLAIMS, "orders", namespace=namespace)
@@ -55,11 +56,11 @@ async def _world(*namespaces: str, denied: bool = False) -> AsyncIterator[_World
     kube = FakeKube()
     kube.denied = {WATCH} if denied else set()
     cache = Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
-    world = _World(kube, cache)
-    for namespace in namespaces:
-        world.claim(namespace)
     settings = ControllerSettings(monotonic=loop.time)
     watches = SecretWatches(Cluster(kube, cache), settings)
+    world = _World(kube, cache, watches)
+    for namespace in namespaces:
+        world.claim(namespace)
     claims = cache.informer(CLAIMS, indexes={NAMESPACE_INDEX: namespace_index})
     controller = Controller("claims", world.reconcile, settings=settings)
     controller.source(Source(claims, primary=True))
@@ -111,6 +112,22 @@ def test_rights_in_a_namespace_are_reviewed_once_in_five_minutes_however_many_cl
             return len(world.kube.reviews)
 
     assert run(scene()) == 2
+
+
+def test_the_data_of_a_namespaces_credentials_is_known_while_it_is_watched() -> None:
+    async def scene() -> list[bool]:
+        known = []
+        async with _world("shop") as world:
+            world.kube.put(SECRETS, "orders-credentials", namespace="shop", data={"current": "eA=="})
+            await asyncio.sleep(5)
+            known.append((world.watches.credentials(Key("shop", "orders-credentials")) or {}).get("data") is not None)
+            known.append(world.watches.credentials(Key("shop", "none")) is None)
+            world.kube.remove(CLAIMS, "orders", namespace="shop")
+            await asyncio.sleep(5)
+            known.append(world.watches.credentials(Key("shop", "orders-credentials")) is None)
+        return known
+
+    assert run(scene()) == [True, True, True]
 
 
 def test_no_more_namespaces_are_watched_than_connections_allow() -> None:
