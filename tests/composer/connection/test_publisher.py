@@ -303,10 +303,10 @@ def test_a_secret_that_is_kept_is_read_unless_it_was_seen_lately_without_an_owne
         at = World()
         await at.publish(want, known=False)
         at.now += later
-        before = len(at.kube.looks)
+        before = len(at.kube.reads)
         await at.publisher.disown(SECRET, "claim-uid", keep=True, collected_with="claim-uid")
         assert at.kube.objects[SECRETS, SECRET]["metadata"].get("ownerReferences") in (None, [])
-        return len(at.kube.looks) - before
+        return len(at.kube.reads) - before
 
     assert run(scene()) == reads
 
@@ -349,7 +349,7 @@ def test_the_first_secret_is_made_of_a_watched_one_that_was_made_for_its_child(
         if watched:
             at.watched[Key("shop", "app-login")] = watched
         await at.publish(want, known=False)
-        return len(at.kube.looks), at.stored()
+        return len(at.kube.reads), at.stored()
 
     assert run(scene()) == (reads, password)
 

@@ -28,10 +28,10 @@ def encoded(**data: str) -> dict[str, str]:
 class CountingKube(FakeKube):
     """Notes the objects that are read by name."""
 
-    looks: list[Key] = field(default_factory=list)
+    reads: list[Key] = field(default_factory=list)
 
     async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:
-        self.looks.append(key)
+        self.reads.append(key)
         return await super().get(resource, key, metadata_only=metadata_only)
 
 

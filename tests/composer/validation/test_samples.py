@@ -395,7 +395,6 @@ def test_a_render_with_all_ready_gives_what_many_passes_give() -> None:
     request = Request("c", composition, claim(), "claim-uid@shop/orders")
 
     made = all_ready(request)
-
     assert made == _one_after_the_other(request)
     assert [child.resource for child in made.children] == ["first", "second", "many", "many", "third", "never"]
     assert [held.resource for held in made.waiting] == ["last"]
