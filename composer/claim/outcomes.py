@@ -116,7 +116,7 @@ def after(
 
 
 def without_gone(snapshot: Snapshot, steps: tuple[Step, ...], outcomes: tuple[Outcome, ...]) -> Snapshot:
-    """Return the snapshot without the objects that the answers to these steps prove to be gone, or left as an orphan."""
+    """Return the snapshot without the objects that the answers to these steps prove to be gone, or orphaned."""
     gone = {
         (step.entry.place, step.entry.name)
         for step, outcome in zip(steps, outcomes, strict=True)
