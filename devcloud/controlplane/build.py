@@ -8,12 +8,14 @@ import asyncio
 import contextlib
 import os
 import re
+import shutil
 import signal
 import time
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import certifi
 
@@ -84,6 +86,7 @@ async def build(  # noqa: PLR0913 - each is another path or word of the one buil
     *,
     title: str = "control plane",
     packages: tuple[str, ...] = ("tool",),
+    copies: Mapping[str, tuple[str, str]] = MappingProxyType({}),
 ) -> None:
     """Build programs of a module into a folder.
 
@@ -94,6 +97,7 @@ async def build(  # noqa: PLR0913 - each is another path or word of the one buil
         progress: Gets a line a step, and a line now and then while it takes long.
         title: What the lines begin with.
         packages: The programs' packages, by their paths from the module's folder; `tool` is every `tool` of go.mod.
+        copies: Folders of required modules to copy beside the programs: name, and a module with a folder in it.
 
     Raises:
         DevcloudError: There is no Go, or the build failed; the end of its output is in the text.
@@ -115,6 +119,10 @@ async def build(  # noqa: PLR0913 - each is another path or word of the one buil
     for source, wanted in _RENAMED.items():
         if (target / source).exists():
             (target / source).rename(target / wanted)
+    for name, (required, folder) in copies.items():
+        (root,) = await _run(site, ("list", "-m", "-f", "{{.Dir}}", required), ticker)
+        # The module cache is read-only, and gone with the build folder where it is ours.
+        await asyncio.to_thread(shutil.copytree, Path(root, folder), target / name, copy_function=shutil.copyfile)
 
     await asyncio.to_thread(remove_tree, build_folder)
     progress(f"{title}: built in {_elapsed(time.monotonic() - start)}")

@@ -1,15 +1,14 @@
 """Find a node's programs: Debian's are named when they are missing, Kubernetes' own are built once from Go modules."""
 
-import hashlib
 import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from devcloud.controlplane import KUBERNETES_VERSION, build
+from devcloud.controlplane import KUBERNETES_VERSION, modules
+from devcloud.controlplane.modules import GoModule
 from devcloud.errors import DevcloudError
-from devcloud.locks import Progress, exclusive
-from devcloud.paths import cache_home, remove_tree
+from devcloud.locks import Progress
 
 _HERE = Path(__file__).parent
 # Where Debian's containernetworking-plugins has them.
@@ -36,24 +35,10 @@ class NodePrograms:
     coredns: Path
 
 
-@dataclass(frozen=True, slots=True)
-class _Module:
-    """A Go module of ours, which programs are built from: what is compiled, from which files, in which folder."""
-
-    folder: Path
-    packages: tuple[str, ...]
-    sources: tuple[str, ...]
-    name: str
-
-    def built(self) -> Path:
-        """Return the folder of the programs that belong to today's sources."""
-        digest = hashlib.sha256(b"".join((self.folder / name).read_bytes() for name in self.sources)).hexdigest()
-        return cache_home() / f"{self.name}-{digest[:12]}"
-
-
 # Two, since each has its own versions of what Kubernetes and CoreDNS share.
-_NODE = _Module(_HERE, ("tool", "./pause"), ("go.mod", "go.sum", "pause/main.go"), f"node-{KUBERNETES_VERSION}")
-_DNS = _Module(_HERE / "dns", (".",), ("go.mod", "go.sum", "main.go"), "coredns")
+_NODE_SOURCES = ("go.mod", "go.sum", "pause/main.go")
+_NODE = GoModule(_HERE, ("tool", "./pause"), _NODE_SOURCES, f"node-{KUBERNETES_VERSION}", "node")
+_DNS = GoModule(_HERE / "dns", (".",), ("go.mod", "go.sum", "main.go"), "coredns", "node")
 
 
 def refuse_unless_possible() -> None:
@@ -85,23 +70,8 @@ async def ensure(progress: Progress) -> NodePrograms:
         DevcloudError: There is no Go, or the build failed.
     """
     for module in (_NODE, _DNS):
-        await _ensure(module, progress)
+        await modules.ensure(module, progress)
     return _programs()
-
-
-async def _ensure(module: _Module, progress: Progress) -> None:
-    folder = module.built()
-    lock = folder.with_name(f"{folder.name}.lock")
-    waiting = f"node: another process builds the programs (lock {lock}); waiting for it"
-    async with exclusive(lock, waiting=waiting, progress=progress):
-        if folder.is_dir():
-            return
-        draft = folder.with_name(f"{folder.name}.draft")
-        remove_tree(draft)
-        draft.mkdir()
-        build_folder = folder.with_name(f"{folder.name}.build")
-        await build.build(module.folder, draft, build_folder, progress, title="node", packages=module.packages)
-        draft.rename(folder)
 
 
 def _programs() -> NodePrograms:
