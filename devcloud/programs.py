@@ -92,7 +92,7 @@ async def until_ready(program: Program, folder: Path, *, health_port: int) -> No
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _READY_LIMIT_S
     log = program.log(folder)
-    while not await _is_ready(health_port):
+    while not await answers_well(health_port):
         if not runs(program, folder):
             raise DevcloudError(f"{program.name} ended: {daemons.log_tail(log)}; see {log}")
         if loop.time() > deadline:
@@ -129,11 +129,12 @@ def _environment() -> dict[str, str]:
     return {name: os.environ[name] for name in ("HOME", "LANG", "PATH", "TMPDIR") if name in os.environ}
 
 
-async def _is_ready(port: int) -> bool:
+async def answers_well(port: int, path: str = "/readyz") -> bool:
+    """Return whether a GET of a path at a port of this machine is answered by 200."""
     try:
         reader, writer = await asyncio.wait_for(asyncio.open_connection(_HOST, port), 2.0)
         try:
-            writer.write(b"GET /readyz HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            writer.write(f"GET {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
             answer = await asyncio.wait_for(reader.readline(), 2.0)
         finally:
             writer.close()

@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from devcloud.controlplane.plane import Plane
 from fairlead.validate import validate
+from tests.support.gitops import COPIED
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "deploy" / "examples"
@@ -75,16 +76,19 @@ def test_the_path_of_a_stage_exists(name: str) -> None:
     assert list(folder.glob("*.yaml")), f"{folder} has nothing to apply"
 
 
-def test_what_flux_leaves_out_is_there_to_be_left_out() -> None:
-    (ignored,) = [line for line in (GITOPS / ".sourceignore").read_text().splitlines() if not line.startswith("#")]
-
-    assert _folder(ignored).is_dir()
-
-
 def test_the_claims_and_accounts_are_valid() -> None:
-    validity = validate([GITOPS / "inbound" / "shop" / "orders.yaml", GITOPS / "outbound" / "onprem.yaml"], None)
+    inbound, outbound = GITOPS / "inbound", GITOPS / "outbound"
+    files = [inbound / "blog" / "posts.yaml", inbound / "shop" / "orders.yaml", outbound / "onprem.yaml"]
+    validity = validate(files, None)
 
-    assert (list(validity.faults), len(validity.good)) == ([], 2)
+    assert (list(validity.faults), len(validity.good)) == ([], 3)
+
+
+def test_the_compositions_that_are_to_be_copied_are_shipped() -> None:
+    (kustomization,) = _read((GITOPS / "compositions" / "kustomization.yaml").read_text(encoding="utf-8"))
+
+    assert sorted(kustomization["resources"]) == sorted(COPIED)
+    assert [path for path in COPIED.values() if not (ROOT / path).is_file()] == []
 
 
 async def _built(plane: Plane, folder: Path) -> list[Any]:
@@ -128,14 +132,20 @@ async def test_the_overlay_says_by_which_role_a_cloud_is_used_and_where_a_provid
 
 
 @pytest.mark.apiserver
-async def test_a_team_reaches_its_own_namespace_alone(plane: Plane) -> None:
-    objects = await _built(plane, GITOPS / "inbound")
+@pytest.mark.parametrize(
+    ("team", "accounts"),
+    [
+        ("blog", {("fairlead-system", "fairlead-composer")}),
+        ("shop", {("fairlead-system", "fairlead-composer"), ("fairlead-onprem", "fairlead-provider-onprem")}),
+    ],
+)
+async def test_a_team_reaches_its_own_namespace_alone(plane: Plane, team: str, accounts: set[tuple[str, str]]) -> None:
+    objects = await _built(plane, GITOPS / "inbound" / team)
     bindings = [document for document in objects if document["kind"] == "RoleBinding"]
 
     namespaced = [document for document in objects if document["kind"] != "Namespace"]
-    assert {document["metadata"]["namespace"] for document in namespaced} == {"shop"}
+    assert {document["metadata"]["namespace"] for document in namespaced} == {team}
     # The transformer of namespaces leaves the accounts where they are.
-    assert {(subject["namespace"], subject["name"]) for binding in bindings for subject in binding["subjects"]} == {
-        ("fairlead-system", "fairlead-composer"),
-        ("fairlead-onprem", "fairlead-provider-onprem"),
-    }
+    assert {
+        (subject["namespace"], subject["name"]) for binding in bindings for subject in binding["subjects"]
+    } == accounts

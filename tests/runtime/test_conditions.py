@@ -96,120 +96,114 @@ STATEFUL = {"replicas": 2, "readyReplicas": 2, "currentReplicas": 2, "currentRev
 DAEMON = {"desiredNumberScheduled": 3, "currentNumberScheduled": 3, "updatedNumberScheduled": 3, "numberAvailable": 3}
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(KstatusCase(thing(), "Current"), id="no status at all is current"),
-        pytest.param(
-            KstatusCase(
-                thing(metadata={"deletionTimestamp": BEFORE}, status=conditioned(("Ready", "True"))), "Terminating"
-            ),
-            id="a deletion wins over all",
+KSTATUS_CASES = [
+    pytest.param(KstatusCase(thing(), "Current"), id="no status at all is current"),
+    pytest.param(
+        KstatusCase(
+            thing(metadata={"deletionTimestamp": BEFORE}, status=conditioned(("Ready", "True"))), "Terminating"
         ),
-        pytest.param(
-            KstatusCase(thing(status={"observedGeneration": -1}), "InProgress"), id="the schema's -1 is in progress"
+        id="a deletion wins over all",
+    ),
+    pytest.param(
+        KstatusCase(thing(status={"observedGeneration": -1}), "InProgress"), id="the schema's -1 is in progress"
+    ),
+    pytest.param(
+        KstatusCase(thing(status=conditioned(("Ready", "True"), observed=1)), "InProgress"),
+        id="an old generation is in progress",
+    ),
+    pytest.param(
+        KstatusCase(thing(status=conditioned(("Ready", "True"), observed=3)), "InProgress"),
+        id="so is one that is not there yet",
+    ),
+    pytest.param(KstatusCase(thing(status=conditioned(("Ready", "True"))), "Current"), id="ready is current"),
+    pytest.param(
+        KstatusCase(thing(status=conditioned(("Ready", "False"))), "InProgress"), id="not ready is in progress"
+    ),
+    pytest.param(
+        KstatusCase(thing(status=conditioned(("Ready", "Unknown"))), "InProgress"), id="unknown is in progress"
+    ),
+    pytest.param(
+        KstatusCase(thing(status=conditioned(("Ready", "False"), ("Stalled", "True"))), "Failed"),
+        id="stalled is failed",
+    ),
+    pytest.param(
+        KstatusCase(thing(status=conditioned(("Stalled", "False"), ("Ready", "True"))), "Current"),
+        id="stalled false is nothing",
+    ),
+    pytest.param(
+        KstatusCase(thing(status=conditioned(("Reconciling", "True"), ("Stalled", "True"))), "InProgress"),
+        id="the first abnormal condition in the list wins",
+    ),
+    pytest.param(
+        KstatusCase(thing(status=conditioned(("Ready", "True"), ("Reconciling", "True"))), "InProgress"),
+        id="reconciling wins over ready",
+    ),
+    pytest.param(
+        KstatusCase(
+            thing("Deployment", "apps", spec={"replicas": 2}, status={**DEPLOYED, "conditions": [*AVAILABLE, ROLLED]}),
+            "Current",
         ),
-        pytest.param(
-            KstatusCase(thing(status=conditioned(("Ready", "True"), observed=1)), "InProgress"),
-            id="an old generation is in progress",
+        id="a rolled out deployment",
+    ),
+    pytest.param(
+        KstatusCase(
+            thing("Deployment", "apps", spec={"replicas": 3}, status={**DEPLOYED, "conditions": [*AVAILABLE, ROLLED]}),
+            "InProgress",
         ),
-        pytest.param(
-            KstatusCase(thing(status=conditioned(("Ready", "True"), observed=3)), "InProgress"),
-            id="so is one that is not there yet",
+        id="a deployment with a replica missing",
+    ),
+    pytest.param(
+        KstatusCase(thing("Deployment", "apps", spec={}, status={"conditions": [LATE]}), "Failed"),
+        id="a deployment past its deadline",
+    ),
+    pytest.param(
+        KstatusCase(thing("StatefulSet", "apps", spec={"replicas": 2}, status=STATEFUL), "Current"),
+        id="a rolled out stateful set",
+    ),
+    pytest.param(
+        KstatusCase(
+            thing("StatefulSet", "apps", spec={"replicas": 2}, status={**STATEFUL, "updateRevision": "b"}),
+            "InProgress",
         ),
-        pytest.param(KstatusCase(thing(status=conditioned(("Ready", "True"))), "Current"), id="ready is current"),
-        pytest.param(
-            KstatusCase(thing(status=conditioned(("Ready", "False"))), "InProgress"), id="not ready is in progress"
+        id="a stateful set between revisions",
+    ),
+    pytest.param(
+        KstatusCase(thing("DaemonSet", "apps", status={**DAEMON, "numberReady": 3}), "Current"),
+        id="a daemon set on every node",
+    ),
+    pytest.param(KstatusCase(thing("DaemonSet", "apps", status=DAEMON), "InProgress"), id="a daemon set not ready"),
+    pytest.param(
+        KstatusCase(thing("Job", "batch", status={"conditions": [{"type": "Complete", "status": "True"}]}), "Current"),
+        id="a completed job",
+    ),
+    pytest.param(
+        KstatusCase(thing("Job", "batch", status={"conditions": [{"type": "Failed", "status": "True"}]}), "Failed"),
+        id="a failed job",
+    ),
+    pytest.param(KstatusCase(thing("Job", "batch", status={}), "InProgress"), id="a job not started"),
+    pytest.param(KstatusCase(thing("Pod", "", status={"phase": "Pending"}), "InProgress"), id="a pending pod"),
+    pytest.param(KstatusCase(thing("Pod", "", status={"phase": "Succeeded"}), "Current"), id="a finished pod"),
+    pytest.param(
+        KstatusCase(thing("PersistentVolumeClaim", "", status={"phase": "Bound"}), "Current"),
+        id="a bound volume claim",
+    ),
+    pytest.param(KstatusCase(thing("Service", "", spec={"type": "ClusterIP"}), "Current"), id="a plain service"),
+    pytest.param(
+        KstatusCase(thing("Service", "", spec={"type": "LoadBalancer", "clusterIP": "1.1.1.1"}), "InProgress"),
+        id="a load balancer without an address",
+    ),
+    pytest.param(KstatusCase(thing("ConfigMap", "", data={}), "Current"), id="a config map"),
+    pytest.param(
+        KstatusCase(
+            thing("CustomResourceDefinition", "apiextensions.k8s.io", status=conditioned(("Established", "True"))),
+            "Current",
         ),
-        pytest.param(
-            KstatusCase(thing(status=conditioned(("Ready", "Unknown"))), "InProgress"), id="unknown is in progress"
-        ),
-        pytest.param(
-            KstatusCase(thing(status=conditioned(("Ready", "False"), ("Stalled", "True"))), "Failed"),
-            id="stalled is failed",
-        ),
-        pytest.param(
-            KstatusCase(thing(status=conditioned(("Stalled", "False"), ("Ready", "True"))), "Current"),
-            id="stalled false is nothing",
-        ),
-        pytest.param(
-            KstatusCase(thing(status=conditioned(("Reconciling", "True"), ("Stalled", "True"))), "InProgress"),
-            id="the first abnormal condition in the list wins",
-        ),
-        pytest.param(
-            KstatusCase(thing(status=conditioned(("Ready", "True"), ("Reconciling", "True"))), "InProgress"),
-            id="reconciling wins over ready",
-        ),
-        pytest.param(
-            KstatusCase(
-                thing(
-                    "Deployment", "apps", spec={"replicas": 2}, status={**DEPLOYED, "conditions": [*AVAILABLE, ROLLED]}
-                ),
-                "Current",
-            ),
-            id="a rolled out deployment",
-        ),
-        pytest.param(
-            KstatusCase(
-                thing(
-                    "Deployment", "apps", spec={"replicas": 3}, status={**DEPLOYED, "conditions": [*AVAILABLE, ROLLED]}
-                ),
-                "InProgress",
-            ),
-            id="a deployment with a replica missing",
-        ),
-        pytest.param(
-            KstatusCase(thing("Deployment", "apps", spec={}, status={"conditions": [LATE]}), "Failed"),
-            id="a deployment past its deadline",
-        ),
-        pytest.param(
-            KstatusCase(thing("StatefulSet", "apps", spec={"replicas": 2}, status=STATEFUL), "Current"),
-            id="a rolled out stateful set",
-        ),
-        pytest.param(
-            KstatusCase(
-                thing("StatefulSet", "apps", spec={"replicas": 2}, status={**STATEFUL, "updateRevision": "b"}),
-                "InProgress",
-            ),
-            id="a stateful set between revisions",
-        ),
-        pytest.param(
-            KstatusCase(thing("DaemonSet", "apps", status={**DAEMON, "numberReady": 3}), "Current"),
-            id="a daemon set on every node",
-        ),
-        pytest.param(KstatusCase(thing("DaemonSet", "apps", status=DAEMON), "InProgress"), id="a daemon set not ready"),
-        pytest.param(
-            KstatusCase(
-                thing("Job", "batch", status={"conditions": [{"type": "Complete", "status": "True"}]}), "Current"
-            ),
-            id="a completed job",
-        ),
-        pytest.param(
-            KstatusCase(thing("Job", "batch", status={"conditions": [{"type": "Failed", "status": "True"}]}), "Failed"),
-            id="a failed job",
-        ),
-        pytest.param(KstatusCase(thing("Job", "batch", status={}), "InProgress"), id="a job not started"),
-        pytest.param(KstatusCase(thing("Pod", "", status={"phase": "Pending"}), "InProgress"), id="a pending pod"),
-        pytest.param(KstatusCase(thing("Pod", "", status={"phase": "Succeeded"}), "Current"), id="a finished pod"),
-        pytest.param(
-            KstatusCase(thing("PersistentVolumeClaim", "", status={"phase": "Bound"}), "Current"),
-            id="a bound volume claim",
-        ),
-        pytest.param(KstatusCase(thing("Service", "", spec={"type": "ClusterIP"}), "Current"), id="a plain service"),
-        pytest.param(
-            KstatusCase(thing("Service", "", spec={"type": "LoadBalancer", "clusterIP": "1.1.1.1"}), "InProgress"),
-            id="a load balancer without an address",
-        ),
-        pytest.param(KstatusCase(thing("ConfigMap", "", data={}), "Current"), id="a config map"),
-        pytest.param(
-            KstatusCase(
-                thing("CustomResourceDefinition", "apiextensions.k8s.io", status=conditioned(("Established", "True"))),
-                "Current",
-            ),
-            id="an established definition",
-        ),
-    ],
-)
+        id="an established definition",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", KSTATUS_CASES)
 def test_kstatus(case: KstatusCase) -> None:
     assert kstatus(case.obj) == case.expected
 
