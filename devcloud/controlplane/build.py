@@ -104,10 +104,10 @@ async def build(  # noqa: PLR0913 - each is another path or word of the one buil
     """
     start = time.monotonic()
     _make(build_folder / "tmp")
-    go = await toolchain.find_or_fetch(build_folder, progress)
+    go = await toolchain.find_or_fetch(build_folder, progress, oldest=toolchain.required(module))
     site = _Site(go, module, environment(build_folder, is_ours=build_folder in go.parents), title)
 
-    progress(f"{title}: fetching Go modules (about 150 MB the first time)")
+    progress(f"{title}: fetching Go modules")
     await _run(site, ("mod", "download"), _Ticker(f"{title}: fetching Go modules", progress))
     listed = await _run(site, ("list", "-deps", *packages), _Ticker(f"{title}: reading packages", progress))
     total = len(listed)

