@@ -110,9 +110,7 @@ async def test_a_pruned_claim_goes_by_its_policy_and_no_other_object_is_touched(
     }
     now = await running.children(namespace, "orders")
     assert [child["metadata"]["uid"] for child in now] == [child["metadata"]["uid"] for child in children["orders"]]
-    by_the_tool = [
-        (request.verb, request.resource) for request in audit.writes("kubernetes-admin", namespace=namespace)
-    ]
+    by_the_tool = [(request.verb, request.resource) for request in audit.writes("fairlead-admin", namespace=namespace)]
     assert {resource for _, resource in by_the_tool} <= {CLAIM.plural, "secrets"}
     assert by_the_tool.count(("delete", CLAIM.plural)) == 2
 
