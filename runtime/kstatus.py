@@ -1,6 +1,7 @@
 """The status of any object as cli-utils computes it, which is what Flux and its like go by. Pure.
 
-A port of the rules of sigs.k8s.io/cli-utils `pkg/kstatus/status` (generic.go, core.go), for children of foreign kinds.
+A port of the rules of github.com/fluxcd/cli-utils `pkg/kstatus/status` (generic.go, core.go), for children of foreign
+kinds; but no clock is read, so a Pod that cannot be scheduled never fails.
 """
 
 from __future__ import annotations
@@ -47,25 +48,22 @@ def _by_conditions(obj: Object) -> KStatus | None:
 
 def _by_ready(obj: Object) -> KStatus:
     ready = find(obj, "Ready")
-    if ready is None or ready.get("status") == "True":
-        return "Current"
-    return "InProgress"
+    return "InProgress" if ready is not None and ready.get("status") in {"False", "Unknown"} else "Current"
 
 
 def _deployment(obj: Object) -> KStatus:
     status, wanted = _counts(obj)
-    progressing = find(obj, "Progressing")
-    if progressing and progressing.get("reason") == "ProgressDeadlineExceeded":
+    progressing = find(obj, "Progressing") or {}
+    if progressing.get("reason") == "ProgressDeadlineExceeded":
         return "Failed"
     updated, total = status.get("updatedReplicas", 0), status.get("replicas", 0)
     available, ready = status.get("availableReplicas", 0), status.get("readyReplicas", 0)
-    if total < wanted or updated < wanted or total > updated or available < updated or ready < wanted:
+    if total != wanted or updated < wanted or available < updated or ready < wanted:
         return "InProgress"
-    if progressing and not (
-        progressing.get("status") == "True" and progressing.get("reason") == "NewReplicaSetAvailable"
-    ):
-        return "InProgress"
-    return "Current" if is_true(obj, "Available") else "InProgress"
+    # Without a deadline its controller writes no such condition.
+    has_deadline = (obj.get("spec") or {}).get("progressDeadlineSeconds", _NO_DEADLINE) != _NO_DEADLINE
+    is_rolled_out = (progressing.get("status"), progressing.get("reason")) == ("True", "NewReplicaSetAvailable")
+    return "Current" if (is_rolled_out or not has_deadline) and is_true(obj, "Available") else "InProgress"
 
 
 def _stateful_set(obj: Object) -> KStatus:
@@ -73,19 +71,20 @@ def _stateful_set(obj: Object) -> KStatus:
     strategy = (obj.get("spec") or {}).get("updateStrategy") or {}
     if strategy.get("type") == "OnDelete":
         return "Current"
-    if min(status.get("replicas", 0), status.get("readyReplicas", 0), status.get("currentReplicas", wanted)) < wanted:
+    if status.get("replicas", 0) != wanted or status.get("readyReplicas", 0) < wanted:
         return "InProgress"
-    if status.get("replicas", 0) > wanted:
-        return "InProgress"
-    partition = (strategy.get("rollingUpdate") or {}).get("partition", 0)
-    if partition:
+    partition = (strategy.get("rollingUpdate") or {}).get("partition")
+    if partition is not None:
         return "Current" if status.get("updatedReplicas", 0) >= wanted - partition else "InProgress"
+    if status.get("currentReplicas", 0) < wanted:
+        return "InProgress"
     return "Current" if status.get("currentRevision") == status.get("updateRevision") else "InProgress"
 
 
 def _daemon_set(obj: Object) -> KStatus:
     status = status_of(obj)
-    if "desiredNumberScheduled" not in status:
+    # Its controller writes both at its first look.
+    if observed_generation_of(obj) is None or "desiredNumberScheduled" not in status:
         return "InProgress"
     wanted = status["desiredNumberScheduled"]
     names = ("currentNumberScheduled", "updatedNumberScheduled", "numberAvailable", "numberReady")
@@ -101,24 +100,33 @@ def _replica_set(obj: Object) -> KStatus:
 
 
 def _job(obj: Object) -> KStatus:
-    if is_true(obj, "Failed"):
-        return "Failed"
-    if is_true(obj, "Complete") or is_true(obj, "Suspended"):
-        return "Current"
+    for condition in conditions_of(obj):
+        match condition["type"], condition["status"]:
+            case "Complete", "True":
+                return "Current"
+            case "Failed", "True":
+                return "Failed"
+            case _:
+                continue
     return "Current" if status_of(obj).get("startTime") else "InProgress"
 
 
 def _pod(obj: Object) -> KStatus:
     phase = status_of(obj).get("phase")
-    match phase:
-        case "Succeeded":
-            return "Current"
-        case "Failed":
-            return "Failed"
-        case "Running":
-            return "Current" if is_true(obj, "Ready") else "InProgress"
-        case _:
-            return "InProgress"
+    # It has ended, well or not.
+    if phase in {"Succeeded", "Failed"}:
+        return "Current"
+    if phase != "Running":
+        return "InProgress"
+    if is_true(obj, "Ready"):
+        return "Current"
+    states = [container.get("state") or {} for container in status_of(obj).get("containerStatuses") or ()]
+    reasons = [(state.get("waiting") or {}).get("reason") for state in states]
+    return "Failed" if "CrashLoopBackOff" in reasons else "InProgress"
+
+
+def _always(_obj: Object) -> KStatus:
+    return "Current"
 
 
 def _claim_of_volume(obj: Object) -> KStatus:
@@ -127,17 +135,21 @@ def _claim_of_volume(obj: Object) -> KStatus:
 
 def _service(obj: Object) -> KStatus:
     spec = obj.get("spec") or {}
-    if spec.get("type") != "LoadBalancer":
-        return "Current"
-    ingress = (status_of(obj).get("loadBalancer") or {}).get("ingress")
-    return "Current" if spec.get("clusterIP") and ingress else "InProgress"
+    return "InProgress" if spec.get("type") == "LoadBalancer" and not spec.get("clusterIP") else "Current"
 
 
 def _definition(obj: Object) -> KStatus:
-    accepted = find(obj, "NamesAccepted")
-    if accepted and accepted.get("status") == "False":
-        return "Failed"
-    return "Current" if is_true(obj, "Established") else "InProgress"
+    for condition in conditions_of(obj):
+        match condition["type"], condition["status"]:
+            case "NamesAccepted", "False":
+                return "Failed"
+            case "Established", "False" if condition.get("reason") != "Installing":
+                return "Failed"
+            case "Established", "True":
+                return "Current"
+            case _:
+                continue
+    return "InProgress"
 
 
 def _counts(obj: Object) -> tuple[Object, int]:
@@ -145,16 +157,21 @@ def _counts(obj: Object) -> tuple[Object, int]:
     return status_of(obj), 1 if wanted is None else int(wanted)
 
 
+_NO_DEADLINE: Final = 2**31 - 1  # of a Deployment: deployment_util.go of Kubernetes
 _Rule: TypeAlias = Callable[[Object], KStatus]
 
 _LEGACY: Final[Mapping[tuple[str, str], _Rule]] = {
+    ("", "ConfigMap"): _always,
     ("", "PersistentVolumeClaim"): _claim_of_volume,
     ("", "Pod"): _pod,
+    ("", "Secret"): _always,
     ("", "Service"): _service,
     ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
     ("apps", "DaemonSet"): _daemon_set,
     ("apps", "Deployment"): _deployment,
     ("apps", "ReplicaSet"): _replica_set,
     ("apps", "StatefulSet"): _stateful_set,
+    ("batch", "CronJob"): _always,
     ("batch", "Job"): _job,
+    ("policy", "PodDisruptionBudget"): _always,
 }

@@ -168,8 +168,14 @@ KSTATUS_CASES = [
         id="a stateful set between revisions",
     ),
     pytest.param(
-        KstatusCase(thing("DaemonSet", "apps", status={**DAEMON, "numberReady": 3}), "Current"),
+        KstatusCase(
+            thing("DaemonSet", "apps", status={**DAEMON, "numberReady": 3, "observedGeneration": 2}), "Current"
+        ),
         id="a daemon set on every node",
+    ),
+    pytest.param(
+        KstatusCase(thing("DaemonSet", "apps", status={**DAEMON, "numberReady": 3}), "InProgress"),
+        id="a daemon set that its controller has not looked at",
     ),
     pytest.param(KstatusCase(thing("DaemonSet", "apps", status=DAEMON), "InProgress"), id="a daemon set not ready"),
     pytest.param(
@@ -181,6 +187,58 @@ KSTATUS_CASES = [
         id="a failed job",
     ),
     pytest.param(KstatusCase(thing("Job", "batch", status={}), "InProgress"), id="a job not started"),
+    pytest.param(
+        KstatusCase(
+            thing("Job", "batch", status={"conditions": [{"type": "Suspended", "status": "True"}]}), "InProgress"
+        ),
+        id="a suspended job",
+    ),
+    pytest.param(
+        KstatusCase(thing("Pod", "", status={"phase": "Failed"}), "Current"), id="a pod that failed has ended"
+    ),
+    pytest.param(
+        KstatusCase(
+            thing(
+                "Pod",
+                "",
+                status={
+                    "phase": "Running",
+                    "containerStatuses": [{"name": "a", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}],
+                },
+            ),
+            "Failed",
+        ),
+        id="a pod that crashes again and again",
+    ),
+    pytest.param(
+        KstatusCase(
+            thing("Deployment", "apps", spec={"replicas": 2}, status={**DEPLOYED, "conditions": AVAILABLE}), "Current"
+        ),
+        id="a deployment without a deadline",
+    ),
+    pytest.param(
+        KstatusCase(
+            thing(
+                "Deployment",
+                "apps",
+                spec={"replicas": 2, "progressDeadlineSeconds": 600},
+                status={**DEPLOYED, "conditions": AVAILABLE},
+            ),
+            "InProgress",
+        ),
+        id="a deployment with a deadline and no word of progress",
+    ),
+    pytest.param(
+        KstatusCase(
+            thing(
+                "CustomResourceDefinition",
+                "apiextensions.k8s.io",
+                status={"conditions": [{"type": "Established", "status": "False", "reason": "NotAccepted"}]},
+            ),
+            "Failed",
+        ),
+        id="a definition that is refused",
+    ),
     pytest.param(KstatusCase(thing("Pod", "", status={"phase": "Pending"}), "InProgress"), id="a pending pod"),
     pytest.param(KstatusCase(thing("Pod", "", status={"phase": "Succeeded"}), "Current"), id="a finished pod"),
     pytest.param(
@@ -189,8 +247,12 @@ KSTATUS_CASES = [
     ),
     pytest.param(KstatusCase(thing("Service", "", spec={"type": "ClusterIP"}), "Current"), id="a plain service"),
     pytest.param(
-        KstatusCase(thing("Service", "", spec={"type": "LoadBalancer", "clusterIP": "1.1.1.1"}), "InProgress"),
-        id="a load balancer without an address",
+        KstatusCase(thing("Service", "", spec={"type": "LoadBalancer"}), "InProgress"),
+        id="a load balancer without a cluster's address",
+    ),
+    pytest.param(
+        KstatusCase(thing("Service", "", spec={"type": "LoadBalancer", "clusterIP": "1.1.1.1"}), "Current"),
+        id="a load balancer that its cloud has not answered",
     ),
     pytest.param(KstatusCase(thing("ConfigMap", "", data={}), "Current"), id="a config map"),
     pytest.param(
