@@ -378,6 +378,8 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
+// source-controller's own versions of k8schain and transport have no entry in Go's checksum database, nor have two modules of its tests: so
+// `go mod tidy -e`. Of the newer transport it uses NewOrIdle and Release, of the older k8schain NewFromPullSecrets.
 replace (
 	github.com/google/go-containerregistry/pkg/authn/k8schain => github.com/google/go-containerregistry/pkg/authn/k8schain v0.0.0-20240108195214-a0658aa1d0cc
 	github.com/opencontainers/go-digest => github.com/opencontainers/go-digest v1.0.1-0.20220411205349-bde1400a84be
