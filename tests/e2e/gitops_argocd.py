@@ -134,8 +134,8 @@ async def test_a_wave_is_healthy_when_its_databases_are_and_not_before(argocd: A
 
 
 async def test_a_stalled_claim_is_degraded_with_its_own_words_and_a_commit_repairs_it(argocd: ArgoCD) -> None:
-    argocd.rig.write_claim("typo", version="99")
-    await argocd.push("A version that nobody has")
+    argocd.rig.write_claim("typo", version="18")
+    await argocd.push("A version that the server does not run")
 
     application = await argocd.until("inbound", lambda obj: health_of(obj) == "Degraded")
     health = resource_of(application, CLAIM.kind, "typo")["health"]

@@ -126,8 +126,8 @@ async def test_a_stage_that_waits_is_ready_when_its_databases_are_and_not_before
 
 
 async def test_a_bad_claim_fails_its_stage_at_once_and_a_commit_repairs_it(flux: Flux) -> None:
-    flux.rig.write_claim("typo", version="99")
-    await flux.push("A version that nobody has")
+    flux.rig.write_claim("typo", version="18")
+    await flux.push("A version that the server does not run")
 
     message = await flux.until_failed("inbound", "HealthCheckFailed")
     # Not by its time-out of half an hour.

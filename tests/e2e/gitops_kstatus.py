@@ -227,7 +227,7 @@ async def test_what_can_be_used_is_current(judge: Judge, namespace: str) -> None
 async def test_what_only_a_person_can_help_has_failed(judge: Judge, namespace: str) -> None:
     broken = {"template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "{{ claim.spec. }}"}}, "name": "a"}
     await judge.system.create(COMPOSITION, composition("broken", broken))
-    await judge.system.create(CLAIM, claim(namespace, "typo", version="99"))
+    await judge.system.create(CLAIM, claim(namespace, "typo", version="18"))
     config = judge.system.provider_config("refused", caBundle="-----BEGIN NONSENSE-----")
     await judge.system.create(PROVIDER_CONFIG, config)
     stalled = {
