@@ -12,10 +12,10 @@ from typing import Any
 
 from providers.aws.instances import states
 from providers.aws.instances.facts import Facts
-from providers.aws.instances.roles import is_of_roles
 from providers.aws.models import RDSInstanceParameters
 from providers.external.cloud_api.versions import covers, major_of
 from providers.external.observation import Change, Class, Observed, Queue, Value
+from providers.external.sql.alternating import is_of_roles
 
 Seen = Observed[RDSInstanceParameters, Facts]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from providers.aws.instances.roles import Roles
 from providers.external.observation import Value
+from providers.external.sql.alternating import Roles
 
 
 @dataclass(frozen=True, slots=True)

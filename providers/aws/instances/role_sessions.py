@@ -5,32 +5,29 @@ Impure: it speaks SQL, and calls the SDK.
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 
-import msgspec
-import psycopg
-
 from providers.aws.account import AwsAccount
-from providers.aws.instances import roles
 from providers.aws.instances.calls import set_administrator_password
 from providers.aws.instances.facts import Facts
-from providers.aws.instances.roles import Roles, Wanted, is_of_roles, names_of
 from providers.aws.instances.translate import wanted_roles
 from providers.aws.models import RDSInstanceParameters
 from providers.external.client import Fence, Target
 from providers.external.credential import Credential
-from providers.external.endpoint import Endpoint
 from providers.external.observation import Change, Observed
 from providers.external.reachability import Reachability
-from providers.external.sql.errors import failure_of
-from providers.external.sql.scram import verifier
-from providers.external.sql.session import ConnectionSettings, Session, Unreached, open_session, roots_of
-from runtime.errors import Blocked, Failure, Terminal, Transient
-
-_SALT_BYTES = 16
+from providers.external.sql.alternating import is_of_roles, is_shared, names_of
+from providers.external.sql.role_sessions import (
+    AdministratorRefused,
+    AdministratorSessions,
+    put_in_order,
+    read_roles,
+    retire,
+    set_password,
+)
+from providers.external.sql.session import Session
+from runtime.errors import Blocked, Failure
 
 Seen = Observed[RDSInstanceParameters, Facts]
 Where = Target[RDSInstanceParameters]
@@ -41,7 +38,7 @@ class RoleSessions:
 
     def __init__(self, account: AwsAccount, reachability: Reachability) -> None:
         self._account = account
-        self._reachability = reachability
+        self._sessions = AdministratorSessions(reachability, "fairlead-provider-aws", "instance")
 
     async def observed(self, target: Where, observed: Seen) -> Seen:
         """Return what was observed with the roles, once the application has logins of its own.
@@ -51,7 +48,7 @@ class RoleSessions:
         if target.active not in names_of(target.spec.master_username).logins or not target.incarnation:
             return observed
         observed = replace(observed, password_elsewhere=False)
-        if not observed.usable or _is_shared(target):
+        if not observed.usable or is_shared(target, target.spec.master_username):
             return observed
         try:
             async with self._session(target, observed) as session:
@@ -100,101 +97,13 @@ class RoleSessions:
             self._account, target.name, target.own_password, fence, kept_elsewhere=kept_elsewhere
         )
 
-    @asynccontextmanager
-    async def _session(self, target: Where, observed: Seen) -> AsyncIterator[Session]:
+    def _session(self, target: Where, observed: Seen) -> AbstractAsyncContextManager[Session]:
         """Open a session as the administrator: by the password that is published, or by the provider's own.
 
         Raises:
             AdministratorRefused: Neither opens one.
         """
-        endpoint = observed.endpoint
-        if not endpoint.is_verified or self._reachability.is_unreachable(endpoint):
-            raise Transient(f"instance {target.name} cannot be reached, and its logins are made by SQL")
-        try:
-            session = await _opened(target, endpoint)
-        except Unreached:
-            self._reachability.record(endpoint, is_reached=False)
-            raise
-        self._reachability.record(endpoint, is_reached=True)
-        async with closed_in_the_end(session, target.name):
-            yield session
-
-
-def _is_shared(target: Where) -> bool:
-    """Return whether applications may still come as the administrator, whose password is theirs until then."""
-    return target.spec.master_username in {target.active, target.retiring}
-
-
-async def _opened(target: Where, endpoint: Endpoint) -> Session:
-    username = target.spec.master_username
-    if target.active == username and target.published:
-        with suppress(AdministratorRefused):
-            return await opened(endpoint, Credential(username, target.published))
-    return await opened(endpoint, Credential(username, target.own_password))
-
-
-class AdministratorRefused(Terminal):
-    """The instance refuses the administrator's password: somebody else set it, or it was never set from here."""
-
-
-async def opened(endpoint: Endpoint, credential: Credential) -> Session:
-    """Open a session as the administrator.
-
-    Raises:
-        AdministratorRefused: The password is not the administrator's.
-        Failure: By the server's SQLSTATE.
-    """
-    with roots_of(endpoint) as file:
-        settings = ConnectionSettings(endpoint, credential, file, application="fairlead-provider-aws")
-        try:
-            return await open_session(settings, endpoint.database)
-        except Terminal as failure:
-            if failure.reason == "CredentialsInvalid":
-                raise AdministratorRefused(failure.reason, failure.message) from None
-            raise
-
-
-@asynccontextmanager
-async def closed_in_the_end(session: Session, name: str) -> AsyncIterator[None]:
-    """Close a session in the end; errors come out as Failures."""
-    try:
-        yield
-    except psycopg.Error as error:
-        raise failure_of(error, f"set the logins of instance {name}") from None
-    finally:
-        await session.close()
-
-
-async def read_roles(session: Session, names: roles.Names) -> Roles:
-    """Read what the rules of the roles are about; raises Terminal `UnsupportedVersion` before PostgreSQL 16."""
-    ((version,),) = await session.rows("SHOW server_version_num")
-    if int(version) // 10_000 < roles.OLDEST_MAJOR:
-        text = f"two logins need PostgreSQL {roles.OLDEST_MAJOR} or newer, where CREATEROLE is not as good as superuser"
-        raise Terminal("UnsupportedVersion", text)
-    parameters = {"roles": [names.owner, *names.logins], "owner": names.owner}
-    return msgspec.convert((await session.rows(roles.ROLES_QUERY, parameters))[0][0], Roles)
-
-
-async def put_in_order(session: Session, wanted: Wanted, fence: Fence) -> None:
-    """End all differences by one transaction, then the sessions of logins that were switched off."""
-    present = await read_roles(session, wanted.names)
-    statements = roles.in_order(wanted, present)
-    if statements:
-        await session.change(statements, fence)
-    shut = {change.path[1] for change in roles.broken(wanted, present) if change.path[2:] == ("login",) and change.have}
-    for login in roles.logins_in(shut, wanted.names):
-        await session.rows(roles.END_SESSIONS, {"login": login})
-
-
-async def set_password(session: Session, wanted: Wanted, credential: Credential, fence: Fence) -> None:
-    """Set the password of a login as a verifier, so that no log has it."""
-    await put_in_order(session, wanted, fence)
-    stored = verifier(credential.password, secrets.token_bytes(_SALT_BYTES))
-    await session.change(roles.password(credential.username, stored, wanted.names), fence)
-
-
-async def retire(session: Session, login: str, names: roles.Names, fence: Fence) -> None:
-    """Switch a former login off and end its sessions."""
-    if (await read_roles(session, names)).role(login) is not None:
-        await session.change(roles.retirement(login, names), fence)
-    await session.rows(roles.END_SESSIONS, {"login": login})
+        username, endpoint = target.spec.master_username, observed.endpoint
+        published = [target.published] if target.active == username and target.published else []
+        credentials = [Credential(username, password) for password in (*published, target.own_password)]
+        return self._sessions.open(target.name, endpoint, credentials, endpoint.database)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from providers.aws.instances import create, roles, states
+from providers.aws.instances import create, states
 from providers.aws.instances.facts import Facts
 from providers.aws.models import RDSInstanceParameters
 from providers.external.client import Target
@@ -15,6 +15,7 @@ from providers.external.cloud_api.tags import missing_owner_tags, owner_from
 from providers.external.cloud_api.versions import covers, major_of, satisfies
 from providers.external.endpoint import UNVERIFIED, VERIFIED, Endpoint
 from providers.external.observation import Change, Class, Observed, Queue, Value
+from providers.external.sql import alternating
 from runtime.objects import Object
 
 VERSION = 1
@@ -260,19 +261,8 @@ def invariants(target: Where, observed: Observed[RDSInstanceParameters, Facts]) 
 
 
 def logins(target: Where) -> tuple[str, str]:
-    """Return the logins that alternate, or twice the administrator where it is the only one.
-
-    An instance keeps to one until a rotation moves it, and to two from then on, whatever the ProviderConfig says later.
-    One that was taken over, or whose status is lost, begins with what it may have: one.
-    """
-    names = roles.names_of(target.spec.master_username)
-    if target.active in names.logins:
-        return names.logins
-    if not (target.alternates and _may_alternate(target.spec)):
-        return names.administrator, names.administrator
-    if target.active == names.administrator:
-        return names.administrator, names.logins[0]
-    return (names.administrator, names.administrator) if target.incarnation else names.logins
+    """Return the logins that alternate, or twice the administrator where it is the only one."""
+    return alternating.logins_of(target, target.spec.master_username, may_alternate=_may_alternate(target.spec))
 
 
 def alternates(target: Where) -> bool:
@@ -281,17 +271,14 @@ def alternates(target: Where) -> bool:
     return first != second
 
 
-def wanted_roles(target: Where, database: str, *, setting: str = "") -> roles.Wanted:
+def wanted_roles(target: Where, database: str, *, setting: str = "") -> alternating.Wanted:
     """Return what is to be true of an instance's roles; `setting` is the login whose password is being set."""
-    names = roles.names_of(target.spec.master_username)
-    working = {target.active, target.retiring, target.coming, setting} & set(names.logins)
-    is_moving = names.administrator in {target.active, target.retiring}
-    return roles.Wanted(names, database, frozenset(working), is_moving)
+    return alternating.wanted_of(target, target.spec.master_username, database, setting=setting)
 
 
 def _may_alternate(spec: RDSInstanceParameters) -> bool:
     major = major_of(spec.engine_version or "")
-    return not major.isdigit() or int(major) >= roles.OLDEST_MAJOR
+    return not major.isdigit() or int(major) >= alternating.OLDEST_MAJOR
 
 
 def _of_roles(target: Where, observed: Observed[RDSInstanceParameters, Facts]) -> tuple[Change, ...]:
@@ -299,7 +286,7 @@ def _of_roles(target: Where, observed: Observed[RDSInstanceParameters, Facts]) -
     facts = observed.facts
     if facts.administrator_refused:
         return (Change(("administrator", "password"), "the provider's own", "another one"),)
-    return () if facts.roles is None else roles.broken(wanted_roles(target, facts.database), facts.roles)
+    return () if facts.roles is None else alternating.broken(wanted_roles(target, facts.database), facts.roles)
 
 
 def _against(spec: RDSInstanceParameters, observed: Observed[RDSInstanceParameters, Facts]) -> tuple[Change, ...]:
@@ -350,4 +337,4 @@ def login_versions(observed: Observed[RDSInstanceParameters, Facts]) -> dict[str
         return {}
     text = f"{observed.incarnation}\n{facts.address}\n{facts.port}"
     version = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return dict.fromkeys((facts.username, *roles.names_of(facts.username).logins), version)
+    return dict.fromkeys((facts.username, *alternating.names_of(facts.username).logins), version)

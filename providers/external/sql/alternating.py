@@ -1,6 +1,6 @@
-"""Two logins of an application in one owner role of an instance: their names, what keeps them true, and the SQL. Pure.
+"""Two logins of an application in one owner role of a server: their names, what keeps them true, and the SQL. Pure.
 
-The administrator (RDS's master user) is no superuser, and since PostgreSQL 16 no role administers itself: who makes a
+The administrator of a managed server is no superuser, and since PostgreSQL 16 no role administers itself: who makes a
 role has ADMIN OPTION of it, and grants itself INHERIT and SET as well (manual, "CREATE ROLE", "GRANT").
 """
 
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from providers.external.observation import Change
+from providers.external.client import Target
+from providers.external.observation import Change, SpecT
 from providers.external.sql.roles import MEMBERSHIPS, Membership
 from providers.external.sql.text import literal, quoted
 
@@ -56,8 +57,7 @@ WHERE a.usename = %(login)s AND a.pid <> pg_catalog.pg_backend_pid()
 class Names:
     """`owner` cannot log in and owns what the application makes; `logins` are its members and alternate.
 
-    `administrator` is the master user. All follow from its name, as one instance is one server: what is restored from a
-    snapshot has them already.
+    All follow from the name of the administrator, as each server has its own: what is restored has them already.
     """
 
     administrator: str
@@ -98,7 +98,10 @@ class Roles(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be true: `working` are the logins that may log in; `is_moving`: the administrator still works, too."""
+    """What is to be true: `working` are the logins that may log in; `is_moving`: the administrator still works, too.
+
+    `database` is the application's; empty while there is none, when roles alone can be made.
+    """
 
     names: Names
     database: str
@@ -106,10 +109,39 @@ class Wanted:
     is_moving: bool = False
 
 
-def names_of(master_username: str) -> Names:
+def names_of(administrator: str) -> Names:
     """Return the names by rule."""
-    stem = master_username[:_LONGEST_STEM]
-    return Names(master_username, f"{stem}_owner", (f"{stem}_a", f"{stem}_b"))
+    stem = administrator[:_LONGEST_STEM]
+    return Names(administrator, f"{stem}_owner", (f"{stem}_a", f"{stem}_b"))
+
+
+def logins_of(target: Target[SpecT], administrator: str, *, may_alternate: bool) -> tuple[str, str]:
+    """Return the logins that alternate, or twice the administrator where it is the only one.
+
+    A server keeps to one until a rotation moves it, and to two from then on, whatever the ProviderConfig says later.
+    One that was taken over, or whose status is lost, begins with what it may have: one.
+    """
+    names = names_of(administrator)
+    if target.active in names.logins:
+        return names.logins
+    if not (target.alternates and may_alternate):
+        return names.administrator, names.administrator
+    if target.active == names.administrator:
+        return names.administrator, names.logins[0]
+    return (names.administrator, names.administrator) if target.incarnation else names.logins
+
+
+def wanted_of(target: Target[SpecT], administrator: str, database: str, *, setting: str = "") -> Wanted:
+    """Return what is to be true of a server's roles; `setting` is the login whose password is being set."""
+    names = names_of(administrator)
+    working = {target.active, target.retiring, target.coming, setting} & set(names.logins)
+    is_moving = names.administrator in {target.active, target.retiring}
+    return Wanted(names, database, frozenset(working), is_moving)
+
+
+def is_shared(target: Target[SpecT], administrator: str) -> bool:
+    """Return whether applications may still come as the administrator, whose password is theirs until then."""
+    return administrator in {target.active, target.retiring}
 
 
 def broken(wanted: Wanted, seen: Roles) -> tuple[Change, ...]:
@@ -139,7 +171,7 @@ def retirement(login: str, names: Names) -> str:
 
 def _refuse_stranger(login: str, names: Names) -> None:
     if login not in names.logins:
-        raise ValueError(f"{login!r} is no login of this instance by rule")
+        raise ValueError(f"{login!r} is no login of this server by rule")
 
 
 def _shut(login: str, names: Names) -> tuple[str, ...]:
@@ -156,7 +188,8 @@ def _differences(wanted: Wanted, seen: Roles) -> Iterator[_Difference]:
     for login in wanted.names.logins:
         yield from _login(wanted, seen, login)
     yield from _foreign_memberships(wanted, seen)
-    yield from _property(wanted, seen)
+    if wanted.database:
+        yield from _property(wanted, seen)
 
 
 def _owner_role(wanted: Wanted, seen: Roles) -> Iterator[_Difference]:
@@ -171,7 +204,7 @@ def _owner_role(wanted: Wanted, seen: Roles) -> Iterator[_Difference]:
     if not (any(seat.set for seat in seats) and any(seat.inherit for seat in seats)):
         grant = f"GRANT {owner} TO CURRENT_USER WITH INHERIT TRUE, SET TRUE"
         yield Change(("members", names.owner, seen.admin), "granted", None), (grant,)
-    for privilege in PRIVILEGES:
+    for privilege in PRIVILEGES if wanted.database else ():
         if privilege not in seen.privileges:
             grant = f"GRANT {privilege} ON DATABASE {quoted(wanted.database)} TO {owner}"
             yield Change(("grants", names.owner, privilege), "granted", None), (grant,)
@@ -245,7 +278,7 @@ def _property(wanted: Wanted, seen: Roles) -> Iterator[_Difference]:
 
 
 def is_of_roles(change: Change) -> bool:
-    """Return whether a change is made by SQL, and not by RDS's API."""
+    """Return whether a change is made by SQL, and not by the cloud's API."""
     return change.path[0] in {"roles", "members", "grants", "owned", "schemas"}
 
 

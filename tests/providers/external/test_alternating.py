@@ -1,0 +1,145 @@
+"""What keeps a server's two logins true: each difference a row; names; what there is before the database."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from providers.external.sql.alternating import (
+    Role,
+    Roles,
+    Wanted,
+    broken,
+    in_order,
+    names_of,
+    password,
+    retirement,
+)
+from providers.external.sql.roles import Membership
+
+NAMES = names_of("boss")
+WANTED = Wanted(NAMES, "app", frozenset({"boss_a"}))
+SETTING = ("role=boss_owner",)
+LOGIN = Role("boss_a", login=True, createdb=False, createrole=False, settings=SETTING)
+OWNER_ROLE = Role("boss_owner", login=False, createdb=False, createrole=False)
+SEAT = Membership("boss_owner", "boss", admin=False, inherit=True, set=True, grantor="boss")
+MADE = Membership("boss_owner", "boss", admin=True, inherit=False, set=False, grantor="rdsadmin")
+PLACE = Membership("boss_owner", "boss_a", admin=False, inherit=True, set=True, grantor="boss")
+TRUE = Roles(
+    "boss",
+    (LOGIN, OWNER_ROLE),
+    (MADE, SEAT, PLACE),
+    ("CONNECT", "CREATE", "TEMPORARY"),
+    "boss_owner",
+    databases=("app", "postgres"),
+)
+
+
+def _with(**changes: object) -> Roles:
+    return msgspec.structs.replace(TRUE, **changes)
+
+
+FOREIGN = Membership("rds_superuser", "boss_a", admin=False, inherit=True, set=True, grantor="boss")
+STRANGER = Membership("boss_owner", "eve", admin=False, inherit=True, set=True, grantor="boss")
+FORMER = msgspec.structs.replace(LOGIN, name="boss_b")
+
+ROWS: dict[str, tuple[Roles, str]] = {
+    "a role that may not log in": (
+        _with(roles=(msgspec.structs.replace(LOGIN, login=False), OWNER_ROLE)),
+        'ALTER ROLE "boss_a" LOGIN',
+    ),
+    "an owner role that may": (
+        _with(roles=(LOGIN, msgspec.structs.replace(OWNER_ROLE, login=True))),
+        'ALTER ROLE "boss_owner" NOLOGIN',
+    ),
+    "a login that may make roles": (
+        _with(roles=(msgspec.structs.replace(LOGIN, createrole=True), OWNER_ROLE)),
+        'ALTER ROLE "boss_a" NOCREATEROLE',
+    ),
+    "a login that works as itself": (
+        _with(roles=(msgspec.structs.replace(LOGIN, settings=()), OWNER_ROLE)),
+        'ALTER ROLE "boss_a" RESET ALL; ALTER ROLE "boss_a" SET role TO "boss_owner"',
+    ),
+    "a login of nobody's": (
+        _with(roles=(LOGIN, FORMER, OWNER_ROLE)),
+        'ALTER ROLE "boss_b" NOLOGIN PASSWORD NULL; REVOKE "boss_owner" FROM "boss_b"',
+    ),
+    "a login out of its place": (
+        _with(memberships=(MADE, SEAT)),
+        'GRANT "boss_owner" TO "boss_a" WITH ADMIN FALSE, INHERIT TRUE, SET TRUE',
+    ),
+    "an administrator without its seat": (
+        _with(memberships=(MADE, PLACE)),
+        'GRANT "boss_owner" TO CURRENT_USER WITH INHERIT TRUE, SET TRUE',
+    ),
+    "a login in the administrators' role": (
+        _with(memberships=(MADE, SEAT, PLACE, FOREIGN)),
+        'REVOKE "rds_superuser" FROM "boss_a" GRANTED BY "boss"',
+    ),
+    "a stranger in the owner role": (
+        _with(memberships=(MADE, SEAT, PLACE, STRANGER)),
+        'REVOKE "boss_owner" FROM "eve" GRANTED BY "boss"',
+    ),
+    "a right on the database": (
+        _with(privileges=("CONNECT", "CREATE")),
+        'GRANT TEMPORARY ON DATABASE "app" TO "boss_owner"',
+    ),
+    "schema public of another": (_with(schema_owner="boss"), 'ALTER SCHEMA public OWNER TO "boss_owner"'),
+    "what the administrator made": (
+        _with(owned=3),
+        (
+            'REASSIGN OWNED BY CURRENT_USER TO "boss_owner"; ALTER DATABASE "app" OWNER TO CURRENT_USER;'
+            ' ALTER DATABASE "postgres" OWNER TO CURRENT_USER'
+        ),
+    ),
+    "the administrator as the owner role": (
+        _with(stands_in=True),
+        'ALTER ROLE "boss" IN DATABASE "app" RESET ALL',
+    ),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_difference_of_roles_is_ended(row: tuple[Roles, str]) -> None:
+    seen, statements = row
+    assert broken(WANTED, seen) != ()
+    assert in_order(WANTED, seen) == statements
+
+
+def test_roles_in_order_need_no_statement() -> None:
+    assert broken(WANTED, TRUE) == ()
+    assert in_order(WANTED, TRUE) == ""
+    # A schema public that is gone is the application's affair.
+    assert broken(WANTED, _with(schema_owner=None)) == ()
+
+
+def test_empty_server_gets_roles_before_what_names_them() -> None:
+    statements = in_order(WANTED, Roles("boss", schema_owner="pg_database_owner", databases=("app",))).split("; ")
+    assert statements[0] == 'CREATE ROLE "boss_owner" NOLOGIN'
+    assert statements.index('CREATE ROLE "boss_a" LOGIN') < statements.index(
+        'ALTER ROLE "boss_a" SET role TO "boss_owner"'
+    )
+    assert not any("SUPERUSER" in statement or "boss_b" in statement for statement in statements)
+
+
+def test_before_there_is_a_database_roles_alone_are_made() -> None:
+    early = Wanted(NAMES, "", frozenset({"boss_a"}))
+    statements = in_order(early, Roles("boss", schema_owner="azure_pg_admin", owned=3, databases=("postgres",)))
+    assert "DATABASE" not in statements and "SCHEMA" not in statements and "REASSIGN" not in statements
+    assert 'GRANT "boss_owner" TO "boss_a" WITH ADMIN FALSE, INHERIT TRUE, SET TRUE' in statements
+    assert broken(early, _with(privileges=(), schema_owner="boss", owned=3)) == ()
+
+
+@pytest.mark.parametrize("name", ["boss", "boss_owner", "postgres", "eve", "boss_a.login", ""])
+def test_role_that_is_no_login_by_rule_is_never_changed(name: str) -> None:
+    with pytest.raises(ValueError, match="no login of this server"):
+        password(name, "SCRAM-SHA-256$1:x$y:z", NAMES)
+    with pytest.raises(ValueError, match="no login of this server"):
+        retirement(name, NAMES)
+
+
+def test_names_stay_within_postgresqls_length_and_are_quoted() -> None:
+    names = names_of("x" * 63)
+    assert {len(name) <= 63 for name in (names.owner, *names.logins)} == {True}
+    evil = names_of('a"; DROP ROLE b; --')
+    assert password(evil.logins[0], "v", evil).startswith('ALTER ROLE "a""; DROP ROLE b; --_a" LOGIN')
