@@ -28,7 +28,7 @@ from providers.managed.act import Executor
 from providers.managed.drift_metrics import BY_DRIFT, drifting, watch_age
 from providers.managed.gather import Gatherer
 from providers.managed.reconciler import Dependencies, Reconciler
-from providers.managed.references import referred
+from providers.managed.references import containers, referred
 from providers.managed.writes import Writer
 from providers.settings import Settings
 from runtime.cache import Informer
@@ -267,6 +267,10 @@ def _kind(
         # What they refer to becomes Ready by this very process's own report.
         referring = _referring(resources, reference.resource)
         controller.source(Source(cache.informer(reference.resource), keys=referring, urgent=_never, echoes=True))
+    for inner in kind.contents:
+        # What is inside waits, by this very process's own report, for what is done about the whole.
+        containing = partial(containers, inner, kind.resource)
+        controller.source(Source(cache.informer(inner.resource), keys=containing, urgent=_never, echoes=True))
     return _Kind(resources, gatherer.limiter, controller, lister)
 
 

@@ -16,12 +16,11 @@ from providers.azure.models import (
     FlexibleServerSpec,
 )
 from providers.azure.names import external_name
-from providers.azure.servers import states
+from providers.azure.servers import roles, states
 from providers.azure.servers.changes import classify
 from providers.azure.servers.client import clients
 from providers.azure.servers.facts import Facts
 from providers.azure.servers.translate import VERSION, invariants, is_restored, login_versions
-from providers.external.client import Target
 from providers.external.cloud_api.naming import hash_in, name_of
 from providers.external.observation import Observed
 from providers.external.ownership import Identity
@@ -41,10 +40,6 @@ def _name(spec: FlexibleServerParameters, identity: Identity, prefix: str) -> st
     return external_name(spec.resource_group_name, name_of(identity, prefix))
 
 
-def _logins(target: Target[FlexibleServerParameters]) -> tuple[str, str]:
-    return target.spec.administrator_login, target.spec.administrator_login
-
-
 def _next_window(seen: Observed[FlexibleServerParameters, Facts], now: datetime) -> datetime | None:
     return states.next_window(seen.facts.window, now)
 
@@ -58,10 +53,10 @@ FLEXIBLE_SERVERS: Kind[FlexibleServerParameters, Facts] = Kind(
     clients=clients,
     classify=classify,
     logins=LoginRules(
-        names=_logins,
+        names=roles.logins,
         versions=login_versions,
         administrator=lambda target: target.spec.administrator_login,
-        set_by_create=lambda target: not is_restored(target.spec),
+        set_by_create=lambda target: not (is_restored(target.spec) or roles.alternates(target)),
         shows_passwords=False,
         applies=lambda spec: spec.password_auth != DISABLED,
     ),
@@ -70,6 +65,8 @@ FLEXIBLE_SERVERS: Kind[FlexibleServerParameters, Facts] = Kind(
     server_of=lambda target: target.name,
     # "Restore a deleted server": its backups are kept for five days.
     revival=Revival(timedelta(days=5), "az postgres flexible-server revive-dropped"),
+    # Two logins get their rights in a database once it is there.
+    contents=(DATABASES,),
 )
 
 PROVIDER: Provider[ProviderConfigSpec] = Provider(

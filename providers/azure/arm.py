@@ -31,6 +31,7 @@ from azure.identity import CredentialUnavailableError
 from azure.mgmt.core.policies import AsyncARMChallengeAuthenticationPolicy
 from azure.mgmt.rdbms.postgresql_flexibleservers.aio import PostgreSQLManagementClient
 
+from providers.azure.awaited import AwaitedRights
 from providers.azure.config import ProviderConfigSpec, ca_of, hosts_of, is_of, is_safe
 from providers.azure.credentials import source_of
 from providers.azure.errors import failure_of, refused
@@ -104,7 +105,8 @@ class AzureAccount:
 
     `ca` is the PEM by which its servers are verified, empty where the system's roots serve; `now` is the clock.
     Each request to ARM passes through `meter`: each page, each poll of an operation, each time that a read is sent
-    again. Those for tokens go to Entra, and do not. `listed` is what the last list said of its servers.
+    again. Those for tokens go to Entra, and do not. `listed` is what the last list said of its servers, `awaited` which
+    databases are not to be used yet.
     """
 
     config: ProviderConfigSpec
@@ -115,6 +117,7 @@ class AzureAccount:
     meter: Meter = field(default=UNMETERED, repr=False)
     now: Callable[[], datetime] = field(default=_utc_now, repr=False)
     listed: ListedServers = field(default_factory=lambda: ListedServers(time.monotonic), repr=False)
+    awaited: AwaitedRights = field(default_factory=AwaitedRights, repr=False)
 
     @property
     def subscription(self) -> str:

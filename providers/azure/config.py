@@ -46,6 +46,7 @@ class ProviderConfigSpec(msgspec.Struct, frozen=True, kw_only=True):
     limits: Limits = Limits()
     ca_bundle_ref: CaReference | None = msgspec.field(name="caBundleRef", default=None)
     login_check: Literal["Auto", "Required", "Off"] = msgspec.field(name="loginCheck", default="Auto")
+    logins: Literal["Administrator", "Alternating"] = "Administrator"
     allow_adoption: bool = msgspec.field(name="allowAdoption", default=False)
 
 

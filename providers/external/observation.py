@@ -65,6 +65,7 @@ class Change:
     `veto` is the reason and the sentence why it cannot be sent as things are; None when it can. `deferred`: it is
     to be handed to the cloud's own queue. `along` is the path of another change without which the cloud refuses it; one
     that is `alone` is refused beside any other in the same request. `starts`: it starts a database that is stopped.
+    `first`: nobody took it away, it never was there, so that to make it corrects nothing.
     """
 
     path: Path
@@ -77,6 +78,7 @@ class Change:
     along: Path = ()
     alone: bool = False
     starts: bool = False
+    first: bool = False
 
     @property
     def shown(self) -> str:

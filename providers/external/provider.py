@@ -118,7 +118,8 @@ class Kind(Generic[SpecT, FactsT]):
     deletes it. What is not `tagged` cannot carry its owner: it is ours by the record that was made before its create.
     Endpoints that are `verified_by_config` have their certificates from the ProviderConfig and not from an answer: a
     list of before shows those of now.
-    `revival` is how a person has the cloud bring back what was deleted, None where it keeps nothing of it.
+    `revival` is how a person has the cloud bring back what was deleted, None where it keeps nothing of it. `contents`
+    are kinds whose objects refer to one of this kind, and of which each that is not Ready has it looked at anew.
     """
 
     resource: Resource
@@ -138,6 +139,7 @@ class Kind(Generic[SpecT, FactsT]):
     tagged: bool = True
     verified_by_config: bool = False
     revival: Revival | None = None
+    contents: tuple[Kind[Any, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

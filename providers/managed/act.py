@@ -154,12 +154,13 @@ class Executor(Generic[SpecT, ConfigT]):
             await self.writer.write_external_ref(inputs, outcome, incarnation=observed.incarnation)
 
     def _add_change_events(self, plan: Update, outcome: Outcome[SpecT]) -> None:
-        if not plan.drift:
-            paths = ", ".join(change.shown for change in (*plan.changes, *plan.queued))
+        corrected = tuple(change for change in plan.changes if plan.drift and not change.first)
+        requested = plan.changes if plan.drift else (*plan.changes, *plan.queued)
+        paths = ", ".join(change.shown for change in requested if change not in corrected)
+        if paths:
             outcome.events.append(Event("Normal", "UpdateRequested", f"changed {paths}"[:400]))
-            return
-        outcome.corrected += plan.changes
-        for change in plan.changes[:8]:
+        outcome.corrected += corrected
+        for change in corrected[:8]:
             text = f"{change.shown}: found {describe(change.have)}, set {describe(change.want)}"
             outcome.events.append(Event("Normal", "DriftCorrected", text))
 

@@ -12,8 +12,9 @@ from apis.names import EXTERNAL_NAME
 from providers.external.observation import SpecT
 from providers.external.provider import Kind
 from runtime.cache import Cache, Informer
+from runtime.changes import Change
 from runtime.conditions import find, is_true
-from runtime.objects import Key, Object, annotations_of, key_of, status_of
+from runtime.objects import Key, Object, Resource, annotations_of, key_of, status_of
 
 _NOT_OURS = frozenset({"NotOwned", "Replaced", "AdoptionRefused"})
 
@@ -76,3 +77,12 @@ def referred(kind: Kind[Any, Any], obj: Object) -> tuple[str, ...]:
         if isinstance(value, dict) and value.get("name"):
             targets.append(f"{reference.resource.kind}/{key_of(obj).namespace}/{value['name']}")
     return tuple(targets)
+
+
+def containers(kind: Kind[Any, Any], container: Resource, change: Change) -> tuple[Key, ...]:
+    """Return what a resource of a kind refers to of another one, where it appeared or changed and is not Ready."""
+    obj = change.new()
+    if obj is None or is_true(obj, "Ready"):
+        return ()
+    named = (name.split("/") for name in referred(kind, obj))
+    return tuple(Key(namespace, name) for of, namespace, name in named if of == container.kind)

@@ -1,4 +1,4 @@
-"""Rotations on each platform: on-prem, on RDS with one login and with two by SQL, on Azure with its one login."""
+"""Rotations on each platform: on-prem, on RDS and on Azure with one login and with two by SQL."""
 
 from __future__ import annotations
 
@@ -62,12 +62,15 @@ async def rds(aws: Aws, size: Size, *, has_two_logins: bool) -> Rotations:
             await rotations.provider.terminate()
 
 
-async def flexible_servers(azure: Azure, size: Size) -> Rotations:
-    """Rotate on Azure, whose one login is the administrator's; the composer is at work."""
+async def flexible_servers(azure: Azure, size: Size, *, has_two_logins: bool) -> Rotations:
+    """Rotate on Azure; the composer is at work. With one login, which is the administrator's, ARM takes its time."""
     rotations = await _ended(lambda: azure.start_provider(*QUICK, *FLAGS), azure.system)
     await azure.system.until(AZURE_CONFIG, "", "default", is_ready)
+    if has_two_logins:
+        await azure.system.edit(AZURE_CONFIG, "", "default", {"spec": TWO_LOGINS})
     async with azure.namespace() as namespace:
         try:
-            return await _run(rotations, namespace, size, "Azure, one login")
+            title = "Azure, two logins" if has_two_logins else "Azure, one login"
+            return await _run(rotations, namespace, size, title)
         finally:
             await rotations.provider.terminate()

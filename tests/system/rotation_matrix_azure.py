@@ -1,4 +1,4 @@
-"""20 rotations on Azure with a kill -9 of the provider in each, run by `make faults`: which logins fail."""
+"""20 rotations each on Azure, with one login and with two, a kill -9 in each, of `make faults`: which logins fail."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, p
 _SIZE = Size(claims=2, rounds=10)
 
 
-async def test_a_rotation_on_azure_fails_its_one_login_only_for_its_reason(azure: Azure) -> None:
+async def test_a_rotation_on_azure_fails_no_login_of_two_and_one_login_only_for_its_reason(azure: Azure) -> None:
     composer = await azure.system.start_composer()
     try:
-        rotations = await flexible_servers(azure, _SIZE)
+        single = await flexible_servers(azure, _SIZE, has_two_logins=False)
+        double = await flexible_servers(azure, _SIZE, has_two_logins=True)
     finally:
         await composer.terminate()
-    assert [application.unexplained() for application in rotations.applications] == [[], []]
+    assert [application.unexplained() for application in single.applications] == [[], []]
+    assert [application.failed for application in double.applications] == [[], []]

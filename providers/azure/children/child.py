@@ -106,18 +106,20 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
         incarnation: str,
         owner: Owner | None = None,
         restart: str = "",
+        waits: str = "",
     ) -> Observed[SpecT, None]:
+        """Return an observation; `waits` is for what a child that is there cannot be used yet, empty where it can."""
         state, phase = server.state, states.phase_of(server.state)
         return Observed(
             name=target.name,
             incarnation=incarnation,
             owner=owner,
             # What its server is, stands on the server; a child neither fails nor stops by itself.
-            phase=phase if phase in {Phase.READY, Phase.STOPPED} else Phase.BUSY,
+            phase=phase if phase in {Phase.READY, Phase.STOPPED} and not waits else Phase.BUSY,
             spec=spec,
             facts=None,
             at_provider={name: value for name, value in at_provider.items() if value not in ("", None)},
-            state=f"its server is {state}" if phase is not Phase.READY else "",
+            state=f"its server is {state}" if phase is not Phase.READY else waits,
             deadline=states.deadline(state, restored=False),
             restart=restart,
         )

@@ -65,8 +65,10 @@ class ServerDatabases(ServerChild[Databases]):
     def _observed(self, answer: Answer, server: ServerState, target: Target[Databases]) -> Observed[Databases, None]:
         properties = _properties(answer)
         shown = {name: str(properties.get(name) or "") for name in ("charset", "collation")}
-        incarnation = of_server(server, child_in(target.name))
-        return self._seen(target, server, target.spec, shown, incarnation=incarnation)
+        name = child_in(target.name)
+        is_awaited = self._account.awaited.awaits(server_in(target.name), name)
+        waits = "the logins of its server have no rights in it yet" if is_awaited else ""
+        return self._seen(target, server, target.spec, shown, incarnation=of_server(server, name), waits=waits)
 
 
 class FirewallRules(ServerChild[Rules]):

@@ -13,6 +13,7 @@ from typing import Any
 
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.servers.facts import Facts
+from providers.azure.servers.roles import is_of_logins
 from providers.external.cloud_api.tags import FIELD, Tags, tag_changes
 from providers.external.observation import Change, Class, Observed, Value
 
@@ -69,7 +70,7 @@ _BY_KEY = "AzureKeyVault"
 
 def classify(change: Change, observed: Seen) -> Change:
     """Return a change with its class, and why it cannot be sent as things are."""
-    if change.path[0] == FIELD:
+    if change.path[0] == FIELD or is_of_logins(change):
         return change
     veto, kind = _veto(change, observed.facts), _kind(change)
     # An upgrade is refused beside any other change ("Major version upgrade", considerations).
@@ -108,12 +109,12 @@ def _number(version: str) -> int:
 
 
 def request(spec: FlexibleServerParameters, observed: Seen, changes: Iterable[Change]) -> dict[str, Any] | None:
-    """Return the body of the PATCH that makes the changes; None for none.
+    """Return the body of the PATCH that makes the changes, but for those about logins; None for none.
 
     Of a group that ARM takes as a whole the members go along that the spec has, else as they are.
     """
     body: dict[str, Any] = {}
-    changes = tuple(changes)
+    changes = tuple(change for change in changes if not is_of_logins(change))
     tags = tag_changes(changes)
     if tags.put or tags.removed:
         body["tags"] = merged_tags(observed.facts.tags, tags.put, tags.removed)
@@ -130,6 +131,11 @@ def request(spec: FlexibleServerParameters, observed: Seen, changes: Iterable[Ch
     if identity is not None:
         body["identity"] = {"type": "UserAssigned", "userAssignedIdentities": {str(identity): {}}}
     return body or None
+
+
+def with_password(body: dict[str, Any], password: str) -> dict[str, Any]:
+    """Return the body of a PATCH that sets the administrator's password as well."""
+    return {**body, "properties": {**body.get("properties", {}), "administratorLoginPassword": password}}
 
 
 def _set(body: dict[str, Any], path: tuple[str, ...], value: Value) -> None:

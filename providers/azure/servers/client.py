@@ -13,16 +13,17 @@ from providers.azure.arm import Answer, AzureAccount
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.names import NAMESPACE, server_in, server_of_id
 from providers.azure.operations import ArmOperations, operation_of
-from providers.azure.servers import changes, create, restores, translate
-from providers.azure.servers.facts import Facts
+from providers.azure.servers import changes, create, restores, roles, translate
+from providers.azure.servers.facts import DEFAULT_DATABASE, Facts
+from providers.azure.servers.logins import ServerLogins
 from providers.azure.servers.server_list import ServerList, decoded_answer, encoded_answer
 from providers.external.client import Clients, Fence, NotCreated, Operation, Target
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.cloud_api.tags import RELEASED, released_tag, with_owner
-from providers.external.credential import Credential, LoginAnswer
-from providers.external.endpoint import Endpoint
+from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.reachability import Reachability
+from providers.external.sql.alternating import is_of_roles
 from runtime import kubectl
 from runtime.errors import Blocked, Terminal, Transient
 
@@ -33,12 +34,13 @@ _TAKEN = "AlreadyExists"  # a reason of checkNameAvailability
 
 
 class FlexibleServers:
-    """ExternalClient, Logins and Listed of servers; what it observes it records in `servers`."""
+    """ExternalClient and Listed of servers; what it observes it records in `servers`, and in `reachability`."""
 
     def __init__(self, account: AzureAccount, servers: ServerList, reachability: Reachability) -> None:
         self._account = account
         self._servers = servers
         self._reachability = reachability
+        self.logins = ServerLogins(account.awaited, self._patch, reachability)
 
     async def observe(self, target: Where) -> Present[FlexibleServerParameters, Facts] | Absent:
         """Observe one server."""
@@ -48,19 +50,20 @@ class FlexibleServers:
             await self._prove_absent(target)
             self._servers.record_absent(target.name)
             return Absent()
-        return Present(replace(self._observed(target, answer.body), answer=encoded_answer(answer.body)))
+        observed = await self._observed(target, answer.body)
+        return Present(replace(observed, answer=encoded_answer(answer.body)))
 
     async def observe_listed(self, target: Where, answer: bytes) -> Present[FlexibleServerParameters, Facts]:
         """Observe a server by what a list or a look answered about it."""
-        return Present(self._observed(target, decoded_answer(answer)))
+        return Present(await self._observed(target, decoded_answer(answer)))
 
-    def _observed(self, target: Where, answer: Mapping[str, Any]) -> Seen:
+    async def _observed(self, target: Where, answer: Mapping[str, Any]) -> Seen:
         seen = translate.observed(answer, target, self._account.ca)
         self._servers.record_observed(target.name, target.owner.identity, answer)
         if not seen.usable:
             # It answers nobody while it is worked on, and may be reached right afterwards.
-            self._reachability.forget(_of_any_database(seen.endpoint))
-        return seen
+            self._reachability.forget(replace(seen.endpoint, database=DEFAULT_DATABASE))
+        return await self.logins.roles.observed(target, seen) if roles.alternates(target) else seen
 
     def _path(self, name: str) -> str:
         server = server_in(name)
@@ -101,6 +104,8 @@ class FlexibleServers:
             if await self._is_ours(target):
                 return None
             raise AlreadyThere(_taken_message(target), code=_TAKEN)
+        if roles.alternates(target):
+            credential = Credential(target.spec.administrator_login, roles.own_password(target))
         source = await restores.source_of(self._account, target)
         path, now = self._path(target.name), self._account.now()
         body = create.body_of(target, credential, source=source, now=now)
@@ -138,9 +143,15 @@ class FlexibleServers:
     async def update(
         self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence
     ) -> Operation | None:
-        """Make the changes by one PATCH of what changed."""
+        """Make the changes: those of roles by SQL, then all the rest by one PATCH of what changed."""
+        if any(is_of_roles(change) for change in changed):
+            await self.logins.roles.put_in_order(target, observed, fence)
         body = changes.request(target.spec, observed, changed)
-        return None if body is None else await self._patch(observed.name, body, fence)
+        hide: tuple[str, ...] = ()
+        if any(roles.sets_administrator(change) for change in changed):
+            password = roles.own_password(target)
+            body, hide = changes.with_password(body or {}, password), (password,)
+        return None if body is None else await self._patch(observed.name, body, fence, hide)
 
     async def _patch(
         self, name: str, body: dict[str, Any], fence: Fence, hide: tuple[str, ...] = ()
@@ -180,32 +191,13 @@ class FlexibleServers:
             return self._operation(await self._account.send("DELETE", path, action, fence=fence), "Delete")
         return None
 
-    async def set(self, target: Where, observed: Seen, credential: Credential, fence: Fence) -> Operation | None:
-        """Set the password of the administrator."""
-        del target
-        body = {"properties": {"administratorLoginPassword": credential.password}}
-        return await self._patch(observed.name, body, fence, hide=(credential.password,))
-
-    async def disable(self, target: Where, observed: Seen, username: str, fence: Fence) -> Operation | None:
-        """Do nothing: the administrator is the one login that Azure makes, and stays."""
-        del target, observed, username
-        fence.check()
-        return None
-
-    async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
-        """Try a login to the database that every server has: the application's is made after the server is Ready."""
-        return await self._reachability.try_login(_of_any_database(endpoint), credential)
-
-
-def _of_any_database(endpoint: Endpoint) -> Endpoint:
-    return replace(endpoint, database=translate.DEFAULT_DATABASE)
-
 
 def clients(account: AzureAccount) -> Clients[FlexibleServerParameters, Facts]:
     """Return what serves servers; Azure takes no backup that outlives its server, so there are no Backups."""
     listed = ServerList(account)
     servers = FlexibleServers(account, listed, Reachability())
-    return Clients(servers, listed, servers, None, ArmOperations(account), servers.try_login, servers)
+    logins = servers.logins
+    return Clients(servers, listed, logins, None, ArmOperations(account), logins.try_login, servers)
 
 
 def _moved_message(target: Where, now: str) -> str:

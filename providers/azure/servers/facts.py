@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from providers.azure.servers.states import Window
+from providers.external.sql.alternating import Roles
 
+DEFAULT_DATABASE = "postgres"
+"""The database that every server has."""
 STORAGE_SIZES = (32, 64, 128, 256, 512, 1024, 2048, 4095, 4096, 8192, 16384, 32767)
 """Sizes of Premium SSD in GiB that a server may have ("Storage options", and recorded capabilities)."""
 PREMIUM_V2 = "premiumv2_lrs"
@@ -14,7 +17,12 @@ PREMIUM_V2 = "premiumv2_lrs"
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """One answer about a server, apart from what the spec has; `tags` are all of its tags as ARM spells them."""
+    """One answer about a server, apart from what the spec has; `tags` are all of its tags as ARM spells them.
+
+    `roles` is what a session as the administrator saw, None where there was none; `administrator_refused` that the
+    server refuses the password that the provider alone knows; `database_missing` that the application's database was
+    not there, so that nothing is known of rights in it; `rights_awaited` that it came a moment ago, without any.
+    """
 
     id: str
     state: str
@@ -29,6 +37,10 @@ class Facts:
     encrypted_by_key: bool
     window: Window | None
     tags: Mapping[str, str] = field(default_factory=dict)
+    roles: Roles | None = None
+    administrator_refused: bool = False
+    database_missing: bool = False
+    rights_awaited: bool = False
 
 
 def next_size(wanted: int) -> int:

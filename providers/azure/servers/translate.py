@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 from providers.azure.listed import ServerState
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.names import owner_in, spelled_tags
-from providers.azure.servers import states
-from providers.azure.servers.facts import Facts
+from providers.azure.servers import roles, states
+from providers.azure.servers.facts import DEFAULT_DATABASE, Facts
 from providers.azure.servers.states import Window
 from providers.external.client import Target
 from providers.external.cloud_api.tags import missing_owner_tags, owner_tags
 from providers.external.endpoint import NO_ENDPOINT, VERIFIED, Endpoint
 from providers.external.observation import Change, Observed, Phase, Value, digest
+from providers.external.sql.alternating import names_of
 from runtime.objects import Object
 
 VERSION = 1
@@ -24,7 +25,6 @@ VERSION = 1
 Answer = Mapping[str, Any]
 Where = Target[FlexibleServerParameters]
 PORT = 5432
-DEFAULT_DATABASE = "postgres"
 ValueT = TypeVar("ValueT", bound=Value)
 # What changes from day to day without anybody's act.
 _VOLATILE = frozenset({"earliestRestoreDate", "replicaCapacity", "lastModifiedAt", "lastModifiedBy"})
@@ -221,15 +221,18 @@ def _at_provider(answer: Answer, properties: Answer, facts: Facts) -> Object:
 
 
 def invariants(target: Where, seen: Observed[FlexibleServerParameters, Facts]) -> tuple[Change, ...]:
-    """Return what is kept true whatever the spec says: our tags."""
-    return missing_owner_tags(target.owner, spelled_tags(seen.facts.tags, owner_tags(target.owner)))
+    """Return what is kept true whatever the spec says: our tags, and the roles of two logins."""
+    tags = missing_owner_tags(target.owner, spelled_tags(seen.facts.tags, owner_tags(target.owner)))
+    return (*tags, *roles.differences(target, seen))
 
 
 def login_versions(seen: Observed[FlexibleServerParameters, Facts]) -> dict[str, str]:
-    """Return when the administrator's login is to be proven anew: at another incarnation or another host.
+    """Return when each login is to be proven anew: at another incarnation or another host.
 
     ARM shows no sign of a password that was changed by somebody else.
     """
     if not seen.facts.host:
         return {}
-    return {seen.spec.administrator_login: digest([seen.incarnation, seen.facts.host])}
+    administrator = seen.spec.administrator_login
+    version = digest([seen.incarnation, seen.facts.host])
+    return dict.fromkeys((administrator, *names_of(administrator).logins), version)

@@ -84,7 +84,7 @@ def provider(stub: ArmStub, kind: Kind[Any, Any]) -> Provider[Any]:
     ) -> AsyncIterator[AzureAccount]:
         assert config.endpoint == stub.url
         account = client_of(config, StubToken(), meter)
-        stub.connected.append(account.client)
+        stub.connected.append(account)
         await account.whoami()
         yield account
 

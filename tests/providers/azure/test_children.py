@@ -24,7 +24,7 @@ KINDS = [
 each_kind = pytest.mark.parametrize(("kind", "spec", "word"), KINDS)
 
 
-def _put_server(stub: ArmStub, number: int = 1) -> Object:
+def put_server(stub: ArmStub, number: int = 1) -> Object:
     body = {
         "location": SERVER["location"],
         "sku": {"name": SERVER["skuName"], "tier": SERVER["skuTier"]},
@@ -55,7 +55,7 @@ def _child(stub: ArmStub, word: str) -> Object:
 async def test_child_is_made_by_one_put_and_needs_no_tag(
     stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str, polls: int
 ) -> None:
-    _put_server(stub)
+    put_server(stub)
     stub.polls = polls
     world = await _made(stub, kind, spec)
 
@@ -69,7 +69,7 @@ async def test_child_is_made_by_one_put_and_needs_no_tag(
 async def test_passes_without_a_difference_write_nothing(
     stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
 ) -> None:
-    _put_server(stub)
+    put_server(stub)
     world = await _made(stub, kind, spec)
     _child(stub, word)["properties"] |= {"collation": "en_US.utf8"}
 
@@ -84,7 +84,7 @@ async def test_child_waits_while_its_server_is_at_something_else(
     stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
 ) -> None:
     """Whoever began it: no ServerIsBusy is provoked."""
-    server = _put_server(stub)
+    server = put_server(stub)
     world = await _made(stub, kind, spec)
     server["properties"]["state"] = "Updating"
     world.delete()
@@ -98,7 +98,7 @@ async def test_child_waits_while_its_server_is_at_something_else(
 async def test_child_that_was_pushed_aside_after_its_202_is_sent_again(
     stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
 ) -> None:
-    _put_server(stub)
+    put_server(stub)
     stub.polls, stub.failing = 1, [("ServerIsBusy", "Failed")]
     world = await _made(stub, kind, spec)
 
@@ -111,7 +111,7 @@ async def test_child_that_was_pushed_aside_after_its_202_is_sent_again(
 async def test_deletion_takes_it_out_of_its_server(
     stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
 ) -> None:
-    _put_server(stub)
+    put_server(stub)
     world = await _made(stub, kind, spec)
     world.delete()
     await world.settle()
@@ -124,7 +124,7 @@ async def test_deletion_takes_it_out_of_its_server(
 
 @each_kind
 async def test_orphan_stays_in_its_server(stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str) -> None:
-    _put_server(stub)
+    put_server(stub)
     world = AzureWorld(stub, kind=kind, spec=spec)
     world.ask(deletionPolicy="Orphan")
     await world.settle()
@@ -138,7 +138,7 @@ async def test_orphan_stays_in_its_server(stub: ArmStub, kind: Kind[Any, Any], s
 
 @each_kind
 async def test_child_goes_with_its_server(stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str) -> None:
-    _put_server(stub)
+    put_server(stub)
     world = await _made(stub, kind, spec)
     stub.servers.clear()
     world.delete()
@@ -150,7 +150,7 @@ async def test_child_goes_with_its_server(stub: ArmStub, kind: Kind[Any, Any], s
 
 
 async def test_child_of_somebody_else_is_only_read(stub: ArmStub) -> None:
-    _put_server(stub)
+    put_server(stub)
     stub.children[f"{NAME}/databases/orders"] = {"name": "orders", "properties": {"charset": "UTF8"}}
     world = AzureWorld(stub, kind=DATABASES, spec=DATABASE)
     world.ask()
@@ -164,7 +164,7 @@ async def test_child_of_somebody_else_is_only_read(stub: ArmStub) -> None:
 async def test_child_that_somebody_makes_before_our_put_arrives_is_only_read(
     stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
 ) -> None:
-    _put_server(stub)
+    put_server(stub)
     stub.faults.append(("PUT", 412, "PreconditionFailed"))
     world = AzureWorld(stub, kind=kind, spec=spec)
     world.ask()
@@ -185,7 +185,7 @@ async def test_child_that_somebody_makes_before_our_put_arrives_is_only_read(
 
 
 async def test_value_that_somebody_set_is_only_read(stub: ArmStub) -> None:
-    _put_server(stub)
+    put_server(stub)
     known = {"value": "9", "source": "user-override", "unit": "KB", "dataType": "Integer", "defaultValue": "4096"}
     stub.children[f"{NAME}/configurations/work_mem"] = {"name": "work_mem", "properties": known}
     world = AzureWorld(stub, kind=CONFIGURATIONS, spec=SETTING)
@@ -197,21 +197,21 @@ async def test_value_that_somebody_set_is_only_read(stub: ArmStub) -> None:
 
 
 async def test_value_goes_in_the_parameters_own_unit(stub: ArmStub) -> None:
-    _put_server(stub)
+    put_server(stub)
     await _made(stub, CONFIGURATIONS, SETTING)
 
     assert stub.bodies == [{"properties": {"value": "65536", "source": "user-override"}}]
 
 
 async def test_default_value_is_as_it_is_wanted_without_a_write(stub: ArmStub) -> None:
-    _put_server(stub)
+    put_server(stub)
     await _made(stub, CONFIGURATIONS, {**SETTING, "value": "4MB"})
 
     assert stub.changing == []
 
 
 async def test_static_value_waits_for_a_restart_that_nobody_begins(stub: ArmStub) -> None:
-    _put_server(stub)
+    put_server(stub)
     world = await _made(stub, CONFIGURATIONS, SETTING)
     _child(stub, "configurations")["properties"]["isConfigPendingRestart"] = True
     await world.step()
@@ -222,7 +222,7 @@ async def test_static_value_waits_for_a_restart_that_nobody_begins(stub: ArmStub
 
 @pytest.mark.parametrize("changed", [{"endIpAddress": "203.0.113.9"}, {"startIpAddress": "203.0.113.9"}])
 async def test_range_changed_by_hand_is_put_back(stub: ArmStub, changed: Object) -> None:
-    _put_server(stub)
+    put_server(stub)
     world = await _made(stub, FIREWALL_RULES, RULE)
     _child(stub, "firewallRules")["properties"] |= changed
     await world.settle()
@@ -235,7 +235,7 @@ async def test_range_changed_by_hand_is_put_back(stub: ArmStub, changed: Object)
 
 
 async def test_value_changed_by_hand_is_put_back(stub: ArmStub) -> None:
-    _put_server(stub)
+    put_server(stub)
     world = await _made(stub, CONFIGURATIONS, SETTING)
     _child(stub, "configurations")["properties"]["value"] = "1"
     await world.settle()
@@ -244,9 +244,9 @@ async def test_value_changed_by_hand_is_put_back(stub: ArmStub) -> None:
 
 
 async def test_database_of_a_server_that_was_made_again_is_lost(stub: ArmStub) -> None:
-    _put_server(stub)
+    put_server(stub)
     world = await _made(stub, DATABASES, DATABASE)
-    _put_server(stub, number=9)
+    put_server(stub, number=9)
     await world.step()
 
     assert world.reason() == "Replaced"
@@ -267,7 +267,7 @@ async def test_child_of_a_server_without_a_name_is_not_looked_for(stub: ArmStub)
 async def test_child_that_appears_before_the_put_is_not_ours(
     stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
 ) -> None:
-    _put_server(stub)
+    put_server(stub)
     stub.faults = [(f"/{word}/", 412, "PreconditionFailed")]
     stub.methods = {"PUT"}
     world = AzureWorld(stub, kind=kind, spec=spec)
@@ -283,7 +283,7 @@ async def test_child_that_appears_before_the_put_is_not_ours(
 async def test_child_that_appeared_since_it_was_looked_for_is_looked_at_and_left(
     stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
 ) -> None:
-    _put_server(stub)
+    put_server(stub)
     stub.appears_after = (word, 2)
     world = AzureWorld(stub, kind=kind, spec=spec)
     world.ask()
@@ -298,7 +298,7 @@ async def test_child_that_appeared_since_it_was_looked_for_is_looked_at_and_left
 async def test_nothing_is_made_in_a_server_that_is_at_something_else(
     stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
 ) -> None:
-    _put_server(stub)["properties"]["state"] = "Updating"
+    put_server(stub)["properties"]["state"] = "Updating"
     world = AzureWorld(stub, kind=kind, spec=spec)
     world.ask()
     await world.step()

@@ -1,0 +1,155 @@
+"""Two logins of a server: which it has, what differs about them, and a database that waits for their rights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from providers.azure.awaited import AwaitedRights
+from providers.azure.children.kinds import DATABASES
+from providers.azure.models import FlexibleServerParameters
+from providers.azure.names import ServerName
+from providers.azure.servers import changes, create, roles
+from providers.azure.servers.facts import Facts
+from providers.azure.servers.translate import invariants, login_versions
+from providers.external.client import Target
+from providers.external.cloud_api.tags import owner_tags
+from providers.external.credential import Credential
+from providers.external.endpoint import VERIFIED, Endpoint
+from providers.external.observation import Change, Observed, Phase
+from providers.external.ownership import Owner
+from providers.external.sql.alternating import Roles
+from tests.providers.azure.arm_stub import ArmStub
+from tests.providers.azure.azure_world import AzureWorld
+from tests.providers.azure.test_children import DATABASE, put_server
+
+OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "server")
+SPEC = FlexibleServerParameters(
+    resource_group_name="rg",
+    location="uksouth",
+    administrator_login="boss",
+    sku_name="Standard_B2s",
+    sku_tier="Burstable",
+    version="16",
+)
+ONE, TWO, MOVING = ("boss", "boss"), ("boss_a", "boss_b"), ("boss", "boss_a")
+
+
+@dataclass(frozen=True)
+class Having:
+    logins: tuple[str, str]
+    alternates: bool = True
+    active: str = ""
+    incarnation: str = ""
+    version: str | None = "16"
+    password_auth: str | None = None
+
+
+LOGINS = {
+    "made with two": Having(TWO),
+    "made at a version that is Azure's to choose": Having(TWO, version=None),
+    "made with one": Having(ONE, alternates=False),
+    "before PostgreSQL 16": Having(ONE, version="15"),
+    "tokens of Entra alone": Having(ONE, password_auth="Disabled"),
+    "published with one, to move": Having(MOVING, active="boss", incarnation="2026"),
+    "published with two": Having(TWO, active="boss_b", incarnation="2026"),
+    "two stay two": Having(TWO, alternates=False, active="boss_b", incarnation="2026"),
+    "taken over, or its status is lost": Having(ONE, incarnation="2026"),
+}
+
+
+def _target(spec: FlexibleServerParameters = SPEC, **fields: object) -> Target[FlexibleServerParameters]:
+    target = Target("rg/pg", spec, OWNER, "hash", own_password="Aboss1", alternates=True)
+    return replace(target, **fields)  # type: ignore[arg-type]  # fields of a Target
+
+
+@pytest.mark.parametrize("row", LOGINS.values(), ids=LOGINS.keys())
+def test_logins_of_a_server(row: Having) -> None:
+    spec = msgspec.structs.replace(SPEC, version=row.version, password_auth=row.password_auth)
+    target = _target(spec, active=row.active, incarnation=row.incarnation, alternates=row.alternates)
+    assert roles.logins(target) == row.logins
+    assert roles.alternates(target) == (row.logins != ONE)
+
+
+def test_administrators_own_password_contains_no_name() -> None:
+    password = roles.own_password(_target())
+    assert "boss" not in password.lower()
+    assert len(roles.own_password(_target(own_password="Ab3" * 11))) <= 128
+    body = create.body_of(_target(), Credential("boss", password), source="", now=datetime(2026, 11, 24, tzinfo=UTC))
+    assert body["properties"]["administratorLoginPassword"] == password
+
+
+def _seen(**facts: object) -> Observed[FlexibleServerParameters, Facts]:
+    tags = owner_tags(OWNER)
+    base = Facts(
+        id="id", state="Ready", location="uksouth", host="pg.example", version="16", minor_version="", storage_gib=32,
+        storage_type="", public=True, injected=False, encrypted_by_key=False, window=None, tags=tags,
+    )  # fmt: skip
+    whole = replace(base, **facts)  # type: ignore[arg-type]  # fields of Facts
+    endpoint = Endpoint("pg.example", 5432, "orders", VERIFIED)
+    return Observed("rg/pg", "2026", OWNER, Phase.READY, SPEC, whole, {}, endpoint=endpoint)
+
+
+def test_roles_that_were_not_read_differ_in_nothing() -> None:
+    assert invariants(_target(active="boss_a", incarnation="2026"), _seen()) == ()
+
+
+def test_rights_are_due_once_there_is_a_database() -> None:
+    target, empty = _target(active="boss_a", incarnation="2026"), Roles("boss", schema_owner="pg_database_owner")
+    early = {change.path[0] for change in invariants(target, _seen(roles=empty, database_missing=True))}
+    due = {change.path[0] for change in invariants(target, _seen(roles=empty))}
+    first = invariants(target, _seen(roles=empty, rights_awaited=True))
+    assert all(change.first for change in first)
+    assert early == {"roles", "members"}
+    assert due == {"roles", "members", "grants", "schemas"}
+
+
+def test_refused_administrator_gets_the_providers_password_beside_what_else_changed() -> None:
+    target = _target(active="boss_a", incarnation="2026")
+    seen = _seen(administrator_refused=True)
+    (change,) = invariants(target, seen)
+    assert roles.sets_administrator(change)
+    assert changes.classify(change, seen) == change
+    assert changes.request(SPEC, seen, (change,)) is None
+    both = changes.request(SPEC, seen, (change, Change(("autoGrow",), "Enabled", "Disabled")))
+    assert both is not None
+    assert changes.with_password(both, "secret")["properties"] == {
+        "storage": {"autoGrow": "Enabled"},
+        "administratorLoginPassword": "secret",
+    }
+
+
+def test_each_login_is_proven_at_its_server() -> None:
+    assert set(login_versions(_seen())) == {"boss", "boss_a", "boss_b"}
+
+
+def test_awaited_rights_are_those_of_one_server_in_whatever_letter_case() -> None:
+    awaited = AwaitedRights()
+    awaited.record(ServerName("RG", "pg"), "orders")
+    assert awaited.awaits(ServerName("rg", "pg"), "orders")
+    assert not awaited.awaits(ServerName("rg", "pg"), "other")
+    awaited.forget(ServerName("rg", "PG"))
+    assert not awaited.awaits(ServerName("rg", "pg"), "orders")
+
+
+async def test_database_in_which_the_logins_have_no_rights_yet_is_not_ready(stub: ArmStub) -> None:
+    put_server(stub)
+    world = AzureWorld(stub, kind=DATABASES, spec=DATABASE)
+    world.ask()
+    await world.step()
+    account = stub.connected[-1]
+    server = ServerName(*str(DATABASE["server"]).split("/"))
+    account.awaited.record(server, "orders")
+    for _ in range(5):
+        await world.step()
+        world.now += timedelta(seconds=10)
+    assert world.reason("Ready") != "Available"
+    assert "no rights in it yet" in str(world.status["conditions"])
+
+    account.awaited.forget(server)
+    await world.settle()
+    assert world.reason("Ready") == "Available"
+    assert len(stub.changing) == 1
