@@ -12,8 +12,9 @@ import pytest_asyncio
 
 from tests.support.api import JsonObject
 from tests.support.azure import AZURE_CONFIG, FLEXIBLE_SERVER, SERVER_DATABASE, Azure
-from tests.support.kinds import CLAIM, claim, is_ready
+from tests.support.kinds import CLAIM, SECRET, claim, is_ready
 from tests.support.simulated_cloud import QUICK
+from tests.support.system import decoded
 from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -186,8 +187,17 @@ async def test_a_database_is_not_ready_before_the_logins_have_their_rights(alter
         await system.create(CLAIM, claim(namespace, "orders", deletionPolicy="Delete"))
         child = await eventually(lambda: _child(alternating, namespace), "the database's object is there", limit_s=180)
         await system.until(SERVER_DATABASE, namespace, child, is_ready, limit_s=180)
-        binding = await system.binding(namespace, "orders")
-        await _rows(alternating, binding, "CREATE TABLE harvest AS SELECT 42 AS bushels")
+        login = await _published(alternating, namespace)
+        await _rows(alternating, login, "CREATE TABLE harvest AS SELECT 42 AS bushels")
+
+
+async def _published(azure: Azure, namespace: str) -> dict[str, str]:
+    """Return what the server's object publishes; it reaches the claim's Secret after the database is Ready."""
+    published = (await _server(azure, namespace))["status"]["connection"]
+    name = published["passwordRef"]["name"]
+    secret = decoded(await azure.system.api.get(SECRET.path(namespace, name)))
+    files = {"password": secret[published["passwordRef"]["key"]], "certificates": secret[published["caRef"]["key"]]}
+    return {**published, **files}
 
 
 async def _child(azure: Azure, namespace: str) -> str:

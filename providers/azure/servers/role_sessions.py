@@ -68,7 +68,10 @@ class RoleSessions:
         except Failure:
             return replace(observed, incomplete=True)
         server = server_in(target.name)
-        is_awaited = bool(database) and self._awaited.awaits(server, database)
+        is_awaited = bool(database) and (self._awaited.awaits(server, database) or not present.privileges)
+        if is_awaited:
+            # Of a process that was killed before the rights were there, nothing is remembered.
+            self._awaited.record(server, database)
         facts = replace(observed.facts, roles=present, database_missing=not database, rights_awaited=is_awaited)
         seen = replace(observed, facts=facts)
         if database and not roles.differences(target, seen):

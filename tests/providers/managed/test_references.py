@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
-from providers.managed.references import _resolved
-from runtime.objects import Key, Object
+from providers.azure.children.kinds import DATABASES, SERVERS
+from providers.managed.references import _resolved, containers
+from runtime.changes import Change, ChangeKind
+from runtime.objects import Key, Object, dumps
+from runtime.record import Record
 
 ANNOTATIONS = {"fairlead.dev/external-name": "fl-ours"}
 
@@ -42,3 +45,33 @@ def test_reference_resolves_to_what_is_its_own(other: Object | None, name: str, 
     resolved, refusal = _resolved("DBSubnetGroup", informer, Key("team", "subnets"))
 
     assert (resolved, refusal[0] if refusal else "") == (name, reason)
+
+
+DATABASE: Object = {
+    "metadata": {"namespace": "team", "name": "orders-database"},
+    "spec": {"forProvider": {"serverRef": {"name": "orders"}}},
+}
+
+
+def ready(status: str) -> Object:
+    return DATABASE | {"status": {"conditions": [{"type": "Ready", "status": status}]}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "keys"),
+    [
+        pytest.param(DATABASE, (Key("team", "orders"),), id="new"),
+        pytest.param(ready("False"), (Key("team", "orders"),), id="waiting"),
+        pytest.param(ready("True"), (), id="ready"),
+        pytest.param(
+            DATABASE | {"spec": {"forProvider": {"server": "rg/orders"}}}, (), id="of a server named in Azure"
+        ),
+        pytest.param(None, (), id="gone"),
+    ],
+)
+def test_what_is_inside_and_not_ready_has_its_server_looked_at(obj: Object | None, keys: tuple[Key, ...]) -> None:
+    key = Key("team", "orders-database")
+    record = None if obj is None else Record(key, "uid", "1", 1, deleting=False, raw=dumps(obj), indexed=())
+    change = Change(key, ChangeKind.MODIFIED, None, record, own=True)
+
+    assert containers(DATABASES, SERVERS, change) == keys
