@@ -17,7 +17,8 @@ from devcloud.gitops import controllers
 from tests.support.api import JsonObject
 from tests.support.audit import AuditLog, Request
 from tests.support.gitops import LIMIT_S, OPERATED, TEAM, GitOps, gitops_rig, spec_patch
-from tests.support.kinds import CLAIM, Kind, condition, is_ready
+from tests.support.home import until_gone
+from tests.support.kinds import CLAIM, DATABASE, Kind, condition, is_ready
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 
@@ -171,3 +172,59 @@ async def test_what_is_as_git_has_it_is_left_alone(flux: Flux) -> None:
 
     assert await flux.system.writes_until_rest(apply_twice) == []
     assert flux.writes(audit) == []
+
+
+async def test_a_pruned_claim_goes_by_its_policy_and_no_child_is_touched(flux: Flux) -> None:
+    flux.rig.write_claim("kept", deletionPolicy="Orphan")
+    flux.rig.write_claim("dropped", deletionPolicy="Delete")
+    await flux.until_ready("inbound", await flux.push("Two more"))
+    names = {name: await flux.rig.database_of(name) for name in ("kept", "dropped")}
+    others = await flux.system.children(TEAM, "orders")
+    audit = flux.system.audit()
+
+    flux.rig.remove_claim("kept")
+    flux.rig.remove_claim("dropped")
+    await flux.until_ready("inbound", await flux.push("And none of them"))
+
+    for name in names:
+        await until_gone(flux.system, CLAIM.path(TEAM, name))
+    databases = await flux.rig.databases()
+    assert {name: database in databases for name, database in names.items()} == {"kept": True, "dropped": False}
+    deleted = [(request.resource, request.name) for request in flux.writes(audit) if request.verb == "delete"]
+    assert sorted(deleted) == [(CLAIM.plural, "dropped"), (CLAIM.plural, "kept")]
+    assert [request for request in audit.writes(_ACCOUNT) if request.resource == DATABASE.plural] == []
+    now = await flux.system.children(TEAM, "orders")
+    assert [child["metadata"]["uid"] for child in now] == [child["metadata"]["uid"] for child in others]
+
+
+async def test_a_protected_claim_is_not_pruned_and_flux_says_so(flux: Flux) -> None:
+    claim = (flux.rig.repository.folder / "inbound" / TEAM / "orders.yaml").read_text()
+    flux.rig.remove_claim("orders")
+    await flux.push("A deletion by mistake")
+
+    message = await flux.until_failed("inbound", "PruneFailed")
+    assert "deletionProtection" in message
+    orders = await flux.system.api.get(CLAIM.path(TEAM, "orders"))
+    assert "deletionTimestamp" not in orders["metadata"]
+    assert is_ready(orders)
+
+    flux.rig.repository.write(f"inbound/{TEAM}/orders.yaml", claim)
+    flux.rig.list_claims()
+    await flux.until_ready("inbound", await flux.push("It is back"))
+
+
+async def test_a_changed_composition_rolls_out_from_git(flux: Flux) -> None:
+    database = await flux.rig.database_of("orders")
+    before = await flux.system.connection_limit(database)
+    (child,) = await flux.system.children(TEAM, "orders")
+    flux.rig.repository.replace(
+        "compositions/postgres-onprem.yaml", f"small: {{connections: {before},", f"small: {{connections: {before + 1},"
+    )
+
+    await flux.until_ready("fairlead-compositions", await flux.push("One more connection"))
+
+    def has_it(obj: JsonObject) -> bool:
+        return bool(obj["spec"]["forProvider"]["connectionLimit"] == before + 1) and is_ready(obj)
+
+    await flux.system.until(DATABASE, TEAM, child["metadata"]["name"], has_it, limit_s=LIMIT_S)
+    assert await flux.system.connection_limit(database) == before + 1
