@@ -169,11 +169,15 @@ class Actor:
         return Outcome(None if is_orphan else step.entry, notes=notes)
 
     async def _adopt(self, snapshot: Snapshot, step: Adopt) -> Outcome:
-        """Put our label and finalizer on an object that an earlier claim left; the next pass applies."""
+        """Put our label and finalizer on an object that an earlier claim left; the next pass applies.
+
+        The watch shows only what has the label, so it shows the object as a new one. That event starts the next pass:
+        the answer is not remembered, or the event would be taken for the echo of a creation.
+        """
         operations = adoption_patch(step.live, snapshot.identity.uid)
-        made = await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
+        await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
         note = Note("Adopted", f"{step.entry.kind} {step.entry.name} of an earlier claim is taken over")
-        return Outcome(step.entry, written=made, facts=step.facts, notes=_audited(step, note))
+        return Outcome(step.entry, notes=_audited(step, note))
 
     async def _create(self, snapshot: Snapshot, step: Create) -> Outcome:
         """Create an object; one that an earlier pass created is taken as it is."""
@@ -185,9 +189,9 @@ class Actor:
             live = await self._kube.get(step.facts.resource, key_of(step.object))
             if labels_of(live).get(names.CLAIM_LABEL) != snapshot.identity.uid:
                 return Outcome(None, cause=not_owned(step.entry.resource, live))
-            # An earlier pass created it and could not record that: the next one applies.
+            # An earlier pass created it and could not record that: its event starts the next one, which applies.
             entry = msgspec.structs.replace(step.entry, uid=uid_of(live), applied=False, desired="", live="")
-            return Outcome(entry, written=live, facts=step.facts)
+            return Outcome(entry)
         entry = msgspec.structs.replace(
             step.entry,
             uid=uid_of(made),

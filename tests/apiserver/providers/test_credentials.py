@@ -54,8 +54,13 @@ async def test_a_users_own_password_is_used_and_its_new_content_rotates(system: 
 
     own = {"it": base64.b64encode(b"chosen-by-me-2").decode()}
     await system.api.merge(SECRET.path(namespace, "own"), {"data": own})
+    # The Secret is not watched: it is read again a minute after the last pass.
     await system.until(
-        DATABASE, namespace, "given", lambda now: now["status"]["connection"] != obj["status"]["connection"]
+        DATABASE,
+        namespace,
+        "given",
+        lambda now: now["status"]["connection"] != obj["status"]["connection"],
+        limit_s=180.0,
     )
     assert (await kept(system, namespace, "given"))["current"] == "chosen-by-me-2"
     assert await login(system, await ready(system, namespace, "given")) is Login.OK

@@ -11,12 +11,12 @@ import pytest
 
 from apis import names
 from composer.claim.act import Actor
-from composer.claim.decide import Apply, Create
+from composer.claim.decide import Adopt, Apply, Create
 from composer.claim.field_conflicts import WINDOW, still_yielded, without
 from composer.claim.snapshot import ObservedChild, Snapshot, stored_hash
 from composer.hashes import sent_hash
 from runtime.conditions import timestamp
-from runtime.errors import ApiError, Invalid, NotFound, WriteConflict
+from runtime.errors import AlreadyExists, ApiError, Invalid, NotFound, WriteConflict
 from runtime.objects import Key, Object, Resource
 from tests.composer import factories
 
@@ -167,6 +167,41 @@ async def test_the_managers_of_a_child_that_was_not_in_the_cache_are_read_before
 
     assert (len(kube.read), len(kube.applied)) == (1, 1)
     assert [note.reason for note in outcome.notes] == ["FieldTakenBack"]
+
+
+@dataclass
+class _Taken:
+    """An API server that takes every JSON patch, and that has an object of every name that is created."""
+
+    live: Object
+
+    async def json_patch(self, *_args: Any, **_options: Any) -> Object:
+        return self.live
+
+    async def create(self, *_args: Any, **_options: Any) -> Object:
+        raise AlreadyExists("it is there")
+
+    async def get(self, *_args: Any, **_options: Any) -> Object:
+        return self.live
+
+
+@pytest.mark.parametrize("verb", ["adopt", "create"])
+async def test_the_event_of_an_object_that_is_taken_over_starts_the_pass_that_applies_it(verb: str) -> None:
+    """The watch shows it as a new object, whose event a remembered answer would make an echo."""
+    wanted = factories.desired()
+    live = factories.live(wanted)
+    entry = factories.entry(uid="" if verb == "create" else "child-uid")
+    step = Create(entry, factories.DATABASE, wanted) if verb == "create" else Adopt(entry, factories.DATABASE, live)
+    port: Any = _Taken(live)
+    remembered = list[Object]()
+    actor = Actor(port, now=lambda: NOON, remember=lambda _kind, obj, _over: remembered.append(obj))
+
+    (outcome,) = await actor.act(factories.snapshot(), (step,))
+
+    assert (outcome.error, outcome.cause) == (None, None)
+    assert outcome.entry is not None
+    assert not outcome.entry.applied
+    assert remembered == []
 
 
 _START = datetime(2026, 11, 21, 12, tzinfo=UTC)

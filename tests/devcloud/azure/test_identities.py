@@ -16,6 +16,8 @@ from devcloud.azure.server import Options, running
 from tests.devcloud.azure.conftest import SCOPE, SERVER, Arm, Reply, send, token_of
 
 ISSUER, SUBJECT = "https://issuer.example", "system:serviceaccount:fairlead-azure:provider"
+# Assertions are made when the tests are collected, which may be hours before they are used.
+_LATER = time.time() + 24 * 3600
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 IDENTITY = {
     "client_id": "11111111-0000-4000-8000-000000000001",
@@ -26,7 +28,7 @@ IDENTITY = {
 
 
 def assertion(**changed: Any) -> str:
-    claims = {"iss": ISSUER, "sub": SUBJECT, "aud": ["api://AzureADTokenExchange"], "exp": time.time() + 600, **changed}
+    claims = {"iss": ISSUER, "sub": SUBJECT, "aud": ["api://AzureADTokenExchange"], "exp": _LATER, **changed}
     part = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
     return f"e30.{part}.c2ln"
 
