@@ -1,6 +1,6 @@
 """Databases in which the two logins of their server have no rights yet: each is made after its server.
 
-Memory of one process: after a restart the next look at the server finds what is missing. Pure state.
+Memory of one process: of a server that it has not looked at it knows nothing, and says so. Pure state.
 """
 
 from __future__ import annotations
@@ -18,10 +18,14 @@ class AwaitedRights:
         """Record that the logins of a server have no rights in a database that it is to have."""
         self._databases[str(server).lower()] = database
 
-    def forget(self, server: ServerName) -> None:
+    def record_none(self, server: ServerName) -> None:
         """Record that all logins of a server have their rights, or that it has none that need any."""
-        self._databases.pop(str(server).lower(), None)
+        self._databases[str(server).lower()] = ""
 
     def awaits(self, server: ServerName, database: str) -> bool:
-        """Return whether the logins of a server have no rights in a database yet."""
+        """Return whether the logins of a server have no rights in a database yet, as far as is known."""
         return self._databases.get(str(server).lower()) == database
+
+    def knows(self, server: ServerName) -> bool:
+        """Return whether the logins of a server were looked at."""
+        return str(server).lower() in self._databases

@@ -191,6 +191,34 @@ async def test_a_database_is_not_ready_before_the_logins_have_their_rights(alter
         await _rows(alternating, login, "CREATE TABLE harvest AS SELECT 42 AS bushels")
 
 
+async def test_a_database_of_a_killed_provider_is_not_ready_before_the_logins_have_their_rights(
+    alternating: Azure,
+) -> None:
+    """Kill -9 once ARM was asked for the database: the next process does not know that no rights were given in it."""
+    system = alternating.system
+    async with alternating.namespace() as namespace:
+        since = await alternating.mark()
+        await system.create(CLAIM, claim(namespace, "orders", deletionPolicy="Delete"))
+
+        async def is_asked_for() -> bool:
+            return any(call["action"] == "databases.put" for call in await alternating.changes(since))
+
+        await eventually(is_asked_for, "ARM is asked for the database", limit_s=180)
+        (provider,) = [
+            program for program in system.started if program.is_running and "provider-azure" in program.log.name
+        ]
+        await provider.kill9()
+        await alternating.start_provider(*QUICK, f"--rotation-grace={_GRACE_S}")
+
+        child = await _child(alternating, namespace)
+        await system.until(SERVER_DATABASE, namespace, child, is_ready, limit_s=180)
+        login = await _published(alternating, namespace)
+        await _rows(alternating, login, "CREATE TABLE harvest AS SELECT 42 AS bushels")
+        await system.until(CLAIM, namespace, "orders", is_ready, limit_s=180)
+        actions = [call["action"] for call in await alternating.changes(since)]
+        assert [actions.count(action) for action in (f"{_SERVER}.put", "databases.put")] == [1, 1]
+
+
 async def _published(azure: Azure, namespace: str) -> dict[str, str]:
     """Return what the server's object publishes; it reaches the claim's Secret after the database is Ready."""
     published = (await _server(azure, namespace))["status"]["connection"]

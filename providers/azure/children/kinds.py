@@ -24,7 +24,7 @@ from providers.azure.models import (
     FlexibleServerFirewallRuleParameters,
     FlexibleServerFirewallRuleSpec,
 )
-from providers.azure.names import NO_SERVER, child_in, server_in
+from providers.azure.names import NO_SERVER, ServerName, child_in, server_in
 from providers.azure.operations import ArmOperations, operation_of
 from providers.external.client import Clients, Fence, Operation, Target
 from providers.external.cloud_api.naming import hash_in, name_of
@@ -66,9 +66,20 @@ class ServerDatabases(ServerChild[Databases]):
         properties = _properties(answer)
         shown = {name: str(properties.get(name) or "") for name in ("charset", "collation")}
         name = child_in(target.name)
-        is_awaited = self._account.awaited.awaits(server_in(target.name), name)
-        waits = "the logins of its server have no rights in it yet" if is_awaited else ""
+        waits = self._waits(target, server_in(target.name), name)
         return self._seen(target, server, target.spec, shown, incarnation=of_server(server, name), waits=waits)
+
+    def _waits(self, target: Target[Databases], server: ServerName, name: str) -> str:
+        """Return for what the database waits before it may be used; empty where for nothing.
+
+        One that was never Ready waits for a look at the logins of a server that the same provider keeps: a process
+        that was killed may have made it and given no rights.
+        """
+        awaited = self._account.awaited
+        if awaited.awaits(server, name):
+            return "the logins of its server have no rights in it yet"
+        is_new = target.alternates and target.spec.server_ref is not None and not target.incarnation
+        return "the logins of its server were not looked at yet" if is_new and not awaited.knows(server) else ""
 
 
 class FirewallRules(ServerChild[Rules]):

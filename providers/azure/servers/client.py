@@ -63,7 +63,10 @@ class FlexibleServers:
         if not seen.usable:
             # It answers nobody while it is worked on, and may be reached right afterwards.
             self._reachability.forget(replace(seen.endpoint, database=DEFAULT_DATABASE))
-        return await self.logins.roles.observed(target, seen) if roles.alternates(target) else seen
+        if roles.alternates(target):
+            return await self.logins.roles.observed(target, seen)
+        self._account.awaited.record_none(server_in(target.name))
+        return seen
 
     def _path(self, name: str) -> str:
         server = server_in(name)

@@ -55,10 +55,14 @@ class RoleSessions:
     async def observed(self, target: Where, observed: Seen) -> Seen:
         """Return what was observed with the roles, once the application has logins of its own."""
         administrator = target.spec.administrator_login
-        names = names_of(administrator)
-        if target.active not in names.logins or not target.incarnation:
+        names, server = names_of(administrator), server_in(target.name)
+        if not target.incarnation or not observed.usable:
             return observed
-        if not observed.usable or is_shared(target, administrator):
+        if is_shared(target, administrator):
+            # The administrator, who has every right, is a login of the application still.
+            self._awaited.record_none(server)
+            return observed
+        if target.active not in names.logins:
             return observed
         try:
             async with self._open(target, observed) as (session, database):
@@ -67,15 +71,14 @@ class RoleSessions:
             return replace(observed, facts=replace(observed.facts, administrator_refused=True))
         except Failure:
             return replace(observed, incomplete=True)
-        server = server_in(target.name)
         is_awaited = bool(database) and (self._awaited.awaits(server, database) or not present.privileges)
         if is_awaited:
             # Of a process that was killed before the rights were there, nothing is remembered.
             self._awaited.record(server, database)
         facts = replace(observed.facts, roles=present, database_missing=not database, rights_awaited=is_awaited)
         seen = replace(observed, facts=facts)
-        if database and not roles.differences(target, seen):
-            self._awaited.forget(server)
+        if database and not (is_awaited and roles.differences(target, seen)):
+            self._awaited.record_none(server)
         return seen
 
     async def put_in_order(self, target: Where, observed: Seen, fence: Fence) -> None:

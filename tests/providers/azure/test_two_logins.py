@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import msgspec
 import pytest
 
 from providers.azure.awaited import AwaitedRights
-from providers.azure.children.kinds import DATABASES
-from providers.azure.models import FlexibleServerParameters
+from providers.azure.children.kinds import DATABASES, ServerDatabases
+from providers.azure.models import FlexibleServerDatabaseParameters, FlexibleServerParameters
 from providers.azure.names import ServerName
 from providers.azure.servers import changes, create, roles
 from providers.azure.servers.facts import Facts
@@ -19,7 +20,7 @@ from providers.external.client import Target
 from providers.external.cloud_api.tags import owner_tags
 from providers.external.credential import Credential
 from providers.external.endpoint import VERIFIED, Endpoint
-from providers.external.observation import Change, Observed, Phase
+from providers.external.observation import Change, Observed, Phase, Present
 from providers.external.ownership import Owner
 from providers.external.sql.alternating import Roles
 from tests.providers.azure.arm_stub import ArmStub
@@ -131,8 +132,10 @@ def test_awaited_rights_are_those_of_one_server_in_whatever_letter_case() -> Non
     awaited.record(ServerName("RG", "pg"), "orders")
     assert awaited.awaits(ServerName("rg", "pg"), "orders")
     assert not awaited.awaits(ServerName("rg", "pg"), "other")
-    awaited.forget(ServerName("rg", "PG"))
+    assert not awaited.knows(ServerName("rg", "other"))
+    awaited.record_none(ServerName("rg", "PG"))
     assert not awaited.awaits(ServerName("rg", "pg"), "orders")
+    assert awaited.knows(ServerName("rg", "pg"))
 
 
 async def test_database_in_which_the_logins_have_no_rights_yet_is_not_ready(stub: ArmStub) -> None:
@@ -149,7 +152,40 @@ async def test_database_in_which_the_logins_have_no_rights_yet_is_not_ready(stub
     assert world.reason("Ready") != "Available"
     assert "no rights in it yet" in str(world.status["conditions"])
 
-    account.awaited.forget(server)
+    account.awaited.record_none(server)
     await world.settle()
     assert world.reason("Ready") == "Available"
     assert len(stub.changing) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_ready"),
+    [
+        ({}, False),
+        ({"incarnation": "2026/orders"}, True),
+        ({"alternates": False}, True),
+        ({"spec": DATABASE}, True),
+    ],
+    ids=["new", "was Ready before", "one login", "in a server without an object"],
+)
+async def test_database_that_a_killed_process_made_waits_for_a_look_at_the_logins(
+    changed: dict[str, Any], *, is_ready: bool, stub: ArmStub
+) -> None:
+    put_server(stub)
+    world = AzureWorld(stub, kind=DATABASES, spec=DATABASE)
+    world.ask()
+    await world.settle()
+    account = stub.connected[-1]
+    object_of_server = {"serverRef": {"name": "pg1"}}
+    spec = msgspec.convert(changed.get("spec", {**DATABASE, **object_of_server}), FlexibleServerDatabaseParameters)
+    target = Target(world.external_name, spec, OWNER, "hash", alternates=changed.get("alternates", True))
+    target = replace(target, incarnation=changed.get("incarnation", ""))
+
+    present = await ServerDatabases(account).observe(target)
+
+    assert isinstance(present, Present)
+    assert (present.observed.phase is Phase.READY) is is_ready
+    account.awaited.record_none(ServerName(*str(DATABASE["server"]).split("/")))
+    present = await ServerDatabases(account).observe(target)
+    assert isinstance(present, Present)
+    assert present.observed.phase is Phase.READY
