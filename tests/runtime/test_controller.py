@@ -61,10 +61,10 @@ class PolicyCase:
         pytest.param(PolicyCase(Blocked("R", "x"), range(11, 14), (300, 330)), id="blocked is polled slowly"),
         pytest.param(PolicyCase(Terminal("R", "x"), range(11, 14), (300, 330)), id="terminal is polled slowly"),
         pytest.param(
-            PolicyCase(Conflict("x"), range(14, 20), (0, 0.01)),
+            PolicyCase(Conflict("x"), range(14, 22), (0, 0.01)),
             id="a conflict is tried again at once, and ever more rarely when it repeats",
         ),
-        pytest.param(PolicyCase(WriteConflict("x"), range(14, 20), (0, 0.01)), id="a write conflict too"),
+        pytest.param(PolicyCase(WriteConflict("x"), range(14, 22), (0, 0.01)), id="a write conflict too"),
     ],
 )
 def test_each_class_of_trouble_has_its_pace(case: PolicyCase) -> None:
