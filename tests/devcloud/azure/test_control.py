@@ -252,10 +252,10 @@ def test_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> Non
         _until(lambda: password in (*first.calls, *databases.calls))
         _until(lambda: "stopped stopped" in databases.calls)
     assert state.stat().st_mode & 0o777 == 0o600
-    assert sorted({*databases.calls, password}) == [
+    assert databases.calls.count(password) <= 1
+    assert sorted(call for call in databases.calls if call != password) == [
         "created pg1 myadmin ",
         "created stopped myadmin ",
-        password,
         "stopped stopped",
     ]
 
