@@ -63,6 +63,7 @@ class AccountAnswers:
         self._listed_at: float | None = None
         self._asked_at = float("-inf")
         self._names: frozenset[str] = frozenset()
+        self._vanished: set[str] = set()
         self._refused_until = float("-inf")
 
     def record_list(self, listing: ExternalList, as_of: float) -> None:
@@ -73,11 +74,18 @@ class AccountAnswers:
         self._asked_at = max(self._asked_at, as_of)
         if not listing.complete or (self._listed_at is not None and as_of < self._listed_at):
             return
-        self._answers = {
+        kept = {
             name: answer for name, answer in self._answers.items() if name in listing.answers or answer.as_of > as_of
         }
+        self._vanished.update(name for name in self._answers if name not in kept and name not in listing.items)
+        self._answers = kept
         self._called = {name: at for name, at in self._called.items() if at >= as_of}
         self._names, self._listed_at = frozenset(listing.items), as_of
+
+    def take_vanished(self) -> frozenset[str]:
+        """Return each name once that was answered about before a complete list lacked it, whoever made that list."""
+        vanished, self._vanished = frozenset(self._vanished), set()
+        return vanished
 
     def record_failure(self, until: float) -> None:
         """Record that the list failed: until then, or a list that succeeds, objects are looked at one by one."""

@@ -88,7 +88,9 @@ class Lister:
         if self._limiter is not None:
             self._limiter.listed(key.name, account.id, listing)
         store = self._stores.setdefault((key.name, account.id), ExternalStore())
-        for external in store.changed(listing, as_of):
+        # A pass may have made a list of its own: what vanished before the first list here was never in this store.
+        vanished = self._answers.of(account).take_vanished()
+        for external in sorted(vanished.union(store.changed(listing, as_of))):
             # Those of another ProviderConfig of the same account are enqueued by its own lists.
             for resource in users.intersection(self._resources.store.by_index(BY_EXTERNAL_NAME, external)):
                 self._enqueue(resource)

@@ -78,6 +78,22 @@ def test_incomplete_list_was_asked_for_and_lists_nothing_for_certain() -> None:
     assert (answers.was_asked(5.0), answers.is_listed(5.0)) == (True, True)
 
 
+def test_what_vanishes_is_taken_once_whoever_listed() -> None:
+    answers = AccountAnswers()
+    answers.record("seen by a look", b"1", 1.0)
+    answers.record("called since", b"1", 1.0)
+    answers.record_call("called since", 2.0)
+    answers.record_list(_list(listed=b"1"), 3.0)
+    # Asked later than the list: its absence there shows nothing yet.
+    answers.record("seen later", b"1", 4.0)
+    answers.record_list(_list(complete=False), 5.0)
+    assert answers.take_vanished() == {"seen by a look"}
+    answers.record_list(_list(), 6.0)
+    assert answers.take_vanished() == {"listed", "seen later"}
+    answers.record_list(_list(), 7.0)
+    assert answers.take_vanished() == frozenset()
+
+
 def test_list_that_ends_late_says_nothing_of_what_is_missing() -> None:
     answers = AccountAnswers()
     answers.record_list(_list(a=b"2", b=b"2"), 5.0)

@@ -25,6 +25,25 @@ async def test_account_without_a_resource_of_the_kind_is_not_listed() -> None:
     assert (cloud.lists, enqueued) == (2, [Key("team", "db")])
 
 
+async def test_what_vanished_between_a_look_and_the_first_list_is_enqueued() -> None:
+    cloud, enqueued = ToyCloud(), list[Key]()
+    world = World(cloud)
+    answers = world.gatherer.answers
+    lister = Lister(world.accounts, world.cache.informer(TOYS), enqueued.append, answers)
+    world.ask()
+    await world.settle()
+    account = await world.accounts.connect("default")
+    # A pass looks at what is being deleted, and makes the account's first list when it is gone.
+    answers.of(account).record(next(iter(cloud.toys)), b"being deleted", answers.now())
+    cloud.toys.clear()
+    world.now += SWEEP
+    await answers.list(account)
+
+    await lister(Key("", "default"))
+    await lister(Key("", "default"))
+    assert enqueued == [Key("team", "db")]
+
+
 def test_list_enqueues_what_changed_appeared_and_vanished() -> None:
     store = ExternalStore()
     # All of the first: what it shows may have changed after the observation at a start.

@@ -23,6 +23,7 @@ from tests.support.simulator_control import control
 pytestmark = pytest.mark.slow
 
 SERVER = "of-the-platform"
+_HOUR_OF_DAY = 12
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 LOOKS = {"databases.get", "users.list", "instances.get"}
 
@@ -60,7 +61,11 @@ async def _at_rest(served: Served, kind: Kind[Any, Any], **spec: object) -> tupl
     """Return a resource inside an instance that is Ready for a quarter of an hour."""
     sql = SimulatedSql(served)
     sql.create(SERVER, owner_labels(OWNER))
-    clock = control(served, "POST", "clock", {"advance_s": 600.0})
+    now = datetime.fromisoformat(control(served, "POST", "clock", {"advance_s": 600.0})["now"])
+    # An object's own look comes at a time of day that its name tells: every run begins at the same time of day.
+    begin = now.replace(hour=_HOUR_OF_DAY, minute=0, second=0, microsecond=0)
+    begin += timedelta(days=1) if begin < now else timedelta()
+    clock = control(served, "POST", "clock", {"advance_s": (begin - now).total_seconds()})
     world = SqlWorld(served, kind=kind, spec={"instance": SERVER, "name": "app", **spec})
     # One clock: operations have the simulator's time.
     world.now = datetime.fromisoformat(clock["now"])
