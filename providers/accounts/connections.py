@@ -81,6 +81,7 @@ class Accounts(Generic[SpecT, ConfigT]):
         self.status_lock = asyncio.Lock()
         self.turns = Turns()
         self._unreached: dict[str, set[tuple[str, Key]]] = {}
+        self._answered: dict[str, set[tuple[str, Key]]] = {}
         self._budgets = Budgets(provider.rate)
         self._entries: dict[str, _Entry] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -139,14 +140,28 @@ class Accounts(Generic[SpecT, ConfigT]):
             except Exception as error:  # a defect of ours or of a library is reported on the ProviderConfig
                 raise _defect(entry, name, error) from error
 
-    def record_reach(self, name: str, key: Key, *, reached: bool) -> None:
-        """Record whether the last look at a resource of this kind reached the server of its ProviderConfig."""
+    def record_reach(self, name: str, key: Key, *, reached: bool, answered: bool) -> None:
+        """Record whether the last look at a resource of this kind reached its server, and whether that answered."""
         unreached, resource = self._unreached.setdefault(name, set()), (self._kind.resource.plural, key)
         (unreached.discard if reached else unreached.add)(resource)
+        if answered and name in self._answered:
+            self._answered[name].add(resource)
 
     def take_unreached(self, name: str) -> set[tuple[str, Key]]:
         """Return the resources (plural, key) whose last look did not reach the server, and forget them."""
         return self._unreached.pop(name, set())
+
+    def take_answered(self, name: str) -> set[tuple[str, Key]]:
+        """Return the resources (plural, key) that the server answered about since this was called last.
+
+        The first call returns none: they are remembered from then on, until `end_outage`.
+        """
+        answered, self._answered[name] = self._answered.get(name, set()), set()
+        return answered
+
+    def end_outage(self, name: str) -> None:
+        """Remember no longer which resources the server answered about."""
+        self._answered.pop(name, None)
 
     async def _open(self, entry: _Entry, config: ConfigT, config_object: Object) -> _Connection:
         if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():

@@ -19,7 +19,8 @@ class Prober:
     """Tries one login a pass; enqueues every user of a ProviderConfig when its server is lost or reached again.
 
     A server may be away for less than the time between two probes, or refuse right after one that it took: the
-    resources whose own look failed since are enqueued by the next probe that succeeds.
+    resources whose own look failed since are enqueued by the next probe that succeeds. It may be back for less, too:
+    the resources about which it answered since are enqueued by the next probe that fails.
 
     Decides and reports nothing: the status of the server's databases comes from their own passes.
     """
@@ -43,6 +44,7 @@ class Prober:
         """Probe the server of one ProviderConfig, if a resource uses it."""
         if self._accounts.configs.store.get(key) is None:
             self._lost.discard(key.name)
+            self._accounts.end_outage(key.name)
             return SETTLED
         if self._is_used(key.name):
             await self._probe(key.name)
@@ -52,14 +54,19 @@ class Prober:
         try:
             await self._accounts.probe(config)
         except ServerUnreachable:
+            answered = self._accounts.take_answered(config)
             if config not in self._lost:
                 self._lost.add(config)
                 self._enqueue(config)
+                return
+            for plural, key in answered:
+                self._enqueue_resource(plural, key)
         except Failure:
             # Refused for another reason, which the passes report. A server that was lost is not reached by that.
             return
         else:
             unreached = self._accounts.take_unreached(config)
+            self._accounts.end_outage(config)
             if config in self._lost:
                 self._lost.discard(config)
                 self._enqueue(config)

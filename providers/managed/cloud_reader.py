@@ -63,7 +63,9 @@ class CloudReader(Generic[SpecT, ConfigT]):
         Unless it has to be `live`, the last answer of the account's list does, or that of a look since.
         """
         look = await self._observe(obj, config, target, live=live)
-        self._accounts.record_reach(config, key_of(obj), reached=not _is_unreached(obj, look.observation))
+        reached = not _is_unreached(obj, look.observation)
+        answered = not isinstance(look.observation, Unknown)
+        self._accounts.record_reach(config, key_of(obj), reached=reached, answered=answered)
         return look
 
     async def _observe(self, obj: Object, config: str, target: Target[SpecT], *, live: bool) -> Look[SpecT, ConfigT]:

@@ -93,6 +93,25 @@ async def test_resource_that_missed_its_server_is_enqueued_by_the_next_probe_tho
     assert (server.enqueued, server.resources) == ([], [(TOYS.plural, Key("team", "missed"))])
 
 
+async def test_resource_is_enqueued_when_its_server_answered_between_two_probes_that_failed() -> None:
+    server = Server()
+    world = server.world()
+    for name in ("answered", "unreached"):
+        world.ask(name)
+        await world.settle(name)
+    prober = server.prober(world)
+    server.answer = AWAY
+    await prober(CONFIG)
+    # The server is back for a moment, and away again before the next probe.
+    await world.step("answered")
+    world.cloud.faults += [("observe", AWAY, False)]
+    await world.step("unreached")
+
+    await prober(CONFIG)
+    await prober(CONFIG)
+    assert (server.enqueued, server.resources) == (["default"], [(TOYS.plural, Key("team", "answered"))])
+
+
 async def test_resource_whose_server_answers_nothing_after_an_outage_is_enqueued_by_each_probe() -> None:
     server = Server()
     world = server.world()
