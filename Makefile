@@ -83,7 +83,7 @@ faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose thin
 	wait $$walks || failed=1; wait $$crashes || failed=1; \
 	cat "$$logs/1" "$$logs/2"; rm -r "$$logs"; exit $$failed
 
-e2e: .venv/.synced ## our pods on a node, applications in pods and in Java, claims from Git by Flux (as root, on Debian 12; says what is to be installed)
+e2e: .venv/.synced ## our pods on a node, applications in pods and in Java, claims from Git by Flux and Argo CD (as root, on Debian 12; says what is to be installed)
 	@command -v java >/dev/null || { \
 		echo "e2e: Java is missing: apt-get install default-jre-headless libpostgresql-jdbc-java" >&2; exit 2; }
 	@[ -e /usr/share/java/postgresql.jar ] || { \
@@ -94,7 +94,7 @@ e2e: .venv/.synced ## our pods on a node, applications in pods and in Java, clai
 	@$(BIN)/python -m devcloud.node
 	@$(BIN)/python -m devcloud.controlplane
 	@$(BIN)/pytest -q -o faulthandler_timeout=0 tests/e2e/jdbc.py tests/e2e/node.py tests/e2e/installed.py \
-		tests/e2e/gitops_kstatus.py tests/e2e/gitops_flux.py
+		tests/e2e/gitops_kstatus.py tests/e2e/gitops_flux.py tests/e2e/gitops_argocd.py
 
 audit: .venv/.synced ## compare every locked package with the advisories that PyPI publishes (needs the network)
 	@$(LOCKED) '$(SYNC) --extra audit'

@@ -1,4 +1,4 @@
-"""The programs that bring objects out of Git, built from their Go modules: Flux's two, and Argo CD's."""
+"""The controllers that bring objects out of Git, as processes of this machine: Flux's two, and Argo CD's."""
 
 from devcloud.gitops.binaries import (
     ArgoCDPrograms,

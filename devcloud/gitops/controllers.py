@@ -1,6 +1,7 @@
-"""Flux at work beside a control plane: its CRDs, its accounts, its processes."""
+"""Flux and Argo CD at work beside a control plane: their CRDs, their accounts, their processes."""
 
 import asyncio
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ from devcloud.controlplane.plane import Plane
 from devcloud.daemons import Command, Daemon, Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.gitops import components
-from devcloud.gitops.binaries import FluxPrograms
-from devcloud.gitops.components import FLUX_NAMESPACE, Controller
+from devcloud.gitops.binaries import ArgoCDPrograms, FluxPrograms
+from devcloud.gitops.components import ARGOCD_NAMESPACE, FLUX_NAMESPACE, Controller
 from devcloud.install import apply_objects, until_served
 from devcloud.paths import private_folder
 
@@ -32,6 +33,31 @@ async def start_flux(folder: Path, plane: Plane, built: FluxPrograms) -> tuple[D
     ports = programs.free_ports(components.PORTS)
     (private_folder(folder) / "artifacts").mkdir(exist_ok=True)
     return await _start(folder, plane, FLUX_NAMESPACE, components.flux(built, folder, ports))
+
+
+async def start_argocd(
+    folder: Path, plane: Plane, built: ArgoCDPrograms, settings: dict[str, str]
+) -> tuple[Daemon, ...]:
+    """Install Argo CD's CRDs and start its controller, its repository server and their Redis; return them when ready.
+
+    There is neither its API server nor its web page. The controller serves metrics at all addresses of this machine.
+
+    Args:
+        folder: Gets their files.
+        plane: The control plane, which is the cluster `https://kubernetes.default.svc` too.
+        built: The programs.
+        settings: The data of the ConfigMap `argocd-cm`.
+
+    Raises:
+        DevcloudError: One ended, or was not ready in time; the end of its log is in the text.
+    """
+    await _install(plane, built.crds)
+    ports = programs.free_ports(components.ARGOCD_PORTS)
+    for name in ("tls", "ssh", "gpg", "plugins", "tmp"):
+        (private_folder(folder) / name).mkdir(exist_ok=True)
+    await _add_accounts(plane, ARGOCD_NAMESPACE, ())
+    await apply_objects(plane.kubectl, _argocd_objects(settings))
+    return await _start(folder, plane, ARGOCD_NAMESPACE, components.argocd(built, folder, ports))
 
 
 async def _install(plane: Plane, crds: Sequence[Path]) -> None:
@@ -83,6 +109,38 @@ async def _add_accounts(plane: Plane, namespace: str, names: Sequence[str]) -> N
         )
     for made in objects:
         await apply_objects(plane.kubectl, [made])
+
+
+def _argocd_objects(settings: dict[str, str]) -> list[dict[str, Any]]:
+    """Return what Argo CD reads at its start; the project `default` is otherwise made by its API server."""
+    labels = {"app.kubernetes.io/part-of": "argocd"}
+    in_argocd = {"namespace": ARGOCD_NAMESPACE}
+    anything = {"group": "*", "kind": "*"}
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "argocd-cm", **in_argocd, "labels": labels},
+            "data": settings,
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "argocd-secret", **in_argocd, "labels": labels},
+            # Otherwise made by its API server; without it the controller reads no cluster.
+            "stringData": {"server.secretkey": secrets.token_urlsafe(32)},
+        },
+        {
+            "apiVersion": "argoproj.io/v1alpha1",
+            "kind": "AppProject",
+            "metadata": {"name": "default", **in_argocd},
+            "spec": {
+                "sourceRepos": ["*"],
+                "destinations": [{"namespace": "*", "server": "*"}],
+                "clusterResourceWhitelist": [anything],
+            },
+        },
+    ]
 
 
 async def _until_ready(controller: Controller, daemon: Daemon) -> None:
