@@ -89,11 +89,11 @@ e2e: .venv/.synced ## our pods on a node, applications in pods and in Java, clai
 	@[ -e /usr/share/java/postgresql.jar ] || { \
 		echo "e2e: PostgreSQL's JDBC driver is missing: apt-get install libpostgresql-jdbc-java" >&2; exit 2; }
 	@command -v git >/dev/null || { echo "e2e: Git is missing: apt-get install git" >&2; exit 2; }
-	@[ -n "$${ARCHIVES:-}" ] || { command -v buildah && command -v mmdebstrap; } >/dev/null || { \
+	@{ command -v buildah && command -v mmdebstrap; } >/dev/null || { \
 		echo "e2e: the images cannot be built: apt-get install buildah mmdebstrap" >&2; exit 2; }
 	@$(BIN)/python -m devcloud.node
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest -q -o faulthandler_timeout=0 tests/e2e/jdbc.py tests/e2e/node.py tests/e2e/installed.py \
+	@$(BIN)/pytest -q -o faulthandler_timeout=0 tests/e2e/jdbc.py tests/e2e/node.py tests/e2e/from_git.py tests/e2e/installed.py \
 		tests/e2e/gitops_kstatus.py tests/e2e/gitops_flux.py tests/e2e/gitops_argocd.py
 
 audit: .venv/.synced ## compare every locked package with the advisories that PyPI publishes (needs the network)

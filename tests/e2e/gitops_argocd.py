@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import pytest
 import pytest_asyncio
-from ruamel.yaml import YAML
 
 from devcloud import gitops
 from devcloud.controlplane import Programs
 from devcloud.gitops import controllers
 from tests.support.api import JsonObject
 from tests.support.audit import AuditLog, Request
-from tests.support.gitops import LIMIT_S, OPERATED, ROOT, TEAM, GitOps, gitops_rig, spec_patch
+from tests.support.gitops import LIMIT_S, OPERATED, TEAM, GitOps, argocd_settings, gitops_rig, spec_patch
 from tests.support.home import until_gone
 from tests.support.kinds import CLAIM, DATABASE, Kind, is_ready
 
@@ -100,21 +98,12 @@ def refusal_of(application: JsonObject, claim: str) -> str:
     return ""
 
 
-def _settings() -> dict[str, str]:
-    """Return the data of argocd-cm after the two patches of the README."""
-    settings: dict[str, str] = {}
-    for path in ("argocd/argocd-cm.yaml", "examples/gitops/clusters/prod/argocd-cm.yaml"):
-        patch: Any = YAML(typ="safe", pure=True).load((ROOT / "deploy" / path).read_text(encoding="utf-8"))
-        settings |= patch["data"]
-    return settings
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def argocd(tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs) -> AsyncIterator[ArgoCD]:
     """Yield Argo CD once Fairlead is there from Git and at work; the claims may still be on their way."""
     built = await gitops.ensure_argocd(print)
     async with gitops_rig(tmp_path_factory.mktemp("argocd"), control_plane_programs) as rig:
-        await controllers.start_argocd(rig.system.folder / "argocd", rig.system.plane, built, _settings())
+        await controllers.start_argocd(rig.system.folder / "argocd", rig.system.plane, built, argocd_settings())
         made = ArgoCD(rig)
         entry = rig.repository.folder / "clusters" / "prod" / "argocd.yaml"
         await rig.system.kubectl.run("apply", "--server-side", f"--filename={entry}")

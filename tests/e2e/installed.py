@@ -7,47 +7,32 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import dataclasses
 import json
-import os
-import shutil
-import subprocess
-import tempfile
-import tomllib
-from collections.abc import Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
-from devcloud import addresses, clouds, controlplane, install, node
-from devcloud.clouds import RunningCloud
-from devcloud.controlplane import plane as planes
-from devcloud.controlplane.plane import Plane
-from devcloud.daemons import Lifetime
-from devcloud.node import node as nodes
 from devcloud.node.components import ADDRESS
-from devcloud.node.node import Node
 from tests.security.canaries import content_of, forms_of
 from tests.support import helm
 from tests.support.audit import AuditLog
-from tests.support.fixtures import ASSETS
+from tests.support.pods import (
+    CLAIM_LIMIT_S,
+    CLAIM_NAMESPACES,
+    IMAGES,
+    NAMESPACES,
+    READY_LIMIT_S,
+    RESTRICTED,
+    ROOT,
+    SHOP,
+    Application,
+    Cluster,
+)
 from tests.support.rights import rights_in, usage_of
 from tests.support.waiting import eventually
 
-_ROOT = Path(__file__).resolve().parents[2]
-_TAG = tomllib.loads((_ROOT / "pyproject.toml").read_text())["project"]["version"]
-_CLOUDS = clouds.names()
-_SERVED = "onprem"
-_IMAGES = ("fairlead-composer", *(f"fairlead-provider-{cloud}" for cloud in _CLOUDS))
-_NAMESPACES = ("fairlead-system", *(f"fairlead-{cloud}" for cloud in _CLOUDS))
-_SHOP = "shop"
-_RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
-_READY_LIMIT_S = 420
-_CLAIM_LIMIT_S = 240
 # What an application does with the files of its connection Secret.
 _LOGIN = """
 from pathlib import Path
@@ -68,113 +53,14 @@ except socket.gaierror:
 """
 
 
-@dataclass(frozen=True)
-class Cluster:
-    """A control plane with a node, on which only the chart was installed, and a server for its on-prem provider."""
-
-    folder: Path
-    plane: Plane
-    node: Node
-    server: RunningCloud
-
-    async def items(self, kind: str, namespace: str) -> list[dict[str, Any]]:
-        text = await self.plane.kubectl.run("get", kind, f"--namespace={namespace}", "--output=json")
-        listed: list[dict[str, Any]] = json.loads(text)["items"]
-        return listed
-
-    async def wait(self, thing: str, state: str, namespace: str = _SHOP, limit_s: int = _CLAIM_LIMIT_S) -> None:
-        words = ("wait", thing, f"--namespace={namespace}", f"--for={state}", f"--timeout={limit_s}s")
-        await self.plane.kubectl.run(*words, limit_s=limit_s + 30.0)
-
-    def helm(self, *words: str | Path) -> None:
-        ended = helm.run(helm.program(), "--kubeconfig", self.plane.kubeconfig, *words)
-        assert ended.returncode == 0, ended.stderr
-
-    def install(self) -> None:
-        """Install the chart and wait until all of its pods are Ready."""
-        release = ("fairlead", helm.CHART, f"--namespace={helm.RELEASE}", "--create-namespace")
-        self.helm(
-            "install", *release, f"--values={self.folder / 'values.json'}", "--wait", f"--timeout={_READY_LIMIT_S}s"
-        )
-
-
-@pytest.fixture(scope="module")
-def archives() -> Iterator[Path]:
-    """Yield the folder with an archive of each image."""
-    named = os.environ.get("ARCHIVES", "")
-    if named:
-        yield Path(named)
-        return
-    folder = Path(tempfile.mkdtemp(prefix="fairlead-images-"))
-    settings = {"ARCHIVES": str(folder), "ENGINE": "buildah", "REPOSITORY": "localhost"}
-    subprocess.run([_ROOT / "deploy" / "images" / "build"], env={**os.environ, **settings}, check=True)
-    yield folder
-    shutil.rmtree(folder)
-
-
-@pytest.fixture(scope="module")
-def cluster(archives: Path) -> Iterator[Cluster]:
-    """Yield a cluster with the chart, all of its pods Ready, and a ProviderConfig for the on-prem server."""
-    # Not pytest's folder: a socket's path has at most 107 characters (unix(7)).
-    folder = Path(tempfile.mkdtemp(prefix="fairlead-e2e-"))
-    try:
-        started = asyncio.run(_start(folder, archives))
-        started.install()
-        asyncio.run(_configure(started))
-        yield started
-    finally:
-        asyncio.run(_stop(folder))
-        shutil.rmtree(folder)
-
-
-async def _start(folder: Path, archives: Path) -> Cluster:
-    programs, node_programs = await controlplane.ensure(print), await node.ensure(print)
-    address = await nodes.take_address(folder / "node", progress=print)
-    options = planes.Options(folder=folder / "plane", lifetime=Lifetime.DETACHED, durable=False, node_address=address)
-    plane = await planes.start(options, programs)
-    running = await nodes.start(folder / "node", plane, node_programs, lifetime=Lifetime.DETACHED, progress=print)
-    for image in _IMAGES:
-        await running.import_image(archives / f"{image}.tar")
-    lease = addresses.lease()
-    (folder / _SERVED).mkdir()
-    server = await clouds.cloud_of(_SERVED).start(folder / _SERVED, dataclasses.replace(lease, pods_address=address))
-    lease.release()
-    namespace = {"name": _SHOP, "labels": _RESTRICTED}
-    await install.apply_objects(plane.kubectl, [{"apiVersion": "v1", "kind": "Namespace", "metadata": namespace}])
-    uid = await plane.kubectl.run("get", "namespace", "kube-system", "--output=jsonpath={.metadata.uid}")
-    values = {
-        "image": {"repository": "localhost", "tag": _TAG, "pullPolicy": "Never"},
-        "installation": {"id": "0123456789abcdef", "clusterUid": uid},
-        "claimNamespaces": [_SHOP],
-        "logLevel": "DEBUG",
-        "providers": {cloud: {"enabled": True} for cloud in _CLOUDS},
-    }
-    (folder / "values.json").write_text(json.dumps(values))
-    return Cluster(folder, plane, running, server)
-
-
-async def _configure(cluster: Cluster) -> None:
-    await install.apply_objects(cluster.plane.kubectl, cluster.server.objects)
-    others = [cloud for cloud in _CLOUDS if cloud != _SERVED]
-    await install.install_compositions(cluster.plane.kubectl, ASSETS, without=others)
-
-
-async def _stop(folder: Path) -> None:
-    if (folder / "node").exists():
-        await nodes.stop(folder / "node", progress=print)
-    if (folder / _SERVED).exists():
-        await clouds.cloud_of(_SERVED).stop(folder / _SERVED)
-    await planes.stop(folder / "plane")
-
-
-@pytest.mark.parametrize("namespace", _NAMESPACES)
+@pytest.mark.parametrize("namespace", NAMESPACES)
 async def test_pods_are_ready_under_the_restricted_standard_and_one_of_them_leads(
     cluster: Cluster, namespace: str
 ) -> None:
     described = json.loads(await cluster.plane.kubectl.run("get", "namespace", namespace, "--output=json"))
     pods = await cluster.items("pods", namespace)
 
-    assert _RESTRICTED.items() <= described["metadata"]["labels"].items()
+    assert RESTRICTED.items() <= described["metadata"]["labels"].items()
     states = [state for pod in pods for state in pod["status"]["containerStatuses"]]
     assert [(state["ready"], state["restartCount"]) for state in states] == [(True, 0), (True, 0)]
     (holder,) = [lease["spec"]["holderIdentity"] for lease in await cluster.items("leases", namespace)]
@@ -182,18 +68,18 @@ async def test_pods_are_ready_under_the_restricted_standard_and_one_of_them_lead
 
 
 async def test_a_claim_is_served_by_pods_and_an_application_in_a_pod_logs_in(cluster: Cluster) -> None:
-    await _claim(cluster, "orders")
+    await cluster.claim("orders")
     await cluster.wait("pgi/orders", "condition=Ready")
 
     assert await _logs_in(cluster, "app") == "True"
-    (claim,) = await cluster.items("pgi", _SHOP)
+    (claim,) = await cluster.items("pgi", SHOP)
     assert claim["status"]["endpoint"] == ADDRESS
 
 
 async def test_a_pod_finds_services_by_name(cluster: Cluster) -> None:
     pods = await cluster.items("pods", "fairlead-system")
 
-    assert (await _prints(cluster, "names", _NAMES)).split() == [
+    assert (await cluster.prints(Application(name="names", command=("python", "-c", _NAMES)))).split() == [
         "10.0.0.1",
         *sorted(pod["status"]["podIP"] for pod in pods),
         "unknown",
@@ -201,7 +87,7 @@ async def test_a_pod_finds_services_by_name(cluster: Cluster) -> None:
 
 
 async def test_what_is_changed_in_the_database_behind_the_pods_is_put_back(cluster: Cluster) -> None:
-    query = ("get", "secret", "orders-connection", f"--namespace={_SHOP}", "--output=jsonpath={.data.username}")
+    query = ("get", "secret", "orders-connection", f"--namespace={SHOP}", "--output=jsonpath={.data.username}")
     username = base64.b64decode(await cluster.plane.kubectl.run(*query)).decode()
     secret, config = cluster.server.objects
     login = {"user": secret["stringData"]["username"], "password": secret["stringData"]["password"]}
@@ -215,45 +101,45 @@ async def test_what_is_changed_in_the_database_behind_the_pods_is_put_back(clust
             return row is not None and row[0]
 
         assert not await may_log_in()
-        await eventually(may_log_in, f"{username} may log in again", limit_s=_CLAIM_LIMIT_S, every_s=1.0)
+        await eventually(may_log_in, f"{username} may log in again", limit_s=CLAIM_LIMIT_S, every_s=1.0)
     assert await _logs_in(cluster, "after-drift") == "True"
 
 
 async def test_all_deployments_roll_while_claims_come_and_none_fails(cluster: Cluster) -> None:
-    (orders,) = await cluster.items("pgi", _SHOP)
+    (orders,) = await cluster.items("pgi", SHOP)
     was_ready = _condition(orders, "Ready")
     kubectl = cluster.plane.kubectl
-    before = {pod["metadata"]["uid"] for name in _NAMESPACES for pod in await cluster.items("pods", name)}
+    before = {pod["metadata"]["uid"] for name in NAMESPACES for pod in await cluster.items("pods", name)}
 
-    for image, namespace in zip(_IMAGES, _NAMESPACES, strict=True):
+    for image, namespace in zip(IMAGES, NAMESPACES, strict=True):
         await kubectl.run("rollout", "restart", f"deployment/{image}", f"--namespace={namespace}")
-        await _claim(cluster, f"during-{image}")
-    for image, namespace in zip(_IMAGES, _NAMESPACES, strict=True):
-        words = ("rollout", "status", f"deployment/{image}", f"--namespace={namespace}", f"--timeout={_READY_LIMIT_S}s")
-        await kubectl.run(*words, limit_s=_READY_LIMIT_S + 30.0)
-    for image in _IMAGES:
+        await cluster.claim(f"during-{image}")
+    for image, namespace in zip(IMAGES, NAMESPACES, strict=True):
+        words = ("rollout", "status", f"deployment/{image}", f"--namespace={namespace}", f"--timeout={READY_LIMIT_S}s")
+        await kubectl.run(*words, limit_s=READY_LIMIT_S + 30.0)
+    for image in IMAGES:
         await cluster.wait(f"pgi/during-{image}", "condition=Ready")
 
-    claims = await cluster.items("pgi", _SHOP)
-    assert [_condition(claim, "Ready")["status"] for claim in claims] == ["True"] * (1 + len(_IMAGES))
+    claims = await cluster.items("pgi", SHOP)
+    assert [_condition(claim, "Ready")["status"] for claim in claims] == ["True"] * (1 + len(IMAGES))
     assert [claim["metadata"]["name"] for claim in claims if _condition(claim, "Stalled").get("status") == "True"] == []
     (orders,) = [claim for claim in claims if claim["metadata"]["name"] == "orders"]
     assert _condition(orders, "Ready")["lastTransitionTime"] == was_ready["lastTransitionTime"]
 
     async def old_ones_are_gone() -> bool:
-        now = {pod["metadata"]["uid"] for name in _NAMESPACES for pod in await cluster.items("pods", name)}
+        now = {pod["metadata"]["uid"] for name in NAMESPACES for pod in await cluster.items("pods", name)}
         return not now & before
 
     await eventually(old_ones_are_gone, "the former pods are gone", limit_s=120.0, every_s=1.0)
 
 
-@pytest.mark.parametrize(("image", "namespace"), list(zip(_IMAGES, _NAMESPACES, strict=True)))
+@pytest.mark.parametrize(("image", "namespace"), list(zip(IMAGES, NAMESPACES, strict=True)))
 def test_what_the_pods_asked_for_is_what_their_rights_list(cluster: Cluster, image: str, namespace: str) -> None:
     log = AuditLog.from_the_start(cluster.plane.audit_log)
     user = f"system:serviceaccount:{namespace}:{image}"
     requests = [request for request in log.requests(begun=True) if request.user == user]
-    rights = rights_in((_ROOT / "deploy" / "rights" / f"{image}.txt").read_text(encoding="utf-8"))
-    usage = usage_of(rights, requests, own=namespace, with_claims=frozenset({_SHOP}))
+    rights = rights_in((ROOT / "deploy" / "rights" / f"{image}.txt").read_text(encoding="utf-8"))
+    usage = usage_of(rights, requests, own=namespace, with_claims=frozenset(CLAIM_NAMESPACES))
 
     assert len(requests) > 10
     assert usage.refused == []
@@ -262,10 +148,10 @@ def test_what_the_pods_asked_for_is_what_their_rights_list(cluster: Cluster, ima
 
 async def test_no_secret_shows_in_what_the_pods_log_at_debug(cluster: Cluster) -> None:
     secret, _ = cluster.server.objects
-    kept = [content_of(item) for item in await cluster.items("secrets", _SHOP)]
+    kept = [content_of(item) for item in await cluster.items("secrets", SHOP)]
     canaries = {secret["stringData"]["password"]}
     canaries |= {content[key] for content in kept for key in ("password", "current", "pending") if content.get(key)}
-    pods = [pod for name in _NAMESPACES for pod in await cluster.items("pods", name)]
+    pods = [pod for name in NAMESPACES for pod in await cluster.items("pods", name)]
     assert [pod["metadata"]["name"] for pod in pods if "--log-level=DEBUG" not in _arguments(pod)] == []
     places = [(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in pods]
     logs = [await cluster.plane.kubectl.run("logs", name, f"--namespace={namespace}") for namespace, name in places]
@@ -281,37 +167,27 @@ async def test_no_secret_shows_in_what_the_pods_log_at_debug(cluster: Cluster) -
 
 
 async def test_claims_and_databases_outlive_the_release_and_a_new_one_takes_them_up(cluster: Cluster) -> None:
-    claims = await cluster.items("pgi", _SHOP)
+    claims = await cluster.items("pgi", SHOP)
 
     await asyncio.to_thread(
         cluster.helm, "uninstall", "fairlead", f"--namespace={helm.RELEASE}", "--wait", "--timeout=240s"
     )
 
     async def none_runs() -> bool:
-        return not [pod for name in _NAMESPACES for pod in await cluster.items("pods", name)]
+        return not [pod for name in NAMESPACES for pod in await cluster.items("pods", name)]
 
     await eventually(none_runs, "no pod of ours is left", limit_s=120.0, every_s=1.0)
-    assert [claim["metadata"]["uid"] for claim in await cluster.items("pgi", _SHOP)] == [
+    assert [claim["metadata"]["uid"] for claim in await cluster.items("pgi", SHOP)] == [
         claim["metadata"]["uid"] for claim in claims
     ]
     assert await _logs_in(cluster, "without-us") == "True"
 
     await asyncio.to_thread(cluster.install)
-    await _claim(cluster, "afterwards")
+    await cluster.claim("afterwards")
     await cluster.wait("pgi/afterwards", "condition=Ready")
-    states = [_condition(claim, "Ready")["status"] for claim in await cluster.items("pgi", _SHOP)]
+    states = [_condition(claim, "Ready")["status"] for claim in await cluster.items("pgi", SHOP)]
     assert states == ["True"] * (len(claims) + 1)
     assert await _logs_in(cluster, "after-us") == "True"
-
-
-async def _claim(cluster: Cluster, name: str) -> None:
-    claim = {
-        "apiVersion": "database.fairlead.dev/v1alpha1",
-        "kind": "PostgreSQLInstance",
-        "metadata": {"name": name, "namespace": _SHOP},
-        "spec": {"version": "16", "size": "small"},
-    }
-    await install.apply_objects(cluster.plane.kubectl, [claim])
 
 
 def _arguments(pod: dict[str, Any]) -> list[str]:
@@ -325,37 +201,4 @@ def _condition(claim: dict[str, Any], name: str) -> dict[str, Any]:
 
 async def _logs_in(cluster: Cluster, name: str) -> str:
     """Return what an application prints that logs in to `orders` from a pod of that name."""
-    return await _prints(cluster, name, _LOGIN)
-
-
-async def _prints(cluster: Cluster, name: str, program: str) -> str:
-    """Return what a program prints in a pod of that name."""
-    await install.apply_objects(cluster.plane.kubectl, [_application(name, program)])
-    await cluster.wait(f"pod/{name}", "jsonpath={.status.phase}=Succeeded")
-    return (await cluster.plane.kubectl.run("logs", name, f"--namespace={_SHOP}")).strip()
-
-
-def _application(name: str, program: str) -> dict[str, Any]:
-    """Return a pod that runs a program once beside the mounted Secret; of the images the provider has libpq."""
-    secured = {
-        "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
-        "readOnlyRootFilesystem": True,
-        "runAsNonRoot": True,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-    runs = {
-        "name": "app",
-        "image": f"localhost/fairlead-provider-onprem:{_TAG}",
-        "imagePullPolicy": "Never",
-        "command": ["python", "-c", program],
-        "securityContext": secured,
-        "volumeMounts": [{"name": "db", "mountPath": "/bindings/db", "readOnly": True}],
-    }
-    volume = {"name": "db", "secret": {"secretName": "orders-connection"}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": _SHOP},
-        "spec": {"restartPolicy": "Never", "containers": [runs], "volumes": [volume]},
-    }
+    return await cluster.prints(Application(name=name, command=("python", "-c", _LOGIN)))

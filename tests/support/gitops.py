@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+
 from devcloud import addresses, onprem
 from devcloud.controlplane import Programs
 from devcloud.controlplane import plane as planes
@@ -202,6 +204,15 @@ def _point_at(repository: GitRepository, system: System) -> None:
         "host: pg1.example.org\n",
         f"host: {server.host}\n  port: {server.port}\n  database: {server.database}\n",
     )
+
+
+def argocd_settings() -> dict[str, str]:
+    """Return the data of argocd-cm after the two patches of the README."""
+    settings: dict[str, str] = {}
+    for path in ("argocd/argocd-cm.yaml", "examples/gitops/clusters/prod/argocd-cm.yaml"):
+        patch: Any = YAML(typ="safe", pure=True).load((ROOT / "deploy" / path).read_text(encoding="utf-8"))
+        settings |= patch["data"]
+    return settings
 
 
 async def find(system: System, kind: Kind, namespace: str, name: str) -> JsonObject | None:
