@@ -101,6 +101,7 @@ async def _start(system: System, claims: int) -> list[Figure]:
         Figure("large: a start, CPU of the composer", used.cpu_seconds, "s"),
         Figure("large: a start, requests (Leases, watches apart)", len(requests), ""),
         Figure("large: a start, writes", len(writes), "", aim=0),
+        *(Figure(f"large:   {words}", number, "") for words, number in engine_phase.by_verb(writes)),
         Figure("large: peak memory of a start (PSS)", used.peak_mib, "MiB", goal=200),
         *_by_process("large: after a start", composer.pid),
     ]
