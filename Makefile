@@ -27,7 +27,7 @@ EXTRAS := aws azure gcp onprem tracing cli devcloud test
 SYNC = "$$UV" sync --quiet --frozen --no-build --no-install-project --inexact
 LOCKED := flock .bootstrap/lock sh -euc
 
-.PHONY: help demo test check manifests images fmt replay operators faults e2e audit bench \
+.PHONY: help demo test check manifests images artifacts fmt replay operators faults e2e audit bench \
 	check-format check-lint check-types check-contracts check-spelling check-unit
 
 help: ## show this list
@@ -52,6 +52,9 @@ manifests: .venv/.synced ## write install.yaml and the chart's files anew, from 
 
 images: ## build the container images (BASE=image@sha256:...; deploy/images/build names the other variables)
 	@deploy/images/build
+
+artifacts: .venv/.synced ## write the chart and the manifests as OCI image layouts (LAYOUTS=folder)
+	@$(BIN)/python -m devcloud.oci "$(or $(LAYOUTS),dist)"
 
 fmt: .venv/.synced ## format the code and repair what can be repaired
 	@$(BIN)/ruff check --fix --quiet . || true

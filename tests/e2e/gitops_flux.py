@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from devcloud import gitops
+from devcloud import gitops, oci
 from devcloud.controlplane import Programs
 from devcloud.gitops import controllers
 from tests.support.api import JsonObject
 from tests.support.audit import AuditLog, Request
-from tests.support.gitops import LIMIT_S, OPERATED, TEAM, GitOps, gitops_rig, spec_patch
+from tests.support.gitops import LIMIT_S, OPERATED, ROOT, TEAM, GitOps, gitops_rig, spec_patch
 from tests.support.home import until_gone
 from tests.support.kinds import CLAIM, DATABASE, Kind, condition, is_ready
+from tests.support.registry import serving
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 
 _STAGE = Kind("kustomize.toolkit.fluxcd.io", "v1", "Kustomization", "kustomizations")
+_ARTIFACT = Kind("source.toolkit.fluxcd.io", "v1", "OCIRepository", "ocirepositories")
 _SOURCE = Kind("source.toolkit.fluxcd.io", "v1", "GitRepository", "gitrepositories")
 _NAMESPACE = "flux-system"
 _ACCOUNT = f"system:serviceaccount:{_NAMESPACE}:kustomize-controller"
@@ -228,3 +231,27 @@ async def test_a_changed_composition_rolls_out_from_git(flux: Flux) -> None:
 
     await flux.system.until(DATABASE, TEAM, child["metadata"]["name"], has_it, limit_s=LIMIT_S)
     assert await flux.system.connection_limit(database) == before + 1
+
+
+async def test_flux_fetches_the_manifests_as_an_oci_artefact(flux: Flux, tmp_path: Path) -> None:
+    artifact = oci.manifests(ROOT)
+    artifact.write(tmp_path)
+    with serving(tmp_path) as registry:
+        spec = {
+            "interval": "1m",
+            "url": f"oci://{registry}/platform/fairlead-manifests",
+            "ref": {"tag": artifact.tag},
+            "insecure": True,
+        }
+        await flux.system.create(_ARTIFACT, _ARTIFACT.new(_NAMESPACE, "fairlead", spec=spec))
+        source = await flux.system.until(_ARTIFACT, _NAMESPACE, "fairlead", is_ready, limit_s=LIMIT_S)
+        assert source["status"]["artifact"]["revision"] == f"{artifact.tag}@{artifact.manifest.digest}"
+        spec = {
+            "interval": "1m",
+            "sourceRef": {"kind": "OCIRepository", "name": "fairlead"},
+            "path": "./crds",
+            "prune": False,
+            "wait": True,
+        }
+        await flux.system.create(_STAGE, _STAGE.new(_NAMESPACE, "crds-by-oci", spec=spec))
+        await flux.system.until(_STAGE, _NAMESPACE, "crds-by-oci", is_ready, limit_s=LIMIT_S)
