@@ -234,10 +234,8 @@ async def test_a_changed_composition_rolls_out_from_git(flux: Flux) -> None:
 
 
 def _is_true(obj: JsonObject) -> bool:
-    """Return whether an object of Flux is Ready; `observedGeneration` of its conditions is not set by all."""
-    return any(
-        entry["type"] == "Ready" and entry["status"] == "True" for entry in obj.get("status", {}).get("conditions", ())
-    )
+    """Return whether an object of Flux is Ready; not all of Flux's conditions have an `observedGeneration`."""
+    return bool(condition(obj, "Ready").get("status") == "True")
 
 
 async def test_flux_fetches_the_manifests_as_an_oci_artefact(flux: Flux, tmp_path: Path) -> None:
