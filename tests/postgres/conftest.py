@@ -17,7 +17,7 @@ from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
 
 Where = Target[PostgresDatabaseParameters]
-FENCE = Fence(until=time.monotonic() + 3_600, leads=lambda: True, monotonic=time.monotonic)
+FENCE = Fence(until=time.monotonic() + 86_400, leads=lambda: True, monotonic=time.monotonic)
 
 
 def config_of(server: OnPremServer) -> ProviderConfigSpec:
