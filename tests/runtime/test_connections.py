@@ -6,7 +6,7 @@ import socket
 import struct
 from asyncio import StreamReader, StreamWriter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -129,6 +129,24 @@ async def test_tcp_proxy_that_was_refused_or_hung_relays_again() -> None:
             writer.write(b"again")
             assert await reader.readexactly(5) == b"again"
         await proxy.close()
+
+
+# At the second turn asyncio itself holds it, and asserts that its server is open (`Server._attach` of 3.11).
+@pytest.mark.parametrize("turns", [1, 3, 4, 5, 6])
+async def test_connection_that_is_accepted_while_its_listener_ends_is_cut(turns: int) -> None:
+    sessions = Sessions(_echo)
+    server = await asyncio.start_server(sessions.accept, "127.0.0.1", 0)
+    with socket.socket() as client:
+        # The kernel takes it at once; each turn of the loop then brings it one step further.
+        client.connect(server.sockets[0].getsockname())
+        client.settimeout(0)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        server.close()
+        await sessions.end()
+        loop = asyncio.get_running_loop()
+        with suppress(ConnectionResetError):
+            assert await asyncio.wait_for(loop.sock_recv(client, 1), _LIMIT_S) == b""
 
 
 async def test_late_line_delivers_what_a_client_sent_before_it_went() -> None:

@@ -24,26 +24,31 @@ class Sessions:
     def __init__(self, serve: Serve) -> None:
         self._serve = serve
         self._tasks: set[asyncio.Task[None]] = set()
+        self._is_ended = False
 
-    async def accept(self, reader: StreamReader, writer: StreamWriter) -> None:
-        """Serve a connection until it ends, and cut it."""
-        task = asyncio.current_task()
-        assert task is not None, "a connection is served by a task"
-        self._tasks.add(task)
-        try:
-            await self._serve(reader, writer)
-        except (OSError, EOFError):
-            # The other side is gone, or was never reached.
-            pass
-        except asyncio.CancelledError:
-            # `end` ends the session; nobody awaits this task's result.
-            pass
-        finally:
-            self._tasks.discard(task)
+    def accept(self, reader: StreamReader, writer: StreamWriter) -> None:
+        """Serve a connection until it ends, and cut it, also one whose task was cancelled before it began."""
+        if self._is_ended:
+            # It was accepted before the listener was closed.
             writer.transport.abort()
+            return
+        task = asyncio.create_task(self._session(reader, writer))
+        self._tasks.add(task)
+
+        def cut(ended: asyncio.Task[None]) -> None:
+            self._tasks.discard(ended)
+            writer.transport.abort()
+
+        task.add_done_callback(cut)
+
+    async def _session(self, reader: StreamReader, writer: StreamWriter) -> None:
+        # An OSError or EOFError: the other side is gone, or was never reached.
+        with suppress(OSError, EOFError):
+            await self._serve(reader, writer)
 
     async def end(self) -> None:
         """Cut every connection, and return when nothing serves any."""
+        self._is_ended = True
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()

@@ -21,7 +21,7 @@ from tests.support.waiting import eventually
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
 # Within 15 s on a quiet machine; other tests run beside this one.
-_REPORTED_S = 180.0
+_REPORTED_S = 40.0
 _PAUSED = {"metadata": {"annotations": {"fairlead.dev/paused": "true"}}}
 
 

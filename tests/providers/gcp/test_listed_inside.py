@@ -62,7 +62,7 @@ async def _at_rest(served: Served, kind: Kind[Any, Any], **spec: object) -> tupl
     sql = SimulatedSql(served)
     sql.create(SERVER, owner_labels(OWNER))
     now = datetime.fromisoformat(control(served, "POST", "clock", {"advance_s": 600.0})["now"])
-    # An object's own look comes at a time of day that its name tells: every run begins at the same time of day.
+    # An object's own look comes at a time of day that its name gives: every run begins at the same time of day.
     begin = now.replace(hour=_HOUR_OF_DAY, minute=0, second=0, microsecond=0)
     begin += timedelta(days=1) if begin < now else timedelta()
     clock = control(served, "POST", "clock", {"advance_s": (begin - now).total_seconds()})
