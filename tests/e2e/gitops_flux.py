@@ -217,20 +217,10 @@ async def test_a_protected_claim_is_not_pruned_and_flux_says_so(flux: Flux) -> N
 
 
 async def test_a_changed_composition_rolls_out_from_git(flux: Flux) -> None:
-    database = await flux.rig.database_of("orders")
-    before = await flux.system.connection_limit(database)
-    (child,) = await flux.system.children(TEAM, "orders")
-    flux.rig.repository.replace(
-        "compositions/postgres-onprem.yaml", f"small: {{connections: {before},", f"small: {{connections: {before + 1},"
-    )
+    async def deliver() -> None:
+        await flux.until_ready("fairlead-compositions", await flux.push("One more connection"))
 
-    await flux.until_ready("fairlead-compositions", await flux.push("One more connection"))
-
-    def has_it(obj: JsonObject) -> bool:
-        return bool(obj["spec"]["forProvider"]["connectionLimit"] == before + 1) and is_ready(obj)
-
-    await flux.system.until(DATABASE, TEAM, child["metadata"]["name"], has_it, limit_s=LIMIT_S)
-    assert await flux.system.connection_limit(database) == before + 1
+    await flux.rig.rolls_out(deliver)
 
 
 def _is_true(obj: JsonObject) -> bool:

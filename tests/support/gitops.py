@@ -10,7 +10,7 @@ import asyncio
 import json
 import secrets
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from devcloud.controlplane import plane as planes
 from devcloud.daemons import Lifetime
 from tests.support.api import ApiError, JsonObject, connect
 from tests.support.git_server import GitRepository, served
-from tests.support.kinds import CLAIM, CONFIG_MAP, CRD, NAMESPACE, SECRET, Kind, claim
+from tests.support.kinds import CLAIM, CONFIG_MAP, CRD, DATABASE, NAMESPACE, SECRET, Kind, claim, is_ready
 from tests.support.operators.played import CNPG, crds
 from tests.support.system import System, decoded
 
@@ -120,6 +120,22 @@ class GitOps:
     async def binding(self, name: str) -> dict[str, str]:
         claim_ = await self.system.api.get(CLAIM.path(TEAM, name))
         return decoded(await self.system.api.get(SECRET.path(TEAM, claim_["status"]["binding"]["name"])))
+
+    async def rolls_out(self, deliver: Callable[[], Awaitable[object]]) -> None:
+        """Change a constant of the Composition in Git, have it delivered, and wait until the server has it."""
+        database = await self.database_of("orders")
+        before = await self.system.connection_limit(database)
+        (child,) = await self.system.children(TEAM, "orders")
+        former, wanted = (f"small: {{connections: {limit}," for limit in (before, before + 1))
+        self.repository.replace("compositions/postgres-onprem.yaml", former, wanted)
+
+        await deliver()
+
+        def has_it(obj: JsonObject) -> bool:
+            return bool(obj["spec"]["forProvider"]["connectionLimit"] == before + 1) and is_ready(obj)
+
+        await self.system.until(DATABASE, TEAM, child["metadata"]["name"], has_it, limit_s=LIMIT_S)
+        assert await self.system.connection_limit(database) == before + 1
 
     async def tools_labels(self) -> list[str]:
         """Return the labels and annotations of Git tools on the children of the team's claims."""
