@@ -32,8 +32,9 @@ from runtime.serve import freeze_imports
 from tests.composer.factories import claim as claim_of
 from tests.composer.workers.bombs import BOMBS, Bomb, request_of
 from tests.support.api import ApiError
+from tests.support.grants import allow_composer
 from tests.support.kinds import CLAIM, COMPOSITION, claim
-from tests.support.system import System, allow_composer
+from tests.support.system import System
 from tests.support.waiting import eventually
 
 _STALL_AIM_MS = 50.0

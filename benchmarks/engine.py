@@ -28,9 +28,10 @@ from benchmarks.report import Figure, print_figures
 from runtime.kube_client import KubeClient
 from runtime.objects import Key
 from tests.support.audit import WRITES, Match
+from tests.support.grants import let_watch_secrets
 from tests.support.kinds import COMPOSITION
 from tests.support.processes import Program
-from tests.support.system import COMPOSER, System, let_watch_secrets
+from tests.support.system import COMPOSER, System
 
 _SINGLES: Final = 200
 _NAMESPACES: Final = 10

@@ -17,8 +17,9 @@ from benchmarks.engine_phase import Phase
 from benchmarks.plane import on_a_plane
 from runtime.kube_client import KubeClient
 from runtime.objects import Key
+from tests.support.grants import let_watch_secrets
 from tests.support.kinds import COMPOSITION
-from tests.support.system import System, let_watch_secrets
+from tests.support.system import System
 
 _NAMESPACE: Final = "rounds"
 _LIMITS: Final = (33, 34)

@@ -5,42 +5,27 @@ ARCHIVES names a folder with the images as OCI archives, made with REPOSITORY=lo
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
-from typing import Any
 
 import psycopg
 import pytest
 from psycopg import sql
 
 from devcloud.node.components import ADDRESS
-from tests.security.canaries import content_of, forms_of
-from tests.support import helm
-from tests.support.audit import AuditLog
+from tests.support.kinds import condition
 from tests.support.pods import (
     CLAIM_LIMIT_S,
-    CLAIM_NAMESPACES,
     IMAGES,
     NAMESPACES,
     READY_LIMIT_S,
     RESTRICTED,
-    ROOT,
     SHOP,
     Application,
     Cluster,
 )
-from tests.support.rights import rights_in, usage_of
 from tests.support.waiting import eventually
 
-# What an application does with the files of its connection Secret.
-_LOGIN = """
-from pathlib import Path
-import psycopg
-mounted = Path("/bindings/db")
-with psycopg.connect((mounted / "uri").read_text(), sslrootcert=str(mounted / "certificates")) as connection:
-    print(connection.execute("SELECT session_user = %s", [(mounted / "username").read_text()]).fetchone()[0])
-"""
 # What a pod learns by name: the API server's Service, the pods behind a Service of the chart, nothing of what is none.
 _NAMES = """
 import socket
@@ -71,7 +56,7 @@ async def test_a_claim_is_served_by_pods_and_an_application_in_a_pod_logs_in(clu
     await cluster.claim("orders")
     await cluster.wait("pgi/orders", "condition=Ready")
 
-    assert await _logs_in(cluster, "app") == "True"
+    assert await cluster.logs_in("app") == "True"
     (claim,) = await cluster.items("pgi", SHOP)
     assert claim["status"]["endpoint"] == ADDRESS
 
@@ -102,12 +87,12 @@ async def test_what_is_changed_in_the_database_behind_the_pods_is_put_back(clust
 
         assert not await may_log_in()
         await eventually(may_log_in, f"{username} may log in again", limit_s=CLAIM_LIMIT_S, every_s=1.0)
-    assert await _logs_in(cluster, "after-drift") == "True"
+    assert await cluster.logs_in("after-drift") == "True"
 
 
 async def test_all_deployments_roll_while_claims_come_and_none_fails(cluster: Cluster) -> None:
     (orders,) = await cluster.items("pgi", SHOP)
-    was_ready = _condition(orders, "Ready")
+    was_ready = condition(orders, "Ready")
     kubectl = cluster.plane.kubectl
     before = {pod["metadata"]["uid"] for name in NAMESPACES for pod in await cluster.items("pods", name)}
 
@@ -121,84 +106,13 @@ async def test_all_deployments_roll_while_claims_come_and_none_fails(cluster: Cl
         await cluster.wait(f"pgi/during-{image}", "condition=Ready")
 
     claims = await cluster.items("pgi", SHOP)
-    assert [_condition(claim, "Ready")["status"] for claim in claims] == ["True"] * (1 + len(IMAGES))
-    assert [claim["metadata"]["name"] for claim in claims if _condition(claim, "Stalled").get("status") == "True"] == []
+    assert [condition(claim, "Ready")["status"] for claim in claims] == ["True"] * (1 + len(IMAGES))
+    assert [claim["metadata"]["name"] for claim in claims if condition(claim, "Stalled").get("status") == "True"] == []
     (orders,) = [claim for claim in claims if claim["metadata"]["name"] == "orders"]
-    assert _condition(orders, "Ready")["lastTransitionTime"] == was_ready["lastTransitionTime"]
+    assert condition(orders, "Ready")["lastTransitionTime"] == was_ready["lastTransitionTime"]
 
     async def old_ones_are_gone() -> bool:
         now = {pod["metadata"]["uid"] for name in NAMESPACES for pod in await cluster.items("pods", name)}
         return not now & before
 
     await eventually(old_ones_are_gone, "the former pods are gone", limit_s=120.0, every_s=1.0)
-
-
-@pytest.mark.parametrize(("image", "namespace"), list(zip(IMAGES, NAMESPACES, strict=True)))
-def test_what_the_pods_asked_for_is_what_their_rights_list(cluster: Cluster, image: str, namespace: str) -> None:
-    log = AuditLog.from_the_start(cluster.plane.audit_log)
-    user = f"system:serviceaccount:{namespace}:{image}"
-    requests = [request for request in log.requests(begun=True) if request.user == user]
-    rights = rights_in((ROOT / "deploy" / "rights" / f"{image}.txt").read_text(encoding="utf-8"))
-    usage = usage_of(rights, requests, own=namespace, with_claims=frozenset(CLAIM_NAMESPACES))
-
-    assert len(requests) > 10
-    assert usage.refused == []
-    assert usage.unlisted == []
-
-
-async def test_no_secret_shows_in_what_the_pods_log_at_debug(cluster: Cluster) -> None:
-    secret, _ = cluster.server.objects
-    kept = [content_of(item) for item in await cluster.items("secrets", SHOP)]
-    canaries = {secret["stringData"]["password"]}
-    canaries |= {content[key] for content in kept for key in ("password", "current", "pending") if content.get(key)}
-    pods = [pod for name in NAMESPACES for pod in await cluster.items("pods", name)]
-    assert [pod["metadata"]["name"] for pod in pods if "--log-level=DEBUG" not in _arguments(pod)] == []
-    places = [(pod["metadata"]["namespace"], pod["metadata"]["name"]) for pod in pods]
-    logs = [await cluster.plane.kubectl.run("logs", name, f"--namespace={namespace}") for namespace, name in places]
-    logs += [await cluster.plane.kubectl.run("get", kinds, "-A", "--output=json") for kinds in ("events", "pgi,pods")]
-
-    assert len(canaries) > 2
-    shown = [
-        number
-        for number, text in enumerate(logs)
-        if any(form in text for canary in canaries for form in forms_of(canary))
-    ]
-    assert shown == []
-
-
-async def test_claims_and_databases_outlive_the_release_and_a_new_one_takes_them_up(cluster: Cluster) -> None:
-    claims = await cluster.items("pgi", SHOP)
-
-    await asyncio.to_thread(
-        cluster.helm, "uninstall", "fairlead", f"--namespace={helm.RELEASE}", "--wait", "--timeout=240s"
-    )
-
-    async def none_runs() -> bool:
-        return not [pod for name in NAMESPACES for pod in await cluster.items("pods", name)]
-
-    await eventually(none_runs, "no pod of ours is left", limit_s=120.0, every_s=1.0)
-    assert [claim["metadata"]["uid"] for claim in await cluster.items("pgi", SHOP)] == [
-        claim["metadata"]["uid"] for claim in claims
-    ]
-    assert await _logs_in(cluster, "without-us") == "True"
-
-    await asyncio.to_thread(cluster.install)
-    await cluster.claim("afterwards")
-    await cluster.wait("pgi/afterwards", "condition=Ready")
-    states = [_condition(claim, "Ready")["status"] for claim in await cluster.items("pgi", SHOP)]
-    assert states == ["True"] * (len(claims) + 1)
-    assert await _logs_in(cluster, "after-us") == "True"
-
-
-def _arguments(pod: dict[str, Any]) -> list[str]:
-    return [argument for container in pod["spec"]["containers"] for argument in container["args"]]
-
-
-def _condition(claim: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return a condition; empty without it."""
-    return next((entry for entry in claim["status"]["conditions"] if entry["type"] == name), {})
-
-
-async def _logs_in(cluster: Cluster, name: str) -> str:
-    """Return what an application prints that logs in to `orders` from a pod of that name."""
-    return await cluster.prints(Application(name=name, command=("python", "-c", _LOGIN)))

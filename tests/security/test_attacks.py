@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -25,7 +24,6 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_AWS = Path(__file__).resolve().parents[2] / "deploy" / "kustomize" / "clouds" / "aws"
 _ACCOUNTS = {
     "composer": ("fairlead-system", "fairlead-composer"),
     "onprem": ("fairlead-onprem", "fairlead-provider-onprem"),
@@ -54,8 +52,9 @@ async def _child_of(system: System, namespace: str, claim: str) -> str:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def town(running: System, alice: Person, mallory: Person) -> AsyncIterator[Town]:
     """Yield two tenants with a claim each, a resource that is being deleted and paused, Secrets, and all tokens."""
-    await running.kubectl.run("apply", "--server-side", "--kustomize", str(_AWS))
-    await running.create(SECRET, SECRET.new("fairlead-aws", "aws-key", stringData={"key": "canary"}))
+    await running.install_cloud("aws")
+    if await running.api.find(SECRET.path("fairlead-aws", "aws-key")) is None:
+        await running.create(SECRET, SECRET.new("fairlead-aws", "aws-key", stringData={"key": "canary"}))
     await running.create(SECRET, SECRET.new("kube-system", "platform-key", stringData={"key": "canary"}))
     await alice.secret("notes", text="canary")
     await alice.secret("of-an-operator", type_="servicebinding.io/postgresql", password="canary")

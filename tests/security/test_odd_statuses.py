@@ -9,8 +9,9 @@ import pytest
 import pytest_asyncio
 
 from tests.support.api import JsonObject
+from tests.support.grants import allow_composer
 from tests.support.kinds import CLAIM, COMPOSITION, CRD, Kind, composition, condition, crd_of, is_ready
-from tests.support.system import System, allow_composer
+from tests.support.system import System
 from tests.support.tenants import Person, tenant
 from tests.support.waiting import eventually
 

@@ -10,9 +10,10 @@ import pytest
 from tests.security.builders import composed_settings, database, panics, says, settings
 from tests.support.api import JsonObject
 from tests.support.audit import Match
+from tests.support.grants import allow_composer
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, SECRET, composition, condition, is_ready
 from tests.support.kinds import database as direct
-from tests.support.system import COMPOSER, PROVIDER, System, allow_composer
+from tests.support.system import COMPOSER, PROVIDER, System
 from tests.support.tenants import Person
 from tests.support.waiting import eventually
 

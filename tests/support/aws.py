@@ -5,7 +5,6 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 import boto3
@@ -27,7 +26,6 @@ NAMESPACE = "fairlead-aws"
 PROVIDER = f"system:serviceaccount:{NAMESPACE}:fairlead-provider-aws"
 KEY_SECRET, CA_SECRET = "aws-key", "aws-ca"
 PERSON = "user/alice"
-_ROOT = Path(__file__).resolve().parents[2]
 _PERSON_KEY = "AKIAALICEATTHECONSOLE"
 
 
@@ -171,10 +169,7 @@ async def simulated_rds(system: System, *, real: bool = True) -> AsyncIterator[A
 async def _publish(aws: Aws, authority: str) -> None:
     """Install AWS's roles and what its ProviderConfig names, as a platform team does."""
     system = aws.system
-    await system.kubectl.run(
-        "apply", "--server-side", "--kustomize", str(_ROOT / "deploy" / "kustomize" / "clouds" / "aws")
-    )
-    system.clouds.append("aws")
+    await system.install_cloud("aws")
     key = {"aws_access_key_id": ACCESS_KEY, "aws_secret_access_key": aws.secret_key}
     await system.create(SECRET, SECRET.new(NAMESPACE, KEY_SECRET, stringData=key))
     await system.create(SECRET, SECRET.new(NAMESPACE, CA_SECRET, stringData={"ca.crt": authority}))

@@ -6,7 +6,6 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 from devcloud.azure.entra.directory import CLIENT_ID, SUBSCRIPTION, TENANT
@@ -30,7 +29,6 @@ _PERSON_CLIENT = "11111111-0000-4000-8000-00000000a11c"
 _VERSION = "2025-08-01"
 _PROVIDER = "providers/Microsoft.DBforPostgreSQL/flexibleServers"
 _KINDS = {"Secret": SECRET, "ConfigMap": CONFIG_MAP, "ProviderConfig": AZURE_CONFIG}
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -166,10 +164,7 @@ async def simulated_azure(system: System, *, real: bool = True) -> AsyncIterator
 async def _publish(azure: Azure, client_secret: str) -> None:
     """Install Azure's roles and what its ProviderConfig names, as a platform team does."""
     system = azure.system
-    await system.kubectl.run(
-        "apply", "--server-side", "--kustomize", str(_ROOT / "deploy" / "kustomize" / "clouds" / "azure")
-    )
-    system.clouds.append("azure")
+    await system.install_cloud("azure")
     client = {"AZURE_TENANT_ID": TENANT, "AZURE_CLIENT_ID": CLIENT_ID, "AZURE_CLIENT_SECRET": client_secret}
     for obj in objects(azure.url, client, azure.certificates):
         kind = _KINDS[obj["kind"]]

@@ -5,7 +5,6 @@ import secrets
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, ClassVar
 
 import psycopg
@@ -26,7 +25,6 @@ FLAGS = ("--sweep=4", "--grace=6", "--settle=2", "--resync=600")
 NAMESPACE = "fairlead-gcp"
 KEY_SECRET = "gcp-key"
 PERSON = "alice@example.com"
-_ROOT = Path(__file__).resolve().parents[2]
 _LIMIT_S = 180.0
 
 
@@ -199,10 +197,7 @@ async def simulated_cloud_sql(system: System, *, real: bool = True) -> AsyncIter
 async def _publish(gcp: Gcp) -> None:
     """Install Google Cloud's roles and what its ProviderConfig names, as a platform team does."""
     system = gcp.system
-    await system.kubectl.run(
-        "apply", "--server-side", "--kustomize", str(_ROOT / "deploy" / "kustomize" / "clouds" / "gcp")
-    )
-    system.clouds.append("gcp")
+    await system.install_cloud("gcp")
     await system.create(SECRET, SECRET.new(NAMESPACE, KEY_SECRET, stringData={"credentials.json": gcp.key}))
     places = {"region": REGION, "privateNetwork": NETWORK}
     await system.create(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "gcp", data=places))

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 from tests.support import losses
 from tests.support.foreign import ForeignApi, operating
+from tests.support.grants import allow_composer
 from tests.support.loss_sides import Foreign, OnPrem, Side
 from tests.support.loss_ways import suffer
 from tests.support.losses import WAYS, Case, Outcome, Way, cases
 from tests.support.staff import Staff
-from tests.support.system import allow_composer
 
 
 async def run(staff: Staff, chosen: Callable[[Case], bool] = lambda _case: True) -> list[Outcome]:

@@ -10,13 +10,13 @@ import shutil
 import subprocess
 import tempfile
 import tomllib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devcloud import addresses, clouds, controlplane, install, node
+from devcloud import addresses, clouds, controlplane, install, node, onprem
 from devcloud.clouds import RunningCloud
 from devcloud.controlplane import plane as planes
 from devcloud.controlplane.plane import Plane
@@ -24,7 +24,11 @@ from devcloud.daemons import Lifetime
 from devcloud.node import node as nodes
 from devcloud.node.node import Node
 from tests.support import helm
+from tests.support.api import connect
 from tests.support.fixtures import ASSETS
+from tests.support.gcp import FLAGS
+from tests.support.simulated_cloud import PORTS, QUICK
+from tests.support.system import System
 
 ROOT = Path(__file__).resolve().parents[2]
 TAG = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -38,6 +42,14 @@ CLAIM_NAMESPACES = (SHOP, "by-flux", "by-argocd")
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 READY_LIMIT_S = 420
 CLAIM_LIMIT_S = 240
+# What an application does with the files of its connection Secret.
+_LOGIN = """
+from pathlib import Path
+import psycopg
+mounted = Path("/bindings/db")
+with psycopg.connect((mounted / "uri").read_text(), sslrootcert=str(mounted / "certificates")) as connection:
+    print(connection.execute("SELECT session_user = %s", [(mounted / "username").read_text()]).fetchone()[0])
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,12 +97,17 @@ class Application:
 
 @dataclass(frozen=True)
 class Cluster:
-    """A control plane with a node, on which only the chart was installed, and a server for its on-prem provider."""
+    """A control plane with a node, on which only the chart was installed, and a server for its on-prem provider.
+
+    `octet` is the second number of the server's loop-back addresses. The providers of the other clouds speak to
+    simulated ones at the node's address; the cluster does not run those.
+    """
 
     folder: Path
     plane: Plane
     node: Node
     server: RunningCloud
+    octet: int
 
     async def items(self, kind: str, namespace: str) -> list[dict[str, Any]]:
         text = await self.plane.kubectl.run("get", kind, f"--namespace={namespace}", "--output=json")
@@ -117,6 +134,30 @@ class Cluster:
         await install.apply_objects(self.plane.kubectl, [application.pod()])
         await self.wait(f"pod/{name}", "jsonpath={.status.phase}=Succeeded", namespace)
         return (await self.plane.kubectl.run("logs", name, f"--namespace={namespace}")).strip()
+
+    async def logs_in(self, name: str) -> str:
+        """Return what an application prints that logs in to the claim `orders` of SHOP from a pod of that name."""
+        return await self.prints(Application(name=name, command=("python", "-c", _LOGIN)))
+
+    @asynccontextmanager
+    async def system(self) -> AsyncIterator[System]:
+        """Yield the cluster as what the tests of processes know; they may start simulated clouds, and no process."""
+        server = onprem.server_in(self.folder / SERVED, self.octet)
+        assert server is not None
+        lease = addresses.lease()
+        try:
+            async with connect(self.plane.kubeconfig) as api:
+                yield System(
+                    plane=self.plane,
+                    api=api,
+                    folder=self.folder,
+                    lease=lease,
+                    server=server,
+                    clouds=list(CLOUDS),
+                    pods_address=self.node.address,
+                )
+        finally:
+            lease.release()
 
     def helm(self, *words: str | Path) -> None:
         ended = helm.run(helm.program(), "--kubeconfig", self.plane.kubeconfig, *words)
@@ -182,16 +223,25 @@ async def _start(folder: Path, archives: Path) -> Cluster:
         "installation": {"id": "0123456789abcdef", "clusterUid": uid},
         "claimNamespaces": list(CLAIM_NAMESPACES),
         "logLevel": "DEBUG",
-        "providers": {cloud: {"enabled": True} for cloud in CLOUDS},
+        "providers": {cloud: {"enabled": True, "args": _arguments(cloud, address)} for cloud in CLOUDS},
     }
     (folder / "values.json").write_text(json.dumps(values))
-    return Cluster(folder, plane, running, server)
+    return Cluster(folder, plane, running, server, lease.octet)
+
+
+def _arguments(cloud: str, address: str) -> list[str]:
+    """Return the arguments by which a provider speaks to a simulated cloud alone, at the node's address, and often."""
+    if cloud == SERVED:
+        return []
+    return [f"--endpoint-override={address}:{PORTS[cloud]}", *(FLAGS if cloud == "gcp" else QUICK)]
 
 
 async def _configure(cluster: Cluster) -> None:
-    await install.apply_objects(cluster.plane.kubectl, cluster.server.objects)
-    others = [cloud for cloud in CLOUDS if cloud != SERVED]
-    await install.install_compositions(cluster.plane.kubectl, ASSETS, without=others)
+    secret, config = cluster.server.objects
+    # The destroy rate limit has tests of its own; here it would stop the fourth test that deletes.
+    unlimited = {**config, "spec": {**config["spec"], "limits": {"destroysPerHour": 10_000}}}
+    await install.apply_objects(cluster.plane.kubectl, [secret, unlimited])
+    await install.install_compositions(cluster.plane.kubectl, ASSETS)
 
 
 async def _stop(folder: Path) -> None:

@@ -1,7 +1,7 @@
 """What processes asked of the API server against what they may: requests of an audit log, rights of `deploy/rights`.
 
 A right is one verb on one resource. The cluster-wide ones hold in every namespace and are listed under each; the others
-hold in one place. Pure.
+hold in one place.
 """
 
 from __future__ import annotations
@@ -9,14 +9,33 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from tests.support.audit import Request
 
+CLOUDS: Final = ("onprem", "aws", "azure", "gcp")
+ACCOUNTS: Final = {
+    "fairlead-composer": "fairlead-system",
+    **{f"fairlead-provider-{cloud}": f"fairlead-{cloud}" for cloud in CLOUDS},
+}
+"""The ServiceAccount of each process, and its namespace."""
+# A status over which somebody edited the spec meanwhile is read and sent once more
+# (tests/apiserver/runtime/test_kube_client.py). The admission plugin OwnerReferencesPermissionEnforcement asks for the
+# last one when a child with an owner is created: no request has that verb.
+TAKEN_BY_NO_LIFE: Final = frozenset(
+    {
+        "get compositions.fairlead.dev",
+        *(f"get providerconfigs.{cloud}.fairlead.dev" for cloud in CLOUDS),
+        "update postgresqlinstances.database.fairlead.dev/finalizers",
+    }
+)
+"""The rights that the lives of `tests.support.lives` do not have to take."""
 OWN: Final = "its own"
 WITH_CLAIMS: Final = "with claims"
 OF_ANOTHER: Final = "of another process"
 ANY_OTHER: Final = "any other"
+_FILES = Path(__file__).resolve().parents[2] / "deploy" / "rights"
 _HEADING = re.compile(r"# Namespace: ([^,]+), such as \S+")
 # A resource, no URL, the names it is limited to, the verbs: as `kubectl auth can-i --list` prints it.
 _ROW = re.compile(r"(?P<resource>[^ \[]\S*) \[\] \[(?P<names>[^\]]*)\] \[(?P<verbs>[^\]]*)\]")
@@ -98,6 +117,15 @@ def usage_of(rights: Rights, requests: Iterable[Request], *, own: str, with_clai
     granted = {("", right) for right in everywhere}
     granted |= {(place, right) for place, here in rights.items() for right in here - everywhere}
     return Usage(sorted(refused), sorted(unlisted), [_named(place, right) for place, right in sorted(granted - used)])
+
+
+def usage_in(requests: Iterable[Request], account: str, with_claims: frozenset[str]) -> Usage:
+    """Compare what an account asked for, among all requests, with the rights of its file."""
+    own = ACCOUNTS[account]
+    rights = rights_in((_FILES / f"{account}.txt").read_text(encoding="utf-8"))
+    user = f"system:serviceaccount:{own}:{account}"
+    own_requests = [request for request in requests if request.user == user]
+    return usage_of(rights, own_requests, own=own, with_claims=with_claims)
 
 
 def _place_of(namespace: str, own: str, with_claims: frozenset[str]) -> str:

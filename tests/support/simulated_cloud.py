@@ -25,7 +25,8 @@ QUICK = ("--sweep=1", "--grace=3", "--settle=2", "--resync=600")
 """Flags of a provider that looks often."""
 DURATIONS = 0.005
 """What takes four minutes in a cloud takes 1.2 seconds here."""
-_PORT = 8000
+PORTS = {"aws": 8000, "gcp": 8001, "azure": 8002}
+"""The port of each cloud's simulator."""
 _ADDRESS = 2  # of the rig's lease; the first one is the on-prem server's
 
 
@@ -36,18 +37,20 @@ class Place:
     Attributes:
         folder: All that it keeps.
         host: Its address.
+        port: Its TCP port.
         octet: The second number of its databases' addresses.
     """
 
     folder: Path
     host: str
+    port: int
     octet: int
     control_token: str = field(repr=False)
 
     @property
     def url(self) -> str:
         """Its one endpoint, without TLS."""
-        return f"http://{self.host}:{_PORT}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def databases(self) -> Path:
@@ -60,7 +63,7 @@ class Place:
         `real` gives its instances databases, and itself a memory beyond its process.
         """
         arguments = (
-            *(f"devcloud.{cloud}", f"--listen={self.host}:{_PORT}", f"--durations={DURATIONS:g}"),
+            *(f"devcloud.{cloud}", f"--listen={self.host}:{self.port}", f"--durations={DURATIONS:g}"),
             f"--control-token-file={self.folder / 'control-token'}",
         )
         kept = (f"--state={self.folder / 'state.json'}", f"--databases={self.databases}", f"--octet={self.octet}")
@@ -71,7 +74,8 @@ def place_beside(system: System, cloud: str) -> Place:
     """Make the folders of a simulator beside a rig, and the token of its control API."""
     place = Place(
         folder=system.folder / cloud,
-        host=system.lease.address(_ADDRESS),
+        host=system.pods_address or system.lease.address(_ADDRESS),
+        port=PORTS[cloud],
         octet=system.lease.octet,
         control_token=secrets.token_urlsafe(30),
     )

@@ -29,13 +29,10 @@ from tests.support.api import Api, ApiError, JsonObject, connect
 from tests.support.audit import WRITES, AuditLog, Match, Request
 from tests.support.kinds import (
     CLAIM,
-    CLUSTER_ROLE,
-    CLUSTER_ROLE_BINDING,
     COMPOSITION,
     CONFIG_MAP,
     NAMESPACE,
     PROVIDER_CONFIG,
-    ROLE_BINDING,
     SECRET,
     Kind,
     condition,
@@ -56,7 +53,11 @@ ADMIN_SECRET = "onprem-admin"
 
 @dataclass(slots=True, kw_only=True)
 class System:
-    """A rig: what runs, and where to look."""
+    """A rig: what runs, and where to look.
+
+    `clouds` are those that are installed. `pods_address` is where simulated clouds listen when pods of ours are to
+    reach them; without it they listen on a loop-back address of the lease.
+    """
 
     plane: Plane
     api: Api
@@ -66,6 +67,7 @@ class System:
     clouds: list[str] = field(default_factory=lambda: ["onprem"])
     started: list[Program] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
+    pods_address: str | None = None
 
     @property
     def sql(self) -> SqlLog:
@@ -204,6 +206,13 @@ class System:
         token = {"fairlead.dev/reconcile-requested-at": secrets.token_hex(8)}
         await self.edit(kind, namespace, name, {"metadata": {"annotations": token}})
 
+    async def install_cloud(self, cloud: str) -> None:
+        """Install the CRDs, roles and policies of a cloud, as a platform team does; nothing when they are there."""
+        if cloud not in self.clouds:
+            folder = _ROOT / "deploy" / "kustomize" / "clouds" / cloud
+            await self.kubectl.run("apply", "--server-side", "--kustomize", str(folder))
+            self.clouds.append(cloud)
+
     # Temporary objects
 
     @asynccontextmanager
@@ -338,31 +347,6 @@ async def _configure(system: System) -> None:
     await system.create(SECRET, SECRET.new("fairlead-onprem", ADMIN_SECRET, stringData=system.admin_login()))
     await system.create(PROVIDER_CONFIG, system.provider_config("default"))
     await system.kubectl.run("apply", "--server-side", "--filename", str(_ROOT / "compositions"))
-
-
-async def allow_composer(system: System, group: str, resource: str) -> None:
-    """Let the composer write one more kind, as a platform team does."""
-    name = f"composer-{resource}"
-    rules = [
-        {
-            "apiGroups": [group],
-            "resources": [resource],
-            "verbs": ["get", "list", "watch", "create", "patch", "delete"],
-        }
-    ]
-    await system.apply(CLUSTER_ROLE, CLUSTER_ROLE.new("", name, rules=rules))
-    subject = {"kind": "ServiceAccount", "namespace": "fairlead-system", "name": "fairlead-composer"}
-    role = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": name}
-    await system.apply(CLUSTER_ROLE_BINDING, CLUSTER_ROLE_BINDING.new("", name, roleRef=role, subjects=[subject]))
-
-
-async def let_watch_secrets(system: System, namespace: str) -> None:
-    """Let the composer watch the Secrets of a namespace, as a platform team does."""
-    role = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": "fairlead-composer-secrets"}
-    subject = {"kind": "ServiceAccount", "namespace": "fairlead-system", "name": "fairlead-composer"}
-    await system.apply(
-        ROLE_BINDING, ROLE_BINDING.new(namespace, "fairlead-composer-secrets", roleRef=role, subjects=[subject])
-    )
 
 
 async def passes(port: int) -> int:

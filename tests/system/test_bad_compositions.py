@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
+from tests.support.grants import allow_composer
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
@@ -23,7 +24,7 @@ from tests.support.kinds import (
     is_ready,
     trouble,
 )
-from tests.support.system import System, allow_composer
+from tests.support.system import System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]

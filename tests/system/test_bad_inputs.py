@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import pytest
 
 from tests.support.api import ApiError, JsonObject
+from tests.support.grants import allow_composer
 from tests.support.kinds import CLAIM, DATABASE, SECRET, SMALL, claim, composition, condition, in_trouble, is_ready
-from tests.support.system import System, allow_composer
+from tests.support.system import System
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 

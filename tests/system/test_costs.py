@@ -7,8 +7,9 @@ import pytest
 import pytest_asyncio
 
 from tests.support.audit import WRITES, Request
+from tests.support.grants import let_watch_secrets
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, claim, composition, is_ready
-from tests.support.system import COMPOSER, PROVIDER, System, let_watch_secrets
+from tests.support.system import COMPOSER, PROVIDER, System
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 

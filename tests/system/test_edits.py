@@ -7,6 +7,7 @@ import pytest
 
 from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
+from tests.support.grants import allow_composer
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
@@ -20,7 +21,7 @@ from tests.support.kinds import (
     is_ready,
 )
 from tests.support.processes import running_program
-from tests.support.system import COMPOSER, System, allow_composer
+from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]

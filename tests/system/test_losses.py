@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from tests.support.api import ApiError, JsonObject
+from tests.support.grants import allow_composer
 from tests.support.home import claim, move_in, poke, until_gone
 from tests.support.kinds import (
     CLAIM,
@@ -21,7 +22,7 @@ from tests.support.kinds import (
     is_ready,
 )
 from tests.support.staff import Staff, give_to_a_stranger, is_deleting, unless_gone
-from tests.support.system import System, allow_composer
+from tests.support.system import System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]

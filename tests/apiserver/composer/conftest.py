@@ -9,7 +9,8 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane import Programs
-from tests.support.system import System, allow_composer, let_watch_secrets, rig
+from tests.support.grants import allow_composer, let_watch_secrets
+from tests.support.system import System, rig
 
 WATCHED = "watched"
 

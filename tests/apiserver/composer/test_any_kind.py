@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.api import ApiError, JsonObject
 from tests.support.audit import WRITES, Match
+from tests.support.grants import allow_composer
 from tests.support.kinds import (
     CLAIM,
     CLUSTER_ROLE,
@@ -25,7 +26,7 @@ from tests.support.kinds import (
     is_ready,
 )
 from tests.support.second_api import SecondApi
-from tests.support.system import COMPOSER, System, allow_composer, decoded
+from tests.support.system import COMPOSER, System, decoded
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]

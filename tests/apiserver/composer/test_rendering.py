@@ -20,6 +20,7 @@ from composer.validation.samples import samples
 from devcloud.controlplane import Programs
 from tests.support.api import JsonObject
 from tests.support.gate import Gate
+from tests.support.grants import allow_composer
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
@@ -33,7 +34,7 @@ from tests.support.kinds import (
 )
 from tests.support.kube_proxy import kube_proxy
 from tests.support.processes import Program
-from tests.support.system import System, allow_composer, free_port, rig
+from tests.support.system import System, free_port, rig
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]

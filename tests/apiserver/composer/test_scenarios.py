@@ -11,8 +11,9 @@ import pytest
 
 from tests.support.api import JsonObject
 from tests.support.audit import Match
+from tests.support.grants import allow_composer
 from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, claim, composition, condition, in_trouble, is_ready
-from tests.support.system import COMPOSER, System, allow_composer
+from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]

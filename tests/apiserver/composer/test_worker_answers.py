@@ -10,8 +10,9 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane import Programs
+from tests.support.grants import allow_composer
 from tests.support.kinds import CLAIM, CONFIG_MAP, claim, composition, condition, in_trouble, is_ready
-from tests.support.system import System, allow_composer, rig
+from tests.support.system import System, rig
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]

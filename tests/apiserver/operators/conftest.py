@@ -15,10 +15,11 @@ import pytest_asyncio
 from devcloud.controlplane import Programs
 from fairlead.psql import find_psql
 from tests.support.api import JsonObject
+from tests.support.grants import let_watch_secrets
 from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, CRD, claim, in_trouble, is_ready
 from tests.support.operators.converting import converting
 from tests.support.operators.played import ALL, Played, crds
-from tests.support.system import System, let_watch_secrets, rig
+from tests.support.system import System, rig
 
 _ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 180.0
