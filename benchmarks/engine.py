@@ -221,9 +221,12 @@ class _Run:
         ]
 
     async def floor(self) -> list[Figure]:
-        """The same requests, sent raw."""
+        """The same requests, sent raw; who watches the clock watches here too."""
         await self.composer.terminate()
-        async with Floor.started(self.system, _FLOOR, self.claims) as floor:
+        async with (
+            Floor.started(self.system, _FLOOR, self.claims) as floor,
+            self.load.watching(answers=False),
+        ):
             return [
                 *_ratios(self._phases["create"], await floor.send("create")),
                 *_ratios(self._phases[_ONE], await floor.send("drift-one")),

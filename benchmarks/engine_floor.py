@@ -4,10 +4,10 @@ A program of its own, since one process cannot send fast enough: `python -m benc
 FIRST COUNT`. Each line of its standard input names a phase, so that several programs begin together; it prints the
 seconds that the phase took:
 
-- `create`: for each claim its creation; the engine's six writes and one read of a Secret; the provider's two reports
-  and Secret;
-- `drift-one`, `drift-both`: one child, or both, of each claim is overwritten by hand, then applied by force;
-- `change`: both children of each claim are applied by force with another value.
+- `create`: for each claim its creation; the engine's five writes and one event; the provider's two reports and Secret;
+- `drift-one`, `drift-both`: one child, or both, of each claim is overwritten by hand, then applied by force; its claim
+  has a status and an event of it;
+- `change`: both children of each claim are applied by force with another value, and its status says so.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from benchmarks import engine_objects as objects
 from benchmarks.engine_load import in_parallel
 from runtime.kube import Kube
 from runtime.kube_client import KubeClient
-from runtime.objects import SECRETS, Key, Object, uid_of
+from runtime.objects import EVENTS, SECRETS, Key, Object, uid_of
 from runtime.status import write_status
 
 _AT_ONCE: Final = 24
@@ -41,6 +42,7 @@ class Sender:
     def __init__(self, kube: Kube) -> None:
         self._kube = kube
         self._children: dict[Key, Object] = {}
+        self._claims: dict[Key, Object] = {}
 
     async def create(self, key: Key) -> None:
         """Send all that the creation of a claim costs, in the order in which it must be."""
@@ -50,17 +52,16 @@ class Sender:
         children = await asyncio.gather(
             *(kube.create(objects.CHILDREN, _child(claim, name), manager=_MANAGER) for name in objects.RESOURCES)
         )
-        claim = await _report(kube, claim, children, "False")
-        secret = await kube.create(SECRETS, objects.credentials(children[0]), manager="provider")
+        await kube.create(SECRETS, objects.credentials(children[0]), manager="provider")
         for child in children:
             ready = objects.ready_child(child)
             made = await kube.apply(
                 objects.CHILDREN, ready, manager="provider/status", force=True, subresource="status"
             )
             self._children[Key(key.namespace, child["metadata"]["name"])] = made
-        await kube.get(SECRETS, Key(key.namespace, secret["metadata"]["name"]))
         await kube.create(SECRETS, _published(key, children[0]), manager=_MANAGER)
-        await _report(kube, claim, children, "True")
+        self._claims[key] = await _report(kube, claim, children)
+        await kube.create(EVENTS, _event(claim), manager=_MANAGER)
 
     async def drift(self, resources: Collection[str], key: Key) -> None:
         """Overwrite these children of a claim, then apply each as it was."""
@@ -69,12 +70,20 @@ class Sender:
             child = _child_key(key, resource)
             stored = await self._kube.json_patch(objects.CHILDREN, child, by_hand, manager="kubectl-bench")
             await self._apply(child, stored, objects.LIMIT)
+        await self._report(key)
+        await self._kube.create(EVENTS, _event(self._claims[key]), manager=_MANAGER)
 
     async def change(self, key: Key) -> None:
         """Apply both children of a claim with another value."""
         for resource in objects.RESOURCES:
             child = _child_key(key, resource)
             await self._apply(child, self._children[child], _OTHER_LIMIT)
+        await self._report(key)
+
+    async def _report(self, key: Key) -> None:
+        """Write a claim's status at the version that is stored."""
+        children = [self._children[_child_key(key, resource)] for resource in objects.RESOURCES]
+        self._claims[key] = await _report(self._kube, self._claims[key], children)
 
     async def _apply(self, key: Key, stored: Object, limit: int) -> None:
         """Apply a child at the version that is stored, as the engine does."""
@@ -131,9 +140,27 @@ def _published(key: Key, child: Object) -> Object:
     return published
 
 
-async def _report(kube: Kube, claim: Object, children: list[Object], ready: str) -> Object:
+def _event(claim: Object) -> Object:
+    meta = claim["metadata"]
+    regarding = {"apiVersion": claim["apiVersion"], "kind": claim["kind"], "uid": meta["uid"]}
+    return {
+        "apiVersion": EVENTS.api_version,
+        "kind": EVENTS.kind,
+        "metadata": {"name": f"{meta['name']}.{uuid.uuid4().hex[:16]}", "namespace": meta["namespace"]},
+        "eventTime": f"{_NOW[:-1]}.000000Z",
+        "reportingController": "fairlead.dev/composer",
+        "reportingInstance": "floor",
+        "action": "Reconcile",
+        "reason": "Composed",
+        "type": "Normal",
+        "note": "everything composed is ready",
+        "regarding": {**regarding, "namespace": meta["namespace"], "name": meta["name"]},
+    }
+
+
+async def _report(kube: Kube, claim: Object, children: list[Object]) -> Object:
     reason = {"reason": "Available", "message": "everything composed is ready", "lastTransitionTime": _NOW}
-    conditions = [{"type": kind, "status": ready, **reason} for kind in ("Ready", "Synced")]
+    conditions = [{"type": kind, "status": "True", **reason} for kind in ("Ready", "Synced")]
     inventory = [
         {
             "resource": child["metadata"]["annotations"]["fairlead.dev/resource"],
@@ -141,7 +168,8 @@ async def _report(kube: Kube, claim: Object, children: list[Object], ready: str)
             "kind": objects.CHILDREN.kind,
             "name": child["metadata"]["name"],
             "uid": uid_of(child),
-            "desired": _INVENTORY_PADDING,
+            # What was desired is another thing after each change.
+            "desired": f"{int(child['metadata']['generation']):064d}",
             "live": _INVENTORY_PADDING,
         }
         for child in children

@@ -52,10 +52,12 @@ class Load:
         self._resources: dict[Key, str] = {}
         self._answers = asyncio.Semaphore(at_once)
         self._answering: set[asyncio.Task[None]] = set()
+        self._is_provider = True
 
     @asynccontextmanager
-    async def watching(self) -> AsyncIterator[None]:
-        """Watch claims and children, and answer for each new child, while the body runs."""
+    async def watching(self, *, answers: bool = True) -> AsyncIterator[None]:
+        """Watch claims and children while the body runs; `answers` for each new child as a provider does."""
+        self._is_provider = answers
         started = asyncio.Barrier(3)
         watches = [
             asyncio.create_task(self._watch(objects.CLAIMS, self._see_claim, started)),
@@ -175,6 +177,8 @@ class Load:
         self._resources[key] = child["metadata"]["annotations"]["fairlead.dev/resource"]
         if len(siblings) == len(objects.RESOURCES):
             self.seen.composed[Key(key.namespace, owner)] = time.monotonic()
+        if not self._is_provider:
+            return
         task = asyncio.create_task(self._answer(child))
         self._answering.add(task)
         task.add_done_callback(self._answering.discard)

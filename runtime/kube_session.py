@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-import urllib.request
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from aiohttp.connector import Connection
 from yarl import URL
 
 from runtime import fence
+from runtime.environment_proxy import proxy_of_environment
 from runtime.errors import NoAnswer, NotLeading
 from runtime.kube_library import bare_packages
 
@@ -286,17 +286,6 @@ def _identity_of(configuration: Configuration) -> _Identity:
 
 
 def _options(configuration: Configuration) -> Mapping[str, str]:
-    proxy = configuration.proxy or _proxy_of_environment(str(configuration.host))
+    proxy = configuration.proxy or proxy_of_environment(str(configuration.host))
     options = {"proxy": proxy, "server_hostname": configuration.tls_server_name}
     return {name: value for name, value in options.items() if value}
-
-
-def _proxy_of_environment(host: str) -> str:
-    """Return the proxy that HTTPS_PROXY or HTTP_PROXY names, unless NO_PROXY excepts the host; else nothing.
-
-    Asked once a session: the HTTP library's own `trust_env` asks in a thread, twice a request, and obeys a ~/.netrc.
-    """
-    url = URL(host)
-    if url.host is None or urllib.request.proxy_bypass(url.authority):
-        return ""
-    return urllib.request.getproxies().get(url.scheme, "")

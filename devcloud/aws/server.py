@@ -34,6 +34,7 @@ class Options:
         durations: What the length of every operation is multiplied by.
         speed: How many simulated seconds pass in a real one.
         databases: What is behind the instances.
+        tls: A folder with the authority of the API's certificate; None serves without TLS.
         state: A file that keeps everything beyond the process; None keeps nothing.
         control_token: What `/_control` asks for, a new one by default; empty closes it.
         pod_token: What `/_eks` asks for, as the token of a pod; likewise.
@@ -47,6 +48,7 @@ class Options:
     durations: float = 1.0
     speed: float = 1.0
     databases: DataPlane = field(default_factory=NoDatabases)
+    tls: Path | None = None
     state: Path | None = None
     control_token: str = field(default_factory=new_token, repr=False)
     pod_token: str = field(default_factory=new_token, repr=False)
@@ -78,6 +80,7 @@ async def serving(options: Options) -> AsyncIterator[Served]:
     frame = server.Options(
         host=options.host,
         port=options.port,
+        tls=options.tls,
         state=options.state,
         control_token=options.control_token,
         unsigned=(pods,),

@@ -16,9 +16,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--client-id", default=CLIENT_ID, help="the first application's client id")
     parser.add_argument("--client-secret-file", type=Path, help="a file with that application's secret")
     parser.add_argument("--resource-group", action="append", default=[], help="one that is there from the start; again")
-    parser.add_argument(
-        "--tls", type=Path, help="a folder with the authority of the API's certificate; without it HTTP"
-    )
     return parser
 
 
@@ -29,7 +26,6 @@ def _options(arguments: Arguments, own: argparse.Namespace, databases: DataPlane
         client_id=own.client_id,
         client_secret=program.text_of(own.client_secret_file) or CLIENT_SECRET,
         groups=tuple(own.resource_group),
-        tls=own.tls,
     )
 
 

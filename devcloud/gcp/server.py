@@ -34,6 +34,7 @@ class Options:
         durations: What the length of every operation is multiplied by.
         speed: How many simulated seconds pass in a real one.
         databases: What is behind the instances.
+        tls: A folder with the authority of the API's certificate; None serves without TLS.
         state: A file that keeps everything beyond the process; None keeps nothing.
         control_token: What `/_control` asks for, a new one by default; empty closes it.
         key_file: Where a key of that account is written, as Google's JSON, unless one that counts is there.
@@ -46,6 +47,7 @@ class Options:
     durations: float = 1.0
     speed: float = 1.0
     databases: DataPlane = field(default_factory=NoDatabases)
+    tls: Path | None = None
     state: Path | None = None
     control_token: str = field(default_factory=new_token, repr=False)
     key_file: Path | None = None
@@ -75,7 +77,11 @@ async def serving(options: Options) -> AsyncIterator[Served]:
     simulator = Simulator(Clock(durations=options.durations, speed=options.speed), identities, options.databases)
     simulator.world.projects[options.project] = Project(id=options.project, number=NUMBER)
     frame = server.Options(
-        host=options.host, port=options.port, state=options.state, control_token=options.control_token
+        host=options.host,
+        port=options.port,
+        tls=options.tls,
+        state=options.state,
+        control_token=options.control_token,
     )
     async with server.serving(simulator, frame) as url:
         if options.key_file is not None:

@@ -28,6 +28,7 @@ class Arguments:
         durations: What the length of operations is multiplied by.
         speed: Simulated seconds in a real one.
         databases: How its databases are run; None is without.
+        tls: A folder with the authority of the API's certificate; None serves without TLS.
         state: A file that keeps everything beyond the process.
         control_token: What `/_control` asks for; empty closes it.
     """
@@ -37,6 +38,7 @@ class Arguments:
     durations: float
     speed: float
     databases: databases.Options | None
+    tls: Path | None
     state: Path | None
     control_token: str
 
@@ -48,6 +50,7 @@ class Arguments:
             durations=self.durations,
             speed=self.speed,
             databases=databases,
+            tls=self.tls,
             state=self.state,
             control_token=self.control_token,
             **own,
@@ -91,6 +94,9 @@ def new_parser(cloud: str, description: str | None) -> argparse.ArgumentParser:
     parser.add_argument("--octet", type=int, help="the second number of their addresses, in a /16 leased by the caller")
     parser.add_argument("--durable", action="store_true", help="sync the databases to disk")
     parser.add_argument("--data-plane", choices=("lazy", "eager"), default="lazy", help="eager: started at creation")
+    parser.add_argument(
+        "--tls", type=Path, help="a folder with the authority of the API's certificate; without it HTTP"
+    )
     parser.add_argument("--state", type=Path, help="a file that keeps everything beyond the process")
     parser.add_argument("--control-token-file", type=Path, help="a file with what /_control asks for; none closes it")
     return parser
@@ -115,6 +121,7 @@ def _parsed(parser: argparse.ArgumentParser) -> tuple[Arguments, argparse.Namesp
         durations=values.durations,
         speed=values.speed,
         databases=options,
+        tls=values.tls,
         state=values.state,
         control_token=text_of(values.control_token_file),
     )

@@ -24,6 +24,7 @@ from grpc import aio
 from providers.external.client import Fence
 from providers.external.cloud_api.http import without_resending
 from providers.gcp.methods import Method, by_rpc
+from providers.gcp.proxy import proxy_of
 from providers.gcp.refusals import ABSENT, THERE, Refusal, refusal_in
 from runtime.errors import Transient
 
@@ -96,6 +97,7 @@ class RestChannel(aio.Channel):  # type: ignore[misc]  # gRPC ships no types
         self._token = token
         self._methods = by_rpc()
         self._session: aiohttp.ClientSession | None = None
+        self._proxy = proxy_of(self.endpoint)
 
     def unary_unary(
         self, method: str, request_serializer: Any = None, response_deserializer: Any = None, **_options: Any
@@ -124,7 +126,13 @@ class RestChannel(aio.Channel):  # type: ignore[misc]  # gRPC ships no types
         url = f"{self.endpoint}/{path}"
         try:
             async with self._opened().request(
-                method.verb, url, params=list(query), json=body, headers=headers, allow_redirects=False
+                method.verb,
+                url,
+                params=list(query),
+                json=body,
+                headers=headers,
+                allow_redirects=False,
+                proxy=self._proxy,
             ) as answer:
                 text = (await _whole(answer)).decode(errors="replace")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

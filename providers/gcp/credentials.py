@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -28,6 +29,7 @@ from google.auth import compute_engine, identity_pool
 from google.oauth2 import service_account
 
 from providers.gcp.config import Credentials
+from providers.gcp.proxy import proxy_of
 from providers.gcp.refusals import clean
 from runtime.errors import Blocked, Failure, Terminal, Transient
 
@@ -165,8 +167,9 @@ class Tokens:
 
     def _renew(self) -> None:
         session = requests.Session()
-        # Neither a proxy nor a file of the environment, and no redirect: a token goes where it was checked to go.
+        # No file of the environment but that of authorities, and no redirect: a token goes where it was checked to go.
         session.trust_env, session.max_redirects = False, 0
+        session.verify = os.environ.get("SSL_CERT_FILE") or True
         request = google.auth.transport.requests.Request(session=session)
         try:
             self.credentials.refresh(_timed(request))
@@ -179,8 +182,11 @@ class Tokens:
 
 
 def _timed(request: google.auth.transport.requests.Request) -> Any:
-    def send(*arguments: Any, **options: Any) -> Any:
-        return request(*arguments, **{**options, "timeout": _TIMEOUT_SECONDS})
+    def send(url: str, *arguments: Any, **options: Any) -> Any:
+        proxy = proxy_of(url)
+        if proxy:
+            options["proxies"] = {"https": proxy}
+        return request(url, *arguments, **{**options, "timeout": _TIMEOUT_SECONDS})
 
     return send
 

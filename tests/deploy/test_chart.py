@@ -152,6 +152,8 @@ def test_each_value_of_a_process_reaches_its_pod(helm: Path, tmp_path: Path) -> 
         "digest": digest,
         "args": ["--resync=60"],
         "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+        "volumes": [{"name": "company", "configMap": {"name": "company"}}],
+        "volumeMounts": [{"name": "company", "mountPath": "/company", "readOnly": True}],
         "resources": {"requests": {"cpu": "1"}},
         "podLabels": {"azure.workload.identity/use": "true"},
         "podAnnotations": {"example.com/a": "b"},
@@ -175,6 +177,8 @@ def test_each_value_of_a_process_reaches_its_pod(helm: Path, tmp_path: Path) -> 
     assert container["args"][-2:] == ["--log-level=INFO", "--resync=60"]
     assert container["env"][0]["name"] == "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"
     assert container["env"][-1:] == of_process["env"]
+    assert container["volumeMounts"][-1:] == of_process["volumeMounts"]
+    assert pod["volumes"][-1:] == of_process["volumes"]
     assert container["resources"] == of_process["resources"]
     assert template_of_pod["metadata"]["labels"] == {
         "app.kubernetes.io/name": "fairlead-provider-aws",

@@ -31,12 +31,16 @@ _PERSON_KEY = "AKIAALICEATTHECONSOLE"
 
 @dataclass(slots=True, kw_only=True)
 class Aws(SimulatedCloud):
-    """A simulated RDS and what its judges do to it; its URL is that of RDS and of STS."""
+    """A simulated RDS and what its judges do to it; its URL is that of RDS and of STS.
+
+    `verify` is the file of the authority of that endpoint, where it has TLS.
+    """
 
     cloud: ClassVar[str] = "aws"
     person_principal: ClassVar[str] = PERSON
     secret_key: str = field(repr=False)
     person_key: str = field(repr=False)
+    verify: str = ""
 
     async def strike(self, identifier: str, **change: Any) -> None:
         """Change an instance behind everybody's back: `status=`, `vanish=`, `replace=`, `set=`."""
@@ -63,6 +67,7 @@ class Aws(SimulatedCloud):
                 service,
                 region_name=REGION,
                 endpoint_url=self.url,
+                verify=self.verify or None,
                 aws_access_key_id=_PERSON_KEY,
                 aws_secret_access_key=self.person_key,
                 config=botocore.config.Config(retries={"max_attempts": 0, "mode": "standard"}, read_timeout=30),
@@ -160,6 +165,7 @@ async def simulated_rds(system: System, *, real: bool = True) -> AsyncIterator[A
             control_token=place.control_token,
             secret_key=secret_key,
             person_key=secrets.token_urlsafe(30),
+            verify=str(place.tls / "api-ca.crt") if place.tls else "",
         )
         await aws.admit_person()
         await _publish(aws, authority)

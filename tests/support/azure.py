@@ -2,7 +2,6 @@
 
 import asyncio
 import secrets
-import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -133,23 +132,18 @@ async def simulated_azure(system: System, *, real: bool = True) -> AsyncIterator
 
     `real` gives its servers databases, and itself a memory beyond its process.
     """
-    place, client_secret = place_beside(system, "azure"), secrets.token_urlsafe(30)
-    tls = place.folder / "tls"
-    tls.mkdir(mode=0o700)
-    api = authority_in(tls, "api-ca").pem.decode()
-    certificates = authority_in(place.databases, "azure-ca").pem.decode() + api
+    place, client_secret = place_beside(system, "azure", has_tls=True), secrets.token_urlsafe(30)
+    certificates = authority_in(place.databases, "azure-ca").pem.decode() + place.authority
     (place.folder / "client-secret").write_text(client_secret)
     own = (
         f"--client-secret-file={place.folder / 'client-secret'}",
         f"--resource-group={RESOURCE_GROUP}",
-        f"--tls={tls}",
     )
     simulator = place.program("azure", *own, real=real)
-    context = ssl.create_default_context(cadata=api)
-    async with running(system, place, simulator, tls=context) as session:
+    async with running(system, place, simulator) as session:
         azure = Azure(
             system=system,
-            url=place.url.replace("http:", "https:"),
+            url=place.url,
             session=session,
             simulator=simulator,
             control_token=place.control_token,

@@ -17,18 +17,20 @@ from pathlib import Path
 from typing import Any
 
 from devcloud import addresses, clouds, controlplane, install, node, onprem
+from devcloud.certificates import authority_in
 from devcloud.clouds import RunningCloud
 from devcloud.controlplane import plane as planes
 from devcloud.controlplane.plane import Plane
 from devcloud.daemons import Lifetime
 from devcloud.node import node as nodes
 from devcloud.node.node import Node
+from devcloud.simulator.server import AUTHORITY
 from tests.support import helm
 from tests.support.api import connect
 from tests.support.fixtures import ASSETS
 from tests.support.gcp import FLAGS
 from tests.support.simulated_cloud import PORTS, QUICK
-from tests.support.system import System
+from tests.support.system import ForPods, System
 
 ROOT = Path(__file__).resolve().parents[2]
 TAG = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
@@ -40,6 +42,9 @@ SHOP = "shop"
 CLAIM_NAMESPACES = (SHOP, "by-flux", "by-argocd")
 """The namespaces of claims, each of the restricted standard."""
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+_TLS = "tls"
+_TRUSTED_BY = ("AWS_CA_BUNDLE", "SSL_CERT_FILE")
+"""The variables by which the providers of AWS and of Google Cloud find another authority than the public ones."""
 READY_LIMIT_S = 420
 CLAIM_LIMIT_S = 240
 # What an application does with the files of its connection Secret.
@@ -154,7 +159,7 @@ class Cluster:
                     lease=lease,
                     server=server,
                     clouds=list(CLOUDS),
-                    pods_address=self.node.address,
+                    for_pods=ForPods(self.node.address, self.folder / _TLS),
                 )
         finally:
             lease.release()
@@ -217,23 +222,46 @@ async def _start(folder: Path, archives: Path) -> Cluster:
         for name in CLAIM_NAMESPACES
     ]
     await install.apply_objects(plane.kubectl, namespaces)
+    tls = folder / _TLS
+    tls.mkdir(mode=0o700)
+    await install.apply_objects(plane.kubectl, list(_authorities(authority_in(tls, AUTHORITY).pem.decode())))
     uid = await plane.kubectl.run("get", "namespace", "kube-system", "--output=jsonpath={.metadata.uid}")
     values = {
         "image": {"repository": "localhost", "tag": TAG, "pullPolicy": "Never"},
         "installation": {"id": "0123456789abcdef", "clusterUid": uid},
         "claimNamespaces": list(CLAIM_NAMESPACES),
         "logLevel": "DEBUG",
-        "providers": {cloud: {"enabled": True, "args": _arguments(cloud, address)} for cloud in CLOUDS},
+        "providers": {cloud: _values(cloud, address) for cloud in CLOUDS},
     }
     (folder / "values.json").write_text(json.dumps(values))
     return Cluster(folder, plane, running, server, lease.octet)
 
 
-def _arguments(cloud: str, address: str) -> list[str]:
-    """Return the arguments by which a provider speaks to a simulated cloud alone, at the node's address, and often."""
+def _authorities(pem: str) -> Iterator[dict[str, Any]]:
+    """Yield the namespace of each provider that speaks to a simulated cloud, and the authority that it trusts.
+
+    The release takes over namespaces that say that they are its own.
+    """
+    release = {"meta.helm.sh/release-name": "fairlead", "meta.helm.sh/release-namespace": helm.RELEASE}
+    owned = {"labels": {"app.kubernetes.io/managed-by": "Helm"}, "annotations": release}
+    for namespace in (f"fairlead-{cloud}" for cloud in CLOUDS if cloud != SERVED):
+        yield {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace, **owned}}
+        metadata = {"name": "company", "namespace": namespace}
+        yield {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"ca.crt": pem}}
+
+
+def _values(cloud: str, address: str) -> dict[str, Any]:
+    """Return the chart's values of a provider; of other clouds it speaks to a simulated one alone, and often."""
     if cloud == SERVED:
-        return []
-    return [f"--endpoint-override={address}:{PORTS[cloud]}", *(FLAGS if cloud == "gcp" else QUICK)]
+        return {"enabled": True}
+    args = [f"--endpoint-override={address}:{PORTS[cloud]}", *(FLAGS if cloud == "gcp" else QUICK)]
+    return {
+        "enabled": True,
+        "args": args,
+        "env": [{"name": name, "value": "/company/ca.crt"} for name in _TRUSTED_BY],
+        "volumes": [{"name": "company", "configMap": {"name": "company"}}],
+        "volumeMounts": [{"name": "company", "mountPath": "/company", "readOnly": True}],
+    }
 
 
 async def _configure(cluster: Cluster) -> None:

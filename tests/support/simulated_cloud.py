@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 
 import aiohttp
 
+from devcloud.certificates import authority_in
 from devcloud.simulator.databases import discard
+from devcloud.simulator.server import AUTHORITY
 from tests.support.api import JsonObject
 from tests.support.processes import Program
 from tests.support.simulator_control import headers_of
@@ -39,18 +41,25 @@ class Place:
         host: Its address.
         port: Its TCP port.
         octet: The second number of its databases' addresses.
+        tls: A folder with the authority of its certificate; None is without TLS.
     """
 
     folder: Path
     host: str
     port: int
     octet: int
+    tls: Path | None
     control_token: str = field(repr=False)
 
     @property
     def url(self) -> str:
-        """Its one endpoint, without TLS."""
-        return f"http://{self.host}:{self.port}"
+        """Its one endpoint."""
+        return f"{'http' if self.tls is None else 'https'}://{self.host}:{self.port}"
+
+    @property
+    def authority(self) -> str:
+        """The certificate (PEM) of whoever signs the endpoint's; empty without TLS."""
+        return "" if self.tls is None else authority_in(self.tls, AUTHORITY).pem.decode()
 
     @property
     def databases(self) -> Path:
@@ -67,35 +76,40 @@ class Place:
             f"--control-token-file={self.folder / 'control-token'}",
         )
         kept = (f"--state={self.folder / 'state.json'}", f"--databases={self.databases}", f"--octet={self.octet}")
-        return Program((*arguments, *own, *(kept if real else ())), log=self.folder / "simulator.log")
+        secured = () if self.tls is None else (f"--tls={self.tls}",)
+        return Program((*arguments, *secured, *own, *(kept if real else ())), log=self.folder / "simulator.log")
 
 
-def place_beside(system: System, cloud: str) -> Place:
-    """Make the folders of a simulator beside a rig, and the token of its control API."""
+def place_beside(system: System, cloud: str, *, has_tls: bool = False) -> Place:
+    """Make the folders of a simulator beside a rig, and the token of its control API; for pods it always has TLS."""
+    folder, for_pods = system.folder / cloud, system.for_pods
+    folder.mkdir(mode=0o700)
+    (folder / "databases").mkdir(mode=0o700)
+    tls = None
+    if for_pods is not None:
+        tls = for_pods.tls
+    elif has_tls:
+        tls = folder / "tls"
+        tls.mkdir(mode=0o700)
     place = Place(
-        folder=system.folder / cloud,
-        host=system.pods_address or system.lease.address(_ADDRESS),
+        folder=folder,
+        host=system.lease.address(_ADDRESS) if for_pods is None else for_pods.address,
         port=PORTS[cloud],
         octet=system.lease.octet,
+        tls=tls,
         control_token=secrets.token_urlsafe(30),
     )
-    for folder in (place.folder, place.databases):
-        folder.mkdir(mode=0o700)
     (place.folder / "control-token").write_text(place.control_token)
     return place
 
 
 @asynccontextmanager
-async def running(
-    system: System, place: Place, simulator: Program, *, tls: ssl.SSLContext | None = None
-) -> AsyncIterator[aiohttp.ClientSession]:
-    """Run a simulator beside a rig for the length of a block; its databases end with it.
-
-    `tls` verifies one that serves over TLS in the session that is yielded.
-    """
+async def running(system: System, place: Place, simulator: Program) -> AsyncIterator[aiohttp.ClientSession]:
+    """Run a simulator beside a rig for the length of a block; its databases end with it."""
     await start(simulator)
     system.started.append(simulator)
-    connector = aiohttp.TCPConnector(ssl=True if tls is None else tls)
+    context = ssl.create_default_context(cadata=place.authority) if place.tls else True
+    connector = aiohttp.TCPConnector(ssl=context)
     async with aiohttp.ClientSession(connector=connector, timeout=aiohttp.ClientTimeout(total=30)) as session:
         try:
             yield session

@@ -51,12 +51,20 @@ _OURS = "system:serviceaccount:fairlead-"
 ADMIN_SECRET = "onprem-admin"
 
 
+@dataclass(frozen=True, slots=True)
+class ForPods:
+    """An address of this machine that pods reach, and a folder with the authority that they trust."""
+
+    address: str
+    tls: Path
+
+
 @dataclass(slots=True, kw_only=True)
 class System:
     """A rig: what runs, and where to look.
 
-    `clouds` are those that are installed. `pods_address` is where simulated clouds listen when pods of ours are to
-    reach them; without it they listen on a loop-back address of the lease.
+    `clouds` are those that are installed. With `for_pods` simulated clouds listen where pods of ours reach them, else
+    on a loop-back address of the lease.
     """
 
     plane: Plane
@@ -67,7 +75,7 @@ class System:
     clouds: list[str] = field(default_factory=lambda: ["onprem"])
     started: list[Program] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
-    pods_address: str | None = None
+    for_pods: ForPods | None = None
 
     @property
     def sql(self) -> SqlLog:

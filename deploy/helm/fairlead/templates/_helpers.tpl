@@ -40,6 +40,8 @@ its file of objects, and its values.
 {{- $args := concat $container.args (list (printf "--log-level=%s" $root.Values.logLevel)) -}}
 {{- $_ := set $container "args" (concat $args (default list $values.args)) -}}
 {{- with $values.env }}{{- $_ := set $container "env" (concat (default list $container.env) .) -}}{{- end -}}
+{{- with $values.volumeMounts }}{{- $_ := set $container "volumeMounts" (concat (default list $container.volumeMounts) .) -}}{{- end -}}
+{{- with $values.volumes }}{{- $_ := set $pod "volumes" (concat (default list $pod.volumes) .) -}}{{- end -}}
 {{- with $values.resources }}{{- $_ := set $container "resources" . -}}{{- end -}}
 {{- with $root.Values.image.pullSecrets }}{{- $_ := set $pod "imagePullSecrets" . -}}{{- end -}}
 {{- if hasKey $values "replicas" }}{{- $_ := set $deployment.spec "replicas" $values.replicas -}}{{- end -}}
