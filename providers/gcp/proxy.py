@@ -6,5 +6,5 @@ from runtime.environment_proxy import proxy_of_environment
 
 
 def proxy_of(url: str) -> str | None:
-    """Return the environment's proxy for a URL of https. This machine and its metadata server answer by HTTP, by none."""
+    """Return the environment's proxy for a URL of https; this machine and its metadata server are asked by none."""
     return proxy_of_environment(url) or None if url.startswith("https:") else None
