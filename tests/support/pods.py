@@ -158,7 +158,6 @@ class Cluster:
                     folder=self.folder,
                     lease=lease,
                     server=server,
-                    clouds=list(CLOUDS),
                     for_pods=ForPods(self.node.address, self.folder / _TLS),
                 )
         finally:

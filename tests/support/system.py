@@ -63,8 +63,8 @@ class ForPods:
 class System:
     """A rig: what runs, and where to look.
 
-    `clouds` are those that are installed. With `for_pods` simulated clouds listen where pods of ours reach them, else
-    on a loop-back address of the lease.
+    New namespaces are prepared for the providers of `clouds`. With `for_pods` the chart has installed all clouds, and
+    simulated ones listen where pods of ours reach them, else on a loop-back address of the lease.
     """
 
     plane: Plane
@@ -215,11 +215,13 @@ class System:
         await self.edit(kind, namespace, name, {"metadata": {"annotations": token}})
 
     async def install_cloud(self, cloud: str) -> None:
-        """Install the CRDs, roles and policies of a cloud, as a platform team does; nothing when they are there."""
-        if cloud not in self.clouds:
+        """Have the CRDs, roles and policies of a cloud, and prepare namespaces from here on for its provider too."""
+        if cloud in self.clouds:
+            return
+        if self.for_pods is None:
             folder = _ROOT / "deploy" / "kustomize" / "clouds" / cloud
             await self.kubectl.run("apply", "--server-side", "--kustomize", str(folder))
-            self.clouds.append(cloud)
+        self.clouds.append(cloud)
 
     # Temporary objects
 
