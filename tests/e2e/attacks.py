@@ -5,10 +5,7 @@ Run by `make e2e` after the audit of what the pods ask for: whose token is stole
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 
 from tests.security.conftest import alice, mallory
 from tests.security.test_attacks import (
@@ -27,8 +24,6 @@ from tests.security.test_attacks import (
     test_an_identity_that_a_tenant_puts_into_a_status_is_dropped,
     town,
 )
-from tests.support.pods import Cluster
-from tests.support.system import System
 
 __all__ = [
     "alice",
@@ -50,10 +45,3 @@ __all__ = [
 ]
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(cluster: Cluster) -> AsyncIterator[System]:
-    """Yield the cluster, whose pods are at work."""
-    async with cluster.system() as system:
-        yield system

@@ -103,7 +103,7 @@ async def member(system: System, namespace: str, name: str, *roles: str) -> Asyn
     for role in roles:
         reference = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": role}
         binding = ROLE_BINDING.new(namespace, f"{name}-{role}", roleRef=reference, subjects=subjects)
-        await system.create(ROLE_BINDING, binding)
+        await system.apply(ROLE_BINDING, binding)
     async with connect(kubeconfig) as api:
         await _until_allowed(api, CLAIM, namespace)
         yield Person(namespace, api, kubeconfig)
@@ -126,7 +126,7 @@ async def platform_team(system: System, *, roles: Sequence[str] = PLATFORM_ROLES
 
 
 async def _account(system: System, namespace: str, name: str) -> Path:
-    await system.create(SERVICE_ACCOUNT, SERVICE_ACCOUNT.new(namespace, name))
+    await system.apply(SERVICE_ACCOUNT, SERVICE_ACCOUNT.new(namespace, name))
     return await system.plane.service_account_kubeconfig(namespace, name)
 
 
