@@ -265,6 +265,7 @@ class KubeClient:
         url, host = _url(session.base, request), session.base.authority
         headers = {**session.headers, "Accept": request.accept, "Content-Type": request.content_type}
         self.connectivity.sent()
+        metrics.begin_requests(request.method, host)
         try:
             response = await session.http.request(
                 request.method,

@@ -7,6 +7,7 @@ pkg/internal/metrics; client-go, tools/metrics.
 
 from __future__ import annotations
 
+import functools
 from typing import Final
 
 from prometheus_client import (
@@ -152,6 +153,17 @@ REFLECTOR_STALE_SECONDS: Final = Gauge(
 
 RESULTS: Final = ("success", "requeue", "requeue_after", "error")
 _DROP_CAUSES: Final = ("repeated", "queue full", "refused")
+
+
+# What the API server answers where something is wrong, and where nothing is.
+_ANSWERS: Final = ("200", "201", "400", "403", "404", "409", "410", "422", "429", "500", "503", "504", "<error>")
+
+
+@functools.cache
+def begin_requests(method: str, host: str) -> None:
+    """Let the requests of a method begin at 0 for each code, before the first of them is answered."""
+    for code in _ANSWERS:
+        REST_REQUESTS.labels(code, method, host)
 
 
 def begin_events() -> None:

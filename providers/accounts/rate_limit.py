@@ -7,6 +7,7 @@ charged to the account's afterwards.
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -20,7 +21,7 @@ from prometheus_client import Counter
 from providers.external.client import Fence, FenceClosed
 from providers.external.metering import is_routine
 from providers.external.provider import Rate
-from runtime.errors import Failure, Throttled
+from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
 from runtime.metrics import REGISTRY
 from runtime.tracing import TRACING
 
@@ -237,13 +238,14 @@ class AccountMeter:
         return await self._made(operation, request)
 
     async def _made(self, operation: str, request: Callable[[], Awaitable[T]]) -> T:
+        _begin(self.provider, operation)
         with TRACING.of_call(f"{self.provider} {operation}") as finish:
             try:
                 answer = await request()
             except Failure as failure:
                 if isinstance(failure, Throttled):
                     self.budget.pause(failure.after)
-                self._count(operation, type(failure).__name__.lower())
+                self._count(operation, _code_of(type(failure)))
                 raise
             except BaseException:
                 self._count(operation, "error")
@@ -254,3 +256,17 @@ class AccountMeter:
 
     def _count(self, operation: str, code: str) -> None:
         CALLS.labels(self.provider, operation, code).inc()
+
+
+def _code_of(failure: type[Failure]) -> str:
+    return failure.__name__.lower()
+
+
+_CODES: Final = ("ok", "error", *map(_code_of, (Transient, Throttled, Conflict, Blocked, Terminal)))
+
+
+@functools.cache
+def _begin(provider: str, operation: str) -> None:
+    """Let each code of an operation begin at 0, before it is answered: a rate misses a series' first increase."""
+    for code in _CODES:
+        CALLS.labels(provider, operation, code)

@@ -49,6 +49,15 @@ def test_every_metric_is_there_before_anything_was_counted() -> None:
     assert set(ended.stdout.split()) == BY_ANSWER
 
 
+def test_each_code_of_a_method_begins_at_0_before_it_is_answered() -> None:
+    metrics.begin_requests("GET", "of-this-test")
+
+    samples = [sample for family in metrics.REST_REQUESTS.collect() for sample in family.samples]
+    counts = {s.labels["code"]: s.value for s in samples if s.labels["host"] == "of-this-test" and "total" in s.name}
+    assert counts.keys() >= {"200", "409", "429", "500", "<error>"}
+    assert set(counts.values()) == {0.0}
+
+
 def test_the_age_of_the_queue_is_that_of_the_key_that_waits_longest() -> None:
     queue = QueueState(QueueSettings(), lambda: 0.0)
     ages = [queue.oldest(0.0)]

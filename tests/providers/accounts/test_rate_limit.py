@@ -210,6 +210,20 @@ async def test_write_whose_time_is_over_before_its_token_comes_is_not_made() -> 
     assert sum(time.waits) == pytest.approx(1.0)
 
 
+async def test_each_code_of_an_operation_begins_at_0_before_it_is_answered() -> None:
+    meter, codes = AccountMeter("toy-of-codes", "one", Budget(Rate(100, 100))), dict[str, float]()
+
+    async def look() -> None:
+        for family in CALLS.collect():
+            for sample in family.samples:
+                if sample.labels["provider"] == "toy-of-codes" and sample.name.endswith("_total"):
+                    codes[sample.labels["code"]] = sample.value
+
+    await meter.read("look", look)
+
+    assert codes == dict.fromkeys(("ok", "error", "transient", "throttled", "conflict", "blocked", "terminal"), 0.0)
+
+
 async def test_requests_are_counted_by_their_answers() -> None:
     meter = AccountMeter("toy-of-rates", "one", Budget(Rate(100, 100)))
 
