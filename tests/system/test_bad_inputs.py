@@ -62,6 +62,15 @@ _REFUSED: dict[str, Refusal] = {
     "a network with host bits": Refusal(
         {**SMALL, "network": {"allowedCIDRs": ["10.0.0.1/8"]}}, ("allowedCIDRs", "10.0.0.0/8")
     ),
+    "a network with one host bit": Refusal(
+        {**SMALL, "network": {"allowedCIDRs": ["192.0.2.17/31"]}}, ("allowedCIDRs", "192.0.2.17/32")
+    ),
+    "a network whose prefix is too long": Refusal(
+        {**SMALL, "network": {"allowedCIDRs": ["10.0.0.0/33"]}}, ("allowedCIDRs",)
+    ),
+    "a network of IPv6 that is none": Refusal(
+        {**SMALL, "network": {"allowedCIDRs": ["fe80::1::/64"]}}, ("allowedCIDRs",)
+    ),
     "a network that is none": Refusal({**SMALL, "network": {"allowedCIDRs": ["999.1.1.1/32"]}}, ("allowedCIDRs",)),
     "65 networks": Refusal(
         {**SMALL, "network": {"allowedCIDRs": [f"10.{number}.0.0/16" for number in range(65)]}},
