@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import timedelta
+from typing import Final
 
 import msgspec
 
@@ -35,13 +37,16 @@ from runtime.objects import (
 )
 from runtime.shared_reads import SharedReads
 
+# Of reads of one namespace or CRD by which deletions are decided; a lone deletion does not wait.
+_SPACING: Final = timedelta(milliseconds=200)
+
 
 class Gatherer:
     """Reads claims of one kind and what belongs to them."""
 
     def __init__(self, cluster: Cluster, claims: Informer) -> None:
         self._cluster = cluster
-        self._shared_reads = SharedReads(cluster.kube)
+        self._shared_reads = SharedReads(cluster.kube, spacing=_SPACING)
         self.claims = claims
 
     async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> Snapshot | None:

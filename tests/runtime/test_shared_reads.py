@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 import pytest
 
 from runtime.errors import NotFound
 from runtime.objects import Key, Object, Resource
 from runtime.shared_reads import SharedReads
+from tests.runtime import virtual_loop
 from tests.support.fake_kube import WIDGETS, FakeKube
 
 KEY = Key("ns", "a")
@@ -97,3 +99,50 @@ async def test_an_error_is_everybodys_and_not_kept(is_there: bool) -> None:  # n
     kube.forbidden.clear()
     kube.put(WIDGETS, "a", spec={"color": "red"})
     assert _color(await reads.get(WIDGETS, KEY)) == "red"
+
+
+@dataclass
+class _TimedKube(FakeKube):
+    """Notes when each read began, and answers with that instant, after 10 ms."""
+
+    begun: list[float] = field(default_factory=list)
+
+    async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:
+        del resource, key, metadata_only
+        began = asyncio.get_running_loop().time()
+        self.begun.append(began)
+        await asyncio.sleep(0.01)
+        return {"began": began}
+
+
+def test_reads_of_one_object_keep_their_distance_and_no_answer_is_older_than_its_question() -> None:
+    kube = _TimedKube()
+
+    async def ask(reads: SharedReads, at: float) -> tuple[float, float]:
+        await asyncio.sleep(at)
+        answer = await reads.get(WIDGETS, KEY)
+        return at, float(answer["began"])
+
+    async def crowd() -> list[tuple[float, float]]:
+        reads = SharedReads(kube, spacing=timedelta(seconds=0.2))
+        answers = await asyncio.gather(*(ask(reads, number / 50) for number in range(50)))
+        await asyncio.sleep(1.0)
+        assert reads._turns == {}
+        return answers
+
+    answers = virtual_loop.run(crowd())
+    assert all(began >= at for at, began in answers)
+    assert kube.begun == pytest.approx([0.0, 0.2, 0.4, 0.6, 0.8, 1.0])
+
+
+def test_a_read_after_a_rest_begins_at_once() -> None:
+    kube = _TimedKube()
+
+    async def twice() -> None:
+        reads = SharedReads(kube, spacing=timedelta(seconds=0.2))
+        await reads.get(WIDGETS, KEY)
+        await asyncio.sleep(0.3)
+        await reads.get(WIDGETS, KEY)
+
+    virtual_loop.run(twice())
+    assert kube.begun == pytest.approx([0.0, 0.31])
