@@ -68,6 +68,9 @@ _REFUSED: dict[str, Refusal] = {
     "a network whose prefix is too long": Refusal(
         {**SMALL, "network": {"allowedCIDRs": ["10.0.0.0/33"]}}, ("allowedCIDRs",)
     ),
+    "a network of IPv6 with host bits": Refusal(
+        {**SMALL, "network": {"allowedCIDRs": ["2001:db8::1/32"]}}, ("allowedCIDRs",)
+    ),
     "a network of IPv6 that is none": Refusal(
         {**SMALL, "network": {"allowedCIDRs": ["fe80::1::/64"]}}, ("allowedCIDRs",)
     ),
