@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ INSTALLATION = "fairlead-installation"
 _MANAGER = "fairlead-cli"
 _COMPOSER_BINDING = "fairlead-composer-claim-namespace"
 _GROUP_VERSIONS = "custom-columns=:.spec.group,:.spec.versions[?(@.storage==true)].name"
+_FIRST_CONDITIONS = "custom-columns=:.status.conditions[0].type"
 _SERVED_SECONDS = 60.0
 _PAUSE_SECONDS = 0.2
 
@@ -42,15 +43,25 @@ async def until_served(kubectl: Kubectl, *crds: Path) -> None:
     "Established" comes first: the aggregator learns of a new group a little later, and answers 404 until then.
     """
     files = tuple(f"--filename={path}" for path in crds)
-    await kubectl.run("wait", "--for=condition=Established", "--timeout=60s", *files)
-    listed = await kubectl.run("get", f"--output={_GROUP_VERSIONS}", "--no-headers", *files)
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _SERVED_SECONDS
+    while not await _has_conditions(kubectl, files):
+        if loop.time() > deadline:
+            raise DevcloudError(f"the API server says nothing of the CRDs in {', '.join(map(str, crds))}")
+        await asyncio.sleep(_PAUSE_SECONDS)
+    await kubectl.run("wait", "--for=condition=Established", "--timeout=60s", *files)
+    listed = await kubectl.run("get", f"--output={_GROUP_VERSIONS}", "--no-headers", *files)
     for group_version in sorted({"/".join(line.split()) for line in listed.splitlines() if line.strip()}):
         while not await kubectl.answers(f"/apis/{group_version}"):
             if loop.time() > deadline:
                 raise DevcloudError(f"{group_version} is not served although its CRDs are established")
             await asyncio.sleep(_PAUSE_SECONDS)
+
+
+async def _has_conditions(kubectl: Kubectl, files: Sequence[str]) -> bool:
+    """Return whether all CRDs of files have conditions, without which `kubectl wait` fails at once."""
+    listed = await kubectl.run("get", f"--output={_FIRST_CONDITIONS}", "--no-headers", *files)
+    return "<none>" not in listed
 
 
 async def install_base(kubectl: Kubectl, assets: Assets) -> None:
