@@ -221,7 +221,7 @@ class _Run:
         ]
 
     async def floor(self) -> list[Figure]:
-        """The same requests, sent raw; who watches the clock watches here too."""
+        """The same requests, sent raw, beside the same watches of the load."""
         await self.composer.terminate()
         async with (
             Floor.started(self.system, _FLOOR, self.claims) as floor,

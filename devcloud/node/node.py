@@ -116,7 +116,7 @@ async def _stop(folder: Path) -> None:
     if (folder / "containerd.toml").exists():
         await _remove_containers(folder)
     await _end(folder, "containerd")
-    # The kubelet's words and ours to remove a pod may cross; its shim, which runs on without containerd, is then left.
+    # The kubelet and we may remove a pod at the same time; its shim is then left, and runs on without containerd.
     await daemons.stop_strays("containerd-shim-runc-v2", str(folder / "containerd.sock"))
     machine.unmount(folder)
     if machine.owner() == folder:

@@ -1,6 +1,7 @@
 """The corpus of attacks by one request each, as in tests/security/test_attacks.py, on Fairlead's own pods.
 
-Run by `make e2e` after the audit of what the pods ask for: whose token is stolen asks for what nobody of ours asks for.
+Run by `make e2e` after the audit of what the pods ask for: requests with stolen tokens
+are among the attacks.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ import botocore.config
 
 from devcloud.aws.platform import ACCESS_KEY, ACCOUNT, REGION, SECURITY_GROUP, SUBNETS
 from devcloud.certificates import authority_in
+from devcloud.simulator.server import AUTHORITY
 from tests.support.api import JsonObject
 from tests.support.kinds import CONFIG_MAP, SECRET, Kind, is_ready
 from tests.support.simulated_cloud import SimulatedCloud, place_beside, running
@@ -165,7 +166,7 @@ async def simulated_rds(system: System, *, real: bool = True) -> AsyncIterator[A
             control_token=place.control_token,
             secret_key=secret_key,
             person_key=secrets.token_urlsafe(30),
-            verify=str(place.tls / "api-ca.crt") if place.tls else "",
+            verify=str(place.tls / f"{AUTHORITY}.crt") if place.tls else "",
         )
         await aws.admit_person()
         await _publish(aws, authority)
