@@ -1,7 +1,6 @@
 """The corpus of attacks by one request each, as in tests/security/test_attacks.py, on Fairlead's own pods.
 
-Run by `make e2e` after the audit of what the pods ask for: requests with stolen tokens
-are among the attacks.
+Run by `make e2e` after the audit of what the pods ask for: some attacks use stolen tokens.
 """
 
 from __future__ import annotations
