@@ -50,6 +50,7 @@ class Load:
         self.seen = Seen()
         self._children: dict[str, set[Key]] = {}
         self._resources: dict[Key, str] = {}
+        self.owners: dict[Key, str] = {}
         self._answers = asyncio.Semaphore(at_once)
         self._answering: set[asyncio.Task[None]] = set()
         self._is_provider = True
@@ -117,6 +118,7 @@ class Load:
         self.seen = Seen()
         self._children.clear()
         self._resources.clear()
+        self.owners.clear()
 
     async def until(self, holds: Callable[[], bool], goal: str) -> float:
         """Wait for a state of what was seen; return the instant (monotonic seconds)."""
@@ -174,6 +176,7 @@ class Load:
         if key in siblings:
             return
         siblings.add(key)
+        self.owners[key] = f"{key.namespace}/{owner}"
         self._resources[key] = child["metadata"]["annotations"]["fairlead.dev/resource"]
         if len(siblings) == len(objects.RESOURCES):
             self.seen.composed[Key(key.namespace, owner)] = time.monotonic()

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import operator
+import statistics
 import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
@@ -19,10 +25,15 @@ from runtime.kube_client import KubeClient
 from runtime.objects import Key
 from tests.support.grants import let_watch_secrets
 from tests.support.kinds import COMPOSITION
+from tests.support.processes import Program
 from tests.support.system import System
 
 _NAMESPACE: Final = "rounds"
-_LIMITS: Final = (33, 34)
+_LIMIT: Final = 33
+_SINGLES: Final = 20
+
+Figures = dict[str, dict[str, float]]
+"""The figures of a round, by phase and name."""
 
 
 async def _serve(claims: int, system: System) -> None:
@@ -41,53 +52,108 @@ async def _serve(claims: int, system: System) -> None:
             number = 0
             while await asyncio.to_thread(sys.stdin.readline):
                 keys = [Key(_NAMESPACE, f"claim-{number}-{index}") for index in range(claims)]
-                figures = await _round(system, load, composer.pid, keys)
-                print(msgspec.json.encode(figures).decode(), flush=True)  # likewise
+                current = _Round(system, load, composer, keys)
+                print(msgspec.json.encode(await current.run()).decode(), flush=True)  # likewise
+                composer = current.composer
                 number += 1
     finally:
         await kube.close()
 
 
-async def _round(system: System, load: Load, pid: int, keys: list[Key]) -> dict[str, dict[str, float]]:
-    """Return figures by phase: the composer's CPU (ms), the API server's (ms), requests and passes of a claim."""
-    measured = partial(engine_phase.measured, system, pid)
-    phases = [Phase(name, len(keys)) for name in ("create", "drift of one", "drift of both", "change", "delete")]
-    create, drift_of_one, drift_of_both, change, delete = phases
-    async with measured(create):
-        await load.claims(keys)
-        await load.until(lambda: load.seen.ready.keys() >= set(keys), "all Ready")
-    for phase, resources in ((drift_of_one, objects.RESOURCES[:1]), (drift_of_both, objects.RESOURCES)):
-        load.seen.overwritten.clear()
-        children = load.children_of(resources)
-        async with measured(phase):
-            await load.overwrite(children)
-            await load.until(partial(_all_overwritten, load, len(children)), "all overwritten")
-            await load.until(partial(load.all_carry, objects.LIMIT), "all put back")
-    async with measured(change):
-        await load.change_composition(_LIMITS[0])
-        await load.until(partial(load.all_carry, _LIMITS[0]), "all carry the value")
-    await load.change_composition(objects.LIMIT)
-    await load.until(partial(load.all_carry, objects.LIMIT), "all carry the former value")
-    await system.at_rest()
-    everything = {*keys, *load.children_of(objects.RESOURCES)}
-    async with measured(delete):
-        await load.delete(keys)
-        await load.until(lambda: load.seen.gone >= everything, "all gone")
-    load.forget()
-    return {phase.name: _figures(phase) for phase in phases}
+@dataclass(slots=True)
+class _Round:
+    """The phases over one set of claims, which are gone at its end. `composer` is another process after it."""
 
+    system: System
+    load: Load
+    composer: Program
+    keys: list[Key]
+    figures: Figures = field(default_factory=dict)
 
-def _all_overwritten(load: Load, number: int) -> bool:
-    return len(load.seen.overwritten) == number
+    async def run(self) -> Figures:
+        """Carry out all phases; return their figures."""
+        async with self._measured("create"):
+            await self.load.claims(self.keys)
+            await self.load.until(lambda: self.load.seen.ready.keys() >= set(self.keys), "all Ready")
+        await self._drift("drift of one", objects.RESOURCES[:1])
+        await self._drift("drift of both", objects.RESOURCES)
+        async with self._measured("change"):
+            await self._change(_LIMIT)
+        await self._change(objects.LIMIT)
+        await self.system.at_rest()
+        others = [*await self._singles(), await self._restart()]
+        await self._delete(others)
+        async with self._measured("delete"):
+            await self._delete(self.keys)
+        self.load.forget()
+        return self.figures
+
+    async def _drift(self, name: str, resources: tuple[str, ...]) -> None:
+        self.load.seen.overwritten.clear()
+        children = self.load.children_of(resources)
+        async with self._measured(name):
+            await self.load.overwrite(children)
+            await self.load.until(lambda: len(self.load.seen.overwritten) == len(children), "all overwritten")
+            await self.load.until(partial(self.load.all_carry, objects.LIMIT), "all put back")
+
+    async def _change(self, limit: int) -> None:
+        await self.load.change_composition(limit)
+        await self.load.until(partial(self.load.all_carry, limit), "all carry the value")
+
+    async def _singles(self) -> list[Key]:
+        """Make claims one after the other, beside those that are there."""
+        keys = [Key(_NAMESPACE, f"{self.keys[0].name}-single-{index}") for index in range(_SINGLES)]
+        composed = []
+        for key in keys:
+            began = time.monotonic()
+            await self.load.claim(key)
+            await self.load.until(partial(operator.contains, self.load.seen.ready, key), f"{key} is Ready")
+            composed.append(1000 * (self.load.seen.composed[key] - began))
+        self.figures["single"] = {"median ms": statistics.median(composed), "worst ms": max(composed)}
+        return keys
+
+    async def _restart(self) -> Key:
+        """Stop the composer and start another one, while a claim is made."""
+        await self.composer.terminate()
+        key = Key(_NAMESPACE, f"{self.keys[0].name}-newcomer")
+        await self.load.claim(key)
+        began = time.monotonic()
+        self.composer = await self.system.start_composer(wait=False)
+        composed = await self.load.until(lambda: key in self.load.seen.composed, "the newcomer is composed")
+        self.figures["restart"] = {"seconds": composed - began}
+        await self.system.at_rest(for_s=5.0)
+        await self.composer.until_healthy(self.system.ports["composer"])
+        return key
+
+    async def _delete(self, keys: list[Key]) -> None:
+        """Delete claims at once; return when they and all of their children are gone."""
+        claims = {f"{key.namespace}/{key.name}" for key in keys}
+        children = {child for child, claim in self.load.owners.items() if claim in claims}
+        await self.load.delete(keys)
+        await self.load.until(lambda: self.load.seen.gone >= {*keys, *children}, "all gone")
+
+    @asynccontextmanager
+    async def _measured(self, name: str) -> AsyncIterator[None]:
+        """Measure a phase until the composer is at rest; its seconds are those of the body."""
+        phase = Phase(name, len(self.keys))
+        async with engine_phase.measured(self.system, self.composer.pid, phase):
+            began = time.monotonic()
+            yield
+            phase.seconds = time.monotonic() - began
+        self.figures[name] = _figures(phase)
 
 
 def _figures(phase: Phase) -> dict[str, float]:
     milliseconds = 1000 / phase.claims
     return {
+        "seconds": phase.seconds,
         "composer ms": phase.composer.cpu_seconds * milliseconds,
         "API server ms": phase.processor.get("kube-apiserver", 0.0) * milliseconds,
+        "all ms": phase.all_processors_ms,
         "requests": phase.per_claim(len(phase.counted)),
+        "events": phase.per_claim(len(phase.requests) - len(phase.counted)),
         "passes": phase.per_claim(phase.passes),
+        "memory MiB": phase.composer.peak_mib,
     }
 
 
