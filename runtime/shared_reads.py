@@ -1,75 +1,122 @@
-"""Live reads that many may share: whoever asks before a read begins gets its answer.
+"""Live reads of metadata that many may share: whoever asks before a read begins gets its answer.
 
 An answer is as good as that of a read of one's own: it began after it was asked for. So it proves what a live read
-proves, while a thousand passes at once over objects of one namespace read that namespace some times only. Reads of one
-object begin no closer to each other than `spacing`: a lone one begins at once, and a crowd shares more of them.
+proves, while a thousand passes at once over objects of some namespaces read those namespaces some times only. Reads of
+one resource begin no closer to each other than `spacing`: a lone one begins at once, and a crowd shares more of them.
+Where a crowd asks for several objects of a resource, one list answers instead of a request for each.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from runtime.kube import Kube
-from runtime.objects import Key, Object, Resource
+from runtime.errors import ApiError, NotFound
+from runtime.kube import Kube, Selection
+from runtime.objects import Key, Object, Resource, key_of, loads
 
-_Place: TypeAlias = tuple[Resource, Key]
+# An estimate: so many objects in a list of metadata cost the API server no more than a request for one.
+_OBJECTS_PER_REQUEST: Final = 20
+
+_Answers: TypeAlias = Mapping[Key, "Object | ApiError"]
 
 
 @dataclass(slots=True)
 class _Turns:
-    """The reads of one object: one at a time, and at most one that has not begun.
+    """The reads of one resource: one at a time, and at most one that has not begun.
 
-    `not_before` is when the next one may begin, in seconds of the loop's clock.
+    `waiting`: for which objects the next one is awaited. `not_before` is when it may begin, in seconds of the loop's
+    clock.
     """
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    next_read: asyncio.Task[Object] | None = None
+    waiting: dict[Key, asyncio.Future[Object]] = field(default_factory=dict)
+    next_read: asyncio.Task[None] | None = None
     not_before: float = 0.0
 
 
 class SharedReads:
-    """Reads single objects live, once for all that ask before a read begins."""
+    """Reads the metadata of objects live, once for all that ask before a read begins.
 
-    def __init__(self, kube: Kube, *, spacing: timedelta = timedelta()) -> None:
+    `size` returns about how many objects of a resource there are: whether a list is cheaper depends on it.
+    """
+
+    def __init__(
+        self, kube: Kube, *, spacing: timedelta = timedelta(), size: Callable[[Resource], int] | None = None
+    ) -> None:
         self._kube = kube
         self._spacing = spacing.total_seconds()
-        self._turns: dict[_Place, _Turns] = {}
+        self._size = size
+        self._turns: dict[Resource, _Turns] = {}
 
     async def get(self, resource: Resource, key: Key) -> Object:
-        """Return an object as a read found it that began after this call; callers must not change it.
+        """Return an object's metadata as a read found it that began after this call; callers must not change it.
 
         Raises NotFound when it is absent, and any other ApiError of the read.
         """
-        place = (resource, key)
-        turns = self._turns.setdefault(place, _Turns())
+        turns = self._turns.setdefault(resource, _Turns())
+        answer = turns.waiting.get(key)
+        if answer is None:
+            answer = turns.waiting[key] = asyncio.get_running_loop().create_future()
+            answer.add_done_callback(_retrieve)
         if turns.next_read is None:
-            turns.next_read = asyncio.create_task(self._read(place, turns))
-            turns.next_read.add_done_callback(_retrieve)
+            turns.next_read = asyncio.create_task(self._take_turn(resource, turns))
         # One that is cancelled leaves the read to the others.
-        return await asyncio.shield(turns.next_read)
+        return await asyncio.shield(answer)
 
-    async def _read(self, place: _Place, turns: _Turns) -> Object:
+    async def _take_turn(self, resource: Resource, turns: _Turns) -> None:
+        """Wait for the turn of the next read, make it, and answer who asked before it began."""
         loop = asyncio.get_running_loop()
         async with turns.lock:
             if loop.time() < turns.not_before:
                 await asyncio.sleep(turns.not_before - loop.time())
+            waiting, turns.waiting = turns.waiting, {}
             turns.next_read, turns.not_before = None, loop.time() + self._spacing
             try:
-                return await self._kube.get(*place)
+                for key, answer in (await self._read(resource, tuple(waiting))).items():
+                    _give(waiting[key], answer)
             finally:
-                loop.call_later(self._spacing, self._forget, place, turns)
+                for future in waiting.values():
+                    future.cancel()  # of an unforeseen error: nobody waits for ever
+                loop.call_later(self._spacing, self._forget, resource, turns)
 
-    def _forget(self, place: _Place, turns: _Turns) -> None:
-        """Drop what is known of an object that nobody reads, and that the next one may read at once."""
+    async def _read(self, resource: Resource, keys: tuple[Key, ...]) -> _Answers:
+        if self._size is not None and self._size(resource) <= _OBJECTS_PER_REQUEST * (len(keys) - 1):
+            return await self._list(resource, keys)
+        return dict(zip(keys, await asyncio.gather(*(self._get(resource, key) for key in keys)), strict=True))
+
+    async def _get(self, resource: Resource, key: Key) -> Object | ApiError:
+        try:
+            return await self._kube.get(resource, key, metadata_only=True)
+        except ApiError as error:
+            return error
+
+    async def _list(self, resource: Resource, keys: tuple[Key, ...]) -> _Answers:
+        try:
+            page = await self._kube.list_page(resource, Selection(metadata_only=True), limit=0)
+        except ApiError as error:
+            return dict.fromkeys(keys, error)
+        listed = {key_of(item): item for item in map(loads, page.items)}
+        return {key: listed.get(key) or NotFound(f"{resource.plural} {key} is not in the list") for key in keys}
+
+    def _forget(self, resource: Resource, turns: _Turns) -> None:
+        """Drop what is known of a resource that nobody reads, and that the next one may read at once."""
         is_over = asyncio.get_running_loop().time() >= turns.not_before
-        if turns.next_read is None and not turns.lock.locked() and is_over and self._turns.get(place) is turns:
-            del self._turns[place]
+        if turns.next_read is None and not turns.lock.locked() and is_over and self._turns.get(resource) is turns:
+            del self._turns[resource]
 
 
-def _retrieve(task: asyncio.Task[Object]) -> None:
+def _give(future: asyncio.Future[Object], answer: Object | ApiError) -> None:
+    if isinstance(answer, ApiError):
+        future.set_exception(answer)
+    else:
+        future.set_result(answer)
+
+
+def _retrieve(answer: asyncio.Future[Object]) -> None:
     """Look at the error of a read whose askers were all cancelled, so that nothing complains of it."""
-    if not task.cancelled():
-        task.exception()
+    if not answer.cancelled():
+        answer.exception()

@@ -37,7 +37,7 @@ from runtime.objects import (
 )
 from runtime.shared_reads import SharedReads
 
-# Of reads of one namespace or CRD by which deletions are decided; a lone deletion does not wait.
+# Of reads of namespaces or of the CRD by which deletions are decided; a lone deletion does not wait.
 _SPACING: Final = timedelta(milliseconds=200)
 
 
@@ -46,7 +46,7 @@ class Gatherer:
 
     def __init__(self, cluster: Cluster, claims: Informer) -> None:
         self._cluster = cluster
-        self._shared_reads = SharedReads(cluster.kube, spacing=_SPACING)
+        self._shared_reads = SharedReads(cluster.kube, spacing=_SPACING, size=self._size)
         self.claims = claims
 
     async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> Snapshot | None:
@@ -156,6 +156,10 @@ class Gatherer:
             return False
         manager = names.claim_manager(mine.group, mine.kind, claim)
         return any(entry.get("manager") == manager for entry in metadata(whole).get("managedFields") or ())
+
+    def _size(self, resource: Resource) -> int:
+        """Return how many objects of a resource there are, about: namespaces, or CRDs."""
+        return len((self._cluster.namespaces if resource == NAMESPACES else self._cluster.crds).store)
 
     @property
     def _crd_key(self) -> Key:

@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from runtime.errors import NotFound
+from runtime.errors import Forbidden, NotFound
+from runtime.kube import Page, Selection
 from runtime.objects import Key, Object, Resource
 from runtime.shared_reads import SharedReads
 from tests.runtime import virtual_loop
@@ -99,6 +100,107 @@ async def test_an_error_is_everybodys_and_not_kept(is_there: bool) -> None:  # n
     kube.forbidden.clear()
     kube.put(WIDGETS, "a", spec={"color": "red"})
     assert _color(await reads.get(WIDGETS, KEY)) == "red"
+
+
+@dataclass
+class _CountingKube(FakeKube):
+    """Counts reads of one object and lists; answers a list, with what was there before, while `may_answer` is set."""
+
+    gets: list[str] = field(default_factory=list)
+    lists: list[Selection] = field(default_factory=list)
+    looked: asyncio.Event = field(default_factory=asyncio.Event)
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:
+        assert metadata_only
+        self.gets.append(key.name)
+        return await super().get(resource, key, metadata_only=metadata_only)
+
+    async def list_page(
+        self, resource: Resource, selection: Selection, *, limit: int = 500, next_page: str = ""
+    ) -> Page:
+        self.lists.append(selection)
+        page = await super().list_page(resource, selection, limit=limit, next_page=next_page)
+        self.looked.set()
+        await self.may_answer.wait()
+        return page
+
+
+def _named(kube: FakeKube, *names: str) -> list[Key]:
+    for name in names:
+        kube.put(WIDGETS, name, spec={"color": name})
+    return [Key("ns", name) for name in names]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there", "gets", "lists"),
+    [
+        (1, 1, 1, 0),
+        (2, 20, 0, 1),
+        (2, 21, 2, 0),
+        (3, 40, 0, 1),
+        (5, 1000, 5, 0),
+    ],
+)
+async def test_a_crowd_is_answered_by_one_list_where_that_is_cheaper(
+    wanted: int, there: int, gets: int, lists: int
+) -> None:
+    kube = _CountingKube()
+    kube.may_answer.set()
+    keys = _named(kube, *(f"w-{number}" for number in range(wanted)))
+    reads = SharedReads(kube, size=lambda _resource: there)
+    answers = await asyncio.gather(*(reads.get(WIDGETS, key) for key in [*keys, *keys]))
+    assert [obj["metadata"]["name"] for obj in answers] == [key.name for key in [*keys, *keys]]
+    assert (len(kube.gets), len(kube.lists)) == (gets, lists)
+
+
+async def test_what_a_list_lacks_is_not_found_and_the_others_are_answered() -> None:
+    kube = _CountingKube()
+    kube.may_answer.set()
+    (there,) = _named(kube, "there")
+    reads = SharedReads(kube, size=lambda _resource: 1)
+    answers = await asyncio.gather(
+        reads.get(WIDGETS, there), reads.get(WIDGETS, Key("ns", "gone")), return_exceptions=True
+    )
+    assert isinstance(answers[0], dict)
+    assert isinstance(answers[1], NotFound)
+
+
+async def test_a_list_that_fails_is_everybodys_error() -> None:
+    kube = _CountingKube()
+    kube.forbidden.add(f"list {WIDGETS.plural}")
+    keys = _named(kube, "a", "b")
+    reads = SharedReads(kube, size=lambda _resource: 1)
+    answers = await asyncio.gather(*(reads.get(WIDGETS, key) for key in keys), return_exceptions=True)
+    assert [type(answer) for answer in answers] == [Forbidden, Forbidden]
+
+
+async def test_who_asks_while_a_list_runs_gets_the_answer_of_the_next_read() -> None:
+    kube = _CountingKube()
+    first, second = _named(kube, "a", "b")
+    reads = SharedReads(kube, size=lambda _resource: 1)
+    early = [asyncio.create_task(reads.get(WIDGETS, key)) for key in (first, second)]
+    await kube.looked.wait()
+    kube.put(WIDGETS, "a", spec={"color": "new"})
+    late = asyncio.create_task(reads.get(WIDGETS, first))
+    await asyncio.sleep(0)
+    kube.may_answer.set()
+
+    assert [_color(obj) for obj in await asyncio.gather(*early)] == ["a", "b"]
+    assert _color(await late) == "new"
+
+
+async def test_an_unforeseen_error_leaves_nobody_waiting() -> None:
+    kube = FakeKube()
+    (key, other) = _named(kube, "a", "b")
+
+    def size(_resource: Resource) -> int:
+        raise ValueError("a defect")
+
+    reads = SharedReads(kube, size=size)
+    waiting = [asyncio.create_task(reads.get(WIDGETS, place)) for place in (key, other)]
+    answers = await asyncio.gather(*waiting, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [asyncio.CancelledError, asyncio.CancelledError]
 
 
 @dataclass
