@@ -76,7 +76,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
-class _Chosen:
+class Chosen:
     """The revision that serves a claim; `outside`: the claim's namespace may not choose its Composition any more."""
 
     composition: str
@@ -84,6 +84,31 @@ class _Chosen:
     spec: CompositionSpec
     is_rollback: bool
     outside: Cause | None
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What is known of a claim before it is rendered: the Composition and revision that serve it.
+
+    `snapshot` names the resources as the chosen revision does; `refusals`: what the claim wants and cannot get;
+    `unrendered`: the findings to which the causes of a failure are added.
+    """
+
+    chosen: Chosen
+    snapshot: Snapshot
+    unrendered: Findings
+    refusals: tuple[Cause, ...] = ()
+    is_new_intent: bool = False
+
+    @property
+    def is_first(self) -> bool:
+        """Whether nothing is recorded on the claim yet, and it has composed nothing."""
+        return not self.snapshot.has_finalizer and not self.snapshot.children
+
+    @property
+    def unlisted(self) -> tuple[str, ...]:
+        """The kinds of the revision whose objects cannot be listed, sorted."""
+        return tuple(sorted(frozenset(self.snapshot.unlisted) & kinds_of(self.chosen.revision.composition)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,40 +127,49 @@ class Preparer:
 
     async def prepare(self, snapshot: Snapshot) -> Prepared | Findings:
         """Choose the revision of a claim and render it. Raises Transient when the worker is lost."""
+        choice = self.choose(snapshot)
+        return choice if isinstance(choice, Findings) else await self.render(choice)
+
+    def choose(self, snapshot: Snapshot) -> Choice | Findings:
+        """Choose the Composition of a claim and its revision."""
         chosen = self._choose(snapshot)
         if isinstance(chosen, Cause):
             return untouched(snapshot, chosen)
         if isinstance(chosen, _Unchecked):
             return replace(untouched(snapshot, chosen.cause), early=_CHECKED_SOON)
-        base = replace(
+        unrendered = replace(
             untouched(snapshot),
             composition=chosen.composition,
             deletion_policy=effective_policy(snapshot, chosen.spec.deletion_policies),
         )
         if chosen.composition == snapshot.chosen and not chosen.is_rollback:
             # A failure from here on is one of this revision.
-            base = replace(base, revision=chosen.revision.name, has_rollout=chosen.revision.has_rollout)
-        causes = list(_refusals(snapshot, chosen))
+            unrendered = replace(unrendered, revision=chosen.revision.name, has_rollout=chosen.revision.has_rollout)
+        refusals = tuple(_refusals(snapshot, chosen))
         snapshot = renamed(snapshot, chosen.spec)
         is_new = snapshot.is_new_intent(chosen.revision.name)
         snapshot = without_yielded(snapshot) if is_new else snapshot
-        rendered = await self._render(snapshot, chosen)
-        if isinstance(rendered, tuple):
-            causes += rendered
-        if causes or isinstance(rendered, tuple):
-            return replace(base, causes=tuple(causes))
+        return Choice(chosen, snapshot, unrendered, refusals, is_new)
+
+    async def render(self, choice: Choice) -> Prepared | Findings:
+        """Render a claim by the revision that was chosen. Raises Transient when the worker is lost."""
+        chosen = choice.chosen
+        rendered = await self._render(choice.snapshot, chosen)
+        if choice.refusals or isinstance(rendered, tuple):
+            failures = rendered if isinstance(rendered, tuple) else ()
+            return replace(choice.unrendered, causes=(*choice.refusals, *failures))
         return Prepared(
             chosen.composition,
             chosen.revision,
             chosen.spec,
             rendered,
-            snapshot,
+            choice.snapshot,
             is_rollback=chosen.is_rollback,
-            is_new_intent=is_new,
+            is_new_intent=choice.is_new_intent,
             remarks=(chosen.outside,) if chosen.outside else (),
         )
 
-    async def _render(self, snapshot: Snapshot, chosen: _Chosen) -> Rendered | tuple[Cause, ...]:
+    async def _render(self, snapshot: Snapshot, chosen: Chosen) -> Rendered | tuple[Cause, ...]:
         environments = self._environments(chosen.spec)
         if isinstance(environments, Cause):
             return (environments,)
@@ -166,7 +200,7 @@ class Preparer:
                 return spec.deletion_policies if spec else None
         return None
 
-    def _choose(self, snapshot: Snapshot) -> _Chosen | _Unchecked | Cause:
+    def _choose(self, snapshot: Snapshot) -> Chosen | _Unchecked | Cause:
         spec = snapshot.spec
         candidates = self._library.candidates(snapshot.resource.api_version, snapshot.resource.kind)
         candidates = admitted(candidates, snapshot.chosen, snapshot.key.namespace, snapshot.namespace_labels)
@@ -186,7 +220,7 @@ class Preparer:
         composition = readable(revision.composition)
         if composition is None:
             return cause("SchemaMismatch", f"revision {revision.name} cannot be read")
-        return _Chosen(chosen, revision, composition, is_rollback(revision, revisions, state), outside)
+        return Chosen(chosen, revision, composition, is_rollback(revision, revisions, state), outside)
 
     def _environments(self, spec: CompositionSpec) -> dict[str, dict[str, str]] | Cause:
         environments = {name: self._library.environment(name) for name in spec.environments}
@@ -244,7 +278,7 @@ def _without(meta: Object, names_left_out: frozenset[str]) -> Object:
     return {name: item for name, item in meta.items() if name not in names_left_out}
 
 
-def _request(snapshot: Snapshot, chosen: _Chosen, environments: dict[str, dict[str, str]]) -> Request:
+def _request(snapshot: Snapshot, chosen: Chosen, environments: dict[str, dict[str, str]]) -> Request:
     claim = {name: value for name, value in snapshot.claim.items() if name != "status"}
     # Without what every write of ours changes, so that the same claim is the same request.
     claim["metadata"] = _without(metadata(claim), _OF_EACH_WRITE)
@@ -284,7 +318,7 @@ def _adopted(snapshot: Snapshot) -> dict[str, dict[str, str]]:
     return adopted
 
 
-def _refusals(snapshot: Snapshot, chosen: _Chosen) -> Iterator[Cause]:
+def _refusals(snapshot: Snapshot, chosen: Chosen) -> Iterator[Cause]:
     """Yield a cause for all that a claim wants and its Composition cannot give, before anything is created."""
     offered, wanted = chosen.spec.deletion_policies, snapshot.spec.deletion_policy
     if wanted not in offered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -11,7 +12,7 @@ import structlog
 from apis.pause import is_paused, pause_end
 from composer.causes import Cause
 from composer.claim.act import Actor
-from composer.claim.compose import Prepared, Preparer, held_back, untouched
+from composer.claim.compose import Choice, Prepared, Preparer, held_back, untouched
 from composer.claim.connection import connect, drop_former, keep_passwords, lost_secret
 from composer.claim.decide import Plan, decide, has_instruction, mirrored_pause
 from composer.claim.deletion_pass import DeletionPass
@@ -22,7 +23,6 @@ from composer.claim.outcomes import Acted, PassResult, after, findings_of, raise
 from composer.claim.report import NOBODY, Findings, Pauser, pauser, report_pause
 from composer.claim.snapshot import Snapshot
 from composer.claim.write import ClaimWriter
-from composer.composition.revision import kinds_of
 from composer.connection.passwords import PasswordKeeper
 from composer.connection.publisher import Publisher
 from runtime.conditions import timestamp
@@ -119,23 +119,52 @@ class ClaimReconciler:
 
     async def _prepare(self, snapshot: Snapshot) -> Prepared | Result:
         """Choose, render and record the choice on the claim; where that ends the pass, report why."""
-        prepared = await self._tools.preparer.prepare(snapshot)
+        choice = self._tools.preparer.choose(snapshot)
+        if isinstance(choice, Findings):
+            return await self._writer.publish(snapshot, choice)
+        if choice.is_first and not choice.refusals:
+            return await self._prepare_first(choice)
+        prepared = await self._tools.preparer.render(choice)
         if isinstance(prepared, Findings):
             return await self._writer.publish(snapshot, prepared)
         snapshot = prepared.snapshot
-        unlisted = frozenset(snapshot.unlisted) & kinds_of(prepared.revision.composition)
-        if unlisted:
-            return await self._writer.publish_unlisted(snapshot, sorted(unlisted))
+        if choice.unlisted:
+            return await self._writer.publish_unlisted(snapshot, choice.unlisted)
         if prepared.is_new_intent:
             self._tools.actor.memory.forget_conflicts({uid_of(child.live) for child in snapshot.children if child.live})
         held = held_back(prepared)
         if held is not None:
             return await self._writer.publish(snapshot, held)
-        recorded = await self._writer.record(prepared)
-        if isinstance(recorded, Cause):
-            findings = replace(untouched(snapshot, recorded), composition=prepared.composition)
-            return await self._writer.publish(snapshot, replace(findings, revision=prepared.revision.name))
-        return recorded
+        return await self._recorded(prepared, await self._record(choice))
+
+    async def _prepare_first(self, choice: Choice) -> Prepared | Result:
+        """Render a claim that has composed nothing while its finalizer is written: the choice alone decides that.
+
+        A claim that cannot be rendered keeps the finalizer: the first pass over its deletion removes it.
+        """
+        if choice.unlisted:
+            return await self._writer.publish_unlisted(choice.snapshot, choice.unlisted)
+        # Both are waited for, so that no write is left behind by a pass that ends.
+        recorded, prepared = await asyncio.gather(
+            self._record(choice), self._tools.preparer.render(choice), return_exceptions=True
+        )
+        if isinstance(recorded, BaseException):
+            raise recorded
+        if isinstance(prepared, BaseException):
+            raise prepared
+        if isinstance(prepared, Findings):
+            return await self._writer.publish(choice.snapshot if isinstance(recorded, Cause) else recorded, prepared)
+        return await self._recorded(prepared, recorded)
+
+    async def _record(self, choice: Choice) -> Snapshot | Cause:
+        return await self._writer.record(choice.snapshot, choice.chosen.composition, choice.chosen.revision)
+
+    async def _recorded(self, prepared: Prepared, recorded: Snapshot | Cause) -> Prepared | Result:
+        """Return what was prepared, of the claim as it is recorded; where the API server refused it, report why."""
+        if not isinstance(recorded, Cause):
+            return replace(prepared, snapshot=recorded)
+        findings = replace(untouched(prepared.snapshot, recorded), composition=prepared.composition)
+        return await self._writer.publish(prepared.snapshot, replace(findings, revision=prepared.revision.name))
 
     async def _decide(self, prepared: Prepared) -> Plan | None:
         """Decide the steps, those with a teardown instruction from live reads; None where these differ too much."""

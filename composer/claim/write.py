@@ -17,7 +17,7 @@ import structlog
 from apis import names
 from apis.reasons import MISSING_PATIENCE, ReasonClass
 from composer.causes import Cause, cause, most_severe
-from composer.claim.compose import Prepared, untouched
+from composer.claim.compose import untouched
 from composer.claim.connection import with_unusable
 from composer.claim.debounce import Debounce, UnwrittenEntries
 from composer.claim.events import EventEmitter
@@ -26,7 +26,7 @@ from composer.claim.gather import Gatherer
 from composer.claim.outcomes import Note
 from composer.claim.report import Findings, report, report_deletion
 from composer.claim.snapshot import Snapshot, kept_kinds
-from composer.composition.revision import kinds_of
+from composer.composition.revision import Revision, kinds_of
 from composer.connection.publisher import Publisher
 from runtime import finalizers
 from runtime.errors import Conflict, Invalid, NotFound
@@ -57,15 +57,14 @@ class ClaimWriter:
     debounce: Debounce = field(default_factory=Debounce)
     unwritten: UnwrittenEntries = field(default_factory=UnwrittenEntries)
 
-    async def record(self, prepared: Prepared) -> Prepared | Cause:
+    async def record(self, snapshot: Snapshot, composition: str, revision: Revision) -> Snapshot | Cause:
         """Record finalizer, identity, choice and kinds on a claim, before anything is created.
 
         Returns the claim as it is recorded, or the cause for which the API server refused it.
         """
-        snapshot = prepared.snapshot
-        annotations = _recorded_annotations(prepared)
+        annotations = _recorded_annotations(snapshot, composition, revision)
         if snapshot.has_finalizer and all(snapshot.annotations.get(name) == text for name, text in annotations.items()):
-            return prepared
+            return snapshot
         body: Object = {
             "apiVersion": snapshot.resource.api_version,
             "kind": snapshot.resource.kind,
@@ -86,8 +85,7 @@ class ClaimWriter:
             return cause("InvalidValue", text[:400])
         self.gatherer.claims.store.remember(claim)
         claim["metadata"].pop("managedFields", None)
-        recorded = await self.gatherer.with_predecessors(replace(snapshot, claim=claim))
-        return replace(prepared, snapshot=recorded)
+        return await self.gatherer.with_predecessors(replace(snapshot, claim=claim))
 
     async def publish(self, snapshot: Snapshot, findings: Findings, notes: Iterable[Note] = ()) -> Result:
         """Report findings: write the status when it differs and emit the events; return when to make the next pass."""
@@ -200,12 +198,12 @@ class ClaimWriter:
         self.publisher.forget_claim(key)
 
 
-def _recorded_annotations(prepared: Prepared) -> dict[str, str]:
+def _recorded_annotations(snapshot: Snapshot, composition: str, revision: Revision) -> dict[str, str]:
     """Return the annotations that a claim of this revision carries: by them all that it composed is found again."""
-    kinds = kept_kinds(prepared.snapshot) | kinds_of(prepared.revision.composition)
+    kinds = kept_kinds(snapshot) | kinds_of(revision.composition)
     return {
-        names.IDENTITY: str(prepared.snapshot.identity),
-        names.COMPOSITION: prepared.composition,
+        names.IDENTITY: str(snapshot.identity),
+        names.COMPOSITION: composition,
         names.KINDS: ",".join(sorted(kinds)),
     }
 

@@ -10,8 +10,9 @@ from typing import Any
 import msgspec
 
 from composer.claim.act import Actor
-from composer.claim.compose import Prepared
+from composer.claim.compose import Choice, Chosen, Prepared, untouched
 from composer.claim.reconciler import ClaimReconciler, Tools
+from composer.claim.report import Findings
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.composition.revision import Revision
 from composer.models import CompositionSpec
@@ -155,14 +156,22 @@ class Prepares:
     def supported_policies(self, _view: Snapshot) -> tuple[str, ...]:
         return ("Orphan", "Snapshot", "Delete")
 
-    async def prepare(self, seen: Snapshot) -> Prepared:
+    async def prepare(self, seen: Snapshot) -> Prepared | Findings:
+        return await self.render(self.choose(seen))
+
+    def choose(self, seen: Snapshot) -> Choice:
         spec: dict[str, Any] = {
             "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
             "deletionPolicies": ["Orphan", "Snapshot", "Delete"],
             "resources": [],
         }
         read = msgspec.convert(spec, CompositionSpec)
-        return Prepared("c", Revision("c-1", 1, "c", spec, None), read, self.composed, seen)
+        revision = Revision("c-1", 1, "c", spec, None)
+        return Choice(Chosen("c", revision, read, is_rollback=False, outside=None), seen, untouched(seen))
+
+    async def render(self, choice: Choice) -> Prepared | Findings:
+        chosen = choice.chosen
+        return Prepared(chosen.composition, chosen.revision, chosen.spec, self.composed, choice.snapshot)
 
 
 async def make_pass(cached: Snapshot, is_requested: Snapshot | None, composed: Rendered, kube: LoggedKube) -> None:
@@ -171,14 +180,21 @@ async def make_pass(cached: Snapshot, is_requested: Snapshot | None, composed: R
     await reconciler(reads, composed, kube, lambda: 0.0).reconcile(cached.key)
 
 
-def reconciler(reads: Reads, composed: Rendered, kube: LoggedKube, monotonic: Callable[[], float]) -> ClaimReconciler:
+def reconciler(
+    reads: Reads,
+    composed: Rendered,
+    kube: LoggedKube,
+    monotonic: Callable[[], float],
+    *,
+    preparer: Prepares | None = None,
+) -> ClaimReconciler:
     def now() -> datetime:
         return datetime(2026, 11, 21, 12, tzinfo=UTC)
 
     tools: dict[str, Any] = {
         "kube": kube,
         "gatherer": reads,
-        "preparer": Prepares(composed),
+        "preparer": preparer or Prepares(composed),
         "actor": Actor(kube, now=now, remember=lambda _facts, _obj, _over: None),
         "publisher": None,
         "passwords": None,

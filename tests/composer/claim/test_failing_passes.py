@@ -13,7 +13,7 @@ import pytest
 from apis import names
 from composer.claim import reconciler as claims
 from composer.claim.act import Actor
-from composer.claim.compose import Prepared
+from composer.claim.compose import Choice, Chosen, Prepared, untouched
 from composer.claim.reconciler import ClaimReconciler, Tools
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.composition.revision import Revision
@@ -122,16 +122,21 @@ class _World:
         return ("Orphan",)
 
     async def prepare(self, seen: Snapshot) -> Prepared:
+        return await self.render(self.choose(seen))
+
+    def choose(self, seen: Snapshot) -> Choice:
+        of = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
+        spec: dict[str, Any] = {"compositeTypeRef": of, "deletionPolicies": ["Orphan"], "resources": []}
+        revision, read = Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec)
+        return Choice(Chosen("c", revision, read, is_rollback=False, outside=None), seen, untouched(seen))
+
+    async def render(self, choice: Choice) -> Prepared:
         if self.hangs == "prepare":
             await asyncio.Event().wait()
         if self.broken:
             raise self.broken
-        of = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
-        spec: dict[str, Any] = {"compositeTypeRef": of, "deletionPolicies": ["Orphan"], "resources": []}
-        composed = rendered(child(WANTED, ready=True))
-        return Prepared(
-            "c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), composed, seen
-        )
+        chosen, composed = choice.chosen, rendered(child(WANTED, ready=True))
+        return Prepared(chosen.composition, chosen.revision, chosen.spec, composed, choice.snapshot)
 
     def reconciler(self) -> ClaimReconciler:
         tools: dict[str, Any] = {
