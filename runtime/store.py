@@ -127,6 +127,11 @@ class Store:
         record = self._record(key)
         return record.generation if record else None
 
+    def is_deleting(self, key: Key) -> bool:
+        """Return whether an object is being deleted, without decoding it; True for one that is gone."""
+        record = self._record(key)
+        return record is None or record.deleting
+
     def indexed(self, name: str, key: Key) -> tuple[str, ...]:
         """Return the values under which index `name` has the key, without decoding the object; none when it is absent.
 

@@ -59,8 +59,11 @@ class Gatherer:
         if claim is None:
             return None
         namespace = self._cluster.namespaces.store.get(Key("", key.namespace))
-        crd = self._cluster.crds.store.get(self._crd_key)
-        return await self._snapshot(claim, namespace, crd, more_kinds(claim), prove_absence=not deleting(claim))
+        # A CRD is large: it is not decoded for each pass.
+        kind_deleting = self._cluster.crds.store.is_deleting(self._crd_key)
+        return await self._snapshot(
+            claim, namespace, more_kinds(claim), kind_deleting=kind_deleting, prove_absence=not deleting(claim)
+        )
 
     async def gather_live(self, snapshot: Snapshot) -> Snapshot | None:
         """Return the snapshot with claim, namespace and CRD read live, as a teardown needs; None when it is gone."""
@@ -81,7 +84,7 @@ class Gatherer:
             self._shared_reads.get(CRDS, self._crd_key),
         )
         kinds = recorded_kinds(snapshot.claim) if recorded is None else recorded
-        return await self._snapshot(snapshot.claim, namespace, crd, kinds, prove_absence=True)
+        return await self._snapshot(snapshot.claim, namespace, kinds, kind_deleting=deleting(crd), prove_absence=True)
 
     async def check_version(self, snapshot: Snapshot) -> None:
         """Read the claim live. Raises WriteConflict where it is gone, another one, or not in the snapshot's version."""
@@ -170,9 +173,9 @@ class Gatherer:
         self,
         claim: Object,
         namespace: Object | None,
-        crd: Object | None,
         more: frozenset[str],
         *,
+        kind_deleting: bool,
         prove_absence: bool,
     ) -> Snapshot:
         """Return the snapshot of a claim: its children of all kinds that are recorded, or in `more`."""
@@ -184,7 +187,7 @@ class Gatherer:
             claim=claim,
             resource=self.claims.resource,
             namespace=namespace,
-            kind_deleting=crd is None or deleting(crd),
+            kind_deleting=kind_deleting,
             catalog=self._cluster.catalog,
             children=children,
             unlisted=unlisted,

@@ -286,6 +286,15 @@ def test_a_late_echo_does_not_bring_back_what_we_deleted() -> None:
     assert Key("ns", "a") not in store
 
 
+def test_whether_an_object_is_being_deleted_is_known_of_each_that_is_there() -> None:
+    kube, store = FakeKube(), new_store()
+    going = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
+    relist(store, [kube.put(WIDGETS, "alive"), kube.put(WIDGETS, "going", metadata=going)], "102")
+
+    names = ("alive", "going", "absent")
+    assert [store.is_deleting(Key("ns", name)) for name in names] == [False, True, True]
+
+
 def test_an_object_read_is_nobody_elses() -> None:
     kube, store = FakeKube(), new_store()
     relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
