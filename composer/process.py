@@ -173,7 +173,7 @@ class _Service:
             monotonic=time.monotonic,
             manager=names.COMPOSER_MANAGER,
             resync=self.settings.resync,
-            watched=self.secrets.credentials,
+            watched=self.secrets,
         )
         passwords = PasswordKeeper(
             kube, monotonic=time.monotonic, manager=names.COMPOSER_MANAGER, resync=self.settings.resync

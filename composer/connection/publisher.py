@@ -1,4 +1,8 @@
-"""Writes the connection Secret: by POST and PUT, never over another owner's, never emptied; with few reads."""
+"""Writes the connection Secret: by POST and PUT, never over another owner's, never emptied; with few reads.
+
+What was verified once is verified again within a resync. Where a watch has the versions of the Secrets, that takes no
+request: a Secret in the version that was read or written last has the content that it had then.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol
 
 from apis.connection import SecretRef
 from composer.causes import Cause, cause
@@ -14,7 +19,7 @@ from composer.connection.secret import Wanted
 from runtime.changes import Change
 from runtime.errors import AlreadyExists, NotFound
 from runtime.kube import Kube
-from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object, key_of, metadata, uid_of, version_of
+from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object, metadata, uid_of, version_of
 
 VERIFY_EVERY = timedelta(minutes=10)
 _SOONEST_S = 2.0
@@ -32,6 +37,24 @@ class Publication:
     again: timedelta | None = None
 
 
+class WatchedSecrets(Protocol):
+    """What watches have of the Secrets of namespaces."""
+
+    def credentials(self, key: Key) -> Object | None:
+        """Return a provider's Secret with its data; None where it is not watched."""
+
+    def version(self, key: Key) -> str | None:
+        """Return the resourceVersion of a Secret; None where it is not watched."""
+
+
+class _Unwatched:
+    def credentials(self, _key: Key) -> Object | None:
+        return None
+
+    def version(self, _key: Key) -> str | None:
+        return None
+
+
 class Publisher:
     """Keeps connection Secrets up to date; remembers which it has verified lately."""
 
@@ -42,14 +65,16 @@ class Publisher:
         monotonic: Callable[[], float],
         manager: str,
         resync: timedelta = VERIFY_EVERY,
-        watched: Callable[[Key], Object | None] = lambda _key: None,
+        watched: WatchedSecrets | None = None,
     ) -> None:
         self._kube = kube
         self._monotonic = monotonic
         self._manager = manager
         self._resync = resync.total_seconds()
-        self._watched = watched
+        self._watched = watched or _Unwatched()
         self._verified: dict[Key, tuple[str, float]] = {}
+        # By connection Secret: it and the Secrets that it is made of, in the versions in which they were verified.
+        self._versions: dict[Key, dict[Key, str]] = {}
         self._looked: dict[Key, float] = {}
         self._incomplete: dict[Key, float] = {}
         self._written: dict[Key, str] = {}
@@ -70,9 +95,14 @@ class Publisher:
         since = self._monotonic() - verified[1] if verified else 0.0
         recent = since < min(VERIFY_EVERY.total_seconds(), self._resync)
         is_seen = verified is not None and verified[0] == want.state
-        if recent and is_seen and want.hash == known_hash and not is_requested:
-            return Publication(again=timedelta(seconds=self._resync - since))
+        if is_seen and want.hash == known_hash and not is_requested:
+            if not recent and self._is_unchanged(want):
+                self._verified[want.key], since = (want.state, self._monotonic()), 0.0
+                recent = True
+            if recent:
+                return Publication(again=timedelta(seconds=self._resync - since))
         self._note(want)
+        self._versions[want.key] = {}
         is_first = not known_hash and not was_not_owned
         values = await self._values(want, is_first=is_first)
         if isinstance(values, Cause):
@@ -83,6 +113,17 @@ class Publisher:
         if publication.problem is None:
             self._verified[want.key] = (want.state, self._monotonic())
         return publication
+
+    def _is_unchanged(self, want: Wanted) -> bool:
+        """Return whether a watch has the connection Secret and all that it is made of as they were verified."""
+        if any(ref.kind != "Secret" for ref in want.kept.values()):
+            return False
+        versions = self._versions.get(want.key, {})
+        is_whole = {want.key, *(Key(want.key.namespace, ref.name) for ref in want.kept.values())} == versions.keys()
+        return is_whole and all(self._watched.version(key) == version for key, version in versions.items())
+
+    def _saw(self, want: Wanted, secret: Key, stored: Object) -> None:
+        self._versions.setdefault(want.key, {})[secret] = version_of(stored)
 
     def _look_again(self, key: Key) -> timedelta:
         """Return when to check again what a Secret is made of: no watch sees what a provider restores."""
@@ -156,6 +197,7 @@ class Publisher:
         self._looked.pop(key, None)
         self._incomplete.pop(key, None)
         self._written.pop(key, None)
+        self._versions.pop(key, None)
         want = self._wants.pop(key, None)
         if want and self._by_claim.get(want.claim) == key:
             del self._by_claim[want.claim]
@@ -190,6 +232,8 @@ class Publisher:
         holders = self._new_credentials(want) if is_first else {}
         for name, ref in sorted(want.kept.items()):
             holder = await self._holder(want.key.namespace, ref, holders)
+            if holder and ref.kind == "Secret":
+                self._saw(want, Key(want.key.namespace, ref.name), holder)
             value = connection.value_of({"kind": ref.kind, **holder}, ref.key)
             if value is None:
                 problem = f"has no key {ref.key!r} with a text to copy" if holder else "does not exist"
@@ -213,7 +257,7 @@ class Publisher:
         password = want.kept.get("password")
         if password is None or password.kind != "Secret" or not want.source_created:
             return {}
-        holder = self._watched(Key(want.key.namespace, password.name))
+        holder = self._watched.credentials(Key(want.key.namespace, password.name))
         if holder is None or str(metadata(holder).get("creationTimestamp", "")) < want.source_created:
             return {}
         place = (password.kind, password.name)
@@ -234,14 +278,14 @@ class Publisher:
     async def _store(self, want: Wanted, fresh: Object, *, is_first: bool) -> Publication:
         if is_first:
             try:
-                self._wrote(await self._kube.create(SECRETS, fresh, manager=self._manager))
+                self._wrote(want, await self._kube.create(SECRETS, fresh, manager=self._manager))
             except AlreadyExists:
                 return await self._update(want, await self._kube.get(SECRETS, want.key), fresh)
             return Publication(changed=True)
         try:
             stored = await self._kube.get(SECRETS, want.key)
         except NotFound:
-            self._wrote(await self._kube.create(SECRETS, fresh, manager=self._manager))
+            self._wrote(want, await self._kube.create(SECRETS, fresh, manager=self._manager))
             return Publication(changed=True)
         return await self._update(want, stored, fresh)
 
@@ -250,12 +294,14 @@ class Publisher:
             return Publication(problem=_not_owned(want.key))
         replacement = connection.replacement(stored, fresh)
         if replacement is None:
+            self._saw(want, want.key, stored)
             return Publication()
-        self._wrote(await self._kube.replace(SECRETS, replacement, manager=self._manager))
+        self._wrote(want, await self._kube.replace(SECRETS, replacement, manager=self._manager))
         return Publication(changed=True)
 
-    def _wrote(self, made: Object) -> None:
-        self._written[key_of(made)] = version_of(made)
+    def _wrote(self, want: Wanted, made: Object) -> None:
+        self._written[want.key] = version_of(made)
+        self._saw(want, want.key, made)
 
 
 def _not_owned(key: Key) -> Cause:

@@ -72,6 +72,11 @@ class SecretWatches:
         informer = self._credentials.get(key.namespace)
         return informer.store.get(key) if informer is not None and informer.synced.is_set() else None
 
+    def version(self, key: Key) -> str | None:
+        """Return the resourceVersion of a Secret as the watch of its namespace has it; None where it has none."""
+        informer = self._watched.get(key.namespace)
+        return informer.store.version(key) if informer is not None and informer.synced.is_set() else None
+
     async def reconcile(self, key: Key) -> Result:
         """Start or end the watch of one namespace. Raises ApiError."""
         namespace = key.name

@@ -9,7 +9,7 @@ from datetime import timedelta
 from composer.connection.publisher import Publication, Publisher
 from composer.connection.secret import Wanted
 from runtime.changes import Change, ChangeKind
-from runtime.objects import SECRETS, Key, Object, Resource, dumps
+from runtime.objects import SECRETS, Key, Object, Resource, dumps, version_of
 from runtime.record import record_of
 from tests.support.fake_kube import FakeKube
 
@@ -41,12 +41,28 @@ class World:
     now: float = 0.0
     resync: timedelta = timedelta(minutes=10)
     watched: dict[Key, Object] = field(default_factory=dict)
+    are_versions_watched: bool = False
+    seen: dict[Key, str | None] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.publisher = Publisher(
-            self.kube, monotonic=lambda: self.now, manager="m", resync=self.resync, watched=self.watched.get
+            self.kube,
+            monotonic=lambda: self.now,
+            manager="m",
+            resync=self.resync,
+            watched=self,
         )
         self.login("first")
+
+    def credentials(self, key: Key) -> Object | None:
+        return self.watched.get(key)
+
+    def version(self, key: Key) -> str | None:
+        """Return the version of a Secret as the watch has it, which is late where `seen` says so."""
+        if key in self.seen:
+            return self.seen[key]
+        stored = self.kube.objects.get((SECRETS, key)) if self.are_versions_watched else None
+        return version_of(stored) if stored else None
 
     def login(self, password: str) -> None:
         self.kube.put(SECRETS, "app-login", namespace="shop", data=encoded(password=password))

@@ -14,7 +14,7 @@ from composer.process import namespace_index
 from runtime.cache import Cache
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
-from runtime.objects import SECRETS, Key
+from runtime.objects import SECRETS, Key, key_of, version_of
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
 from tests.composer.factories import CLAIMS
@@ -112,6 +112,23 @@ def test_rights_in_a_namespace_are_reviewed_once_in_five_minutes_however_many_cl
             return len(world.kube.reviews)
 
     assert run(scene()) == 2
+
+
+def test_the_versions_of_a_namespaces_secrets_are_known_while_it_is_watched() -> None:
+    async def scene() -> list[str | None]:
+        versions = []
+        async with _world("shop") as world:
+            stored = world.kube.put(SECRETS, "orders-connection", namespace="shop", data={"password": "eA=="})
+            await asyncio.sleep(5)
+            versions.append(world.watches.version(key_of(stored)))
+            versions.append(world.watches.version(Key("shop", "none")))
+            world.kube.remove(CLAIMS, "orders", namespace="shop")
+            await asyncio.sleep(5)
+            versions.append(world.watches.version(key_of(stored)))
+            assert versions[0] == version_of(stored)
+        return versions[1:]
+
+    assert run(scene()) == [None, None]
 
 
 def test_the_data_of_a_namespaces_credentials_is_known_while_it_is_watched() -> None:
