@@ -146,7 +146,7 @@ class ClaimReconciler:
             return await self._writer.publish_unlisted(choice.snapshot, choice.unlisted)
         # Both are waited for, so that no write is left behind by a pass that ends.
         recorded, prepared = await asyncio.gather(
-            self._record(choice), self._tools.preparer.render(choice), return_exceptions=True
+            self._record(choice), self._render_behind_a_write(choice), return_exceptions=True
         )
         if isinstance(recorded, BaseException):
             raise recorded
@@ -158,6 +158,11 @@ class ClaimReconciler:
 
     async def _record(self, choice: Choice) -> Snapshot | Cause:
         return await self._writer.record(choice.snapshot, choice.chosen.composition, choice.chosen.revision)
+
+    async def _render_behind_a_write(self, choice: Choice) -> Prepared | Findings:
+        # The bytes of the write leave in this turn of the loop, before the work that a render is here.
+        await asyncio.sleep(0)
+        return await self._tools.preparer.render(choice)
 
     async def _recorded(self, prepared: Prepared, recorded: Snapshot | Cause) -> Prepared | Result:
         """Return what was prepared, of the claim as it is recorded; where the API server refused it, report why."""
