@@ -50,7 +50,6 @@ class Load:
         self.seen = Seen()
         self._children: dict[str, set[Key]] = {}
         self._resources: dict[Key, str] = {}
-        self.owners: dict[Key, str] = {}
         self._answers = asyncio.Semaphore(at_once)
         self._answering: set[asyncio.Task[None]] = set()
         self._is_provider = True
@@ -83,6 +82,10 @@ class Load:
     def children_of(self, resources: Collection[str]) -> list[Key]:
         """Return the children that were made for these resources of the Composition."""
         return [key for key, resource in self._resources.items() if resource in resources]
+
+    def children_of_claims(self, claims: Iterable[Key]) -> set[Key]:
+        """Return the children that were made for these claims."""
+        return {child for claim in claims for child in self._children.get(f"{claim.namespace}/{claim.name}", ())}
 
     async def overwrite(self, keys: Iterable[Key]) -> None:
         """Set one field of children by hand."""
@@ -118,7 +121,6 @@ class Load:
         self.seen = Seen()
         self._children.clear()
         self._resources.clear()
-        self.owners.clear()
 
     async def until(self, holds: Callable[[], bool], goal: str) -> float:
         """Wait for a state of what was seen; return the instant (monotonic seconds)."""
@@ -176,7 +178,6 @@ class Load:
         if key in siblings:
             return
         siblings.add(key)
-        self.owners[key] = f"{key.namespace}/{owner}"
         self._resources[key] = child["metadata"]["annotations"]["fairlead.dev/resource"]
         if len(siblings) == len(objects.RESOURCES):
             self.seen.composed[Key(key.namespace, owner)] = time.monotonic()

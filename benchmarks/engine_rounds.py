@@ -127,14 +127,13 @@ class _Round:
 
     async def _delete(self, keys: list[Key]) -> None:
         """Delete claims at once; return when they and all of their children are gone."""
-        claims = {f"{key.namespace}/{key.name}" for key in keys}
-        children = {child for child, claim in self.load.owners.items() if claim in claims}
+        everything = {*keys, *self.load.children_of_claims(keys)}
         await self.load.delete(keys)
-        await self.load.until(lambda: self.load.seen.gone >= {*keys, *children}, "all gone")
+        await self.load.until(lambda: self.load.seen.gone >= everything, "all gone")
 
     @asynccontextmanager
     async def _measured(self, name: str) -> AsyncIterator[None]:
-        """Measure a phase until the composer is at rest; its seconds are those of the body."""
+        """Measure a phase until the composer writes nothing more; its seconds are those of the body."""
         phase = Phase(name, len(self.keys))
         async with engine_phase.measured(self.system, self.composer.pid, phase):
             began = time.monotonic()

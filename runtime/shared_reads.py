@@ -9,19 +9,17 @@ Where a crowd asks for several objects of a resource, one list answers instead o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Final, TypeAlias
+from typing import Final
 
-from runtime.errors import ApiError, NotFound
+from runtime.errors import NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import Key, Object, Resource, key_of, loads
 
 # An estimate: so many objects in a list of metadata cost the API server no more than a request for one.
 _OBJECTS_PER_REQUEST: Final = 20
-
-_Answers: TypeAlias = Mapping[Key, "Object | ApiError"]
 
 
 @dataclass(slots=True)
@@ -51,9 +49,11 @@ class SharedReads:
         self._spacing = spacing.total_seconds()
         self._size = size
         self._turns: dict[Resource, _Turns] = {}
+        # The event loop itself refers to tasks weakly.
+        self._reads: set[asyncio.Task[None]] = set()
 
     async def get(self, resource: Resource, key: Key) -> Object:
-        """Return an object's metadata as a read found it that began after this call; callers must not change it.
+        """Return an object's metadata by a read that began after this call; callers must not change it.
 
         Raises NotFound when it is absent, and any other ApiError of the read.
         """
@@ -64,6 +64,8 @@ class SharedReads:
             answer.add_done_callback(_retrieve)
         if turns.next_read is None:
             turns.next_read = asyncio.create_task(self._take_turn(resource, turns))
+            self._reads.add(turns.next_read)
+            turns.next_read.add_done_callback(self._reads.discard)
         # One that is cancelled leaves the read to the others.
         return await asyncio.shield(answer)
 
@@ -75,45 +77,34 @@ class SharedReads:
                 await asyncio.sleep(turns.not_before - loop.time())
             waiting, turns.waiting = turns.waiting, {}
             turns.next_read, turns.not_before = None, loop.time() + self._spacing
+            answers: Sequence[Object | BaseException]
             try:
-                for key, answer in (await self._read(resource, tuple(waiting))).items():
-                    _give(waiting[key], answer)
+                answers = await self._read(resource, tuple(waiting))
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer: nobody waits for ever
+                answers = [error] * len(waiting)
             finally:
-                for future in waiting.values():
-                    future.cancel()  # of an unforeseen error: nobody waits for ever
                 loop.call_later(self._spacing, self._forget, resource, turns)
+        for future, answer in zip(waiting.values(), answers, strict=True):
+            if isinstance(answer, BaseException):
+                future.set_exception(answer)
+            else:
+                future.set_result(answer)
 
-    async def _read(self, resource: Resource, keys: tuple[Key, ...]) -> _Answers:
-        if self._size is not None and self._size(resource) <= _OBJECTS_PER_REQUEST * (len(keys) - 1):
-            return await self._list(resource, keys)
-        return dict(zip(keys, await asyncio.gather(*(self._get(resource, key) for key in keys)), strict=True))
-
-    async def _get(self, resource: Resource, key: Key) -> Object | ApiError:
-        try:
-            return await self._kube.get(resource, key, metadata_only=True)
-        except ApiError as error:
-            return error
-
-    async def _list(self, resource: Resource, keys: tuple[Key, ...]) -> _Answers:
-        try:
-            page = await self._kube.list_page(resource, Selection(metadata_only=True), limit=0)
-        except ApiError as error:
-            return dict.fromkeys(keys, error)
+    async def _read(self, resource: Resource, keys: tuple[Key, ...]) -> Sequence[Object | BaseException]:
+        """Return the objects in the order of their keys, with the error in place of one that could not be read."""
+        saved = len(keys) - 1
+        if not (saved and self._size is not None and self._size(resource) <= _OBJECTS_PER_REQUEST * saved):
+            reads = (self._kube.get(resource, key, metadata_only=True) for key in keys)
+            return await asyncio.gather(*reads, return_exceptions=True)
+        page = await self._kube.list_page(resource, Selection(metadata_only=True), limit=0)
         listed = {key_of(item): item for item in map(loads, page.items)}
-        return {key: listed.get(key) or NotFound(f"{resource.plural} {key} is not in the list") for key in keys}
+        return [listed.get(key) or NotFound(f"{resource.plural} {key} is not in the list") for key in keys]
 
     def _forget(self, resource: Resource, turns: _Turns) -> None:
         """Drop what is known of a resource that nobody reads, and that the next one may read at once."""
         is_over = asyncio.get_running_loop().time() >= turns.not_before
         if turns.next_read is None and not turns.lock.locked() and is_over and self._turns.get(resource) is turns:
             del self._turns[resource]
-
-
-def _give(future: asyncio.Future[Object], answer: Object | ApiError) -> None:
-    if isinstance(answer, ApiError):
-        future.set_exception(answer)
-    else:
-        future.set_result(answer)
 
 
 def _retrieve(answer: asyncio.Future[Object]) -> None:

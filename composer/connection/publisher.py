@@ -92,14 +92,10 @@ class Publisher:
         another owner's Secret had its name at the last pass: it is read before it is written.
         """
         verified = self._verified.get(want.key)
-        since = self._monotonic() - verified[1] if verified else 0.0
-        recent = since < min(VERIFY_EVERY.total_seconds(), self._resync)
         is_seen = verified is not None and verified[0] == want.state
         if is_seen and want.hash == known_hash and not is_requested:
-            if not recent and self._is_unchanged(want):
-                self._verified[want.key], since = (want.state, self._monotonic()), 0.0
-                recent = True
-            if recent:
+            since = self._since(want)
+            if since < min(VERIFY_EVERY.total_seconds(), self._resync):
                 return Publication(again=timedelta(seconds=self._resync - since))
         self._note(want)
         self._versions[want.key] = {}
@@ -113,6 +109,14 @@ class Publisher:
         if publication.problem is None:
             self._verified[want.key] = (want.state, self._monotonic())
         return publication
+
+    def _since(self, want: Wanted) -> float:
+        """Return how long ago a Secret was verified, in seconds; it is so now where a watch has it unchanged."""
+        now, (_, verified_at) = self._monotonic(), self._verified[want.key]
+        if now - verified_at >= min(VERIFY_EVERY.total_seconds(), self._resync) and self._is_unchanged(want):
+            self._verified[want.key] = (want.state, now)
+            return 0.0
+        return now - verified_at
 
     def _is_unchanged(self, want: Wanted) -> bool:
         """Return whether a watch has the connection Secret and all that it is made of as they were verified."""

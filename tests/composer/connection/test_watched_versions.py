@@ -43,7 +43,7 @@ def _edited(at: World) -> None:
 def test_a_secret_whose_versions_a_watch_has_is_read_again_only_where_one_moved(
     meanwhile: Callable[[World], None], reads: int, *, is_changed: bool
 ) -> None:
-    async def scene() -> tuple[int, bool, list[timedelta | None]]:
+    async def scene() -> tuple[int, bool, timedelta | None]:
         at = World(are_versions_watched=True)
         await at.publish(_wanted(), known=False)
         meanwhile(at)
@@ -55,9 +55,9 @@ def test_a_secret_whose_versions_a_watch_has_is_read_again_only_where_one_moved(
         publications.append(await at.publish(_wanted()))
         assert len(at.kube.reads) == before, "what was verified is read again"
         assert at.stored() == base64.b64decode(at.kube.objects[SECRETS, SOURCE]["data"]["password"]).decode()
-        return before, publications[0].changed, [publications[1].again]
+        return before, publications[0].changed, publications[1].again
 
-    assert run(scene()) == (reads, is_changed, [timedelta(minutes=10)])
+    assert run(scene()) == (reads, is_changed, timedelta(minutes=10))
 
 
 def test_a_secret_of_which_the_watch_is_late_or_knows_nothing_is_read() -> None:
