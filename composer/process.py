@@ -23,6 +23,7 @@ from composer.connection.publisher import Publisher
 from composer.kind_reconciler import KindReconciler, Served, used_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
+from composer.kinds.live_namespaces import UNDECIDED
 from composer.kinds.secret_watches import NAMESPACE_INDEX, SecretWatches
 from composer.predicates import changes_admission, changes_choice, changes_kind, changes_rollout, is_unanswered
 from runtime.cache import Informer
@@ -63,7 +64,7 @@ def undecided_index(claim: Object) -> Iterable[str]:
 
 _CLAIM_INDEXES = {
     "composition": composition_index,
-    "undecided": undecided_index,
+    UNDECIDED: undecided_index,
     NAMESPACE_INDEX: namespace_index,
     "kind": used_kinds,
 }
@@ -237,7 +238,7 @@ class _Keys:
     def of_composition(self, change: Change) -> Iterable[Key]:
         if change.initial or not changes_choice(change):
             return ()
-        index = "composition" if changes_admission(change) else "undecided"
+        index = "composition" if changes_admission(change) else UNDECIDED
         return self._of_compositions(("", change.key.name), index=index)
 
     def of_revision(self, change: Change) -> Iterable[Key]:

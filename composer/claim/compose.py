@@ -16,7 +16,15 @@ from composer.claim.deletion import effective_policy
 from composer.claim.prune_guard import foreign_stateful, held_on_rollback, replacing_data, stateful_places
 from composer.claim.renames import element_origins, origins, renamed
 from composer.claim.report import Findings
-from composer.claim.selection import ClaimState, admitted, choose, choose_revision, is_rollback, not_allowed
+from composer.claim.selection import (
+    ClaimState,
+    admitted,
+    choose,
+    choose_revision,
+    depends_on_namespace,
+    is_rollback,
+    not_allowed,
+)
 from composer.claim.snapshot import Snapshot, without_yielded
 from composer.composition.revision import Candidate, Revision, kinds_of, readable
 from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, unchanged_since
@@ -129,6 +137,13 @@ class Preparer:
         """Choose the revision of a claim and render it. Raises Transient when the worker is lost."""
         choice = self.choose(snapshot)
         return choice if isinstance(choice, Findings) else await self.render(choice)
+
+    def is_chosen_by_namespace(self, snapshot: Snapshot) -> bool:
+        """Return whether a claim has no Composition yet, and the labels of its namespace decide which it gets."""
+        if snapshot.chosen:
+            return False
+        candidates = self._library.candidates(snapshot.resource.api_version, snapshot.resource.kind)
+        return depends_on_namespace(snapshot.spec, candidates)
 
     def choose(self, snapshot: Snapshot) -> Choice | Findings:
         """Choose the Composition of a claim and its revision."""

@@ -17,6 +17,7 @@ from composer.claim.snapshot import ObservedChild, Snapshot, entry_of, says_stat
 from composer.inventory import Entry, recorded_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
+from composer.kinds.live_namespaces import LiveNamespaces
 from runtime.cache import Informer
 from runtime.errors import ApiError, Conflict, Forbidden, NotFound, WriteConflict
 from runtime.kube import Selection
@@ -47,6 +48,7 @@ class Gatherer:
     def __init__(self, cluster: Cluster, claims: Informer) -> None:
         self._cluster = cluster
         self._shared_reads = SharedReads(cluster.kube, spacing=_SPACING, size=self._size)
+        self._live_namespaces = LiveNamespaces(claims, cluster.namespaces, SharedReads(cluster.kube))
         self.claims = claims
 
     async def gather(self, key: Key, *, more_kinds: Callable[[Object], frozenset[str]]) -> Snapshot | None:
@@ -64,6 +66,10 @@ class Gatherer:
         return await self._snapshot(
             claim, namespace, more_kinds(claim), kind_deleting=kind_deleting, prove_absence=not deleting(claim)
         )
+
+    async def with_live_namespace(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with the claim's namespace no older than the claim. Raises ApiError."""
+        return replace(snapshot, namespace=await self._live_namespaces.of(snapshot.claim))
 
     async def gather_live(self, snapshot: Snapshot) -> Snapshot | None:
         """Return the snapshot with claim, namespace and CRD read live, as a teardown needs; None when it is gone."""

@@ -119,6 +119,8 @@ class ClaimReconciler:
 
     async def _prepare(self, snapshot: Snapshot) -> Prepared | Result:
         """Choose, render and record the choice on the claim; where that ends the pass, report why."""
+        if self._tools.preparer.is_chosen_by_namespace(snapshot):
+            snapshot = await self._tools.gatherer.with_live_namespace(snapshot)
         choice = self._tools.preparer.choose(snapshot)
         if isinstance(choice, Findings):
             return await self._writer.publish(snapshot, choice)

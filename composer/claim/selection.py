@@ -79,6 +79,12 @@ def choose(
     return _by_rules(labels, namespace_labels, candidates)
 
 
+def depends_on_namespace(spec: ClaimSpec, candidates: Iterable[Candidate]) -> bool:
+    """Return whether the labels of its namespace may decide which Composition a claim gets."""
+    named = "" if isinstance(spec.composition_ref, UnsetType) else spec.composition_ref.name
+    return any(candidate.selects_namespaces for candidate in candidates if named in ("", candidate.name))
+
+
 def _not_found(name: str, names: Iterable[str]) -> Cause:
     offered = ", ".join(sorted(names)) or "none"
     text = f"there is no Composition {name!r} for this kind{near(name, names)}; known: {offered}"

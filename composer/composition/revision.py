@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from apis import names
 from composer.causes import Cause, cause
@@ -36,6 +36,15 @@ class Candidate:
         if self.allowed is not None:
             return self.allowed.admits(namespace, dict(labels))
         return self.applies_to is None or self.applies_to.namespace_selector.matches(dict(labels))
+
+    @property
+    def selects_namespaces(self) -> bool:
+        """Whether the labels of a namespace decide if its claims may use it, or get it."""
+        selectors = (
+            self.allowed.selector if self.allowed else UNSET,
+            self.applies_to.namespace_selector if self.applies_to else UNSET,
+        )
+        return any(not isinstance(selector, UnsetType) and selector.match_labels for selector in selectors)
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,6 +153,9 @@ class Prepares:
     def kinds(self, _claim: Object) -> frozenset[str]:
         return frozenset()
 
+    def is_chosen_by_namespace(self, _seen: Snapshot) -> bool:
+        return False
+
     def supported_policies(self, _view: Snapshot) -> tuple[str, ...]:
         return ("Orphan", "Snapshot", "Delete")
 

@@ -116,6 +116,9 @@ class _World:
     def kinds(self, _claim: Object) -> frozenset[str]:
         return frozenset()
 
+    def is_chosen_by_namespace(self, _seen: Snapshot) -> bool:
+        return False
+
     def supported_policies(self, _view: Snapshot) -> tuple[str, ...]:
         if self.broken:
             raise self.broken
