@@ -24,7 +24,7 @@ from devcloud.errors import DevcloudError
 from devcloud.paths import private_folder
 
 _READY_LIMIT_S = 90.0
-_POLL_S = 0.1
+_POLL_S = 0.3
 _PORT_ATTEMPTS = 3
 MEMBERS = ("kube-controller-manager", "kube-apiserver", "etcd")  # in the order of stopping
 

@@ -12,6 +12,7 @@ from apis.names import EPHEMERAL_LABEL
 from apis.teardown import Policy, instruction_of
 from providers.accounts.answers import Answers
 from providers.accounts.connections import Accounts
+from providers.accounts.destroys import MADE_AT
 from providers.accounts.limits import Limiter, refuse_namespace
 from providers.accounts.turns import Holder
 from providers.credentials.passwords import own_password
@@ -31,7 +32,7 @@ from providers.settings import Settings
 from runtime import kubectl
 from runtime.cache import Cache, Informer
 from runtime.conditions import instant
-from runtime.errors import Failure, NotFound
+from runtime.errors import Conflict, Failure, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_of, key_of, labels_of, status_of, uid_of
 
@@ -88,6 +89,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         resolved = self._references.resolve(obj, envelope.for_provider)
         envelope = msgspec.structs.replace(envelope, for_provider=resolved.spec)
         external_ref = record.external_ref_of(obj, absent_since=None)
+        await self._look_at_namespace(obj, is_made=bool(external_ref.incarnation) or MADE_AT in status_of(obj))
         lifecycle = await self._lifecycle(obj, envelope, identity, now)
         target = self._target(obj, envelope, identity, external_ref)
         unobserved = self._unobserved(obj, envelope, target, lifecycle, resolved.missing)
@@ -162,6 +164,23 @@ class Gatherer(Generic[SpecT, ConfigT]):
             agreed=consent_of(obj).of("restoreFrom"),
             address=kubectl.address_of(self._kind.resource.kind, key_of(obj)),
         )
+
+    async def _look_at_namespace(self, obj: Object, *, is_made: bool) -> None:
+        """Read the namespace live where the watch has none, and of an object for which nothing was made yet.
+
+        The watch may be behind that of objects, and what is made carries the namespace's uid. Raises Conflict where it
+        is gone, and any other ApiError of the read.
+        """
+        key = Key("", key_of(obj).namespace)
+        if is_made and key in self._namespaces.store:
+            return
+        try:
+            namespace = await self._kube.get(NAMESPACES, key, metadata_only=True)
+        except NotFound as error:
+            if is_made or deleting(obj):
+                return
+            raise Conflict(f"namespace {key.name} is gone") from error
+        self._namespaces.store.remember(namespace)
 
     def _namespace(self, obj: Object) -> Object:
         return self._namespaces.store.get(Key("", key_of(obj).namespace)) or {}
