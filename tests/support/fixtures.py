@@ -23,6 +23,7 @@ from devcloud.postgres import server
 from devcloud.postgres.tls_proxy import Endpoint, TLSProxy, serving
 from tests.support.api import Api, connect
 from tests.support.audit import AuditLog
+from tests.support.kinds import CONFIG_MAP
 from tests.support.processes import Program
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -84,7 +85,15 @@ async def namespace(api: Api) -> AsyncIterator[str]:
     await api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
     if await api.find(f"/api/v1/namespaces/{name}") is not None:
+        await _release_config_maps(api, name)
         await api.delete(f"/api/v1/namespaces/{name}")
+
+
+async def _release_config_maps(api: Api, namespace: str) -> None:
+    """Remove the finalizers of a namespace's ConfigMaps: held by one, it has the namespace controller try for ever."""
+    for obj in await api.items(CONFIG_MAP.path(namespace)):
+        if obj["metadata"].get("finalizers"):
+            await api.merge(CONFIG_MAP.path(namespace, obj["metadata"]["name"]), {"metadata": {"finalizers": None}})
 
 
 @pytest.fixture

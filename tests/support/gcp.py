@@ -126,7 +126,7 @@ class Gcp(SimulatedCloud):
             "password": binding["password"],
             "sslmode": binding["sslmode"],
             "sslrootcert": str(authority),
-            "connect_timeout": "10",
+            "connect_timeout": "60",
             **changes,
         }
         return await psycopg.AsyncConnection.connect(autocommit=True, **parameters)

@@ -195,7 +195,7 @@ class System:
             password=binding["password"],
             sslmode=binding["sslmode"],
             sslrootcert=str(authority),
-            connect_timeout=10,
+            connect_timeout=60,
             autocommit=True,
         )
 

@@ -73,7 +73,7 @@ async def _login_from(azure: Azure, source: str, binding: Mapping[str, str], *, 
             password=binding["password"],
             sslmode=sslmode or binding["sslmode"],
             sslrootcert=str(authority),
-            connect_timeout=10,
+            connect_timeout=60,
         )
         await connection.close()
 

@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, Stage, passed
+from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, Stage, ephemeral, passed
 from tests.support.api import ApiError, JsonObject
 from tests.support.audit import WRITES, AuditLog, Match
 from tests.support.kinds import CLAIM, CONFIG_MAP, CRD, NAMESPACE, SECRET, Kind, claim, condition, in_trouble, is_ready
@@ -111,7 +111,7 @@ async def _until_lost(stage: Stage, namespace: str, name: str, kind: Kind) -> No
 async def test_what_is_deleted_by_hand_while_the_composer_is_away_is_made_again_by_consent_alone(stage: Stage) -> None:
     operator, system = stage.operator, stage.system
     lost = {f"lost-{kind.plural}": kind for kind in _kinds_with_data(stage)}
-    async with system.namespace(cloud=operator.name) as namespace:
+    async with ephemeral(stage) as namespace:
         await _ready(stage, namespace, *lost)
         audit = system.audit()
         async with _composer_away(system):
@@ -134,7 +134,7 @@ async def test_a_restored_claim_takes_what_the_backup_has_and_gets_no_empty_data
 ) -> None:
     operator, system = stage.operator, stage.system
     source, names = operator.source, ("whole", "late", "lacking")
-    async with system.namespace(cloud=operator.name) as namespace:
+    async with ephemeral(stage) as namespace:
         await _ready(stage, namespace, *names)
         before = {name: await system.binding(namespace, name) for name in names}
         audit = system.audit()
@@ -189,7 +189,7 @@ async def test_an_uninstalled_operator_takes_no_database_along_and_its_return_br
     stage: Stage,
 ) -> None:
     operator, system = stage.operator, stage.system
-    async with system.namespace(cloud=operator.name) as namespace:
+    async with ephemeral(stage) as namespace:
         await _ready(stage, namespace, "orders")
         source = await operator.child(system.api, namespace, "orders")
         paths = [CRD.path("", crd["metadata"]["name"]) for crd in crds(operator.name)]

@@ -24,7 +24,7 @@ async def login(onprem: OnPremServer, **changed: object) -> psycopg.AsyncConnect
         "password": onprem.password,
         "sslmode": "verify-full",
         "sslrootcert": str(onprem.certificate.with_name("authority.crt")),
-        "connect_timeout": 5,
+        "connect_timeout": 60,
     }
     return await psycopg.AsyncConnection.connect(autocommit=True, **parameters | changed)  # type: ignore[arg-type]  # libpq's words
 
