@@ -44,7 +44,7 @@ class _Behind:
             self.kube.objects[NAMESPACES, _TEAM] = former
         self.world.feed()
         store = self.world.cache.informer(NAMESPACES, selection=Selection(metadata_only=True)).store
-        store.replace_all = lambda _listing, _version: iter(())  # type: ignore[assignment, method-assign]
+        store.replace_all = lambda _listing, _version: iter(())  # type: ignore[assignment, method-assign]  # it stands still
         present = deepcopy(former)
         present["metadata"] |= {"uid": "the-present-one"}
         self.kube.store(NAMESPACES, present)
