@@ -12,7 +12,6 @@ from apis.names import EPHEMERAL_LABEL
 from apis.teardown import Policy, instruction_of
 from providers.accounts.answers import Answers
 from providers.accounts.connections import Accounts
-from providers.accounts.destroys import MADE_AT
 from providers.accounts.limits import Limiter, refuse_namespace
 from providers.accounts.turns import Holder
 from providers.credentials.passwords import own_password
@@ -89,7 +88,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         resolved = self._references.resolve(obj, envelope.for_provider)
         envelope = msgspec.structs.replace(envelope, for_provider=resolved.spec)
         external_ref = record.external_ref_of(obj, absent_since=None)
-        await self._look_at_namespace(obj, is_made=bool(external_ref.incarnation) or MADE_AT in status_of(obj))
+        await self._look_at_namespace(obj, is_made=record.is_made(obj, external_ref, tagged=self._kind.tagged))
         lifecycle = await self._lifecycle(obj, envelope, identity, now)
         target = self._target(obj, envelope, identity, external_ref)
         unobserved = self._unobserved(obj, envelope, target, lifecycle, resolved.missing)

@@ -9,7 +9,6 @@ from typing import Any, Generic, NamedTuple
 
 from apis.names import ADOPT, CONSENT
 from apis.teardown import Policy
-from providers.accounts.destroys import MADE_AT
 from providers.credentials.passwords import Keep, PasswordInputs, PasswordStep, Stored
 from providers.external.client import Target
 from providers.external.consent import NONE_GIVEN, Consent
@@ -31,7 +30,7 @@ from providers.external.provider import ConnectedAccount, Kind, Revival
 from providers.external.spec import Envelope
 from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts
 from providers.managed.decisions.plan import Plan
-from providers.managed.record import Intent, LastSeen
+from providers.managed.record import Intent, LastSeen, is_made
 from runtime import kubectl
 from runtime.objects import Object, status_of
 
@@ -159,8 +158,7 @@ class Inputs(Generic[SpecT]):
         if self.target.owner.owns(observed.owner):
             return True
         # Recorded before its create was sent, when there was nothing under the name.
-        is_recorded = bool(self.external_ref.incarnation) or (not self.tagged and MADE_AT in status_of(self.obj))
-        return observed.owner is None and is_recorded
+        return observed.owner is None and is_made(self.obj, self.external_ref, tagged=self.tagged)
 
     @property
     def is_another_at_work(self) -> bool:

@@ -12,6 +12,7 @@ from apis import names
 from apis.names import CLAIM_NAME
 from apis.pause import is_paused, pause_end, pause_reason
 from apis.teardown import Policy
+from providers.accounts.destroys import MADE_AT
 from providers.external.client import Operation, Target
 from providers.external.consent import used_consents
 from providers.external.observation import Absent, Converged, ExternalRef, Keys, Observation, Present, SpecT, Unknown
@@ -111,6 +112,11 @@ def pause_left(obj: Object, now: datetime) -> timedelta | None:
     """Return after how long a pause ends by itself; None when it does not, or when there is none."""
     end = pause_end(annotations_of(obj))
     return end - now if end is not None and end > now else None
+
+
+def is_made(obj: Object, external_ref: ExternalRef, *, tagged: bool) -> bool:
+    """Return whether something is recorded as made for a resource; of a kind without tags before its create is sent."""
+    return bool(external_ref.incarnation) or (not tagged and MADE_AT in status_of(obj))
 
 
 def external_ref_of(obj: Object, *, absent_since: datetime | None) -> ExternalRef:

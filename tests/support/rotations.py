@@ -81,7 +81,7 @@ class Application:
                 password=binding["password"],
                 sslmode=binding["sslmode"],
                 sslrootcert=str(authority),
-                connect_timeout=60,
+                connect_timeout=10,
             )
             await connection.close()
         except psycopg.OperationalError as error:

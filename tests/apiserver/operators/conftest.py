@@ -84,11 +84,12 @@ async def ephemeral(stage: Stage) -> AsyncIterator[str]:
     One that is held by data would have the namespace controller try again for the rest of the session.
     """
     async with stage.system.namespace(cloud=stage.operator.name) as name:
-        yield name
-        with contextlib.suppress(ApiError):
-            await stage.system.api.merge(
-                NAMESPACE.path("", name), {"metadata": {"labels": {"fairlead.dev/ephemeral": "true"}}}
-            )
+        try:
+            yield name
+        finally:
+            label = {"metadata": {"labels": {"fairlead.dev/ephemeral": "true"}}}
+            with contextlib.suppress(ApiError):
+                await stage.system.api.merge(NAMESPACE.path("", name), label)
 
 
 async def install(system: System, operator: Played, webhook: JsonObject) -> None:
