@@ -20,7 +20,7 @@ from runtime.kube import Kube, Selection
 from runtime.objects import CRDS, NAMESPACES, SECRETS, Key, Object, dumps
 from runtime.results import Result
 from runtime.store import Listing
-from tests.providers.toy import START, ToyCloud, provider_of
+from tests.providers.toy import START, Toy, ToyCloud, provider_of
 from tests.support.fake_kube import FakeKube
 
 SWEEP = timedelta(minutes=1)
@@ -107,6 +107,18 @@ class World:
             body["status"] = deepcopy(known["status"])
         return self.kube.store(resource, body)
 
+    def configure(self, **spec: Any) -> None:
+        """Change the ProviderConfig's spec."""
+        config = self.kube.objects[self.provider.config_resource, Key("", "default")]
+        self.kube.store(self.provider.config_resource, {**config, "spec": {**config["spec"], **spec}})
+
+    def compose(self) -> None:
+        """Mark the resource as composed for claim `shop`."""
+        obj = deepcopy(self.get() or {})
+        obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
+        self.kube.store(self.kind.resource, obj)
+        self.annotate(**{"claim-name": "shop", "resource": "database"})
+
     def annotate(self, name: str = "db", **annotations: str) -> None:
         obj = deepcopy(self.get(name) or {})
         obj["metadata"].setdefault("annotations", {}).update(
@@ -121,6 +133,18 @@ class World:
 
     def get(self, name: str = "db") -> Object | None:
         return self.kube.objects.get((self.kind.resource, Key("team", name)))
+
+    @property
+    def status(self) -> Object:
+        """The status of the resource `db`."""
+        status: Object = (self.get() or {})["status"]
+        return status
+
+    @property
+    def toy(self) -> Toy:
+        """The one database in the cloud."""
+        (toy,) = self.cloud.toys.values()
+        return toy
 
     def reason(self, kind: str = "Synced", name: str = "db") -> str:
         obj = self.get(name) or {}
@@ -138,6 +162,22 @@ class World:
         except Failure as failure:
             return failure
 
+    @property
+    def uid(self) -> str:
+        """The uid of the resource `db`."""
+        return str((self.get() or {})["metadata"]["uid"])
+
+    async def step_after(self, by: timedelta = timedelta(minutes=10)) -> None:
+        """Let time pass, and make one pass."""
+        self.now += by
+        await self.step()
+
+    async def passes(self, number: int, every: timedelta = timedelta()) -> None:
+        """Make passes, the clock moved on after each."""
+        for _ in range(number):
+            await self.step()
+            self.now += every
+
     async def settle(self, name: str = "db", *, most: int = 20) -> int:
         """Make passes as their results ask for, the clock moved on; return how many it took."""
         for number in range(1, most + 1):
@@ -149,3 +189,11 @@ class World:
             after = result.requeue_after if isinstance(result, Result) else None
             self.now += after or timedelta(seconds=5)
         raise AssertionError(f"not settled after {most} passes: {self.reason()}: {self.get(name)}")
+
+
+async def settled(cloud: ToyCloud, provider: Provider[Any] | None = None, **spec: Any) -> World:
+    """Return a world in which a person asked for one database, and all passes that were due are made."""
+    world = World(cloud, provider=provider)
+    world.ask(**spec)
+    await world.settle()
+    return world

@@ -119,8 +119,7 @@ async def test_database_that_is_not_the_same_stays_as_it_is() -> None:
             setattr(toy, change, None if change == "owner" else "another")
         config(world, consent="account=account-2")
 
-        for _ in range(5):
-            await world.step()
+        await world.passes(5)
 
         assert world.reason("Synced") == "AccountChanged", change
         assert world.cloud.calls.count("create") == 1

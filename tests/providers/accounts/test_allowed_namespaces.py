@@ -13,7 +13,7 @@ from providers.external.provider import Provider, RecordedAccount
 from runtime.errors import Terminal
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, TOYS, ToyCloud, provider_of
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 
 def _counting(cloud: ToyCloud, dials: list[str]) -> Provider[Any]:
@@ -40,9 +40,7 @@ def _allow(world: World, *names: str) -> None:
 
 
 async def _passes(world: World) -> None:
-    for _ in range(4):
-        await world.step()
-        world.now += timedelta(minutes=1)
+    await world.passes(4, timedelta(minutes=1))
 
 
 async def test_provider_config_that_is_not_allowed_is_neither_connected_nor_described() -> None:
@@ -55,17 +53,14 @@ async def test_provider_config_that_is_not_allowed_is_neither_connected_nor_desc
 
     assert dials == []
     assert world.reason("Ready") == "NotAllowed"
-    status = str((world.get() or {})["status"])
+    status = str(world.status)
     assert "there is no ProviderConfig default that this namespace may use" in status
     assert "hidden_admin" not in status
     assert "secret reason" not in status
 
 
 async def test_namespace_that_lost_its_permission_keeps_its_database_without_connections() -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
-    world.ask(size=1)
-    await world.settle()
+    world = await settled(cloud := ToyCloud(), size=1)
     (toy,) = cloud.toys.values()
     before = len(cloud.calls)
 
@@ -78,10 +73,7 @@ async def test_namespace_that_lost_its_permission_keeps_its_database_without_con
 
 
 async def test_namespace_that_lost_its_permission_may_orphan_its_database() -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
-    world.ask(deletionPolicy="Orphan")
-    await world.settle()
+    world = await settled(cloud := ToyCloud(), deletionPolicy="Orphan")
     _allow(world, "others")
 
     world.delete()
@@ -92,10 +84,7 @@ async def test_namespace_that_lost_its_permission_may_orphan_its_database() -> N
 
 
 async def test_namespace_that_lost_its_permission_destroys_nothing() -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
-    world.ask(deletionPolicy="Delete")
-    await world.settle()
+    world = await settled(cloud := ToyCloud(), deletionPolicy="Delete")
     _allow(world, "others")
 
     world.delete()

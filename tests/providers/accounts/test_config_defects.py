@@ -99,8 +99,7 @@ async def test_defect_of_a_config_is_the_cause_on_its_resources_until_it_is_over
     broken = Broken(cloud, connecting=KeyError("a secret value"))
     world = World(cloud, provider=replace(provider_of(cloud), connect=broken.connect))
     world.ask()
-    for _ in range(5):
-        await world.step()
+    await world.passes(5)
     assert (world.reason("Ready"), world.reason("Reconciling")) == ("InternalError", "InternalError")
     assert world.condition("Ready")["message"].startswith("ProviderConfig default: a defect of Fairlead")
     assert cloud.toys == {}

@@ -76,8 +76,7 @@ class HungCloud(ToyCloud):
 
 
 async def test_server_that_hangs_leaves_half_of_the_workers_to_others() -> None:
-    cloud = HungCloud()
-    world = World(cloud)
+    world = World(cloud := HungCloud())
     world.kube.store(CONFIGS, {"metadata": {"name": "hung"}, "spec": {"allowedNamespaces": {"selector": {}}}})
     hung = [f"hung-{number}" for number in range(50)]
     for name in hung:

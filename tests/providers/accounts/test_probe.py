@@ -17,7 +17,7 @@ from runtime.conditions import find
 from runtime.errors import Failure, Terminal, Transient
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, TOYS, ToyCloud, provider_of
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 CONFIG = Key("", "default")
 AWAY = ServerUnreachable("no answer within 5 s")
@@ -173,9 +173,7 @@ async def test_outage_is_reported_by_the_first_observation() -> None:
 
 
 async def test_outage_is_reported_under_a_pause_and_its_end_too() -> None:
-    world = World(ToyCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(ToyCloud())
     world.annotate(paused="true")
     await world.step()
     assert ready_of(world) == ("True", "Available")
@@ -193,8 +191,7 @@ async def test_database_with_a_refused_edit_is_ready_again_after_an_outage() -> 
     assert ready_of(world) == ("False", "ServerUnreachable")
 
     world.cloud.faults = [("observe", Transient("in recovery"), False)] * 4
-    for _ in range(4):
-        await world.step()
+    await world.passes(4)
     assert ready_of(world)[0] == "False"
 
     await world.step()
@@ -216,8 +213,7 @@ async def test_server_that_stays_away_is_stalled_after_ten_minutes_and_ready_onc
     world = World(ToyCloud())
     await _ready_and_then_away(world)
     world.cloud.faults = [("observe", AWAY, False)] * 20
-    world.now += timedelta(minutes=11)
-    await world.step()
+    await world.step_after(timedelta(minutes=11))
     assert find(world.get() or {}, "Stalled") is not None
 
     world.cloud.faults.clear()

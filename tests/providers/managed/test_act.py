@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from providers.external.client import FenceClosed, Target
+from providers.external.client import Target
 from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
 from providers.external.endpoint import Endpoint
 from providers.external.observation import Absent, Present
 from runtime.errors import Blocked, Transient, WriteConflict
 from runtime.objects import SECRETS, Key, Object, Resource
-from tests.providers.toy import CONFIGS, ToyCloud, ToyParameters, provider_of
-from tests.providers.world import World
+from tests.providers.toy import ToyCloud, ToyParameters, provider_of
+from tests.providers.world import World, settled
 from tests.support.fake_kube import FakeKube
 
 
@@ -69,44 +69,6 @@ async def test_deletion_is_stopped_by_an_edit_of_its_policy_between_decision_and
     assert (world.get(), len(cloud.toys)) == (None, 1)
 
 
-@pytest.mark.parametrize("verb", ["create", "update", "delete"])
-async def test_fence_stops_calls_after_the_leadership_was_lost(verb: str) -> None:
-    world = World(cloud := ToyCloud())
-    world.ask(size=10)
-    if verb != "create":
-        await world.settle()
-        cloud.calls.clear()
-        if verb == "update":
-            world.ask(size=20)
-        else:
-            world.delete()
-    writer = world.reconcile._executor.writer
-    before, writer._leads = writer._leads, lambda: lambda _budget: False
-
-    answer = await world.step()
-
-    assert isinstance(answer, FenceClosed)
-    assert cloud.calls == []
-    writer._leads = before
-    await world.settle()
-    assert cloud.calls
-
-
-@pytest.mark.parametrize("verb", ["create", "delete"])
-async def test_fence_stops_calls_after_the_time_of_the_intent(verb: str) -> None:
-    world = World(cloud := ToyCloud())
-    world.ask(size=10)
-    if verb == "delete":
-        await world.settle()
-        cloud.calls.clear()
-        world.delete()
-    writer = world.reconcile._executor.writer
-    writer._settings = replace(writer._settings, call_budget=timedelta(0))
-
-    assert isinstance(await world.step(), FenceClosed)
-    assert cloud.calls == []
-
-
 @dataclass
 class _SeenOnceMore(ToyCloud):
     """A cloud that answers once that a database is gone, and shows it again."""
@@ -124,9 +86,7 @@ class _SeenOnceMore(ToyCloud):
 
 
 async def test_deletion_is_believed_after_two_observations() -> None:
-    world = World(cloud := _SeenOnceMore())
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := _SeenOnceMore())
     world.delete()
 
     await world.step()
@@ -145,9 +105,7 @@ class _WithoutBackup(ToyCloud):
 
 
 async def test_snapshot_policy_keeps_the_object_without_a_backup() -> None:
-    world = World(_WithoutBackup())
-    world.ask(deletionPolicy="Snapshot")
-    await world.settle()
+    world = await settled(_WithoutBackup(), deletionPolicy="Snapshot")
     world.delete()
 
     answer = await world.step()
@@ -155,24 +113,18 @@ async def test_snapshot_policy_keeps_the_object_without_a_backup() -> None:
     assert isinstance(answer, Blocked)
     assert world.reason("Stalled") == "BackupImpossible"
     for _ in range(5):
-        world.now += timedelta(minutes=5)
-        await world.step()
+        await world.step_after(timedelta(minutes=5))
     assert world.reason("Stalled") == "BackupImpossible"
 
 
 @pytest.mark.parametrize("backups", [True, False])
 async def test_lost_database_ends_under_snapshot_only_with_a_backup(*, backups: bool) -> None:
-    cloud = ToyCloud() if backups else _WithoutBackup()
-    world = World(cloud)
-    world.ask(deletionPolicy="Snapshot")
-    await world.settle()
+    world = await settled(cloud := ToyCloud() if backups else _WithoutBackup(), deletionPolicy="Snapshot")
     cloud.calls += [f"backup {name}" for name in cloud.toys]
     cloud.toys.clear()
     world.delete()
 
-    for _ in range(5):
-        await world.step()
-        world.now += timedelta(minutes=1)
+    await world.passes(5, timedelta(minutes=1))
 
     assert (world.get() is None) is backups
     if not backups:
@@ -181,9 +133,7 @@ async def test_lost_database_ends_under_snapshot_only_with_a_backup(*, backups: 
 
 
 async def test_backup_that_cannot_be_listed_is_not_taken_for_missing() -> None:
-    world = World(cloud := ToyCloud())
-    world.ask(deletionPolicy="Snapshot")
-    await world.settle()
+    world = await settled(cloud := ToyCloud(), deletionPolicy="Snapshot")
     cloud.toys.clear()
     world.delete()
 
@@ -195,26 +145,17 @@ async def test_backup_that_cannot_be_listed_is_not_taken_for_missing() -> None:
     assert (world.get() is not None, world.reason()) == (True, "CloudUnreachable")
 
 
-async def test_kind_without_data_goes_under_snapshot_as_under_delete() -> None:
-    cloud = _WithoutBackup()
-    world = World(cloud, provider=provider_of(cloud, stateful=False, logins=None))
-    world.ask(deletionPolicy="Snapshot")
-    await world.settle()
-    world.delete()
-
-    assert (await world.settle(), world.get(), cloud.toys) == (1, None, {})
-
-
 async def test_kind_without_data_is_called_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(cloud := _WithoutBackup(), provider=provider_of(cloud, stateful=False, logins=None))
     events: list[str] = []
     monkeypatch.setattr(world.events, "emit", lambda _, **event: events.append(f"{event['reason']} {event['message']}"))
     world.ask(deletionPolicy="Snapshot")
     await world.settle()
-    status = (world.get() or {})["status"]
+    status = world.status
     world.delete()
     await world.settle()
 
+    assert (world.get(), cloud.toys) == (None, {})
     assert [condition["message"] for condition in status["conditions"]] == [
         "the Toy is there",
         "the Toy is as it was asked for",
@@ -233,15 +174,12 @@ class _Unreachable(ToyCloud):
 
 async def test_password_without_a_proving_login_is_not_published_where_one_is_required() -> None:
     world = World(_Unreachable())
-    config = world.kube.objects[CONFIGS, Key("", "default")]
-    world.kube.store(CONFIGS, {**config, "spec": {**config["spec"], "loginCheck": "Required"}})
+    world.configure(loginCheck="Required")
     world.ask()
 
-    for _ in range(3):
-        await world.step()
-        world.now += timedelta(seconds=30)
+    await world.passes(3, timedelta(seconds=30))
 
-    status = (world.get() or {})["status"]
+    status = world.status
     assert "connection" not in status
     secrets = [obj for (resource, _), obj in world.kube.objects.items() if resource == SECRETS]
     assert [sorted(secret.get("data", {}).keys() & {"current", "pending"}) for secret in secrets] == [["pending"]]

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-
 import pytest
 
-from runtime.objects import Key
-from tests.providers.toy import CONFIGS, Toy, ToyCloud
+from tests.providers.toy import Toy, ToyCloud
 from tests.providers.world import World
 
 
 async def adopted(passwords: dict[str, str]) -> World:
-    cloud = ToyCloud()
-    world = World(cloud)
-    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
-    config["spec"]["allowAdoption"] = True
-    world.kube.store(CONFIGS, config)
+    world = World(cloud := ToyCloud())
+    world.configure(allowAdoption=True)
     cloud.toys["legacy"] = Toy("incarnation-9", None, 10, passwords=dict(passwords))
     world.ask(size=10)
     world.annotate(**{"external-name": "legacy"})
     await world.step()
-    conditions = (world.get() or {})["status"]["conditions"]
+    conditions = world.status["conditions"]
     messages = [condition["message"] for condition in conditions if condition["reason"] == "NotOwned"]
     assert "fairlead.dev/adopt=incarnation-9" in messages[0]
     world.annotate(adopt="incarnation-9")
-    for _ in range(5):
-        await world.step()
+    await world.passes(5)
     return world
 
 

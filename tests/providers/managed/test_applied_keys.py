@@ -11,7 +11,7 @@ import pytest
 from providers.external.diff import Compare, compared, diff, joined_keys, shared_keys
 from providers.external.observation import Keys
 from tests.providers.toy import TOYS, Toy, ToyCloud
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 
 class Model(msgspec.Struct, frozen=True):
@@ -63,7 +63,7 @@ class Killed(BaseException):
 
 
 def applied(world: World) -> Any:
-    return (world.get() or {})["status"].get("appliedKeys")
+    return world.status.get("appliedKeys")
 
 
 def only(cloud: ToyCloud) -> Toy:
@@ -72,10 +72,7 @@ def only(cloud: ToyCloud) -> Toy:
 
 
 async def test_tag_goes_when_the_spec_drops_it_and_others_stay() -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
-    world.ask(tags={"team": "red", "cost": "1"})
-    await world.settle()
+    world = await settled(cloud := ToyCloud(), tags={"team": "red", "cost": "1"})
     assert applied(world) == {"tags": ["cost", "team"]}
     only(cloud).tags["theirs"] = "x"
 
@@ -97,10 +94,7 @@ async def test_tag_goes_when_the_spec_drops_it_and_others_stay() -> None:
 
 
 async def test_tag_that_the_spec_names_as_it_is_belongs_to_the_spec_from_then_on() -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := ToyCloud())
     only(cloud).tags["team"] = "red"
     world.ask(tags={"team": "red"})
     await world.settle()
@@ -113,8 +107,7 @@ async def test_tag_that_the_spec_names_as_it_is_belongs_to_the_spec_from_then_on
 @pytest.mark.parametrize("call", ["create", "update"])
 @pytest.mark.parametrize("after", [False, True], ids=["before it is set", "after it is set"])
 async def test_tag_that_a_killed_process_set_goes_as_well(call: str, *, after: bool) -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
+    world = World(cloud := ToyCloud())
     if call == "update":
         world.ask()
         await world.settle()
@@ -131,10 +124,7 @@ async def test_tag_that_a_killed_process_set_goes_as_well(call: str, *, after: b
 
 
 async def test_tags_stay_where_the_status_is_lost() -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
-    world.ask(tags={"team": "red"})
-    await world.settle()
+    world = await settled(cloud := ToyCloud(), tags={"team": "red"})
     world.kube.store(TOYS, {**world.ask(tags={}), "status": {}})
     await world.settle()
 
@@ -142,10 +132,7 @@ async def test_tags_stay_where_the_status_is_lost() -> None:
 
 
 async def test_tags_of_an_observed_database_do_not_belong_to_the_spec() -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := ToyCloud())
     only(cloud).tags["team"] = "red"
     world.ask(tags={"team": "red"}, managementPolicy="Observe")
     await world.settle()

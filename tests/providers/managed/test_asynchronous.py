@@ -16,11 +16,11 @@ from providers.external.observation import Absent, Change, Observed, Phase, Pres
 from providers.external.ownership import Owner
 from providers.external.provider import Provider
 from runtime.errors import Transient
-from runtime.objects import Key
-from tests.providers.toy import CONFIGS, Toy, ToyCloud, ToyParameters, logins_of, provider_of
+from tests.providers.toy import Toy, ToyCloud, ToyParameters, logins_of, provider_of
 from tests.providers.world import World
 
 pytestmark = pytest.mark.asyncio
+MINUTE = timedelta(minutes=1)
 
 
 @dataclass
@@ -91,11 +91,6 @@ def world_of(cloud: LateCloud) -> World:
     return World(cloud, provider=late(cloud))
 
 
-def require_logins(world: World) -> None:
-    config = world.kube.objects[CONFIGS, Key("", "default")]
-    world.kube.store(CONFIGS, {**config, "spec": {**config["spec"], "loginCheck": "Required"}})
-
-
 async def ready(world: World, **spec: Any) -> None:
     world.ask(**spec)
     await world.settle(most=40)
@@ -138,11 +133,9 @@ async def test_rotation_is_sent_once_and_reported_until_it_counts() -> None:
 async def test_password_counts_only_after_a_login_where_one_is_required() -> None:
     cloud = LateCloud(slow=1)
     world = world_of(cloud)
-    require_logins(world)
+    world.configure(loginCheck="Required")
     world.ask()
-    for _ in range(20):
-        await world.step()
-        world.now += timedelta(seconds=30)
+    await world.passes(20, timedelta(seconds=30))
     assert (world.reason(), world.reason("Ready")) == ("Creating", "Creating")
     assert "toy.example.org:5432 was not reached" in str(world.get())
     assert "passwordRef" not in str(world.get())
@@ -152,9 +145,7 @@ async def test_password_counts_only_after_a_login_where_one_is_required() -> Non
 
     cloud.reachable = False
     world.ask(passwordRotation={"token": "2"})
-    for _ in range(20):
-        await world.step()
-        world.now += timedelta(seconds=30)
+    await world.passes(20, timedelta(seconds=30))
     assert (world.reason(), world.reason("Ready")) == ("Rotating", "Available")
     cloud.reachable = True
     await world.settle(most=40)
@@ -174,7 +165,7 @@ async def test_change_that_the_cloud_accepts_and_never_shows_is_given_up_and_nam
             break
     obj = world.get() or {}
     assert "size is 10, wanted 99" in str(obj["status"]["conditions"])
-    await _pass_for(world, timedelta(hours=5))
+    await world.passes(300, MINUTE)
     assert cloud.calls == ["create", *["update ['size']"] * 3]
     assert world.reason() == "InvalidValue"
 
@@ -186,7 +177,7 @@ async def test_drift_that_is_put_back_again_and_again_is_put_back_each_time() ->
     (toy,) = cloud.toys.values()
     for _ in range(6):
         toy.size = 7
-        await _pass_for(world, timedelta(minutes=15))
+        await world.passes(15, MINUTE)
         assert toy.size == 10
     assert cloud.calls == ["create", *["update ['size']"] * 6]
 
@@ -197,27 +188,20 @@ async def test_password_that_no_login_accepts_is_sent_three_times_and_its_login_
     await ready(world)
     cloud.deaf = True
     world.ask(passwordRotation={"token": "2"})
-    await _pass_for(world, timedelta(hours=2))
+    await world.passes(120, MINUTE)
     # The published one still works.
     assert (world.reason(), world.reason("Ready")) == ("PasswordUnknown", "Available")
-    assert "the password of login boss" in str((world.get() or {})["status"]["conditions"])
+    assert "the password of login boss" in str(world.status["conditions"])
     assert cloud.calls == ["create", *["set_password boss"] * 3]
     written = len(world.kube.writes)
-    await _pass_for(world, timedelta(hours=2))
+    await world.passes(120, MINUTE)
     assert len(world.kube.writes) == written
 
     # A new token is a new password, and has tries of its own.
     cloud.deaf = False
     world.ask(passwordRotation={"token": "3"})
-    await _pass_for(world, timedelta(minutes=5))
+    await world.passes(5, MINUTE)
     assert (world.reason(), cloud.calls.count("set_password boss")) == ("InSync", 4)
-
-
-async def _pass_for(world: World, time: timedelta) -> None:
-    until = world.now + time
-    while world.now < until:
-        await world.step()
-        world.now += timedelta(minutes=1)
 
 
 async def test_deletion_waits_for_its_final_backup() -> None:
@@ -225,9 +209,7 @@ async def test_deletion_waits_for_its_final_backup() -> None:
     world = world_of(cloud)
     await ready(world, deletionPolicy="Snapshot")
     world.delete()
-    for _ in range(30):
-        await world.step()
-        world.now += timedelta(seconds=5)
+    await world.passes(30, timedelta(seconds=5))
     assert (cloud.toys, world.reason()) == ({}, "Deleting")
     cloud.backups = ("final-1",)
     await world.settle(most=40)
@@ -257,11 +239,9 @@ async def test_lost_database_names_its_newest_backup() -> None:
     await ready(world)
     cloud.backups, name = ("nightly-7",), next(iter(cloud.toys))
     del cloud.toys[name]
-    for _ in range(4):
-        await world.step()
-        world.now += timedelta(seconds=40)
+    await world.passes(4, timedelta(seconds=40))
     assert world.reason() == "DatabaseLost"
-    assert "nightly-7" in str((world.get() or {})["status"]["conditions"])
+    assert "nightly-7" in str(world.status["conditions"])
     cloud.toys[name] = Toy("another", Owner("home", "x", "y"), 10)
     await world.step()
     assert world.reason() == "Replaced"

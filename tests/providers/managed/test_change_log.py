@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import msgspec
@@ -75,20 +75,15 @@ async def _at_rest() -> tuple[World, LoggedCloud]:
 
 
 def _last_seen(world: World) -> Object:
-    last_seen: Object = (world.get() or {})["status"].get("lastSeen") or {}
+    last_seen: Object = world.status.get("lastSeen") or {}
     return last_seen
-
-
-async def _pass_after(world: World, by: timedelta = timedelta(minutes=10)) -> None:
-    world.now += by
-    await world.step()
 
 
 async def test_what_no_change_touched_is_not_looked_at_and_nothing_is_written() -> None:
     world, cloud = await _at_rest()
     writes, lists = len(world.kube.writes), cloud.lists
     for _ in range(12):
-        await _pass_after(world)
+        await world.step_after()
     assert (cloud.observations, len(world.kube.writes)) == (0, writes)
     assert world.reason() == "InSync"
     # Each pass comes ten minutes after the one before, and relies on a list of its own time.
@@ -98,7 +93,7 @@ async def test_what_no_change_touched_is_not_looked_at_and_nothing_is_written() 
 async def test_next_process_relies_on_what_stands_in_status() -> None:
     former, cloud = await _at_rest()
     world = _world(cloud, former)
-    await _pass_after(world)
+    await world.step_after()
     assert (cloud.observations, world.reason()) == (0, "InSync")
 
 
@@ -106,12 +101,12 @@ async def test_what_a_change_touched_is_looked_at_once_and_its_time_recorded() -
     world, cloud = await _at_rest()
     before = _last_seen(world)
     cloud.changed_at = world.now
-    await _pass_after(world)
+    await world.step_after()
     assert cloud.observations == 1
     assert _last_seen(world)["at"] > before["at"]
     assert _last_seen(world)["answer"] == before["answer"]
 
-    await _pass_after(world)
+    await world.step_after()
     assert cloud.observations == 1
     assert f"{cloud.since[-1]:%Y-%m-%dT%H:%M:%SZ}" == _last_seen(world)["at"]
 
@@ -120,16 +115,16 @@ async def test_change_that_is_seen_is_put_back_and_nothing_of_before_counts_then
     world, cloud = await _at_rest()
     (toy,) = cloud.toys.values()
     toy.size = 77
-    await _pass_after(world)
+    await world.step_after()
     # No log shows it.
     assert (toy.size, cloud.observations) == (77, 0)
 
     cloud.changed_at = world.now
-    await _pass_after(world)
+    await world.step_after()
     assert toy.size == 10
     assert "77" not in str(_last_seen(world))
     observations = cloud.observations
-    await _pass_after(world)
+    await world.step_after()
     assert cloud.observations == observations + 1
     assert world.reason() == "InSync"
 
@@ -137,24 +132,23 @@ async def test_change_that_is_seen_is_put_back_and_nothing_of_before_counts_then
 async def test_pass_that_somebody_waits_for_looks() -> None:
     world, cloud = await _at_rest()
     world.annotate(**{"reconcile-requested-at": "1"})
-    await _pass_after(world)
+    await world.step_after()
     assert cloud.observations == 1
 
     world.ask(size=20)
-    await _pass_after(world)
+    await world.step_after()
     assert cloud.observations >= 2
-    (toy,) = cloud.toys.values()
-    assert toy.size == 20
+    assert world.toy.size == 20
 
     world.delete()
-    await _pass_after(world)
+    await world.step_after()
     assert cloud.toys == {}
 
 
 async def test_log_that_cannot_be_read_leaves_looks_one_by_one() -> None:
     world, cloud = await _at_rest()
     cloud.is_log_refused = True
-    await _pass_after(world)
+    await world.step_after()
     assert (cloud.observations, world.reason()) == (1, "InSync")
 
 
@@ -163,7 +157,7 @@ async def test_look_that_fails_leaves_what_was_seen() -> None:
     before = _last_seen(world)
     cloud.changed_at = world.now
     cloud.faults.append(("observe", Transient("no answer"), False))
-    await _pass_after(world)
+    await world.step_after()
     assert _last_seen(world) == before
 
 
@@ -172,5 +166,5 @@ async def test_what_was_seen_of_another_incarnation_counts_for_nothing() -> None
     obj = world.get() or {}
     obj["status"]["lastSeen"]["answer"] = obj["status"]["lastSeen"]["answer"].replace("incarnation-1", "incarnation-0")
     world.kube.store(world.kind.resource, obj)
-    await _pass_after(world)
+    await world.step_after()
     assert (cloud.observations, world.reason()) == (1, "InSync")

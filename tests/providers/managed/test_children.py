@@ -11,9 +11,8 @@ import pytest
 from providers.external.client import NotCreated, Target
 from providers.external.observation import Absent, Present
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
-from runtime.objects import Object
 from tests.providers.toy import ToyCloud, ToyParameters, logins_of, provider_of
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 pytestmark = pytest.mark.asyncio
 
@@ -36,38 +35,12 @@ def _child(cloud: ToyCloud, server: str = "server-1") -> World:
     return World(cloud, provider=provider_of(cloud, **children))
 
 
-def _status(world: World) -> Object:
-    status: Object = (world.get() or {})["status"]
-    return status
-
-
-async def test_child_is_ours_by_the_record_before_its_create() -> None:
-    cloud = Untagged()
-    world = _child(cloud)
-    world.ask()
-    await world.settle()
-    assert cloud.calls == ["create"]
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-
-
-async def test_child_whose_create_had_no_answer_heals_by_itself() -> None:
-    cloud = Untagged(faults=[("create", Transient("no answer"), True)])
-    world = _child(cloud)
-    world.ask()
-    await world.step()
-    await world.settle()
-    assert cloud.calls[0] == "create"
-    assert cloud.calls.count("create") == 1
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-
-
 @pytest.mark.parametrize("refusal", [Blocked("CloudBusy", "it is at work"), NotCreated("database orders")])
 async def test_child_whose_create_had_no_answer_is_ours_though_a_later_create_meets_it(refusal: Failure) -> None:
     cloud = Untagged(faults=[("create", Transient("no answer"), False), ("create", refusal, False)])
     world = _child(cloud)
     world.ask()
-    await world.step()
-    await world.step()
+    await world.passes(2)
     assert cloud.calls == []
     # The first call has its effect at last.
     await _foreign(cloud)
@@ -76,16 +49,6 @@ async def test_child_whose_create_had_no_answer_is_ours_though_a_later_create_me
     world.now += timedelta(hours=2)
     await world.settle()
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-
-
-async def test_child_that_was_there_before_is_not_ours() -> None:
-    cloud = Untagged()
-    await _foreign(cloud)
-    world = _child(cloud)
-    world.ask()
-    await world.step()
-    assert world.reason() == "NotOwned"
-    assert cloud.calls == ["create"]
 
 
 @pytest.mark.parametrize(
@@ -119,19 +82,6 @@ async def _foreign(cloud: Untagged) -> None:
     await other.settle()
 
 
-@pytest.mark.parametrize(("policy", "stays"), [("Delete", False), ("Snapshot", True), ("Orphan", True)])
-async def test_child_is_left_to_its_server_unless_the_policy_is_delete(policy: str, *, stays: bool) -> None:
-    cloud = Untagged()
-    world = _child(cloud)
-    world.ask(deletionPolicy=policy)
-    await world.settle()
-    world.delete()
-    await world.settle()
-    assert world.get() is None
-    assert bool(cloud.toys) is stays
-    assert [call for call in cloud.calls if call.startswith(("release", "backup"))] == []
-
-
 async def test_child_is_not_observed_before_its_server_has_a_name() -> None:
     cloud = Untagged(faults=[("observe", AssertionError("observed"), False)])
     world = _child(cloud, server="")
@@ -147,9 +97,7 @@ async def test_child_is_not_observed_before_its_server_has_a_name() -> None:
 async def test_kind_whose_spec_asks_for_no_login_has_none() -> None:
     cloud = ToyCloud()
     rules = replace(logins_of(cloud), applies=lambda spec: spec.size != 1)
-    world = World(cloud, provider=provider_of(cloud, logins=rules))
-    world.ask(size=1)
-    await world.settle()
+    world = await settled(cloud, provider_of(cloud, logins=rules), size=1)
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-    assert "passwordRef" not in _status(world).get("connection", {})
+    assert "passwordRef" not in world.status.get("connection", {})
     assert [toy.passwords for toy in cloud.toys.values()] == [{"": ""}]

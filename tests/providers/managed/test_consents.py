@@ -12,9 +12,8 @@ import pytest
 
 from providers.external.observation import Class
 from runtime.errors import Transient
-from runtime.objects import Key
-from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, provider_of
-from tests.providers.world import World
+from tests.providers.toy import TOYS, Toy, ToyCloud, provider_of
+from tests.providers.world import World, settled
 
 
 class _Cut(BaseException):
@@ -31,17 +30,13 @@ async def _lost(world: World) -> str:
     assert isinstance(world.cloud, ToyCloud)
     (toy,) = world.cloud.toys.values()
     world.cloud.toys.clear()
-    for _ in range(3):
-        await world.step()
-        world.now += timedelta(minutes=1)
+    await world.passes(3, timedelta(minutes=1))
     assert world.reason("Stalled") == "DatabaseLost"
     return toy.incarnation
 
 
 async def test_lost_database_is_given_up_once_for_each_consent() -> None:
-    world = World(cloud := _restored_server())
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := _restored_server())
     lost = await _lost(world)
 
     world.annotate(consent=f"recreate={lost}")
@@ -63,9 +58,7 @@ async def test_lost_database_is_given_up_once_for_each_consent() -> None:
 
 @pytest.mark.parametrize("done", [False, True], ids=["before the create", "after the create"])
 async def test_create_that_was_interrupted_needs_no_second_consent_and_leaves_none(*, done: bool) -> None:
-    world = World(cloud := _restored_server())
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := _restored_server())
     lost = await _lost(world)
     world.annotate(consent=f"recreate={lost}")
     cloud.faults.append(("create", _Cut(), done))
@@ -81,24 +74,18 @@ async def test_create_that_was_interrupted_needs_no_second_consent_and_leaves_no
 
 
 async def test_consent_that_could_not_be_acted_on_stays() -> None:
-    world = World(cloud := _restored_server())
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := _restored_server())
     lost = await _lost(world)
     world.annotate(consent=f"recreate={lost}")
     cloud.faults += [("create", Transient("no answer"), False)] * 3
 
-    for _ in range(5):
-        await world.step()
-        world.now += timedelta(seconds=5)
+    await world.passes(5, timedelta(seconds=5))
 
     assert len(cloud.toys) == 1
 
 
 async def test_recreation_that_was_consented_to_before_a_loss_is_void() -> None:
-    world = World(cloud := _restored_server())
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := _restored_server())
     (toy,) = cloud.toys.values()
     world.annotate(consent=f"recreate={toy.incarnation}")
     await world.step()
@@ -112,17 +99,14 @@ def _loses(cloud: ToyCloud) -> Any:
 
 async def test_consent_to_a_loss_counts_once() -> None:
     cloud = ToyCloud()
-    world = World(cloud, provider=_loses(cloud))
-    world.ask(size=7)
-    await world.settle()
+    world = await settled(cloud, _loses(cloud), size=7)
     world.ask(size=0)
     world.annotate(consent="size=0")
     await world.settle()
     assert [toy.size for toy in cloud.toys.values()] == [0]
-    assert (world.get() or {})["status"]["usedConsents"] == ["size=0"]
+    assert world.status["usedConsents"] == ["size=0"]
     writes = len(world.kube.writes)
-    for _ in range(3):
-        await world.step()
+    await world.passes(3)
     assert len(world.kube.writes) == writes
 
     # Up again by a consent of its own, and down again only by a new one.
@@ -137,9 +121,7 @@ async def test_consent_to_a_loss_counts_once() -> None:
 
 async def test_loss_that_was_consented_to_and_interrupted_is_made_by_the_next_process() -> None:
     cloud = ToyCloud()
-    world = World(cloud, provider=_loses(cloud))
-    world.ask(size=7)
-    await world.settle()
+    world = await settled(cloud, _loses(cloud), size=7)
     world.ask(size=0)
     world.annotate(consent="size=0")
     cloud.faults.append(("update", _Cut(), False))
@@ -154,8 +136,7 @@ async def test_loss_that_was_consented_to_and_interrupted_is_made_by_the_next_pr
 
 async def test_consent_to_an_adoption_counts_once() -> None:
     world = World(cloud := ToyCloud())
-    config = world.kube.objects[CONFIGS, Key("", "default")]
-    world.kube.store(CONFIGS, {**config, "spec": {**config["spec"], "allowAdoption": True}})
+    world.configure(allowAdoption=True)
     world.ask()
     await world.settle()
     ((name, first),) = cloud.toys.items()
@@ -165,7 +146,7 @@ async def test_consent_to_an_adoption_counts_once() -> None:
     world.annotate(adopt="second")
     await world.settle()
     assert world.reason() in {"InSync", "PasswordUnknown"}
-    assert (world.get() or {})["status"]["usedConsents"] == ["adopt=second"]
+    assert world.status["usedConsents"] == ["adopt=second"]
 
     # It goes, another one comes by another way, and the second returns: nobody agreed to that.
     edited = deepcopy(world.get() or {})

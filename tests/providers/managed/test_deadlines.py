@@ -10,7 +10,6 @@ import pytest
 
 from providers.external.client import Target
 from providers.external.observation import Absent, Phase, Present
-from runtime.objects import Object
 from tests.providers.managed.test_asynchronous import LateCloud, ready, world_of
 from tests.providers.toy import ToyParameters
 from tests.providers.world import World
@@ -40,11 +39,6 @@ class Stateful(LateCloud):
         return Present(replace(observed, restart=self.restart))
 
 
-def _stalled(world: World) -> bool:
-    conditions: list[Object] = (world.get() or {})["status"]["conditions"]
-    return any(condition["type"] == "Stalled" for condition in conditions)
-
-
 async def _last(world: World, time: timedelta) -> None:
     """Let time go by in steps of a minute, or in a hundred of them where it is more than that."""
     until, step = world.now + time, max(timedelta(minutes=1), time / 100)
@@ -61,12 +55,13 @@ async def test_create_is_stalled_after_the_deadline_of_its_state_and_not_before(
     world.ask()
     await world.step()
     await _last(world, DEADLINES[state] - timedelta(minutes=1))
-    assert not _stalled(world)
+    assert not world.reason("Stalled")
     await _last(world, timedelta(minutes=2))
-    assert (_stalled(world), world.reason()) == (True, "Creating")
+    assert world.reason("Stalled")
+    assert world.reason() == "Creating"
     cloud.state = "fine"
     await world.settle(most=40)
-    assert (world.reason("Ready"), _stalled(world)) == ("Available", False)
+    assert (world.reason("Ready"), world.reason("Stalled")) == ("Available", "")
 
 
 async def test_progress_is_another_state() -> None:
@@ -77,16 +72,16 @@ async def test_progress_is_another_state() -> None:
     await _last(world, timedelta(minutes=50))
     cloud.state = "copying"
     await _last(world, timedelta(minutes=50))
-    assert not _stalled(world)
+    assert not world.reason("Stalled")
     cloud.state = "making"
     await _last(world, timedelta(minutes=59))
-    assert not _stalled(world)
+    assert not world.reason("Stalled")
     await _last(world, timedelta(minutes=3))
-    assert _stalled(world)
+    assert world.reason("Stalled")
     # What moves on is stalled no more.
     cloud.state = "copying"
     await _last(world, timedelta(minutes=1))
-    assert not _stalled(world)
+    assert not world.reason("Stalled")
 
 
 async def test_deadline_begins_after_what_was_waited_for_before() -> None:
@@ -99,9 +94,9 @@ async def test_deadline_begins_after_what_was_waited_for_before() -> None:
     world.annotate(paused="false")
     cloud.state = "copying"
     await _last(world, timedelta(hours=23))
-    assert (world.reason(), _stalled(world), world.reason("Ready")) == ("CloudBusy", False, "Available")
+    assert (world.reason(), world.reason("Stalled"), world.reason("Ready")) == ("CloudBusy", "", "Available")
     await _last(world, timedelta(hours=2))
-    assert _stalled(world)
+    assert world.reason("Stalled")
 
 
 async def test_work_of_the_cloud_without_a_waiting_change_is_reported_after_the_deadline_of_its_state() -> None:
@@ -146,9 +141,9 @@ async def test_final_backup_may_take_a_day() -> None:
     await ready(world, deletionPolicy="Snapshot")
     world.delete()
     await _last(world, timedelta(hours=20))
-    assert (world.reason(), _stalled(world), cloud.toys) == ("Deleting", False, {})
+    assert (world.reason(), world.reason("Stalled"), cloud.toys) == ("Deleting", "", {})
     await _last(world, timedelta(hours=5))
-    assert _stalled(world)
+    assert world.reason("Stalled")
     cloud.backups = ("final-1",)
     await _last(world, timedelta(minutes=2))
     assert world.get() is None

@@ -47,9 +47,7 @@ def _world(slow: int) -> tuple[World, Guarded]:
 
 
 def _message(world: World) -> str:
-    (stalled,) = [
-        condition for condition in (world.get() or {})["status"]["conditions"] if condition["type"] == "Stalled"
-    ]
+    (stalled,) = [condition for condition in world.status["conditions"] if condition["type"] == "Stalled"]
     return str(stalled["message"])
 
 
@@ -100,8 +98,7 @@ async def test_message_does_not_change_while_it_waits() -> None:
     writes = len(kube.writes)
 
     for _ in range(5):
-        world.now += timedelta(minutes=1)
-        await world.step()
+        await world.step_after(timedelta(minutes=1))
 
     assert len(kube.writes) == writes
 

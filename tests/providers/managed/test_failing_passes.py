@@ -36,7 +36,7 @@ class Broken(ToyCloud):
 
 
 def _conditions(world: World) -> dict[str, str]:
-    conditions: list[Object] = (world.get() or {})["status"]["conditions"]
+    conditions: list[Object] = world.status["conditions"]
     return {condition["type"]: f"{condition['status']} {condition['reason']}" for condition in conditions}
 
 
@@ -51,7 +51,7 @@ async def _ready(cloud: Broken) -> tuple[World, Paced]:
 async def test_defect_is_reported_once_in_a_plain_sentence_until_a_pass_succeeds() -> None:
     cloud = Broken()
     world, paced = await _ready(cloud)
-    kept = {name: value for name, value in (world.get() or {})["status"].items() if name != "conditions"}
+    kept = {name: value for name, value in world.status.items() if name != "conditions"}
     writes, cloud.defect = len(world.kube.writes), ZeroDivisionError("a secret")
     paced.wake()
     for _ in range(4):
@@ -67,7 +67,7 @@ async def test_defect_is_reported_once_in_a_plain_sentence_until_a_pass_succeeds
     assert "secret" not in said.replace("Secret", "")
     assert "Traceback" not in said
     assert len(world.kube.writes) == writes + 1
-    status = (world.get() or {})["status"]
+    status = world.status
     assert {name: value for name, value in status.items() if name != "conditions"} == kept
 
     cloud.defect = None
@@ -154,8 +154,7 @@ async def test_defect_hides_no_lost_database() -> None:
     world, _ = await _ready(cloud)
     cloud.toys.clear()
     for _ in range(4):
-        world.now += timedelta(minutes=1)
-        await world.step()
+        await world.step_after(timedelta(minutes=1))
     assert world.reason("Ready") == "DatabaseLost"
     cloud.defect = TypeError("x")
     with pytest.raises(TypeError):

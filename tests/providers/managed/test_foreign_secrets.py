@@ -9,17 +9,14 @@ import pytest
 
 from runtime.objects import SECRETS, Key, Object
 from tests.providers.toy import TOYS, ToyCloud
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 _SECRET = SECRETS, Key("team", "db-credentials")
 THEIRS = "Written1by2a3tenant4of5its6own"
 
 
 async def _ready() -> World:
-    world = World(ToyCloud())
-    world.ask()
-    await world.settle()
-    return world
+    return await settled(ToyCloud())
 
 
 def _kept(world: World) -> dict[str, str]:
@@ -64,7 +61,7 @@ async def test_password_that_a_tenant_overwrote_is_reported_and_reset_by_the_tok
 
     await world.step()
 
-    conditions = str((world.get() or {})["status"]["conditions"])
+    conditions = str(world.status["conditions"])
     assert world.reason() == "PasswordUnknown"
     assert "holds what Fairlead did not write (current)" in conditions
     assert THEIRS not in str(world.get())

@@ -37,7 +37,7 @@ async def test_kind_without_logins_is_created_without_a_login_or_a_secret() -> N
 
     assert (world.reason("Ready"), world.reason(), _books(world)) == ("Available", "InSync", ("one", "two"))
     assert [key for key in world.kube.objects if key[0] == SECRETS] == []
-    assert "connection" not in ((world.get() or {})["status"])
+    assert "connection" not in (world.status)
 
 
 async def test_kind_without_logins_has_its_drift_corrected() -> None:

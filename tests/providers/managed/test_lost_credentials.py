@@ -17,10 +17,7 @@ async def _ready() -> World:
     """Return a world with one database of a claim, in sync."""
     world = World(ToyCloud())
     world.ask()
-    obj = world.get() or {}
-    obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
-    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
-    world.kube.store(TOYS, obj)
+    world.compose()
     await world.settle()
     assert world.reason() == "InSync"
     return world

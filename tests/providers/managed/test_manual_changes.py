@@ -15,7 +15,7 @@ from providers.external.observation import Class, Observed
 from runtime.errors import Invalid
 from runtime.objects import Key, Object, Resource
 from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, ToyParameters, provider_of
-from tests.providers.world import World
+from tests.providers.world import World, settled
 from tests.support.fake_kube import FakeKube
 
 
@@ -35,9 +35,7 @@ async def test_pause_requeues_at_its_end() -> None:
 
 
 async def test_paused_provider_config_pauses_all_that_it_serves() -> None:
-    world = World(cloud := ToyCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := ToyCloud())
     config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
     config["metadata"]["annotations"] = {"fairlead.dev/paused": "true", "fairlead.dev/paused-reason": "a move"}
     world.kube.store(CONFIGS, config)
@@ -64,9 +62,9 @@ async def test_paused_provider_config_pauses_all_that_it_serves() -> None:
 
 async def test_database_that_waits_for_consent_is_ready_whatever_it_waited_for_before() -> None:
     cloud = ToyCloud()
-    world = World(cloud, provider=provider_of(cloud, classify=lambda change, _: replace(change, kind=Class.LOSS)))
-    world.ask(size=1)
-    await world.settle()
+    world = await settled(
+        cloud, provider_of(cloud, classify=lambda change, _: replace(change, kind=Class.LOSS)), size=1
+    )
     pending = deepcopy(world.get() or {})
     for condition in pending["status"]["conditions"]:
         condition |= {"status": "False", "reason": "ResourcePending"}
@@ -96,9 +94,7 @@ class _Narrowed(FakeKube):
 
 
 async def test_schema_that_refuses_the_status_keeps_no_deleted_object() -> None:
-    world = World(cloud := ToyCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := ToyCloud())
     narrowed = _Narrowed()
     narrowed.objects, narrowed.version = world.kube.objects, world.kube.version
     after = World(cloud, kube=narrowed)
@@ -124,9 +120,7 @@ class _Watched(ToyCloud):
 async def test_adoption_shows_its_changes_before_anything_is_written(*, at_once: bool) -> None:
     world = World(cloud := _Watched())
     cloud.toys["legacy"] = Toy("incarnation-7", None, 5, {"app_a": "somebodys"})
-    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
-    config["spec"]["allowAdoption"] = True
-    world.kube.store(CONFIGS, config)
+    world.configure(allowAdoption=True)
     cloud.read_drift = lambda: list((world.get() or {}).get("status", {}).get("drift", ()))
     expected = [("size", "20", "5", "Held"), ("owner", "ours", "nobody's", "Held")]
 

@@ -15,11 +15,10 @@ from providers.external.endpoint import Endpoint
 from providers.external.observation import Change
 from providers.external.provider import LoginRules
 from runtime.errors import Failure, Terminal, Transient
-from runtime.objects import Object
 from runtime.results import Result
 from tests.providers.paced import Paced
 from tests.providers.toy import START, Seen, ToyCloud, ToyParameters, provider_of
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 pytestmark = pytest.mark.asyncio
 REFUSED = Terminal("InvalidValue", "the quota of this project is used up")
@@ -98,30 +97,9 @@ class OperatedToys(ToyCloud):
 
 
 async def _ready(cloud: OperatedToys, **kind: Any) -> World:
-    world = World(cloud, provider=provider_of(cloud, **kind))
-    world.ask()
-    await world.settle()
+    world = await settled(cloud, provider_of(cloud, **kind))
     assert world.reason("Ready") == "Available"
     return world
-
-
-def _status(world: World) -> Object:
-    status: Object = (world.get() or {})["status"]
-    return status
-
-
-async def test_operation_of_a_create_is_followed_and_its_login_published_without_another_call() -> None:
-    cloud = OperatedToys()
-    world = World(cloud)
-    world.ask()
-    await world.step()
-    assert _status(world)["operation"]["kind"] == "Create"
-    assert world.reason("Ready") == "Creating"
-
-    await world.settle()
-    assert cloud.begun == ["Create"]
-    assert "operation" not in _status(world)
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
 
 
 class Unreachable(OperatedToys):
@@ -133,10 +111,7 @@ class Unreachable(OperatedToys):
 
 
 async def test_login_of_a_create_that_nobody_reaches_is_published_without_another_call() -> None:
-    cloud = Unreachable()
-    world = World(cloud)
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := Unreachable())
     assert cloud.begun == ["Create"]
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
 
@@ -156,7 +131,7 @@ async def test_operation_of_an_update_is_over_before_the_password_is_set() -> No
     world.ask(size=20, passwordRotation={"token": "1"})
     await world.settle()
     assert cloud.begun == ["Create", "Update", "SetPassword", "Disable"]
-    assert _status(world)["rotation"]["token"] == "1"
+    assert world.status["rotation"]["token"] == "1"
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
 
 
@@ -186,10 +161,10 @@ async def test_password_of_one_login_is_followed_closely_while_its_operation_is_
         names=lambda _target: ("boss", "boss"), versions=lambda observed: dict(cloud.toys[observed.name].passwords)
     )
     world = await _ready(cloud, logins=rules, asynchronous=True)
-    former = _status(world)["connection"]["passwordRef"]
+    former = world.status["connection"]["passwordRef"]
     world.ask(passwordRotation={"token": "1"})
     waits = []
-    while _status(world)["connection"]["passwordRef"] == former:
+    while world.status["connection"]["passwordRef"] == former:
         result = await world.step()
         assert isinstance(result, Result)
         assert result.requeue_after is not None or not cloud.opened
@@ -200,35 +175,20 @@ async def test_password_of_one_login_is_followed_closely_while_its_operation_is_
     assert cloud.begun == ["Create", "SetPassword"]
 
 
-async def test_operation_is_followed_by_the_next_process() -> None:
-    cloud = OperatedToys(polls=3)
-    world = World(cloud)
-    world.ask()
-    await world.step()
-    await world.step()
-
-    restarted = World(cloud, process="process-2", kube=world.kube)
-    restarted.now = world.now + timedelta(minutes=2)
-    await restarted.settle()
-    assert cloud.begun == ["Create"]
-    assert restarted.reason("Ready") == "Available"
-
-
-@pytest.mark.parametrize("kind", ["Update", "SetPassword"])
-async def test_operation_that_fails_for_ever_is_sent_three_times_in_six_hours_and_says_one_thing(kind: str) -> None:
+async def test_password_whose_operation_fails_for_ever_is_sent_three_times_in_six_hours_and_says_one_thing() -> None:
     cloud = OperatedToys()
     world = await _ready(cloud)
-    cloud.failing[kind] = REFUSED
+    cloud.failing["SetPassword"] = REFUSED
     cloud.begun.clear()
     paced = Paced(world)
-    world.ask(size=20) if kind == "Update" else world.ask(passwordRotation={"token": "1"})
+    world.ask(passwordRotation={"token": "1"})
     paced.wake()
     await paced.until(world.now + timedelta(minutes=5))
     paced.conditions.clear()
     await paced.until(world.now + timedelta(hours=6))
 
     assert len(cloud.begun) <= 3
-    assert set(cloud.begun) == {kind}
+    assert set(cloud.begun) == {"SetPassword"}
     settled = {conditions for conditions in paced.conditions if "CloudBusy" not in str(conditions)}
     assert len(settled) == 1
     assert "Synced=False InvalidValue" in str(settled)
@@ -266,18 +226,6 @@ async def test_operation_of_a_deletion_that_failed_is_sent_again_more_rarely() -
     assert world.get() is None
 
 
-async def test_operation_whose_handle_is_lost_has_ended() -> None:
-    cloud = OperatedToys(polls=100)
-    world = World(cloud)
-    world.ask()
-    await world.step()
-    cloud.opened.clear()
-
-    await world.settle()
-    assert cloud.begun == ["Create"]
-    assert world.reason("Ready") == "Available"
-
-
 async def test_operation_that_never_answers_is_over_after_a_day() -> None:
     cloud = OperatedToys()
     world = await _ready(cloud)
@@ -286,7 +234,7 @@ async def test_operation_that_never_answers_is_over_after_a_day() -> None:
     cloud.unanswered = True
     world.now = START + timedelta(hours=23)
     await world.step()
-    assert _status(world)["operation"]["kind"] == "Update"
+    assert world.status["operation"]["kind"] == "Update"
 
     world.now = START + timedelta(hours=25)
     await world.settle()

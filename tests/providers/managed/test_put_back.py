@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 
@@ -12,7 +11,7 @@ import pytest
 from runtime.errors import Blocked, Failure, Transient
 from runtime.objects import SECRETS, Key
 from runtime.results import Result
-from tests.providers.toy import TOYS, Toy, ToyCloud, logins_of, provider_of
+from tests.providers.toy import Toy, ToyCloud, logins_of, provider_of
 from tests.providers.world import World
 
 
@@ -59,8 +58,7 @@ async def test_login_that_was_changed_by_hand_is_put_back_when_it_is_tried_next(
 
     await world.step()
     toy.passwords[name] = "by-hand"
-    world.now += timedelta(minutes=6)
-    await world.step()
+    await world.step_after(timedelta(minutes=6))
 
     assert toy.passwords == published
 
@@ -75,9 +73,7 @@ async def test_login_is_put_back_although_that_failed_first(failure: Failure) ->
     toy.passwords[name] = "by-hand"
     cloud.faults.append(("set_password", failure, False))
     world.annotate(**{"reconcile-requested-at": "now"})
-    for _ in range(4):
-        await world.step()
-        world.now += timedelta(seconds=30)
+    await world.passes(4, timedelta(seconds=30))
     assert toy.passwords == published
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
 
@@ -87,10 +83,7 @@ async def test_login_that_was_changed_is_put_back_at_once_after_its_secret_was_l
     cloud = ToyCloud()
     world = _world(cloud)
     world.ask()
-    obj = deepcopy(world.get() or {})
-    obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
-    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
-    world.kube.store(TOYS, obj)
+    world.compose()
     await world.settle()
     (toy,) = cloud.toys.values()
     published = dict(toy.passwords)

@@ -13,7 +13,7 @@ from providers.external.ownership import Owner, identity_of
 from runtime.errors import Failure, Terminal, Throttled, Transient
 from runtime.objects import SECRETS, Key
 from tests.providers.toy import TOYS, Toy, ToyCloud
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 SLOW = [0, 1, 3]
 
@@ -26,13 +26,10 @@ async def test_create_is_sent_once_and_becomes_ready(slow: int) -> None:
     await world.settle()
 
     assert world.cloud.calls.count("create") == 1
-    (toy,) = world.cloud.toys.values()
-    assert toy.size == 7
+    assert world.toy.size == 7
     assert world.reason("Ready") == "Available"
-    obj = world.get()
-    assert obj is not None
-    assert "operation" not in obj["status"]
-    assert "intent" not in obj["status"]
+    assert "operation" not in world.status
+    assert "intent" not in world.status
     secret = world.kube.objects[SECRETS, Key("team", "db-credentials")]
     assert set(secret["data"]) == {"current", "username"}
 
@@ -52,37 +49,18 @@ async def test_instant_create_is_four_object_writes_and_two_of_the_secret() -> N
 
 
 @pytest.mark.parametrize("slow", SLOW)
-async def test_settled_resource_is_not_written_and_not_changed(slow: int) -> None:
-    world = World(ToyCloud(slow=slow))
-    world.ask()
-    await world.settle()
-    writes, calls = len(world.kube.writes), len(world.cloud.calls)
-
-    for _ in range(10):
-        world.now += timedelta(minutes=10)
-        await world.step()
-
-    assert (len(world.kube.writes), len(world.cloud.calls)) == (writes, calls)
-
-
-@pytest.mark.parametrize("slow", SLOW)
 async def test_edit_and_drift_are_each_sent_once(slow: int) -> None:
-    world = World(ToyCloud(slow=slow))
-    world.ask(size=1)
-    await world.settle()
+    world = await settled(ToyCloud(slow=slow), size=1)
 
     world.ask(size=2)
     await world.settle()
-    (toy,) = world.cloud.toys.values()
-    assert toy.size == 2
-    toy.size = 99
+    assert world.toy.size == 2
+    world.toy.size = 99
     await world.settle()
 
-    assert toy.size == 2
+    assert world.toy.size == 2
     assert [call for call in world.cloud.calls if call.startswith("update")] == ["update ['size']"] * 2
-    obj = world.get()
-    assert obj is not None
-    (entry,) = obj["status"]["drift"]
+    (entry,) = world.status["drift"]
     assert {key: entry[key] for key in ("path", "desired", "observed", "action")} == {
         "path": "size",
         "desired": "2",
@@ -92,29 +70,12 @@ async def test_edit_and_drift_are_each_sent_once(slow: int) -> None:
 
 
 @pytest.mark.parametrize("slow", SLOW)
-async def test_deletion_deletes_the_database_and_lets_the_object_go(slow: int) -> None:
-    world = World(ToyCloud(slow=slow))
-    world.ask()
-    await world.settle()
-    world.delete()
-
-    await world.settle()
-
-    assert world.get() is None
-    assert world.cloud.toys == {}
-    assert [call for call in world.cloud.calls if call.startswith("delete")] == ["delete Delete"]
-    assert (SECRETS, Key("team", "db-credentials")) not in world.kube.objects
-
-
-@pytest.mark.parametrize("slow", SLOW)
 @pytest.mark.parametrize("call", ["create", "set_password", "update", "delete", "observe", "poll"])
 @pytest.mark.parametrize("after", [False, True], ids=["not sent", "answer lost"])
 async def test_lost_answer_doubles_nothing_and_blocks_nothing(slow: int, call: str, after: bool) -> None:  # noqa: FBT001 - a column
     cloud = ToyCloud(slow=slow)
     cloud.faults.append((call, Transient("no answer"), after))
-    world = World(cloud)
-    world.ask(size=1)
-    await world.settle()
+    world = await settled(cloud, size=1)
     world.ask(size=2)
     await world.settle()
 
@@ -123,27 +84,6 @@ async def test_lost_answer_doubles_nothing_and_blocks_nothing(slow: int, call: s
     world.delete()
     await world.settle()
     assert (world.get(), cloud.toys) == (None, {})
-
-
-async def test_open_intent_holds_another_process() -> None:
-    first = World(ToyCloud())
-    first.ask()
-    first.cloud.faults.append(("create", Transient("killed"), True))
-    first.feed()
-    obj = first.get()
-    assert obj is not None
-    obj["status"] = {
-        "intent": {"format": 1, "by": "process-0", "notAfter": "2026-11-21T12:00:25Z", "calls": []},
-    }
-
-    result = await first.step()
-
-    assert first.cloud.calls == []
-    assert getattr(result, "requeue_after", None) == timedelta(seconds=25)
-    first.now += timedelta(seconds=25)
-    first.cloud.faults.clear()
-    await first.settle()
-    assert first.reason("Ready") == "Available"
 
 
 @pytest.mark.parametrize(
@@ -156,13 +96,9 @@ async def test_open_intent_holds_another_process() -> None:
 async def test_intent_of_a_newer_version_is_left_alone_for_good(intent: dict[str, object]) -> None:
     world = World(ToyCloud())
     world.ask()
-    obj = world.get()
-    assert obj is not None
-    obj["status"] = {"intent": intent}
+    (world.get() or {})["status"] = {"intent": intent}
 
-    for _ in range(3):
-        await world.step()
-        world.now += timedelta(hours=1)
+    await world.passes(3, timedelta(hours=1))
 
     after = world.get()
     assert world.cloud.calls == []
@@ -186,18 +122,13 @@ async def test_name_that_a_person_set_is_never_created() -> None:
 async def test_child_is_deleted_by_the_teardown_instruction_of_its_claim_alone(word: str) -> None:
     world = World(ToyCloud())
     world.ask()
-    obj = world.get()
-    assert obj is not None
-    obj["metadata"]["labels"] = {"fairlead.dev/claim": "claim-uid"}
-    world.annotate(**{"claim-name": "shop", "resource": "database"})
+    world.compose()
     await world.settle()
     calls = len(world.cloud.calls)
     world.delete()
-    world.annotate(teardown=word.replace("own", str(obj["metadata"]["uid"])))
+    world.annotate(teardown=word.replace("own", world.uid))
 
-    for _ in range(3):
-        await world.step()
-        world.now += timedelta(minutes=2)
+    await world.passes(3, timedelta(minutes=2))
 
     done = world.cloud.calls[calls:]
     (toy,) = world.cloud.toys.values() or (None,)
@@ -219,57 +150,27 @@ async def test_child_is_deleted_by_the_teardown_instruction_of_its_claim_alone(w
 async def test_teardown_instruction_beyond_the_resources_own_policy_destroys_nothing(word: str, own: str) -> None:
     world = World(ToyCloud())
     world.ask(deletionPolicy=own)
-    obj = world.get()
-    assert obj is not None
-    obj["metadata"]["labels"] = {"fairlead.dev/claim": "claim-uid"}
-    world.annotate(**{"claim-name": "shop", "resource": "database"})
+    world.compose()
     await world.settle()
     calls = len(world.cloud.calls)
     world.delete()
-    world.annotate(teardown=f"{obj['metadata']['uid']}/{word}")
+    world.annotate(teardown=f"{world.uid}/{word}")
 
-    for _ in range(3):
-        await world.step()
-        world.now += timedelta(minutes=2)
+    await world.passes(3, timedelta(minutes=2))
 
     assert (world.cloud.calls[calls:], len(world.cloud.toys)) == ([], 1)
     assert world.reason("Stalled") == "HeldDeletion"
 
 
-async def test_lost_database_is_reported_and_not_created_again() -> None:
-    world = World(ToyCloud())
-    world.ask()
-    await world.settle()
-    world.cloud.toys.clear()
-
-    for _ in range(5):
-        await world.step()
-        world.now += timedelta(seconds=61)
-
-    assert world.reason("Stalled") == "DatabaseLost"
-    assert world.reason("Ready") == "DatabaseLost"
-    assert world.cloud.toys == {}
-    world.annotate(consent="recreate=incarnation-1")
-    await world.settle()
-    assert [toy.incarnation for toy in world.cloud.toys.values()] == ["incarnation-2"]
-    assert world.reason("Ready") == "Available"
-
-
 @pytest.mark.parametrize("after", [False, True], ids=["not sent", "answer lost"])
 async def test_database_recreated_by_consent_is_not_taken_for_a_strangers(after: bool) -> None:  # noqa: FBT001 - a column
-    world = World(ToyCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(ToyCloud())
     world.cloud.toys.clear()
-    for _ in range(3):
-        await world.step()
-        world.now += timedelta(seconds=61)
+    await world.passes(3, timedelta(seconds=61))
     world.annotate(consent="recreate=incarnation-1")
     world.cloud.faults.append(("create", Transient("killed"), after))
 
-    for _ in range(6):
-        await world.step()
-        world.now += timedelta(seconds=61)
+    await world.passes(6, timedelta(seconds=61))
 
     (toy,) = world.cloud.toys.values()
     assert world.reason("Ready") == "Available"
@@ -279,9 +180,7 @@ async def test_database_recreated_by_consent_is_not_taken_for_a_strangers(after:
 
 
 async def test_failed_observations_are_reported_from_the_third_on_and_change_nothing() -> None:
-    world = World(ToyCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(ToyCloud())
     calls = list(world.cloud.calls)
     world.cloud.faults += [("observe", Transient("away"), False)] * 3
 
@@ -305,15 +204,11 @@ async def test_refusal_is_reported_with_its_reason() -> None:
     await world.step()
 
     assert world.reason("Stalled") == "AccessDenied"
-    obj = world.get()
-    assert obj is not None
-    assert "intent" not in obj["status"]
+    assert "intent" not in world.status
 
 
 async def test_lost_password_of_an_adopted_database_is_reported_without_a_resync() -> None:
-    world = World(ToyCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(ToyCloud())
     (toy,) = world.cloud.toys.values()
     # As the end of a namespace takes both along.
     for place in ((TOYS, Key("team", "db")), (SECRETS, Key("team", "db-credentials"))):
@@ -333,9 +228,7 @@ async def test_lost_password_of_an_adopted_database_is_reported_without_a_resync
 
 
 async def test_database_of_a_stranger_under_our_name_is_not_touched() -> None:
-    world = World(ToyCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(ToyCloud())
     (name,) = world.cloud.toys
     stranger = Toy("foreign", Owner("elsewhere", "x", "y"), 1)
     world.cloud.toys[name] = stranger
@@ -373,13 +266,9 @@ async def test_failures_in_any_order_end_settled(
     world = World(cloud)
     for size in (9, *sizes):
         world.ask(size=size)
-        for _ in range(3):
-            await world.step()
-            world.now += timedelta(minutes=6)
+        await world.passes(3, timedelta(minutes=6))
     cloud.faults.clear()
-    for _ in range(12):
-        await world.step()
-        world.now += timedelta(minutes=6)
+    await world.passes(12, timedelta(minutes=6))
 
     (ours,) = [toy for name, toy in cloud.toys.items() if name != "foreign"]
     assert ours.size == (sizes or [9])[-1]

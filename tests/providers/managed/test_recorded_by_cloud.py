@@ -14,7 +14,7 @@ from providers.external.observation import Absent, Present
 from runtime.errors import Transient
 from runtime.objects import Key
 from tests.providers.toy import TOYS, ToyCloud, ToyParameters
-from tests.providers.world import OWN, World
+from tests.providers.world import OWN, World, settled
 
 
 @dataclass
@@ -43,21 +43,13 @@ def _forget(world: World, *, status: bool = True) -> None:
     world.kube.store(TOYS, obj)
 
 
-async def _pass_time(world: World) -> None:
-    for _ in range(4):
-        await world.step()
-        world.now += timedelta(minutes=1)
-
-
 async def test_forgotten_database_that_is_gone_is_not_replaced() -> None:
-    world = World(cloud := RecordingCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := RecordingCloud())
     (lost,) = [toy.incarnation for toy in cloud.toys.values()]
     cloud.toys.clear()
     _forget(world)
 
-    await _pass_time(world)
+    await world.passes(4, timedelta(minutes=1))
 
     assert cloud.toys == {}
     assert world.reason("Stalled") == "DatabaseLost"
@@ -68,12 +60,10 @@ async def test_forgotten_database_that_is_gone_is_not_replaced() -> None:
 
 
 async def test_consent_that_was_used_does_not_count_again_once_its_use_is_forgotten() -> None:
-    world = World(cloud := RecordingCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := RecordingCloud())
     (first,) = [toy.incarnation for toy in cloud.toys.values()]
     cloud.toys.clear()
-    await _pass_time(world)
+    await world.passes(4, timedelta(minutes=1))
     before = deepcopy(world.kube.objects[TOYS, Key("team", "db")])
     world.annotate(consent=f"recreate={first}")
     await world.settle()
@@ -84,7 +74,7 @@ async def test_consent_that_was_used_does_not_count_again_once_its_use_is_forgot
     before.pop("status")
     world.kube.store(TOYS, before)
     cloud.toys.clear()
-    await _pass_time(world)
+    await world.passes(4, timedelta(minutes=1))
 
     assert cloud.toys == {}
     assert world.reason("Stalled") == "DatabaseLost"
@@ -93,17 +83,13 @@ async def test_consent_that_was_used_does_not_count_again_once_its_use_is_forgot
 
 @pytest.mark.parametrize("is_reached", [False, True])
 async def test_create_that_failed_after_a_consent_needs_no_second_one(*, is_reached: bool) -> None:
-    world = World(cloud := RecordingCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := RecordingCloud())
     (lost,) = [toy.incarnation for toy in cloud.toys.values()]
     cloud.toys.clear()
-    await _pass_time(world)
+    await world.passes(4, timedelta(minutes=1))
     world.annotate(consent=f"recreate={lost}")
     cloud.faults += [("create", Transient("no answer"), is_reached)] * 2
 
-    for _ in range(6):
-        await world.step()
-        world.now += timedelta(minutes=1)
+    await world.passes(6, timedelta(minutes=1))
 
     assert world.reason("Ready") == "Available"

@@ -8,7 +8,7 @@ import pytest
 
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from tests.providers.toy import Toy, ToyCloud
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 REFUSALS: dict[str, Failure] = {
     "a right is missing": Terminal("AccessDenied", "no right"),
@@ -19,9 +19,7 @@ REFUSALS: dict[str, Failure] = {
 
 
 async def ready_world(**spec: Any) -> tuple[World, Toy]:
-    world = World(ToyCloud())
-    world.ask(size=1, **spec)
-    await world.settle()
+    world = await settled(ToyCloud(), size=1, **spec)
     return world, next(iter(world.cloud.toys.values()))
 
 
@@ -62,9 +60,7 @@ async def test_published_login_that_is_refused_and_cannot_be_put_back_is_not_rea
     await world.step()
 
     assert world.reason("Ready") == "AccessDenied"
-    obj = world.get()
-    assert obj is not None
-    (is_ready,) = [condition["status"] for condition in obj["status"]["conditions"] if condition["type"] == "Ready"]
+    (is_ready,) = [condition["status"] for condition in world.status["conditions"] if condition["type"] == "Ready"]
     assert is_ready == "False"
 
     await world.settle()

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from providers.accounts.lister import Lister
 from providers.external.observation import digest
 from runtime.objects import SECRETS, Key, Object
 from runtime.secrets import text_of
 from tests.providers.managed.test_asynchronous import LateCloud
 from tests.providers.managed.test_asynchronous import world_of as late_world
 from tests.providers.managed.test_operations import OperatedToys
-from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud
+from tests.providers.toy import TOYS, ToyCloud
 from tests.providers.world import World
 
 FORMER, NEXT = "PEM of the former authority\n", "PEM of the next authority\n"
@@ -30,29 +29,19 @@ def kept(world: World, name: str = "db") -> dict[str, str]:
     return {key: text_of(secret(world, name), key) for key in ("current", "pending", "username", "ca.crt")}
 
 
-def connection(world: World) -> Object:
-    published: Object = (world.get() or {})["status"]["connection"]
-    return published
-
-
-def toy_of(world: World) -> Toy:
-    (toy,) = world.cloud.toys.values()
-    return toy
-
-
 async def ready(world: World) -> World:
     """Have a database Ready, verified by its first authority."""
     world.ask()
     await world.settle(most=60)
-    toy_of(world).ca = FORMER
+    world.toy.ca = FORMER
     await world.settle()
     assert (world.reason("Ready"), kept(world)["ca.crt"]) == ("Available", FORMER)
-    assert connection(world)["caRef"]["hash"] == digest(FORMER)
+    assert world.status["connection"]["caRef"]["hash"] == digest(FORMER)
     return world
 
 
 def be_busy(world: World) -> None:
-    toy_of(world).busy = 20
+    world.toy.busy = 20
 
 
 def be_paused(world: World) -> None:
@@ -76,9 +65,7 @@ def hold_an_operation_open(world: World) -> None:
 def send_a_password_that_never_counts(world: World) -> None:
     assert isinstance(world.cloud, LateCloud)
     world.cloud.deaf = True
-    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
-    config["spec"]["loginCheck"] = "Required"
-    world.kube.store(CONFIGS, config)
+    world.configure(loginCheck="Required")
     world.ask(passwordRotation={"token": "2"})
 
 
@@ -110,16 +97,14 @@ async def test_renewed_authority_is_published_by_the_next_pass_whatever_goes_on(
     cloud = case.cloud()
     world = await ready(late_world(cloud) if case.is_late else World(cloud))
     case.goes_on(world)
-    for _ in range(case.steps):
-        await world.step()
-        world.now += timedelta(seconds=2)
-    before, calls, hash_ = kept(world), list(cloud.calls), connection(world)["passwordRef"]["hash"]
-    toy_of(world).ca = FORMER + NEXT
+    await world.passes(case.steps, timedelta(seconds=2))
+    before, calls, hash_ = kept(world), list(cloud.calls), world.status["connection"]["passwordRef"]["hash"]
+    world.toy.ca = FORMER + NEXT
     await world.step()
 
     assert kept(world) == before | {"ca.crt": FORMER + NEXT}
-    assert connection(world)["caRef"]["hash"] == digest(FORMER + NEXT)
-    assert (connection(world)["passwordRef"]["hash"], cloud.calls) == (hash_, calls)
+    assert world.status["connection"]["caRef"]["hash"] == digest(FORMER + NEXT)
+    assert (world.status["connection"]["passwordRef"]["hash"], cloud.calls) == (hash_, calls)
     assert world.reason() == case.reason
 
     version = secret(world)["metadata"]["resourceVersion"]
@@ -131,21 +116,21 @@ async def test_authority_that_changes_with_the_password_comes_with_it() -> None:
     world = await ready(World(ToyCloud()))
     before = kept(world)
     be_rotated(world)
-    toy_of(world).ca = NEXT
+    world.toy.ca = NEXT
     await world.step()
 
     assert kept(world)["ca.crt"] == NEXT
     assert kept(world)["current"] != before["current"]
-    assert connection(world)["caRef"]["hash"] == digest(NEXT)
+    assert world.status["connection"]["caRef"]["hash"] == digest(NEXT)
 
 
 async def test_endpoint_without_certificates_of_its_own_leaves_none_behind() -> None:
     world = await ready(World(ToyCloud()))
-    toy_of(world).ca = ""
+    world.toy.ca = ""
     await world.step()
 
     assert "ca.crt" not in secret(world)["data"]
-    assert "caRef" not in connection(world)
+    assert "caRef" not in world.status["connection"]
 
 
 async def test_status_that_a_crash_kept_back_follows() -> None:
@@ -156,12 +141,12 @@ async def test_status_that_a_crash_kept_back_follows() -> None:
     version = secret(world)["metadata"]["resourceVersion"]
     await world.step()
 
-    assert connection(world)["caRef"]["hash"] == digest(FORMER)
+    assert world.status["connection"]["caRef"]["hash"] == digest(FORMER)
     assert secret(world)["metadata"]["resourceVersion"] == version
 
 
 def be_replaced(world: World) -> None:
-    toy_of(world).incarnation = "another one"
+    world.toy.incarnation = "another one"
 
 
 def be_observed_alone(world: World) -> None:
@@ -169,9 +154,7 @@ def be_observed_alone(world: World) -> None:
 
 
 def belong_to_nobody_allowed(world: World) -> None:
-    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
-    config["spec"]["allowedNamespaces"] = {"names": ["another"]}
-    world.kube.store(CONFIGS, config)
+    world.configure(allowedNamespaces={"names": ["another"]})
 
 
 @pytest.mark.parametrize("not_ours", [be_replaced, be_observed_alone, belong_to_nobody_allowed])
@@ -179,47 +162,8 @@ async def test_authority_of_what_is_not_ours_to_keep_is_not_published(not_ours: 
     world = await ready(World(ToyCloud()))
     not_ours(world)
     await world.step()
-    toy_of(world).ca = NEXT
+    world.toy.ca = NEXT
     await world.step()
 
     assert kept(world)["ca.crt"] == FORMER
-    assert connection(world)["caRef"]["hash"] == digest(FORMER)
-
-
-@dataclass
-class Several:
-    """Databases of one account, and the list of it."""
-
-    names: tuple[str, ...]
-    enqueued: list[Key] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.world = World(ToyCloud())
-        toys = self.world.cache.informer(TOYS)
-        self.list = Lister(self.world.accounts, toys, self.enqueued.append, self.world.gatherer.answers)
-
-    async def settle(self) -> None:
-        for name in self.names:
-            self.world.ask(name)
-            await self.world.settle(name)
-        self.world.feed()
-        await self.list(Key("", "default"))
-        self.enqueued.clear()
-
-    def toy(self, name: str) -> Toy:
-        external = (self.world.get(name) or {})["metadata"]["annotations"]["fairlead.dev/external-name"]
-        return self.world.cloud.toys[external]
-
-
-async def test_list_that_shows_another_authority_publishes_it_and_no_other() -> None:
-    several = Several(("one", "two", "three"))
-    await several.settle()
-    world, written = several.world, len(several.world.kube.writes)
-    several.toy("two").ca = NEXT
-    await several.list(Key("", "default"))
-    assert several.enqueued == [Key("team", "two")]
-    await world.step("two")
-
-    assert [kept(world, name)["ca.crt"] for name in several.names] == ["", NEXT, ""]
-    # The Secret and the status.
-    assert len(world.kube.writes) - written == 2
+    assert world.status["connection"]["caRef"]["hash"] == digest(FORMER)

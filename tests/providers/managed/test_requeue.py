@@ -17,7 +17,7 @@ from runtime.errors import Blocked, Transient
 from runtime.results import Result
 from tests.providers.managed.test_asynchronous import LateCloud, ready, world_of
 from tests.providers.toy import ToyCloud, ToyParameters
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 pytestmark = pytest.mark.asyncio
 UNREACHABLE = Transient("no answer")
@@ -33,10 +33,7 @@ async def _pass(world: World) -> timedelta:
 
 @pytest.mark.parametrize("slow", [0, 2])
 async def test_outage_of_three_hours_is_observed_once_a_minute_and_ends(slow: int) -> None:
-    cloud = ToyCloud(slow=slow)
-    world = World(cloud)
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := ToyCloud(slow=slow))
     until, passes = world.now + timedelta(hours=3), 0
     while world.now < until:
         cloud.faults = [("observe", UNREACHABLE, False)]
@@ -67,10 +64,7 @@ async def test_change_of_three_hours_is_observed_at_its_own_rate() -> None:
 
 
 async def test_single_failed_observations_between_good_ones_are_never_reported() -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := ToyCloud())
     writes = len(world.kube.writes)
     for _ in range(60):
         cloud.faults = [("observe", UNREACHABLE, False)]
@@ -164,15 +158,14 @@ async def test_refusal_by_state_is_tried_at_most_twenty_times_an_hour_and_report
     until, words = world.now + timedelta(hours=1), []
     while world.now < until:
         await _pass(world)
-        words.append(str((world.get() or {})["status"]["conditions"]))
+        words.append(str(world.status["conditions"]))
     assert 5 <= cloud.refused <= 20
     # Reconciling at first, Stalled later.
     assert (world.reason(), len(set(words))) == ("CloudBusy", 2)
 
     # A pass in between, whoever requested it, repeats nothing.
     refused = cloud.refused
-    for _ in range(10):
-        await world.step()
+    await world.passes(10)
     assert cloud.refused <= refused + 1
 
     # Another state is another matter.
@@ -205,8 +198,7 @@ async def test_create_that_is_never_shown_is_sent_again() -> None:
 
 
 async def test_audit_log_has_each_create_update_and_delete_with_its_result() -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
+    world = World(cloud := ToyCloud())
     world.ask()
     with capture_logs() as logs:
         await world.settle()
@@ -237,10 +229,7 @@ class HalfReadCloud(ToyCloud):
 
 
 async def test_incomplete_observation_is_repeated_ever_more_slowly_until_all_is_read() -> None:
-    cloud = HalfReadCloud()
-    world = World(cloud)
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := HalfReadCloud())
     (toy,) = cloud.toys.values()
 
     toy.size, cloud.is_shut = 99, True

@@ -91,14 +91,12 @@ async def test_restarts_within_the_grace_only_make_it_longer() -> None:
     calls = len(world.cloud.calls)
     for number in range(4):
         await world.step()
-        world.now += timedelta(seconds=55)
-        await world.step()
+        await world.step_after(timedelta(seconds=55))
         assert world.cloud.calls[calls:] == []
         world = restarted(world, f"process-{number}-of-the-grace")
 
     await world.step()
-    world.now += timedelta(seconds=61)
-    await world.step()
+    await world.step_after(timedelta(seconds=61))
     assert world.cloud.calls[calls:] == ["create"]
 
 
@@ -108,9 +106,7 @@ async def test_value_that_the_cloud_refused_is_sent_once_by_each_process() -> No
     world.cloud.faults += refusals
     world.ask(size=11)
     for number in range(3):
-        for _ in range(5):
-            await world.step()
-            world.now += timedelta(minutes=5)
+        await world.passes(5, timedelta(minutes=5))
         assert len(world.cloud.faults) == 8 - number
         assert world.reason("Stalled") == "InvalidValue"
         world = restarted(world, f"process-{number}-of-the-refusal")

@@ -10,10 +10,10 @@ import pytest
 from providers.external.client import Fence, Operation, Target
 from providers.external.credential import Credential
 from runtime.errors import Blocked, Transient
-from runtime.objects import Key, Object
+from runtime.objects import Key
 from tests.providers.managed.test_asynchronous import LateCloud, ready, world_of
 from tests.providers.toy import ToyCloud, ToyParameters
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 pytestmark = pytest.mark.asyncio
 KEPT = ("backup-2", "backup-1")
@@ -23,24 +23,13 @@ def _name(world: World) -> str:
     return str((world.get() or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
 
 
-def _status(world: World) -> Object:
-    status: Object = (world.get() or {})["status"]
-    return status
-
-
-def _message(world: World, kind: str = "Synced") -> str:
-    conditions = _status(world)["conditions"]
-    return next(str(condition["message"]) for condition in conditions if condition["type"] == kind)
-
-
 async def _lost(cloud: LateCloud, *, kept: tuple[str, ...] = KEPT) -> World:
     world = world_of(cloud)
     await ready(world)
     cloud.own_backups[_name(world)] = kept
     cloud.toys.clear()
     for _ in range(4):
-        world.now += timedelta(minutes=1)
-        await world.step()
+        await world.step_after(timedelta(minutes=1))
     assert world.reason("Ready") == "DatabaseLost"
     cloud.calls.clear()
     return world
@@ -48,7 +37,7 @@ async def _lost(cloud: LateCloud, *, kept: tuple[str, ...] = KEPT) -> World:
 
 async def test_lost_database_names_its_backups_and_how_to_have_one_restored() -> None:
     world = await _lost(LateCloud(slow=1))
-    text = _message(world)
+    text = world.condition()["message"]
     assert "its backups, the newest first: backup-2, backup-1" in text
     assert "fairlead.dev/consent=restore=backup-2" in text
     assert "fairlead.dev/consent=recreate=incarnation-1" in text
@@ -62,17 +51,17 @@ async def test_named_backup_is_restored_under_the_name_and_published(*, reachabl
     world.annotate(consent="restore=backup-1")
     await world.step()
     assert (world.reason(), world.reason("Ready")) == ("Restoring", "Restoring")
-    assert "backup-1" in _message(world)
+    assert "backup-1" in world.condition()["message"]
     await world.settle(most=60)
 
     assert [call for call in cloud.calls if not call.startswith("set_password")] == ["restore backup-1"]
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
     assert list(cloud.toys) == [name]
-    assert _status(world)["incarnation"] == "incarnation-2"
+    assert world.status["incarnation"] == "incarnation-2"
     assert (world.get() or {})["metadata"]["annotations"]["fairlead.dev/incarnation"] == "incarnation-2"
-    assert _status(world)["usedConsents"] == ["restore=backup-1"]
-    assert "restoring" not in _status(world)
-    assert "madeAt" not in _status(world)
+    assert world.status["usedConsents"] == ["restore=backup-1"]
+    assert "restoring" not in world.status
+    assert "madeAt" not in world.status
 
 
 async def test_consent_to_restore_is_used_once() -> None:
@@ -83,10 +72,9 @@ async def test_consent_to_restore_is_used_once() -> None:
     cloud.toys.clear()
     cloud.calls.clear()
     for _ in range(5):
-        world.now += timedelta(minutes=1)
-        await world.step()
+        await world.step_after(timedelta(minutes=1))
     assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
-    assert "was used already" in _message(world)
+    assert "was used already" in world.condition()["message"]
 
 
 @pytest.mark.parametrize("consent", ["restore=backup-9", "restore=backup-1,restore=backup-2"])
@@ -95,11 +83,10 @@ async def test_name_of_no_backup_is_refused_with_those_that_there_are(consent: s
     world = await _lost(cloud)
     # Not even where an empty one was agreed to as well.
     world.annotate(consent=f"{consent},recreate=incarnation-1")
-    for _ in range(3):
-        await world.step()
+    await world.passes(3)
     assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
-    assert "backup-2, backup-1" in _message(world)
-    assert ("backup-9 is no backup of it" in _message(world)) is ("9" in consent)
+    assert "backup-2, backup-1" in world.condition()["message"]
+    assert ("backup-9 is no backup of it" in world.condition()["message"]) is ("9" in consent)
 
 
 async def test_consent_to_restore_is_refused_without_backups() -> None:
@@ -108,7 +95,7 @@ async def test_consent_to_restore_is_refused_without_backups() -> None:
     world.annotate(consent="restore=backup-1")
     await world.step()
     assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
-    assert "no backup of it is known" in _message(world)
+    assert "no backup of it is known" in world.condition()["message"]
 
 
 async def test_backups_that_cannot_be_listed_are_waited_for() -> None:
@@ -198,8 +185,7 @@ async def test_restore_whose_status_is_lost_creates_nothing_empty() -> None:
     del obj["status"]
     obj["metadata"]["annotations"].pop("fairlead.dev/consent")
     for _ in range(4):
-        world.now += timedelta(minutes=1)
-        await world.step()
+        await world.step_after(timedelta(minutes=1))
     assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
 
 
@@ -212,8 +198,7 @@ async def test_paused_or_observed_database_is_not_restored(obstacle: str) -> Non
         world.annotate(paused="true")
     else:
         world.ask(managementPolicy="Observe")
-    for _ in range(3):
-        await world.step()
+    await world.passes(3)
     assert cloud.calls == []
 
 
@@ -228,24 +213,19 @@ async def test_consent_to_restore_before_a_loss_restores_nothing_later() -> None
     cloud.toys.clear()
     cloud.calls.clear()
     for _ in range(5):
-        world.now += timedelta(minutes=1)
-        await world.step()
+        await world.step_after(timedelta(minutes=1))
     assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
 
 
 async def test_synchronous_cloud_restores_too() -> None:
-    cloud = ToyCloud()
-    world = World(cloud)
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := ToyCloud())
     cloud.own_backups[_name(world)] = KEPT
     cloud.toys.clear()
     for _ in range(4):
-        world.now += timedelta(minutes=1)
-        await world.step()
+        await world.step_after(timedelta(minutes=1))
     cloud.calls.clear()
     world.annotate(consent="restore=backup-2")
     await world.settle(most=40)
     assert cloud.calls[0] == "restore backup-2"
-    assert (world.reason("Ready"), _status(world)["incarnation"]) == ("Available", "incarnation-2")
-    assert "restoring" not in _status(world)
+    assert (world.reason("Ready"), world.status["incarnation"]) == ("Available", "incarnation-2")
+    assert "restoring" not in world.status

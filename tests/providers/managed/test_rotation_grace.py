@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import base64
-from copy import deepcopy
 from datetime import timedelta
 
 import pytest
 
 from runtime.objects import SECRETS
 from runtime.results import Result
-from tests.providers.toy import TOYS, ToyCloud
-from tests.providers.world import World
+from tests.providers.toy import ToyCloud
+from tests.providers.world import World, settled
 
 GRACE = timedelta(hours=1)
 
 
 async def test_second_token_waits_for_the_grace_of_the_first() -> None:
-    world = World(ToyCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(ToyCloud())
     toy = next(iter(world.cloud.toys.values()))
     (first,) = toy.passwords.items()
     world.ask(passwordRotation={"token": "one"})
-    await world.step()
-    await world.step()
+    await world.passes(2)
     (second,) = [item for item in toy.passwords.items() if item != first]
-    retire_at = (world.get() or {})["status"]["rotation"]["retireAt"]
+    retire_at = world.status["rotation"]["retireAt"]
 
     world.ask(passwordRotation={"token": "two"})
     for _ in range(3):
@@ -42,66 +38,48 @@ async def test_second_token_waits_for_the_grace_of_the_first() -> None:
     assert first[0] in message
 
     world.now += GRACE
-    for _ in range(3):
-        await world.step()
+    await world.passes(3)
     assert toy.passwords[second[0]] == second[1]
     assert toy.passwords[first[0]] != first[1]
     assert world.reason("Synced") == "InSync"
-    assert (world.get() or {})["status"]["rotation"]["token"] == "two"
+    assert world.status["rotation"]["token"] == "two"
 
 
 async def test_forced_rotation_waits_for_no_grace_and_leaves_the_former_login_a_minute() -> None:
-    world = World(ToyCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(ToyCloud())
     toy = next(iter(world.cloud.toys.values()))
     (first,) = toy.passwords.items()
     world.ask(passwordRotation={"token": "one"})
-    await world.step()
-    await world.step()
+    await world.passes(2)
     (second,) = [item for item in toy.passwords.items() if item != first]
 
     world.ask(passwordRotation={"token": "two", "force": True})
-    await world.step()
-    await world.step()
+    await world.passes(2)
     assert toy.passwords[first[0]] != first[1], "the login in its grace has the new password at once"
     assert toy.passwords[second[0]] == second[1]
     assert world.reason("Synced") == "InSync"
-    rotation = (world.get() or {})["status"]["rotation"]
+    rotation = world.status["rotation"]
     assert rotation["token"] == "two"
     assert rotation["retiring"] == second[0]
 
-    world.now += timedelta(seconds=61)
-    await world.step()
+    await world.step_after(timedelta(seconds=61))
     assert second[0] not in toy.passwords
 
 
 async def test_rotation_that_waits_goes_on_once_it_is_forced() -> None:
-    world = World(ToyCloud())
-    world.ask()
-    await world.settle()
+    world = await settled(ToyCloud())
     toy = next(iter(world.cloud.toys.values()))
     (first,) = toy.passwords.items()
     for rotation in ({"token": "one"}, {"token": "two"}):
         world.ask(passwordRotation=rotation)
-        await world.step()
-        await world.step()
+        await world.passes(2)
     assert toy.passwords[first[0]] == first[1]
     assert world.reason("Synced") == "WaitingForWindow"
 
     world.ask(passwordRotation={"token": "two", "force": True})
-    await world.step()
-    await world.step()
+    await world.passes(2)
     assert toy.passwords[first[0]] != first[1]
     assert world.reason("Synced") == "InSync"
-
-
-def _claimed(world: World) -> None:
-    """Mark the resource as composed for a claim."""
-    obj = deepcopy(world.get() or {})
-    obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
-    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
-    world.kube.store(TOYS, obj)
 
 
 def _published_to_applications(world: World, username: str, host: str = "toy.example.org") -> None:
@@ -113,14 +91,13 @@ def _published_to_applications(world: World, username: str, host: str = "toy.exa
 async def _rotated(world: World) -> tuple[str, str]:
     """Make a claimed database and rotate once; return the former login and the present one."""
     world.ask()
-    _claimed(world)
+    world.compose()
     await world.settle()
     (toy,) = world.cloud.toys.values()
     (former,) = toy.passwords
     world.ask(passwordRotation={"token": "one"})
-    _claimed(world)
-    await world.step()
-    await world.step()
+    world.compose()
+    await world.passes(2)
     (present,) = toy.passwords.keys() - {former}
     return former, present
 
@@ -140,8 +117,7 @@ async def test_former_login_works_for_as_long_as_applications_read_it_in_the_con
     assert former in world.condition()["message"]
 
     _published_to_applications(world, present)
-    await world.step()
-    await world.step()
+    await world.passes(2)
     assert set(toy.passwords) == {present}
     assert world.reason() == "InSync"
 
@@ -155,12 +131,11 @@ async def test_second_rotation_takes_no_login_that_applications_still_read() -> 
 
     world.now += timedelta(hours=5)
     world.ask(passwordRotation={"token": "two"})
-    _claimed(world)
+    world.compose()
     await world.step()
     assert dict(toy.passwords) == passwords
     _published_to_applications(world, present)
-    for _ in range(3):
-        await world.step()
+    await world.passes(3)
     assert toy.passwords[present] == passwords[present]
     assert toy.passwords[former] != passwords[former]
 
@@ -172,8 +147,7 @@ async def test_former_login_ends_although_it_is_read_where_that_was_forced_or_is
     _published_to_applications(world, former, host)
     if host == "toy.example.org":
         world.ask(passwordRotation={"token": "one", "force": True})
-        _claimed(world)
+        world.compose()
     world.now += timedelta(hours=5)
-    await world.step()
-    await world.step()
+    await world.passes(2)
     assert set(next(iter(world.cloud.toys.values())).passwords) == {present}

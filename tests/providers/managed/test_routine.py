@@ -10,7 +10,7 @@ from providers.external.client import Target
 from providers.external.metering import is_routine
 from providers.external.observation import Absent, Present
 from tests.providers.toy import ToyCloud, ToyParameters
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 
 @dataclass
@@ -25,10 +25,7 @@ class WatchedCloud(ToyCloud):
 
 
 async def _at_rest() -> tuple[World, WatchedCloud]:
-    cloud = WatchedCloud()
-    world = World(cloud)
-    world.ask()
-    await world.settle()
+    world = await settled(cloud := WatchedCloud())
     assert cloud.are_routine
     assert not any(cloud.are_routine)
     cloud.are_routine.clear()

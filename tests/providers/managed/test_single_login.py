@@ -12,13 +12,12 @@ import pytest
 from providers.credentials.passwords import keyed_hash
 from providers.external.client import Fence, Operation, Target
 from providers.external.credential import Credential
-from providers.external.endpoint import Endpoint
 from providers.external.observation import Absent, Observed, Phase, Present
 from runtime.objects import SECRETS, Key, Object
 from runtime.results import Result
 from runtime.secrets import text_of
 from tests.providers.managed.test_asynchronous import LateCloud, late
-from tests.providers.toy import TOYS, ToyParameters
+from tests.providers.toy import ToyParameters
 from tests.providers.world import World
 
 pytestmark = pytest.mark.asyncio
@@ -37,10 +36,6 @@ class OneLogin(LateCloud):
     elsewhere: bool = False
     state: str = "fine"
     accepts: bool = True
-    ca: str = ""
-
-    def endpoint(self, name: str) -> Endpoint:
-        return replace(super().endpoint(name), ca=self.ca)
 
     async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
         seen = await super().observe(target)
@@ -84,10 +79,7 @@ def world_of(cloud: OneLogin) -> World:
 
 async def _ready(world: World, **spec: Any) -> None:
     world.ask(**spec)
-    obj = world.get() or {}
-    obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
-    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
-    world.kube.store(TOYS, obj)
+    world.compose()
     await world.settle(most=60)
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
 
@@ -96,7 +88,7 @@ def _published(world: World) -> str:
     """Return the current password once the status publishes it, as the composer copies it; else what it copied last."""
     secret = world.kube.objects.get((SECRETS, CREDENTIALS))
     current = text_of(secret, "current") if secret is not None else ""
-    hash_ = (world.get() or {})["status"]["connection"]["passwordRef"]["hash"]
+    hash_ = world.status["connection"]["passwordRef"]["hash"]
     assert keyed_hash(b"key", current) == hash_
     return current
 
@@ -126,7 +118,7 @@ async def test_new_password_is_published_at_the_first_login_that_succeeds(counts
     world = world_of(cloud)
     await _ready(world)
     world.ask(passwordRotation={"token": "2"})
-    _keep_claim(world)
+    world.compose()
     locked_out = timedelta()
     for _ in range(200):
         before = world.now
@@ -142,12 +134,6 @@ async def test_new_password_is_published_at_the_first_login_that_succeeds(counts
     assert locked_out <= timedelta(seconds=1)
     await world.settle(most=60)
     assert world.reason() == "InSync"
-
-
-def _keep_claim(world: World) -> None:
-    obj = world.get() or {}
-    obj["metadata"].setdefault("annotations", {})["fairlead.dev/claim-name"] = "shop"
-    world.kube.store(TOYS, obj)
 
 
 async def test_edit_that_waits_for_consent_keeps_no_password_from_being_published() -> None:
@@ -248,8 +234,8 @@ async def test_login_that_somebody_else_changed_is_noticed_and_reported(*, shown
     # A reset that is shown is seen by the sweep; one that is not, at the next resync.
     await _run(world, timedelta(minutes=2 if shown else 11))
     assert (world.reason("Ready"), world.reason()) == ("PasswordUnknown", "PasswordUnknown")
-    assert "passwordRotation.token" in str((world.get() or {})["status"]["conditions"])
-    assert _condition(world, "Ready")["status"] == "False"
+    assert "passwordRotation.token" in str(world.status["conditions"])
+    assert world.condition("Ready")["status"] == "False"
     written = len(world.kube.writes)
     await _run(world, timedelta(hours=1))
     assert len(world.kube.writes) == written
@@ -265,11 +251,6 @@ async def test_login_that_somebody_else_changed_is_noticed_and_reported(*, shown
     world.ask(passwordRotation={"token": "2"})
     await _run(world, timedelta(minutes=5))
     assert (world.reason("Ready"), world.reason(), _published(world)) == ("Available", "InSync", _role(cloud))
-
-
-def _condition(world: World, kind: str) -> Object:
-    conditions = (world.get() or {})["status"]["conditions"]
-    return next(condition for condition in conditions if condition["type"] == kind)
 
 
 async def test_proof_is_renewed_at_each_resync_and_writes_nothing() -> None:
@@ -290,7 +271,7 @@ async def test_password_that_another_keeper_took_over_is_taken_back() -> None:
     await _run(world, timedelta(minutes=12))
     assert (world.reason("Ready"), world.reason(), _published(world)) == ("Available", "InSync", _role(cloud))
     assert cloud.calls == ["create", "set_password"]
-    assert "another keeper" in str((world.get() or {})["status"]["drift"])
+    assert "another keeper" in str(world.status["drift"])
 
 
 async def test_password_taken_over_is_reset_three_times_and_then_reported() -> None:
@@ -301,20 +282,3 @@ async def test_password_taken_over_is_reset_three_times_and_then_reported() -> N
     await _run(world, timedelta(hours=3))
     assert world.reason() == "PasswordUnknown"
     assert cloud.calls == ["create", *["set_password"] * 3]
-
-
-async def test_renewed_authority_reaches_the_secret_and_the_status() -> None:
-    cloud = OneLogin(ca="PEM-1")
-    world = world_of(cloud)
-    await _ready(world)
-    first = (world.get() or {})["status"]["connection"]["caRef"]["hash"]
-    password = _published(world)
-    cloud.ca = "PEM-2"
-    await _run(world, timedelta(minutes=10))
-    secret = world.kube.objects[SECRETS, CREDENTIALS]
-    assert (text_of(secret, "ca.crt"), text_of(secret, "current")) == ("PEM-2", password)
-    assert (world.get() or {})["status"]["connection"]["caRef"]["hash"] != first
-    assert (world.reason("Ready"), world.reason(), cloud.calls) == ("Available", "InSync", ["create"])
-    written = len(world.kube.writes)
-    await _run(world, timedelta(hours=1))
-    assert len(world.kube.writes) == written

@@ -53,21 +53,6 @@ async def _until_all_say(world: World, reason: str) -> None:
     raise AssertionError({name: world.reason(name=name) for name in NAMES})
 
 
-async def test_turns_of_five_children_never_meet() -> None:
-    cloud = OneServer()
-    world = _world(cloud)
-    for name in NAMES:
-        world.ask(name)
-    await _until_all_say(world, "InSync")
-    assert cloud.begun == ["Create"] * 5
-
-    for name in NAMES:
-        world.ask(name, size=20, passwordRotation={"token": "1"})
-    await _until_all_say(world, "InSync")
-    assert cloud.begun.count("Update") == 5
-    assert cloud.begun.count("SetPassword") == 5
-
-
 async def test_turn_says_whose_it_is() -> None:
     cloud = OneServer()
     world = _world(cloud)
@@ -78,19 +63,6 @@ async def test_turn_says_whose_it_is() -> None:
     await world.step(NAMES[1])
     message = world.condition(name=NAMES[1])["message"]
     assert message == "server server-1 carries out a change of Toy team/db0, and takes one at a time"
-
-
-async def test_turn_is_known_to_the_next_process() -> None:
-    cloud = OneServer(polls=5)
-    world = _world(cloud)
-    for name in NAMES:
-        world.ask(name)
-    await _pass_of_all(world)
-    assert len(cloud.begun) == 1
-
-    restarted = _world(cloud, world)
-    await _until_all_say(restarted, "InSync")
-    assert cloud.begun == ["Create"] * 5
 
 
 async def test_turn_is_free_for_the_next_after_a_refused_call() -> None:

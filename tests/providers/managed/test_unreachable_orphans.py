@@ -8,13 +8,11 @@ import pytest
 
 from runtime.errors import Transient
 from tests.providers.toy import ToyCloud
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 
 async def deleted(policy: str) -> World:
-    world = World(ToyCloud())
-    world.ask(deletionPolicy=policy)
-    await world.settle()
+    world = await settled(ToyCloud(), deletionPolicy=policy)
     world.delete()
     return world
 
@@ -66,12 +64,3 @@ async def test_deletion_waits_for_an_unreachable_server(policy: str) -> None:
 
     assert world.get() is not None
     assert len(world.cloud.toys) == 1
-
-
-async def test_orphan_that_can_be_reached_is_tagged_released() -> None:
-    world = await deleted("Orphan")
-
-    await passes(world, minutes=1)
-
-    assert world.get() is None
-    assert next(iter(world.cloud.toys.values())).released
