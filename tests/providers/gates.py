@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
+from providers.external.provider import Provider
 from runtime.objects import Key, Object, Resource
 from tests.support.fake_kube import FakeKube
 
@@ -76,6 +77,49 @@ class GatedKube(FakeKube):
     ) -> Object:
         write = super().json_patch(resource, key, operations, manager=manager, subresource=subresource)
         return await self.gate.passed(write, "kube")
+
+
+@dataclass
+class Calls:
+    """What happens around a changing call: after it its process may end; `before_create` is called once by a create."""
+
+    gate: Gate
+    before_create: Callable[[], None] | None = None
+
+    async def passed(self, call: Awaitable[T], *, is_create: bool) -> T:
+        """Make a changing call."""
+        act = self.before_create
+        if is_create and act is not None:
+            self.before_create = None
+            act()
+        return await self.gate.passed(call, "cloud")
+
+
+@dataclass
+class GatedAccount:
+    """A cloud's account whose changing calls pass a gate; `reads` and `creates` tell calls apart by their names."""
+
+    account: Any
+    calls: Calls
+    reads: Callable[[str], bool]
+    creates: Callable[[str], bool]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.account, name)
+
+    async def call(self, name: str, action: str, /, **fields: Any) -> Any:
+        """Call the cloud as the account does."""
+        call = self.account.call(name, action, **fields)
+        return await (call if self.reads(name) else self.calls.passed(call, is_create=self.creates(name)))
+
+
+def gated(of: Provider[Any], account: Callable[[Any], GatedAccount]) -> Provider[Any]:
+    """Return a provider whose connections yield what `account` makes of its own accounts."""
+
+    async def wrap(connected: Any) -> GatedAccount:
+        return account(connected)
+
+    return replace(of, connect=lambda *arguments: Wrapped(of.connect(*arguments), wrap))
 
 
 class Wrapped(AbstractAsyncContextManager[Any]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -84,8 +84,13 @@ class ToyCloud:
                 self.faults.remove(fault)
                 raise failure
 
+    def _takes_effect(self, kind: str) -> bool:
+        """Return whether a change of a kind does anything; it is accepted in any case."""
+        return bool(kind)
+
     def _changed(self, kind: str, name: str) -> Operation | None:
-        return Operation(f"{kind}/{name}", kind) if self.slow else None
+        is_long = self.slow and kind in {"Create", "Update", "Delete"}
+        return Operation(f"{kind}/{name}", kind) if is_long else None
 
     async def whoami(self) -> str:
         return self.account
@@ -119,7 +124,7 @@ class ToyCloud:
         fence.check()
         self._fails("create", done=False)
         self.calls.append(f"restore {target.restore}" if target.restore else "create")
-        if target.name not in self.toys:
+        if target.name not in self.toys and self._takes_effect("Create"):
             toy = Toy(f"incarnation-{next(self.numbers)}", target.owner, target.spec.size, busy=self.slow)
             toy.passwords[credential.username] = credential.password
             toy.tags = dict(target.spec.tags or {})
@@ -139,6 +144,8 @@ class ToyCloud:
         self.calls.append(f"update {[change.shown for change in changes]}")
         toy = self.toys[target.name]
         assert toy.incarnation == observed.incarnation
+        if not self._takes_effect("Update"):
+            return self._changed("Update", target.name)
         toy.size, toy.busy, toy.owner = target.spec.size, self.slow, target.owner
         for change in changes:
             if change.path[0] == "tags":
@@ -159,8 +166,9 @@ class ToyCloud:
         self._fails("set_password", done=False)
         self.calls.append(f"set_password {credential.username}")
         assert self.toys[target.name].incarnation == observed.incarnation
-        self.toys[target.name].passwords[credential.username] = credential.password
-        return None
+        if self._takes_effect("SetPassword"):
+            self.toys[target.name].passwords[credential.username] = credential.password
+        return self._changed("SetPassword", target.name)
 
     async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
         toy = self.toys.get(endpoint.database)
@@ -176,14 +184,14 @@ class ToyCloud:
         fence.check()
         self.calls.append(f"disable {username}")
         self.toys[target.name].passwords.pop(username, None)
-        return None
+        return self._changed("Disable", target.name)
 
     async def adopt(self, target: Target[ToyParameters], observed: Seen, fence: Fence) -> Operation | None:
         fence.check()
         self.calls.append("adopt")
         assert self.toys[target.name].incarnation == observed.incarnation
         self.toys[target.name].owner = target.owner
-        return None
+        return self._changed("Adopt", target.name)
 
     async def release(self, target: Target[ToyParameters], observed: Seen, fence: Fence) -> None:
         fence.check()
@@ -211,7 +219,7 @@ class ToyCloud:
         self.calls.append(f"delete {policy.value}")
         if policy is Policy.SNAPSHOT:
             self.calls.append(f"backup {target.name}")
-        if observed is not None:
+        if observed is not None and self._takes_effect("Delete"):
             assert self.toys[target.name].incarnation == observed.incarnation
             if self.slow:
                 self.toys[target.name].busy = self.slow
@@ -265,6 +273,20 @@ def kind_of(cloud: ToyCloud) -> Kind[ToyParameters, Any]:
         classify=lambda change, _observed: replace(change, kind=Class.ONLINE),
         logins=logins_of(cloud),
     )
+
+
+def dialled(
+    provider: Provider[ToyConfig], dial: Callable[[RecordedAccount, Meter], Awaitable[ToyCloud]]
+) -> Provider[ToyConfig]:
+    """Return the provider with connections that `dial` makes, by what is recorded of the account and a meter."""
+
+    @asynccontextmanager
+    async def connect(
+        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], recorded: RecordedAccount, meter: Meter
+    ) -> AsyncIterator[ToyCloud]:
+        yield await dial(recorded, meter)
+
+    return replace(provider, connect=connect)
 
 
 def provider_of(cloud: ToyCloud, **kind: Any) -> Provider[ToyConfig]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
+from providers.accounts import reconciler as config_controller
 from providers.accounts.connections import Accounts
+from providers.accounts.reconciler import ConfigReconciler
 from providers.external.provider import Provider
 from providers.managed.act import Executor
 from providers.managed.gather import Gatherer
@@ -43,7 +46,7 @@ class World:
         self.kube = kube or FakeKube()
         port: Kube | Any = self.kube
         self.cache = Cache(port)
-        settings = Settings(
+        settings = self.settings = Settings(
             "home", process, "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: self.now,
             grace=timedelta(seconds=60), resync=resync, monotonic=self._seconds,
             sweep=SWEEP,
@@ -133,6 +136,12 @@ class World:
 
     def get(self, name: str = "db") -> Object | None:
         return self.kube.objects.get((self.kind.resource, Key("team", name)))
+
+    def config_reconciler(self, enqueue: Callable[[str], None]) -> ConfigReconciler:
+        """Return the reconciler of the ProviderConfigs; `enqueue` gets the name of each whose users are due."""
+        port: Any = self.kube
+        dependencies = config_controller.Dependencies((), self.events, enqueue)
+        return ConfigReconciler(self.provider, port, self.accounts, self.settings, dependencies)
 
     @property
     def status(self) -> Object:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from copy import deepcopy
-from dataclasses import replace
 
 from providers.external.metering import Meter
 from providers.external.provider import RecordedAccount
 from runtime.errors import Terminal
 from runtime.objects import Key, Object
-from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, provider_of
+from tests.providers.toy import CONFIGS, ToyCloud, dialled, provider_of
 from tests.providers.world import World
 
 
@@ -19,16 +16,13 @@ def guarded_world() -> World:
     """Make a world whose account refuses a login that leads elsewhere, as clouds do before they write anything."""
     cloud = ToyCloud()
 
-    @asynccontextmanager
-    async def connect(
-        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], recorded: RecordedAccount, _meter: Meter
-    ) -> AsyncIterator[ToyCloud]:
+    async def dial(recorded: RecordedAccount, _meter: Meter) -> ToyCloud:
         if recorded.id not in {"", cloud.account}:
             text = f"this is {cloud.account}, not {recorded.id}: {recorded.accept(cloud.account)}"
             raise Terminal("AccountChanged", text)
-        yield cloud
+        return cloud
 
-    return World(cloud, provider=replace(provider_of(cloud), connect=connect))
+    return World(cloud, provider=dialled(provider_of(cloud), dial))
 
 
 async def upgraded() -> World:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -11,13 +9,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from providers.accounts.reconciler import ConfigReconciler, Dependencies
 from providers.external.metering import Meter
 from providers.external.provider import RecordedAccount
-from providers.settings import Settings
 from runtime.conditions import find
 from runtime.objects import Key, Object
-from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, provider_of
+from tests.providers.toy import CONFIGS, ToyCloud, dialled, provider_of
 from tests.providers.world import World
 
 CONFIG = Key("", "default")
@@ -36,25 +32,14 @@ class Broken:
     connecting: Exception | None = None
     probing: Exception | None = None
 
-    @asynccontextmanager
-    async def connect(
-        self, _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount, _meter: Meter
-    ) -> AsyncIterator[ToyCloud]:
+    async def dial(self, _recorded: RecordedAccount, _meter: Meter) -> ToyCloud:
         if self.connecting is not None:
             raise self.connecting
-        yield self.cloud
+        return self.cloud
 
     async def probe(self, _connected: Any) -> None:
         if self.probing is not None:
             raise self.probing
-
-
-def _reconciler(world: World) -> ConfigReconciler:
-    port: Any = world.kube
-    settings = Settings("home", "process-1", "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: world.now)
-    enqueued: list[str] = []
-    dependencies = Dependencies((), world.events, enqueued.append)
-    return ConfigReconciler(world.provider, port, world.accounts, settings, dependencies)
 
 
 def _conditions(obj: Object) -> dict[str, tuple[str, str]]:
@@ -66,8 +51,8 @@ def _conditions(obj: Object) -> dict[str, tuple[str, str]]:
 async def test_defect_of_a_config_is_a_condition_on_it_logged_once_until_it_is_over(phase: str) -> None:
     cloud, defect = ToyCloud(), KeyError("a secret value")
     broken = Broken(cloud, defect if phase == "connecting" else None, defect if phase == "probing" else None)
-    world = World(cloud, provider=replace(provider_of(cloud), connect=broken.connect, probe=broken.probe))
-    reconcile = _reconciler(world)
+    world = World(cloud, provider=replace(dialled(provider_of(cloud), broken.dial), probe=broken.probe))
+    reconcile = world.config_reconciler(list[str]().append)
     with capture_logs() as logs:
         for _ in range(3):
             world.feed()
@@ -97,7 +82,7 @@ async def test_defect_of_a_config_is_a_condition_on_it_logged_once_until_it_is_o
 async def test_defect_of_a_config_is_the_cause_on_its_resources_until_it_is_over() -> None:
     cloud = ToyCloud()
     broken = Broken(cloud, connecting=KeyError("a secret value"))
-    world = World(cloud, provider=replace(provider_of(cloud), connect=broken.connect))
+    world = World(cloud, provider=dialled(provider_of(cloud), broken.dial))
     world.ask()
     await world.passes(5)
     assert (world.reason("Ready"), world.reason("Reconciling")) == ("InternalError", "InternalError")

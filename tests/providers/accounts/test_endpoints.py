@@ -67,11 +67,7 @@ def test_endpoint_is_refused_unless_it_is_allowed(case: Case) -> None:
 
     assert case.refused in message
     assert bool(message) is bool(case.refused)
-
-
-@pytest.mark.parametrize("case", [case for case in CASES if case.refused], ids=lambda case: case.says)
-def test_endpoint_refusal_says_that_nothing_was_sent(case: Case) -> None:
-    assert "nothing was sent" in refusal(case.endpoint, case.allowed)
+    assert ("nothing was sent" in message) is bool(case.refused)
 
 
 @pytest.mark.parametrize(("allowed", "dialled"), [((), False), (("127.0.0.1:9",), True)])

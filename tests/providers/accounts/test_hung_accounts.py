@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
@@ -20,7 +18,7 @@ from providers.process import controller_settings
 from runtime.controller import Controller
 from runtime.errors import Transient
 from runtime.objects import Key
-from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, ToyParameters, provider_of
+from tests.providers.toy import CONFIGS, ToyCloud, ToyParameters, dialled, provider_of
 from tests.providers.world import World
 from tests.support.waiting import eventually
 
@@ -29,19 +27,16 @@ async def test_connect_does_not_wait_for_the_second_try_of_another_worker(monkey
     monkeypatch.setattr("providers.accounts.connections._AFTER_FAILURE", timedelta(0))
     dials, hangs = 0, asyncio.Event()
 
-    @asynccontextmanager
-    async def connect(
-        _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount, _meter: Meter
-    ) -> AsyncIterator[ToyCloud]:
+    async def dial(_recorded: RecordedAccount, _meter: Meter) -> ToyCloud:
         nonlocal dials
         dials += 1
         if dials > 1:
             await hangs.wait()
         if dials < 100:
             raise Transient("no answer")
-        yield ToyCloud()
+        return ToyCloud()
 
-    world = World(ToyCloud(), provider=replace(provider_of(ToyCloud()), connect=connect))
+    world = World(ToyCloud(), provider=dialled(provider_of(ToyCloud()), dial))
     world.feed()
     with pytest.raises(Transient):
         await world.accounts.connect("default")

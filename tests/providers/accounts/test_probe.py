@@ -10,9 +10,7 @@ import pytest
 
 from providers.accounts.limits import BY_CONFIG
 from providers.accounts.probe import EVERY, Prober
-from providers.accounts.reconciler import ConfigReconciler, Dependencies
 from providers.external.observation import ServerUnreachable
-from providers.settings import Settings
 from runtime.conditions import find
 from runtime.errors import Failure, Terminal, Transient
 from runtime.objects import Key
@@ -224,15 +222,7 @@ async def test_server_that_stays_away_is_stalled_after_ten_minutes_and_ready_onc
 async def test_provider_config_reports_that_its_server_takes_no_login() -> None:
     server = Server()
     world = server.world()
-    port: Any = world.kube
-    settings = Settings(
-        "home", "process-1", "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: world.now,
-        grace=timedelta(seconds=60),
-    )  # fmt: skip
-    provider = replace(provider_of(world.cloud), probe=server.probe)
-    reconcile = ConfigReconciler(
-        provider, port, world.accounts, settings, Dependencies((), world.events, server.enqueued.append)
-    )
+    reconcile = world.config_reconciler(server.enqueued.append)
     readiness = []
     for answer in (None, AWAY, None):
         server.answer = answer

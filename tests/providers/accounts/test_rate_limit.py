@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -21,7 +20,7 @@ from providers.external.endpoint import NO_ENDPOINT
 from providers.external.metering import UNMETERED, Meter, metered, routine
 from providers.external.provider import Provider, Rate, RecordedAccount
 from runtime.errors import Throttled, Transient
-from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, provider_of
+from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, dialled, provider_of
 from tests.providers.world import World
 from tests.support.stepped_clock import SteppedClock
 
@@ -304,17 +303,14 @@ class Accounts:
         names = iter(self.accounts)
         regions = iter(region for _, region in self.accounts.values())
 
-        @asynccontextmanager
-        async def connect(
-            _config: ToyConfig, _secrets: Mapping[str, Mapping[str, str]], _recorded: RecordedAccount, meter: Meter
-        ) -> AsyncIterator[ToyCloud]:
+        async def dial(_recorded: RecordedAccount, meter: Meter) -> ToyCloud:
             name = next(names)
             self.meters[name] = meter
             await meter.read("whoami", nothing)
-            yield ToyCloud(account=self.accounts[name][0])
+            return ToyCloud(account=self.accounts[name][0])
 
         toys = provider_of(ToyCloud())
-        return replace(toys, connect=connect, rate=rate, quota_of=lambda _config: next(regions))
+        return replace(dialled(toys, dial), rate=rate, quota_of=lambda _config: next(regions))
 
     async def connect(self) -> None:
         """Connect one ProviderConfig after the other."""

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
-from providers.accounts.reconciler import ConfigReconciler, Dependencies
 from providers.external.client import Clients
-from providers.settings import Settings
 from runtime.objects import SECRETS, Key
 from tests.providers.toy import ToyCloud, provider_of
 from tests.providers.world import World
@@ -24,15 +21,8 @@ async def test_users_are_enqueued_by_a_renewed_connection_and_not_otherwise() ->
     # Each connection has a cloud of its own, as those of real providers have.
     provider = replace(provider_of(cloud, clients=fresh_clients), secrets=lambda _config: ("ca",))
     world = World(cloud, provider=provider)
-    port: Any = world.kube
     enqueued: list[str] = []
-    settings = Settings(
-        "home", "process-1", "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: world.now,
-        grace=timedelta(seconds=60),
-    )  # fmt: skip
-    reconcile = ConfigReconciler(
-        provider, port, world.accounts, settings, Dependencies((), world.events, enqueued.append)
-    )
+    reconcile = world.config_reconciler(enqueued.append)
 
     def write(text: str) -> None:
         secret = {"metadata": {"name": "ca", "namespace": "fairlead-toy"}, "data": {"ca.crt": text}}

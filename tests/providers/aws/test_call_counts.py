@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
-import msgspec
 import pytest
 
 from devcloud.aws.server import Options, Served, running
-from providers.aws.account import connect
-from providers.aws.config import ProviderConfigSpec
-from providers.aws.groups import kinds
-from providers.external.provider import Kind
 from runtime.objects import SECRETS, Object
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
 from tests.providers.paced import texts
@@ -103,53 +96,6 @@ async def test_short_outages_an_hour_apart_crash_no_pass_and_are_never_reported(
     assert paced.calls() == 0
 
 
-@pytest.mark.parametrize(
-    "state",
-    ["stopped", "storage-full", "inaccessible-encryption-credentials", "incompatible-parameters", "failed"],
-)
-async def test_final_snapshot_that_a_state_does_not_allow_is_requested_at_most_twenty_times_an_hour(
-    simulator: Served, state: str
-) -> None:
-    world, paced = await _ready(simulator)
-    world.steer(status=state)
-    world.delete()
-    paced.wake()
-    await _refused_for_an_hour(world, paced, "DeleteDBInstance", "BackupImpossible")
-    assert "deletion policy Delete or Orphan" in " ".join(texts(world.get()))
-
-
-@pytest.mark.parametrize("others", [1, 5])
-async def test_final_snapshot_name_that_another_has_costs_at_most_twenty_calls_an_hour(
-    simulator: Served, others: int
-) -> None:
-    world, paced = await _ready(simulator)
-    incarnation = (world.get() or {})["metadata"]["annotations"]["fairlead.dev/incarnation"]
-    stem = f"fl-final-{world.external_name}-{hashlib.sha256(incarnation.encode()).hexdigest()[:8]}"
-    names = [stem, *(f"{stem}-{number}" for number in range(2, others + 1))]
-    async with connect(msgspec.convert(world.config(), ProviderConfigSpec), {"keys": world.keys}) as account:
-        # An instance of somebody else, and its snapshots.
-        await account.call("create_db_instance", "make it", DBInstanceIdentifier="theirs", Engine="postgres",
-                           DBInstanceClass="db.t4g.micro", AllocatedStorage=20, MasterUsername="app",
-                           MasterUserPassword="Sufficient-1")  # fmt: skip
-        paced.move_on(HOUR)
-        for name in names:
-            await account.call(
-                "create_db_snapshot", "take it", DBSnapshotIdentifier=name, DBInstanceIdentifier="theirs"
-            )
-            paced.move_on(HOUR)
-        world.delete()
-        paced.wake()
-        if others == len(names) == 1:
-            await paced.settle()
-            assert (world.get(), paced.calls("DeleteDBInstance"), paced.crashes) == (None, 2, 0)
-            return
-        await _refused_for_an_hour(world, paced, "DeleteDBInstance", "BackupImpossible")
-
-        await account.call("delete_db_snapshot", "make room", DBSnapshotIdentifier=stem)
-        await paced.until(world.now + HOUR)
-        assert (world.get(), paced.crashes) == (None, 0)
-
-
 REFUSALS_OF_CHANGES = {
     "a state that allows none": ("InvalidDBInstanceState", "CloudBusy"),
     "storage at work": ("InvalidParameterCombination", "InvalidValue"),
@@ -177,73 +123,6 @@ async def test_refused_change_is_sent_at_most_twenty_times_an_hour(simulator: Se
     paced.wake()
     await paced.settle()
     assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
-
-
-@pytest.mark.parametrize("refusal", REFUSALS_OF_CHANGES)
-async def test_refused_create_is_sent_at_most_twenty_times_an_hour(simulator: Served, refusal: str) -> None:
-    world = RdsWorld(simulator)
-    paced = RdsPaced(world)
-    code, reason = REFUSALS_OF_CHANGES[refusal]
-    world.refuse("CreateDBInstance", code)
-    world.ask(**POLICY)
-    await _refused_for_an_hour(world, paced, "CreateDBInstance", reason)
-
-    world.heal()
-    world.annotate(**{"reconcile-requested-at": "now"})
-    paced.wake()
-    await paced.settle()
-
-
-@pytest.mark.parametrize("code", ["InvalidDBInstanceState", "InvalidParameterValue", "AccessDenied", "SomethingNew"])
-async def test_refused_password_is_sent_at_most_twenty_times_an_hour(simulator: Served, code: str) -> None:
-    world, paced = await _ready(simulator)
-    world.refuse("ModifyDBInstance", code, "The parameter MasterUserPassword is refused.")
-    world.ask(passwordRotation={"token": "2"}, **POLICY)
-    paced.wake()
-    await _refused_for_an_hour(world, paced, "ModifyDBInstance", "")
-    assert world.secret["current"]
-
-
-@pytest.mark.parametrize("code", ["AccessDenied", "SnapshotQuotaExceeded", "InvalidDBInstanceState", "SomethingNew"])
-async def test_refused_deletion_is_sent_at_most_twenty_times_an_hour(simulator: Served, code: str) -> None:
-    world, paced = await _ready(simulator)
-    world.refuse("DeleteDBInstance", code)
-    world.delete()
-    paced.wake()
-    await _refused_for_an_hour(world, paced, "DeleteDBInstance", "")
-
-    world.heal()
-    world.annotate(**{"reconcile-requested-at": "now"})
-    paced.wake()
-    await paced.settle()
-    assert world.get() is None
-
-
-SUBNETS = ["subnet-0a1b2c3d4e5f6000a", "subnet-0a1b2c3d4e5f6000b"]
-GROUPS: dict[str, tuple[Kind[Any, Any], Object, str]] = {
-    "DeleteDBParameterGroup": (
-        kinds.PARAMETER_GROUPS, {"dbParameterGroupFamily": "postgres16"}, "InvalidDBParameterGroupState"
-    ),
-    "DeleteDBSubnetGroup": (kinds.SUBNET_GROUPS, {"subnetIds": SUBNETS}, "InvalidDBSubnetGroupStateFault"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("action", GROUPS)
-async def test_deletion_of_a_group_in_use_is_sent_at_most_twenty_times_an_hour(simulator: Served, action: str) -> None:
-    kind, spec, code = GROUPS[action]
-    world = RdsWorld(simulator, kind=kind, spec=spec)
-    paced = RdsPaced(world)
-    world.ask()
-    await paced.settle()
-    paced.forget()
-    world.refuse(action, code, "It is in use.")
-    world.delete()
-    paced.wake()
-    await _refused_for_an_hour(world, paced, action, "")
-
-    world.heal()
-    await paced.until(world.now + HOUR)
-    assert world.get() is None
 
 
 SECRET: Object = {"passwordSecretRef": {"name": "own", "key": "password"}}
@@ -293,15 +172,6 @@ async def test_users_own_password_that_rds_refuses_is_sent_rarely_and_its_repair
     assert paced.calls(action) == calls + 1
     await paced.until(world.now + HOUR)
     assert (world.reason("Ready"), world.secret["current"], paced.crashes) == ("Available", "Sufficient-3", 0)
-
-
-async def test_create_that_rds_shows_late_is_sent_once(simulator: Served) -> None:
-    world = RdsWorld(simulator)
-    paced = RdsPaced(world)
-    control(simulator, "POST", "behaviour", {"get_lag_s": 30, "list_lag_s": 30})
-    world.ask(**POLICY)
-    await paced.until(world.now + HOUR)
-    assert (paced.calls("CreateDBInstance"), world.reason("Ready")) == (1, "Available")
 
 
 @pytest.mark.parametrize("code", ["InvalidParameterValue", "StorageQuotaExceeded"])

@@ -15,7 +15,6 @@ from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount
 from providers.aws.instances.client import InstanceClients, Seen, instance_clients
 from providers.aws.models import RDSInstanceParameters
-from providers.aws.tag_lists import tags_of
 from providers.external.client import Fence, Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Present
@@ -25,28 +24,6 @@ from tests.support.simulator_control import control
 from tests.support.waiting import eventually
 
 OURS = Owner("home", "uid-2", "0123456789abcdef", "shop", "orders", "instance")
-FORMER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance")
-
-
-def _lists(simulator: Served) -> int:
-    calls = control(simulator, "GET", "audit?since=0")
-    return sum(call["action"] == "DescribeDBInstances" and not call["identifier"] for call in calls)
-
-
-async def test_creates_side_by_side_search_one_list(account: AwsAccount, simulator: Served) -> None:
-    made = await account.call(
-        "create_db_instance", "make it", DBInstanceIdentifier="fl-former", DBInstanceClass="db.t4g.micro",
-        Engine="postgres", AllocatedStorage=20, MasterUsername="app", MasterUserPassword="Sufficient-1",
-        Tags=tags_of(FORMER),
-    )  # fmt: skip
-    cloud, before = instance_clients(account), _lists(simulator)
-
-    results = await asyncio.gather(*(cloud.account.find_predecessors(OURS) for _ in range(8)))
-
-    expected = ("fl-former", made["DBInstance"]["DbiResourceId"], FORMER)
-    owners = [[(former.name, former.incarnation, former.owner) for former in predecessors] for predecessors in results]
-    assert owners == [[expected]] * 8
-    assert _lists(simulator) - before == 1
 
 
 SPEC = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app")

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 
 from devcloud.aws.server import Options, Served, running
 from providers.accounts.rate_limit import AccountMeter, Budget, Budgets
 from providers.aws.account import AwsAccount
-from providers.external import retries
 from providers.external.provider import Rate
-from runtime.errors import Throttled
 from runtime.objects import Object
 from tests.providers.aws.rds_world import RdsWorld
 from tests.support.simulator_control import control
@@ -88,21 +85,3 @@ async def test_changes_wait_for_the_rate_of_changes(account: AwsAccount) -> None
         await account.call("create_db_parameter_group", "make it", DBParameterGroupName=f"changed-{number}",
                            DBParameterGroupFamily="postgres16", Description="one of few")  # fmt: skip
     assert sum(time.waits) == pytest.approx(4.0)
-
-
-async def test_throttle_of_one_config_pauses_the_other_of_its_account(
-    fresh: Served, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = SharedAccount(fresh)
-    await world.ask_whoami("default", 0)
-    await world.ask_whoami("second", 0)
-    world.time.now += 100
-    throttle = {"action": "GetCallerIdentity", "code": "Throttling", "message": "Rate exceeded", "times": 1}
-    control(fresh, "POST", "faults", throttle)
-    monkeypatch.setattr(retries, "READS", replace(retries.READS, requests=1))
-    with pytest.raises(Throttled):
-        await world.ask_whoami("default", 1)
-    began = world.time.now
-    await world.ask_whoami("second", 1)
-
-    assert world.time.now - began == pytest.approx(5)

@@ -5,15 +5,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from devcloud.aws.server import Options, Served, running
 from devcloud.certificates import new_authority
 from providers.accounts.limits import BY_CONFIG, config_of
-from providers.accounts.reconciler import ConfigReconciler, Dependencies
-from providers.settings import Settings
 from runtime.objects import SECRETS, Key, Object
 from runtime.secrets import text_of
 from tests.providers.aws.rds_world import RdsWorld
@@ -36,16 +33,12 @@ class VerifiedWorld(RdsWorld):
         super().__init__(served)
         self.bundle = ""
         self.renew()
-        port: Any = self.kube
         resources = self.cache.informer(self.kind.resource).store
         resources.add_index(BY_CONFIG, config_of)
-        settings = Settings("home", "process-1", "fairlead-toy", "fairlead.dev/provider-aws", b"key",
-                            now=lambda: self.now)  # fmt: skip
         self.enqueued: list[Key] = []
-        dependencies = Dependencies(
-            (), self.events, lambda name: self.enqueued.extend(resources.by_index(BY_CONFIG, name))
+        self.reconcile_config = self.config_reconciler(
+            lambda name: self.enqueued.extend(resources.by_index(BY_CONFIG, name))
         )
-        self.reconcile_config = ConfigReconciler(self.provider, port, self.accounts, settings, dependencies)
 
     def config(self) -> Object:
         return {**super().config(), "caBundleRef": {"name": "rds-ca"}, "loginCheck": "Off"}

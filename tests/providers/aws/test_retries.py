@@ -66,20 +66,6 @@ async def test_a_read_that_fails_once_is_sent_again_in_the_same_pass(simulator: 
     assert world.get() is not None
 
 
-async def test_a_read_that_is_throttled_ten_times_is_left_to_the_queue(simulator: Served) -> None:
-    _, paced = await _ready(simulator)
-    _fail(simulator, "DescribeDBInstances", 10, **THROTTLING)
-    paced.wake()
-    await paced.step()
-    assert paced.calls("DescribeDBInstances") == 3
-
-    # Three a pass: the fourth pass has what is left of the ten, and reads.
-    for requests in (6, 9, 11):
-        await paced.step()
-        assert paced.calls("DescribeDBInstances") == requests
-    assert paced.conditions[-1] == ("Ready=True Available", "Synced=True InSync")
-
-
 async def test_a_create_that_is_throttled_is_sent_once_a_pass(simulator: Served) -> None:
     world = RdsWorld(simulator)
     paced = RdsPaced(world)

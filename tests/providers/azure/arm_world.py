@@ -22,7 +22,7 @@ from runtime.objects import Key, Object
 from runtime.results import Result
 from tests.providers.azure.azure_world import RATE, SERVER, StubToken
 from tests.providers.azure.simulated_arm import Arm
-from tests.providers.gates import Gate
+from tests.providers.gates import Calls
 from tests.providers.paced import Paced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
@@ -43,14 +43,6 @@ class EntraToken(StubToken):
 
 
 @dataclass
-class Calls:
-    """What happens around a changing call: after it its process may end; `before_put` is called once before a PUT."""
-
-    gate: Gate
-    before_put: Callable[[], None] | None = None
-
-
-@dataclass
 class GatedAccount:
     """An AzureAccount whose changing calls pass a gate."""
 
@@ -65,11 +57,7 @@ class GatedAccount:
         call = self.account.send(method, *arguments, **options)
         if method not in {"PUT", "PATCH", "DELETE"}:
             return await call
-        act = self.calls.before_put
-        if method == "PUT" and act is not None:
-            self.calls.before_put = None
-            act()
-        return await self.calls.gate.passed(call, "cloud")
+        return await self.calls.passed(call, is_create=method == "PUT")
 
 
 class ArmWorld(World):
@@ -122,7 +110,7 @@ class ArmWorld(World):
         """Return the external name that a resource recorded."""
         return str((self.get(name) or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
 
-    def status(self, name: str = "db") -> Object:
+    def status_of(self, name: str = "db") -> Object:
         """Return the status of a resource."""
         status: Object = (self.get(name) or {}).get("status") or {}
         return status
@@ -156,7 +144,7 @@ class ArmWorld(World):
             obj, reasons = self.get(name), (self.reason("Ready", name), self.reason("Synced", name))
             if obj is None:
                 return True
-            if reasons != ("Available", "InSync") or "operation" in self.status(name):
+            if reasons != ("Available", "InSync") or "operation" in self.status_of(name):
                 return False
             return bool(self.condition(name=name)["observedGeneration"] == obj["metadata"]["generation"])
 

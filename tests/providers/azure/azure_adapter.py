@@ -12,9 +12,10 @@ from providers.azure import FLEXIBLE_SERVERS
 from providers.external.provider import Kind
 from runtime.objects import Key, Object
 from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Property, Verb
-from tests.providers.azure.arm_world import ArmWorld, Calls
+from tests.providers.azure.arm_world import ArmWorld
 from tests.providers.azure.azure_world import SERVER
 from tests.providers.azure.simulated_arm import Arm, name_of
+from tests.providers.gates import Calls
 from tests.providers.world import World
 
 _CODES: Mapping[Mode, tuple[str, int]] = {
@@ -99,7 +100,7 @@ class AzureServers(Adapter):
         self.arm.make(name if "/" in name else f"databases/{name}", {f"fairlead-{word}": text for word, text in words})
 
     def before_create(self, act: Callable[[], None]) -> None:
-        self.calls.before_put = act
+        self.calls.before_create = act
 
     def vanish(self, name: str) -> None:
         self.arm.steer(name, vanish=True)

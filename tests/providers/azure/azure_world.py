@@ -115,12 +115,6 @@ class AzureWorld(World):
         return {**self.spec, **spec.pop("parameters", {})}
 
     @property
-    def status(self) -> Object:
-        """The status of the resource."""
-        status: Object = (self.get() or {}).get("status") or {}
-        return status
-
-    @property
     def external_name(self) -> str:
         """The name of what was made in the cloud."""
         return str((self.get() or {})["metadata"]["annotations"]["fairlead.dev/external-name"])

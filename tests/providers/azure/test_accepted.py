@@ -13,9 +13,9 @@ import pytest
 from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
 from providers.external.provider import Kind
 from runtime.objects import Object
-from tests.providers.azure.arm_world import ArmPaced, ArmWorld, Calls
+from tests.providers.azure.arm_world import ArmPaced, ArmWorld
 from tests.providers.azure.simulated_arm import Arm, path_of
-from tests.providers.gates import Gate
+from tests.providers.gates import Calls, Gate
 
 pytestmark = pytest.mark.slow
 PUT, PATCH = "flexibleServers.put", "flexibleServers.patch"
@@ -57,7 +57,7 @@ async def test_put_whose_answer_is_lost_makes_one_server(arm: Arm) -> None:
 async def test_next_process_goes_on_polling_and_repeats_no_write(arm: Arm) -> None:
     first = ArmWorld(arm)
     first.ask()
-    await first.until(lambda: "operation" in first.status())
+    await first.until(lambda: "operation" in first.status_of())
     second = ArmWorld(arm, kube=first.kube, process="process-2")
     second.now = first.now
     await second.rest()
@@ -72,7 +72,7 @@ async def test_operation_whose_url_is_gone_leaves_it_to_the_state(arm: Arm, mome
     arm.behave(lost_status=status)
     world = ArmWorld(arm)
     world.ask()
-    await world.until(lambda: "operation" in world.status())
+    await world.until(lambda: "operation" in world.status_of())
     (handle,) = arm.operations()
     arm.control("DELETE", f"operations/{handle}")
     if moment == "over":
@@ -100,9 +100,9 @@ async def _another_host() -> AsyncIterator[tuple[str, list[bytes]]]:
 async def test_url_of_another_host_in_status_gets_no_token_and_the_state_decides(arm: Arm) -> None:
     world = ArmWorld(arm)
     world.ask()
-    await world.until(lambda: "operation" in world.status())
+    await world.until(lambda: "operation" in world.status_of())
     async with _another_host() as (url, received):
-        own = str(world.status()["operation"]["id"])
+        own = str(world.status_of()["operation"]["id"])
         world.edit_status(id=url + own.removeprefix(arm.served.url))
         await world.rest()
 
@@ -163,7 +163,7 @@ async def test_busy_server_of_somebody_else_is_met_and_heals(
     calls = Calls(Gate())
     world = _inside(server, kind, spec, calls)
     body = {"properties": {"backup": {"backupRetentionDays": 21}}}
-    calls.before_put = lambda: arm.person("PATCH", path_of(server.name_of()), body)
+    calls.before_create = lambda: arm.person("PATCH", path_of(server.name_of()), body)
     world.ask()
     await world.rest()
 
@@ -204,7 +204,7 @@ async def test_five_children_at_once_provoke_no_server_is_busy(arm: Arm, kind: K
         world.feed()
         await asyncio.gather(*(world.reconcile(world.key(name)) for name in names))
         world.pass_time(timedelta(seconds=5))
-        if all(world.reason(name=name) == "InSync" and "operation" not in world.status(name) for name in names):
+        if all(world.reason(name=name) == "InSync" and "operation" not in world.status_of(name) for name in names):
             break
 
     assert [world.reason("Ready", name) for name in names] == ["Available"] * 5
@@ -249,7 +249,7 @@ async def test_foreign_child_raced_in_between_look_and_put_stays_untouched(
         raced.append(f"{server.name_of().partition('/')[2]}/{word}/{child}")
         arm.control("POST", f"servers/{raced[0]}", body)
 
-    calls.before_put = race
+    calls.before_create = race
     await world.until("NotOwned")
     before = server.shown()["children"]
     assert await world.for_hours(2) == {"NotOwned"}
@@ -301,7 +301,7 @@ async def test_foreign_server_raced_in_between_look_and_put_stays_untouched(
         raced.append(world.name_of())
         arm.make(raced[0])
 
-    calls.before_put = race
+    calls.before_create = race
     await world.until("NotOwned")
     before = {name: server["systemData"] for name, server in arm.servers().items()}
     assert await world.for_hours(2) == {"NotOwned"}

@@ -45,68 +45,6 @@ async def _made(stub: ArmStub, kind: Kind[Any, Any], spec: Object) -> AzureWorld
     return world
 
 
-def _child(stub: ArmStub, word: str) -> Object:
-    (child,) = (child for key, child in stub.children.items() if f"/{word}/" in key)
-    return child
-
-
-@each_kind
-@pytest.mark.parametrize("polls", [0, 3])
-async def test_child_is_made_by_one_put_and_needs_no_tag(
-    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str, polls: int
-) -> None:
-    put_server(stub)
-    stub.polls = polls
-    world = await _made(stub, kind, spec)
-
-    assert len(stub.changing) == len(stub.sent("PUT")) == 1
-    assert f"/{word}/" in stub.changing[0]
-    assert world.external_name.startswith(f"{NAME}/")
-    assert world.status["madeAt"]
-
-
-@each_kind
-async def test_passes_without_a_difference_write_nothing(
-    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
-) -> None:
-    put_server(stub)
-    world = await _made(stub, kind, spec)
-    _child(stub, word)["properties"] |= {"collation": "en_US.utf8"}
-
-    for _ in range(30):
-        await world.step()
-
-    assert len(stub.changing) == 1
-
-
-@each_kind
-async def test_child_waits_while_its_server_is_at_something_else(
-    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
-) -> None:
-    """Whoever began it: no ServerIsBusy is provoked."""
-    server = put_server(stub)
-    world = await _made(stub, kind, spec)
-    server["properties"]["state"] = "Updating"
-    world.delete()
-    await world.step()
-
-    assert len(stub.changing) == 1
-    assert word in stub.changing[0]
-
-
-@each_kind
-async def test_child_that_was_pushed_aside_after_its_202_is_sent_again(
-    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
-) -> None:
-    put_server(stub)
-    stub.polls, stub.failing = 1, [("ServerIsBusy", "Failed")]
-    world = await _made(stub, kind, spec)
-
-    assert len(stub.sent("PUT")) == 2
-    assert _child(stub, word)
-    assert world.get() is not None
-
-
 @each_kind
 async def test_deletion_takes_it_out_of_its_server(
     stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
@@ -123,20 +61,6 @@ async def test_deletion_takes_it_out_of_its_server(
 
 
 @each_kind
-async def test_orphan_stays_in_its_server(stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str) -> None:
-    put_server(stub)
-    world = AzureWorld(stub, kind=kind, spec=spec)
-    world.ask(deletionPolicy="Orphan")
-    await world.settle()
-    world.delete()
-    await world.settle()
-
-    assert world.get() is None
-    assert _child(stub, word)
-    assert len(stub.changing) == 1
-
-
-@each_kind
 async def test_child_goes_with_its_server(stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str) -> None:
     put_server(stub)
     world = await _made(stub, kind, spec)
@@ -146,41 +70,6 @@ async def test_child_goes_with_its_server(stub: ArmStub, kind: Kind[Any, Any], s
 
     assert word
     assert world.get() is None
-    assert len(stub.changing) == 1
-
-
-async def test_child_of_somebody_else_is_only_read(stub: ArmStub) -> None:
-    put_server(stub)
-    stub.children[f"{NAME}/databases/orders"] = {"name": "orders", "properties": {"charset": "UTF8"}}
-    world = AzureWorld(stub, kind=DATABASES, spec=DATABASE)
-    world.ask()
-    await world.step()
-
-    assert world.reason() == "NotOwned"
-    assert stub.changing == []
-
-
-@pytest.mark.parametrize(("kind", "spec", "word"), KINDS[:2])
-async def test_child_that_somebody_makes_before_our_put_arrives_is_only_read(
-    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
-) -> None:
-    put_server(stub)
-    stub.faults.append(("PUT", 412, "PreconditionFailed"))
-    world = AzureWorld(stub, kind=kind, spec=spec)
-    world.ask()
-    await world.step()
-    (path,) = (line.split(" ")[1] for line in stub.changing)
-    name = path.rsplit("/", 1)[-1]
-    body = (
-        {"charset": "UTF8"}
-        if word == "databases"
-        else {"startIpAddress": "203.0.113.0", "endIpAddress": "203.0.113.255"}
-    )
-    stub.children[f"{NAME}/{word}/{name}"] = {"name": name, "properties": body}
-    for _ in range(3):
-        await world.step()
-
-    assert (world.reason("Ready"), world.reason()) == ("NotOwned", "NotOwned")
     assert len(stub.changing) == 1
 
 
@@ -196,51 +85,11 @@ async def test_value_that_somebody_set_is_only_read(stub: ArmStub) -> None:
     assert stub.changing == []
 
 
-async def test_value_goes_in_the_parameters_own_unit(stub: ArmStub) -> None:
-    put_server(stub)
-    await _made(stub, CONFIGURATIONS, SETTING)
-
-    assert stub.bodies == [{"properties": {"value": "65536", "source": "user-override"}}]
-
-
 async def test_default_value_is_as_it_is_wanted_without_a_write(stub: ArmStub) -> None:
     put_server(stub)
     await _made(stub, CONFIGURATIONS, {**SETTING, "value": "4MB"})
 
     assert stub.changing == []
-
-
-async def test_static_value_waits_for_a_restart_that_nobody_begins(stub: ArmStub) -> None:
-    put_server(stub)
-    world = await _made(stub, CONFIGURATIONS, SETTING)
-    _child(stub, "configurations")["properties"]["isConfigPendingRestart"] = True
-    await world.step()
-
-    assert world.reason() == "PendingRestart"
-    assert len(stub.changing) == 1
-
-
-@pytest.mark.parametrize("changed", [{"endIpAddress": "203.0.113.9"}, {"startIpAddress": "203.0.113.9"}])
-async def test_range_changed_by_hand_is_put_back(stub: ArmStub, changed: Object) -> None:
-    put_server(stub)
-    world = await _made(stub, FIREWALL_RULES, RULE)
-    _child(stub, "firewallRules")["properties"] |= changed
-    await world.settle()
-
-    assert _child(stub, "firewallRules")["properties"] == {
-        "startIpAddress": "203.0.113.0",
-        "endIpAddress": "203.0.113.255",
-    }
-    assert len(stub.sent("PUT")) == 2
-
-
-async def test_value_changed_by_hand_is_put_back(stub: ArmStub) -> None:
-    put_server(stub)
-    world = await _made(stub, CONFIGURATIONS, SETTING)
-    _child(stub, "configurations")["properties"]["value"] = "1"
-    await world.settle()
-
-    assert _child(stub, "configurations")["properties"]["value"] == "65536"
 
 
 async def test_database_of_a_server_that_was_made_again_is_lost(stub: ArmStub) -> None:
@@ -261,22 +110,6 @@ async def test_child_of_a_server_without_a_name_is_not_looked_for(stub: ArmStub)
 
     assert world.reason() == "ReferenceNotFound"
     assert [line for line in stub.log if TYPE in line] == []
-
-
-@each_kind
-async def test_child_that_appears_before_the_put_is_not_ours(
-    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
-) -> None:
-    put_server(stub)
-    stub.faults = [(f"/{word}/", 412, "PreconditionFailed")]
-    stub.methods = {"PUT"}
-    world = AzureWorld(stub, kind=kind, spec=spec)
-    world.ask()
-    await world.step()
-
-    assert world.reason() == "NotOwned"
-    assert stub.sent("PUT") != []
-    assert [key for key in stub.children if "/databases/" in key or "/firewallRules/" in key] == []
 
 
 @each_kind

@@ -155,7 +155,7 @@ async def test_field_changed_by_somebody_else_is_put_back_reported_or_left(arm: 
         case Answer.LEFT:
             assert await world.for_hours(2) == {"InSync"}
             assert arm.changes() == []
-            assert [entry["action"] for entry in world.status()["drift"]] == ["Tolerated"]
+            assert [entry["action"] for entry in world.status_of()["drift"]] == ["Tolerated"]
 
 
 def _is_back(world: ArmWorld, before: Mapping[str, Any], struck: Mapping[str, Any]) -> bool:
@@ -167,7 +167,7 @@ async def _is_reported(world: ArmWorld, row: Row) -> None:
     """It is said which field differs, for hours, and nothing is sent."""
     await world.until(row.answer.value)
     assert await world.for_hours(1) == {row.answer.value}
-    assert row.path in {entry["path"].partition(".")[0] for entry in world.status()["drift"]}
+    assert row.path in {entry["path"].partition(".")[0] for entry in world.status_of()["drift"]}
     assert world.arm.changes() == []
 
 

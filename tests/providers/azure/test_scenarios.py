@@ -87,7 +87,7 @@ async def test_field_that_is_ignored_or_left_out_is_nobodys_business(arm: Arm) -
     world = await _server(arm, parameters={"backupRetentionDays": 14}, ignoreFields=["backupRetentionDays"])
     arm.steer(world.name_of(), properties={"backup": {"backupRetentionDays": 8}, "storage": {"autoGrow": "Enabled"}})
     assert await world.for_hours(2) == {"InSync"}
-    assert (arm.changes(), world.status().get("drift", [])) == ([], [])
+    assert (arm.changes(), world.status_of().get("drift", [])) == ([], [])
 
 
 async def test_static_parameter_waits_for_a_restart_that_only_its_user_makes(arm: Arm) -> None:
@@ -111,7 +111,7 @@ async def test_password_rotates_by_one_patch_that_nothing_shows(arm: Arm) -> Non
     secret = SECRETS, Key("team", "db-credentials")
     before = dict(world.kube.objects[secret]["data"])
     world.ask(passwordRotation={"token": "1"})
-    await world.until(lambda: world.status().get("rotation", {}).get("token") == "1")
+    await world.until(lambda: world.status_of().get("rotation", {}).get("token") == "1")
     await world.rest()
 
     assert arm.changes() == [PATCH]
@@ -127,7 +127,7 @@ async def test_persons_server_is_read_under_observe_and_left_alone(arm: Arm) -> 
     world.ask(managementPolicy="Observe", parameters={"backupRetentionDays": 30})
     world.annotate(**{"external-name": "databases/legacy"})
     assert "InSync" not in await world.for_hours(2)
-    assert world.status()["atProvider"]["state"] == "Ready"
+    assert world.status_of()["atProvider"]["state"] == "Ready"
     world.delete()
     await world.rest()
     assert (arm.changes(), list(arm.servers())) == ([], ["databases/legacy"])
@@ -168,7 +168,7 @@ async def test_lock_holds_a_deletion_in_words_until_it_is_lifted(arm: Arm) -> No
 async def test_deletion_while_it_is_being_made_is_never_lost(arm: Arm) -> None:
     world = ArmWorld(arm)
     world.ask()
-    await world.until(lambda: "operation" in world.status())
+    await world.until(lambda: "operation" in world.status_of())
     world.delete()
     await world.rest()
     assert (world.get(), arm.servers(), arm.changes()) == (None, {}, [PUT, DELETE])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
@@ -14,6 +15,7 @@ from providers.external.provider import Kind, Provider, Rate
 from providers.gcp import INSTANCES, PROVIDER
 from runtime.errors import Failure
 from runtime.objects import SECRETS, Key, Object
+from tests.providers.listed_paced import ListedPaced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
 from tests.support.simulator_control import control
@@ -86,12 +88,6 @@ class SqlWorld(World):
         stored = self.kube.objects[SECRETS, Key("team", "db-credentials")]["data"]
         return {name: base64.b64decode(text).decode() for name, text in stored.items()}
 
-    @property
-    def status(self) -> Object:
-        """The resource's status."""
-        status: Object = (self.get() or {})["status"]
-        return status
-
     def pass_time(self, by: timedelta) -> None:
         """Let time pass for everybody."""
         self.now += by
@@ -147,6 +143,29 @@ class SqlWorld(World):
         instances = control(self.served, "GET", "instances")
         instance: Object = next(instance for instance in instances if instance["name"] == self.name)
         return instance
+
+
+class ListedSql(ListedPaced):
+    """Passes of resources with the lists that their provider makes, by the clock of a simulated Cloud SQL."""
+
+    def __init__(self, world: SqlWorld, *names: str) -> None:
+        super().__init__(world)
+        self.sql = world.served
+        for name in names:
+            self.add(name)
+
+    def move_on(self, by: timedelta) -> None:
+        """Let time pass at Cloud SQL, too."""
+        super().move_on(by)
+        control(self.sql, "POST", "clock", {"advance_s": max(by.total_seconds(), 0.0)})
+
+    def calls(self) -> Counter[tuple[str, str]]:
+        """Return how often the provider called each method, and of which instance; none of the tokens'."""
+        log = control(self.sql, "GET", "audit?since=0")
+        named = (
+            (str(call["action"]), str(call["identifier"])) for call in log if call["principal"] == self.sql.account
+        )
+        return Counter((action, "" if action == "instances.list" else name) for action, name in named if "." in action)
 
 
 _RARE = timedelta(seconds=90)

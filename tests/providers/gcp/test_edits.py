@@ -9,7 +9,6 @@ import pytest
 
 from devcloud.gcp.server import Served
 from providers.external.ownership import identity_of
-from providers.external.provider import Kind
 from providers.gcp import DATABASES, USERS
 from providers.gcp.names import name_of
 from tests.providers.gcp.simulated_sql import REGION, SimulatedSql
@@ -65,21 +64,6 @@ async def test_100_sweeps_write_nothing_whatever_the_spelling_and_whatever_googl
         world.pass_time(timedelta(minutes=1))
     assert (world.changes(), len(world.kube.writes) - writes) == ([], 0)
     assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-
-
-@pytest.mark.parametrize("kind", [DATABASES, USERS], ids=["a database", "a user"])
-async def test_what_is_at_rest_inside_is_written_to_by_nobody(served: Served, kind: Kind[Any, Any]) -> None:
-    server = await _ready(served)
-    child = SqlWorld(served, kind=kind, spec={"instance": server.name, "name": "app"})
-    child.ask()
-    await child.rest()
-    assert child.reason() == "InSync", child.get()
-    child.forget()
-    writes = len(child.kube.writes)
-    for _ in range(_SWEEPS):
-        await child.step()
-        child.pass_time(timedelta(minutes=1))
-    assert (child.changes(), len(child.kube.writes) - writes) == ([], 0)
 
 
 async def test_a_disk_is_never_made_smaller_and_a_larger_wish_is_one_growth(served: Served) -> None:

@@ -81,14 +81,6 @@ async def test_a_create_carries_the_owner_and_returns_its_operation() -> None:
     assert wire.requests[0].body["settings"]["userLabels"] == owner_labels(OWNER)
 
 
-async def test_a_create_whose_answer_was_lost_finds_its_own() -> None:
-    wire = Wire()
-    wire.answer("POST instances", refused(409, "instanceAlreadyExists"))
-    wire.answer(GET, _ours())
-    async with account_on(wire) as account:
-        assert await clients(account).external.create(target(), NO_LOGIN, OPEN) is None
-
-
 async def test_a_create_never_takes_what_is_anothers() -> None:
     wire = Wire()
     wire.answer("POST instances", refused(409, "instanceAlreadyExists"))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from devcloud.gcp.server import Served
-from providers.accounts.lister import Lister
 from providers.external.client import Target
 from providers.external.observation import Present
 from providers.gcp.inside import users
@@ -19,12 +16,9 @@ from providers.gcp.listed import FRESH, InstanceAnswers, encoded_answer
 from providers.gcp.models import CloudSQLUserParameters
 from providers.gcp.names import owner_labels
 from runtime.errors import Transient
-from runtime.objects import Key
 from tests.providers.gcp.answers import OWNER, instance, target
-from tests.providers.gcp.sql_world import SPEC, SqlWorld
+from tests.providers.gcp.sql_world import SPEC, ListedSql, SqlWorld
 from tests.providers.gcp.wire import OPEN, Wire, account_on, operation
-from tests.providers.paced import Paced
-from tests.support.simulator_control import control
 
 HOUR = timedelta(hours=1)
 LIST, LOOK = "instances.list", "instances.get"
@@ -32,62 +26,6 @@ HERE, ELSEWHERE = "europe-west1", "us-central1"
 NAME = "fl-orders-abcdefghij"
 GET, CAS, USERS = f"GET instances/{NAME}", f"GET instances/{NAME}/listServerCas", f"GET instances/{NAME}/users"
 UNREACHABLE = {"items": [], "warnings": [{"code": "REGION_UNREACHABLE", "message": HERE}]}
-
-
-class ListedSql(Paced):
-    """Passes of resources with the lists that their provider makes, by the clock of a simulated Cloud SQL."""
-
-    def __init__(self, world: SqlWorld, *names: str) -> None:
-        super().__init__(world)
-        self.sql = world.served
-        self._list_at = world.now
-        answers = world.gatherer.answers
-        answers.enqueue_list = self._enqueue_list
-        resources = world.cache.informer(world.kind.resource)
-        self._lister = Lister(world.accounts, resources, self.controller.enqueue, answers, world.gatherer.limiter)
-        for name in names:
-            self.keys.add(Key(self.key.namespace, name))
-            self.controller.enqueue(Key(self.key.namespace, name))
-
-    def _enqueue_list(self, _config: str, after: timedelta) -> None:
-        self._list_at = min(self._list_at, self.world.now + after)
-
-    def move_on(self, by: timedelta) -> None:
-        """Let time pass at Cloud SQL, too."""
-        super().move_on(by)
-        control(self.sql, "POST", "clock", {"advance_s": max(by.total_seconds(), 0.0)})
-
-    async def step(self) -> bool:
-        """Make the next pass or the next list, whichever is due first."""
-        passes_at = super()._next_at()
-        if passes_at is not None and passes_at <= self._list_at:
-            return await super().step()
-        self.move_on(self._list_at - self.world.now)
-        self.world.feed()
-        # What is asked for meanwhile is sooner than the next sweep.
-        self._list_at = datetime.max.replace(tzinfo=self.world.now.tzinfo)
-        result = await self._lister(Key("", "default"))
-        if result.requeue_after is not None:
-            self._enqueue_list("default", result.requeue_after)
-        return True
-
-    def _next_at(self) -> datetime | None:
-        passes_at = super()._next_at()
-        return self._list_at if passes_at is None else min(passes_at, self._list_at)
-
-    async def when(self, is_over: Callable[[], bool], *, most: int = 500) -> None:
-        """Make passes and lists until something is true."""
-        for _ in range(most):
-            if is_over():
-                return
-            await self.step()
-        raise AssertionError(f"not so after {most} steps: {self.world.reason()}: {self.world.get(self.key.name)}")
-
-    def calls(self) -> Counter[tuple[str, str]]:
-        """Return how often each method was called, and of which instance; none of the tokens'."""
-        log = control(self.sql, "GET", "audit?since=0")
-        named = ((str(call["action"]), str(call["identifier"])) for call in log)
-        return Counter((action, name if action != LIST else "") for action, name in named if "." in action)
 
 
 async def _ready(served: Served, **regions: str) -> tuple[SqlWorld, ListedSql]:
@@ -158,15 +96,6 @@ async def test_nothing_is_made_while_a_region_is_silent_and_all_once_it_answers(
     world.behave(unreachable_regions=[])
     await paced.when(lambda: world.reason("Ready") == "Available")
     assert world.changes() == ["instances.insert"]
-
-
-@pytest.mark.slow
-async def test_instance_that_vanished_with_a_silent_region_is_not_lost(served: Served) -> None:
-    world, paced = await _ready(served, db=HERE)
-    world.steer(vanish=True)
-    world.behave(unreachable_regions=[HERE])
-    await paced.until(world.now + HOUR)
-    assert (world.reason(), world.changes()) == ("CloudUnreachable", [])
 
 
 def _wire(**settings: object) -> Wire:

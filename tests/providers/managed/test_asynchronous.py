@@ -12,7 +12,7 @@ from apis.teardown import Policy
 from providers.external.client import Fence, Operation, Target
 from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
 from providers.external.endpoint import Endpoint
-from providers.external.observation import Absent, Change, Observed, Phase, Present
+from providers.external.observation import Absent, Observed, Phase, Present
 from providers.external.ownership import Owner
 from providers.external.provider import Provider
 from runtime.errors import Transient
@@ -42,30 +42,8 @@ class LateCloud(ToyCloud):
             return Present(replace(observed, state="at work" if observed.phase is Phase.BUSY else "fine"))
         return observation
 
-    async def update(
-        self,
-        target: Target[ToyParameters],
-        observed: Observed[ToyParameters, Any],
-        changes: tuple[Change, ...],
-        fence: Fence,
-    ) -> Operation | None:
-        if not self.deaf:
-            return await super().update(target, observed, changes, fence)
-        self.calls.append(f"update {[change.shown for change in changes]}")
-        return None
-
-    async def set(
-        self,
-        target: Target[ToyParameters],
-        observed: Observed[ToyParameters, Any],
-        credential: Credential,
-        fence: Fence,
-    ) -> Operation | None:
-        before = dict(self.toys[target.name].passwords)
-        await super().set(target, observed, credential, fence)
-        if self.deaf:
-            self.toys[target.name].passwords = before
-        return None
+    def _takes_effect(self, kind: str) -> bool:
+        return not self.deaf or kind not in {"Update", "SetPassword"}
 
     async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
         return await super().try_login(endpoint, credential) if self.reachable else NO_ANSWER

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from apis.teardown import Policy
 from providers.external.client import Fence, Operation, Target
 from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
 from providers.external.endpoint import Endpoint
-from providers.external.observation import Change
 from providers.external.provider import LoginRules
 from runtime.errors import Failure, Terminal, Transient
 from runtime.results import Result
@@ -34,53 +32,16 @@ class OperatedToys(ToyCloud):
     opened: dict[str, int] = field(default_factory=dict)
     begun: list[str] = field(default_factory=list)
 
-    def _begin(self, kind: str, name: str) -> Operation:
+    def _takes_effect(self, kind: str) -> bool:
+        return kind not in self.failing
+
+    def _changed(self, kind: str, name: str) -> Operation:
         open_ones = [handle for handle in self.opened if handle.split("/")[1] == name]
         assert not open_ones, f"{kind} of {name} beside {open_ones}"
         handle = f"{kind}/{name}/{len(self.begun)}"
         self.opened[handle] = self.polls
         self.begun.append(kind)
         return Operation(handle, kind)
-
-    async def create(self, target: Target[ToyParameters], credential: Credential, fence: Fence) -> Operation:
-        operation = self._begin("Create", target.name)
-        if "Create" not in self.failing:
-            await super().create(target, credential, fence)
-        return operation
-
-    async def update(
-        self, target: Target[ToyParameters], observed: Seen, changes: tuple[Change, ...], fence: Fence
-    ) -> Operation:
-        operation = self._begin("Update", target.name)
-        if "Update" not in self.failing:
-            await super().update(target, observed, changes, fence)
-        return operation
-
-    async def set(
-        self, target: Target[ToyParameters], observed: Seen, credential: Credential, fence: Fence
-    ) -> Operation:
-        operation = self._begin("SetPassword", target.name)
-        if "SetPassword" not in self.failing:
-            await super().set(target, observed, credential, fence)
-        return operation
-
-    async def disable(self, target: Target[ToyParameters], observed: Seen, username: str, fence: Fence) -> Operation:
-        operation = self._begin("Disable", target.name)
-        await super().disable(target, observed, username, fence)
-        return operation
-
-    async def adopt(self, target: Target[ToyParameters], observed: Seen, fence: Fence) -> Operation:
-        operation = self._begin("Adopt", target.name)
-        await super().adopt(target, observed, fence)
-        return operation
-
-    async def delete(
-        self, target: Target[ToyParameters], observed: Seen | None, policy: Policy, fence: Fence
-    ) -> Operation:
-        operation = self._begin("Delete", target.name)
-        if "Delete" not in self.failing:
-            await super().delete(target, observed, policy, fence)
-        return operation
 
     async def poll(self, operation: Operation) -> bool:
         if self.unanswered:
@@ -139,19 +100,20 @@ async def test_operation_of_an_update_is_over_before_the_password_is_set() -> No
 class LatePasswords(OperatedToys):
     """A password of the one login counts from its operation's end, and the former one until then."""
 
-    coming: tuple[Target[ToyParameters], Seen, Credential, Fence] | None = None
+    coming: tuple[str, Credential] | None = None
 
     async def set(
         self, target: Target[ToyParameters], observed: Seen, credential: Credential, fence: Fence
     ) -> Operation:
-        self.coming = (target, observed, credential, fence)
-        return self._begin("SetPassword", target.name)
+        del observed, fence
+        self.coming = target.name, credential
+        return self._changed("SetPassword", target.name)
 
     async def poll(self, operation: Operation) -> bool:
         ended = await super().poll(operation)
         if ended and self.coming is not None:
-            await ToyCloud.set(self, *self.coming)
-            self.coming = None
+            name, credential = self.coming
+            self.toys[name].passwords[credential.username], self.coming = credential.password, None
         return ended
 
 

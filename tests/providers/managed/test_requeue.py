@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from apis.teardown import Policy
-from providers.external.client import Fence, Operation, Target
-from providers.external.credential import Credential
-from providers.external.observation import Absent, Change, Observed, Phase, Present
-from runtime.errors import Blocked, Transient
+from providers.external.client import Target
+from providers.external.observation import Absent, Phase, Present
+from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.results import Result
 from tests.providers.managed.test_asynchronous import LateCloud, ready, world_of
 from tests.providers.toy import ToyCloud, ToyParameters
@@ -92,17 +90,19 @@ async def test_answer_of_a_busy_cloud_is_not_counted_as_a_failure() -> None:
 
 @dataclass
 class Refusing(LateCloud):
-    """Answers calls of the kinds in `refuses` that the state allows none; `hidden` looks show nothing yet."""
+    """Answers calls of the kinds in `refuses` with a `failure`; `hidden` looks show nothing yet."""
 
     refuses: tuple[str, ...] = ()
+    failure: Failure = field(default_factory=lambda: Blocked("CloudBusy", "cannot do it: the state allows none"))
     refused: int = 0
     hidden: int = 0
     state: str = "fine"
 
-    def _may_refuse(self, call: str) -> None:
-        if call in self.refuses:
+    def _fails(self, call: str, *, done: bool) -> None:
+        if call in self.refuses and not done:
             self.refused += 1
-            raise Blocked("CloudBusy", "cannot do it: the state allows none")
+            raise self.failure
+        super()._fails(call, done=done)
 
     async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
         seen = await super().observe(target)
@@ -112,32 +112,6 @@ class Refusing(LateCloud):
         if isinstance(seen, Present) and seen.observed.phase is Phase.READY:
             return Present(replace(seen.observed, state=self.state))
         return seen
-
-    async def update(
-        self,
-        target: Target[ToyParameters],
-        observed: Observed[ToyParameters, Any],
-        changes: tuple[Change, ...],
-        fence: Fence,
-    ) -> Operation | None:
-        self._may_refuse("update")
-        return await super().update(target, observed, changes, fence)
-
-    async def set(
-        self,
-        target: Target[ToyParameters],
-        observed: Observed[ToyParameters, Any],
-        credential: Credential,
-        fence: Fence,
-    ) -> Operation | None:
-        self._may_refuse("set_password")
-        return await super().set(target, observed, credential, fence)
-
-    async def delete(
-        self, target: Target[ToyParameters], observed: Observed[ToyParameters, Any] | None, policy: Policy, fence: Fence
-    ) -> Operation | None:
-        self._may_refuse("delete")
-        return await super().delete(target, observed, policy, fence)
 
 
 def _begin(world: World, call: str) -> None:
@@ -176,6 +150,42 @@ async def test_refusal_by_state_is_tried_at_most_twenty_times_an_hour_and_report
     cloud.state = "a third"
     world.now += timedelta(seconds=1)
     await world.settle(most=40)
+    assert world.get() is None if call == "delete" else world.reason() == "InSync"
+
+
+REFUSALS = (
+    Terminal("InvalidValue", "no such value"),
+    Terminal("AccessDenied", "no right"),
+    Blocked("QuotaExceeded", "no room"),
+    Transient("a code that nobody knows"),
+)
+
+
+@pytest.mark.parametrize("failure", REFUSALS, ids=str)
+@pytest.mark.parametrize("call", ["create", "delete", "update", "set_password"])
+async def test_refused_call_is_sent_at_most_twenty_times_an_hour_in_the_same_words(call: str, failure: Failure) -> None:
+    cloud = Refusing(slow=1, refuses=(call,), failure=failure)
+    world = world_of(cloud)
+    if call == "create":
+        world.ask()
+    else:
+        await ready(world)
+        _begin(world, call)
+    words = set[str]()
+    for _ in range(2):
+        until, cloud.refused = world.now + timedelta(hours=1), 0
+        words.clear()
+        while world.now < until:
+            await _pass(world)
+            words.add(str(world.status["conditions"]))
+        assert cloud.refused <= 20
+    # Those of the second hour.
+    assert len(words) == 1
+    assert world.reason() == getattr(failure, "reason", "CloudUnreachable")
+
+    cloud.refuses = ()
+    world.annotate(**{"reconcile-requested-at": "now"})
+    await world.settle(most=60)
     assert world.get() is None if call == "delete" else world.reason() == "InSync"
 
 

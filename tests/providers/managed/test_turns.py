@@ -24,9 +24,9 @@ NAMES = tuple(f"db{number}" for number in range(5))
 class OneServer(OperatedToys):
     """All toys are on one server, which refuses a second operation."""
 
-    def _begin(self, kind: str, name: str) -> Operation:
+    def _changed(self, kind: str, name: str) -> Operation:
         assert not self.opened, f"{kind} of {name} beside {list(self.opened)}"
-        return super()._begin(kind, name)
+        return super()._changed(kind, name)
 
 
 def _world(cloud: OneServer, earlier: World | None = None) -> World:
