@@ -1,4 +1,4 @@
-"""A defect of ours that keeps a ProviderConfig from being connected is reported on it and on what uses it."""
+"""ProviderConfigs: a defect of ours is reported on them, and renewed Secrets reach their users at once."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from providers.external.client import Clients
 from providers.external.metering import Meter
 from providers.external.provider import RecordedAccount
 from runtime.conditions import find
-from runtime.objects import Key, Object
+from runtime.objects import SECRETS, Key, Object
 from tests.providers.toy import CONFIGS, ToyCloud, dialled, provider_of
 from tests.providers.world import World
 
@@ -92,3 +93,34 @@ async def test_defect_of_a_config_is_the_cause_on_its_resources_until_it_is_over
     broken.connecting = None
     await world.settle()
     assert world.reason("Ready") == "Available"
+
+
+def fresh_clients(cloud: ToyCloud) -> Clients[Any, Any]:
+    toys = replace(cloud)
+    return Clients(toys, toys, toys, toys, toys)
+
+
+async def test_users_are_enqueued_by_a_renewed_connection_and_not_otherwise() -> None:
+    cloud = ToyCloud()
+    # Each connection has a cloud of its own, as those of real providers have.
+    provider = replace(provider_of(cloud, clients=fresh_clients), secrets=lambda _config: ("ca",))
+    world = World(cloud, provider=provider)
+    enqueued: list[str] = []
+    reconcile = world.config_reconciler(enqueued.append)
+
+    def write(text: str) -> None:
+        secret = {"metadata": {"name": "ca", "namespace": "fairlead-toy"}, "data": {"ca.crt": text}}
+        world.kube.store(SECRETS, secret)
+        world.feed()
+
+    async def passed() -> list[str]:
+        enqueued.clear()
+        await reconcile(Key("", "default"))
+        return list(enqueued)
+
+    write("b2xk")
+    assert await passed() == ["default"]
+    assert await passed() == []
+    write("bmV3")
+    assert await passed() == ["default"]
+    assert await passed() == []

@@ -160,3 +160,22 @@ async def _hung(simulator: Served, count: int) -> bool:
     await asyncio.sleep(0)
     hung = [call for call in control(simulator, "GET", "audit?since=0") if call["outcome"] == "hung"]
     return len(hung) >= count
+
+
+async def test_list_has_the_owner_of_each_instance_released_or_not(account: AwsAccount, simulator: Served) -> None:
+    cloud, owner = instance_clients(account), replace(OURS, claim="fedcba9876543210", namespace_uid="shop-uid")
+    target = Target("fl-let-go", SPEC, owner, "hash")
+    fence = Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
+    await cloud.external.create(target, Credential("app", "Sufficient-1"), fence)
+    seen = await cloud.external.observe(target)
+    assert isinstance(seen, Present)
+    await cloud.external.release(target, seen.observed, fence)
+
+    assert (await cloud.account.list()).owners["fl-let-go"] == owner
+    control(simulator, "POST", "behaviour", {"list_without_tags": ["*"]})
+    try:
+        # An answer without tags says nothing about owners: what was known stays.
+        assert (await cloud.account.list()).owners["fl-let-go"] == owner
+        assert "fl-let-go" not in (await instance_clients(account).account.list()).owners
+    finally:
+        control(simulator, "POST", "behaviour", {"list_without_tags": []})

@@ -1,4 +1,4 @@
-"""One subscription over the wire: fences, throttles, pages, hosts, and what a token may be sent to."""
+"""One subscription over the wire: fences, throttles, rates, pages, hosts, and what a token may be sent to."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
-from providers.azure.arm import API_VERSION, client_of
+from providers.accounts.rate_limit import CALLS, AccountMeter, Budget
+from providers.azure.arm import API_VERSION, _type_of, client_of
 from providers.azure.names import ServerName
 from providers.external.client import Fence, FenceClosed
+from providers.external.provider import Rate
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 from tests.providers.azure.arm_stub import SUBSCRIPTION, ArmStub
 from tests.providers.azure.azure_world import StubToken, connected
+from tests.support.stepped_clock import SteppedClock
 
 SERVER = ServerName("rg", "s")
 
@@ -161,3 +164,29 @@ async def test_change_whose_connection_breaks_is_sent_once(stub: ArmStub, method
             await account.send(method, account.server(SERVER), "try it", body={}, fence=_fence())
 
     assert [line for line in stub.log if line.startswith(method)] == [f"{method} {account.server(SERVER)}"]
+
+
+async def test_each_request_to_arm_takes_a_token_and_is_counted(stub: ArmStub) -> None:
+    time = SteppedClock()
+    async with connected(stub) as account:
+        account.meter = AccountMeter("azure-of-rates", "default", Budget(Rate(1, 1), time.clock))
+        for _ in range(3):
+            await account.whoami()
+
+    assert sum(time.waits) == pytest.approx(2.0)
+    assert CALLS.labels("azure-of-rates", "GET subscriptions", "ok")._value.get() == 3
+
+
+@pytest.mark.parametrize(
+    ("path", "resource_type"),
+    [
+        ("/subscriptions/s", "subscriptions"),
+        ("/subscriptions/s/providers/Microsoft.DBforPostgreSQL/flexibleServers", "flexibleServers"),
+        (
+            "/subscriptions/s/resourceGroups/g/providers/Microsoft.DBforPostgreSQL/flexibleServers/one/databases/orders",
+            "flexibleServers/databases",
+        ),
+    ],
+)
+def test_request_is_counted_by_its_type_of_resource(path: str, resource_type: str) -> None:
+    assert _type_of(path) == resource_type

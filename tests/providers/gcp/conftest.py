@@ -10,8 +10,10 @@ import pytest
 
 from devcloud.gcp.server import Options, Served, running
 from providers.external import retries
+from providers.gcp.account import GcpAccount
 from runtime.backoff import Backoff
 from tests.providers.gcp.sql_world import SqlWorld
+from tests.providers.gcp.wire import Wire, account_on
 from tests.support.simulator_control import control
 
 
@@ -40,3 +42,16 @@ def served(simulator: Served) -> Served:
     """Return the simulator, empty."""
     control(simulator, "POST", "reset")
     return simulator
+
+
+@pytest.fixture
+def wire() -> Wire:
+    """Return a wire that answers nothing yet."""
+    return Wire()
+
+
+@pytest.fixture
+async def account(wire: Wire) -> AsyncIterator[GcpAccount]:
+    """Connect to the wire."""
+    async with account_on(wire) as connected:
+        yield connected

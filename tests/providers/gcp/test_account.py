@@ -15,15 +15,14 @@ from google.cloud.sqladmin_v1.services.sql_instances_service.transports import (
 from providers.external.client import FenceClosed, Operation
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.gcp import methods
-from providers.gcp.account import operation_of
+from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.channel import by_size, path_of
 from providers.gcp.refusals import Denied
 from runtime.errors import Blocked, Terminal, Throttled, Transient
-from tests.providers.gcp.wire import CLOSED, OPEN, PROJECT, Wire, account_on, operation, refused
+from tests.providers.gcp.wire import CLOSED, OPEN, PROJECT, Wire, operation, refused
 
 
-async def test_a_call_is_the_request_that_its_method_names() -> None:
-    wire = Wire()
+async def test_a_call_is_the_request_that_its_method_names(wire: Wire, account: GcpAccount) -> None:
     wire.answer("PATCH instances/fl-a", operation())
     body = {
         "settings": {
@@ -34,8 +33,7 @@ async def test_a_call_is_the_request_that_its_method_names() -> None:
             "settingsVersion": "7",
         }
     }
-    async with account_on(wire) as account:
-        answer = await account.call("instances.patch", "change it", fence=OPEN, body=body, instance="fl-a")
+    answer = await account.call("instances.patch", "change it", fence=OPEN, body=body, instance="fl-a")
     (request,) = wire.requests
     assert request.body == body
     assert request.query == {}
@@ -43,39 +41,33 @@ async def test_a_call_is_the_request_that_its_method_names() -> None:
     assert operation_of(answer, "Update").id == "op-1"
 
 
-async def test_query_parameters_are_written_as_the_api_has_them() -> None:
-    wire = Wire()
+async def test_query_parameters_are_written_as_the_api_has_them(wire: Wire, account: GcpAccount) -> None:
     wire.answer("DELETE instances/fl-a", operation())
-    async with account_on(wire) as account:
-        await account.call(
-            "instances.delete",
-            "delete it",
-            instance="fl-a",
-            enable_final_backup=True,
-            final_backup_ttl_days=365,
-        )
+    await account.call(
+        "instances.delete",
+        "delete it",
+        instance="fl-a",
+        enable_final_backup=True,
+        final_backup_ttl_days=365,
+    )
     assert wire.requests[0].query == {"enableFinalBackup": "true", "finalBackupTtlDays": "365"}
 
 
 @pytest.mark.parametrize("verb", ["patch", "delete"])
-async def test_change_whose_connection_breaks_is_sent_once(verb: str) -> None:
+async def test_change_whose_connection_breaks_is_sent_once(wire: Wire, account: GcpAccount, verb: str) -> None:
     """Also where the connection was used before, and aiohttp would send it again by itself."""
-    wire = Wire()
     wire.answer("GET instances/fl-a", {"name": "fl-a"})
     wire.answer(f"{verb.upper()} instances/fl-a", None)
     body: dict[str, Any] = {"body": {"settings": {}}} if verb == "patch" else {}
-    async with account_on(wire) as account:
-        await account.call("instances.get", "look at it", instance="fl-a")
-        with pytest.raises(Transient):
-            await account.call(f"instances.{verb}", "change it", fence=OPEN, instance="fl-a", **body)
+    await account.call("instances.get", "look at it", instance="fl-a")
+    with pytest.raises(Transient):
+        await account.call(f"instances.{verb}", "change it", fence=OPEN, instance="fl-a", **body)
     assert wire.changes == [f"{verb.upper()} instances/fl-a"]
 
 
-async def test_a_closed_fence_lets_nothing_leave() -> None:
-    wire = Wire()
-    async with account_on(wire) as account:
-        with pytest.raises(FenceClosed):
-            await account.call("instances.insert", "create it", fence=CLOSED, body={"name": "fl-a"})
+async def test_a_closed_fence_lets_nothing_leave(wire: Wire, account: GcpAccount) -> None:
+    with pytest.raises(FenceClosed):
+        await account.call("instances.insert", "create it", fence=CLOSED, body={"name": "fl-a"})
     assert wire.requests == []
 
 
@@ -89,55 +81,45 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize(("answer", "kind"), REFUSALS)
-async def test_a_refusal_is_its_failure(answer: object, kind: type[Exception]) -> None:
-    wire = Wire()
+async def test_a_refusal_is_its_failure(wire: Wire, account: GcpAccount, answer: object, kind: type[Exception]) -> None:
     wire.answer("POST instances", answer)
-    async with account_on(wire) as account:
-        with pytest.raises(kind):
-            await account.call("instances.insert", "create it", body={"name": "fl-a"})
+    with pytest.raises(kind):
+        await account.call("instances.insert", "create it", body={"name": "fl-a"})
     assert len(wire.requests) == 1
 
 
-async def test_what_the_package_raises_has_the_class_of_its_reason() -> None:
-    wire = Wire()
+async def test_what_the_package_raises_has_the_class_of_its_reason(wire: Wire, account: GcpAccount) -> None:
     wire.answer("POST instances", refused(409, "instanceAlreadyExists"), refused(409, "operationInProgress"))
-    async with account_on(wire) as account:
-        client = sqladmin_v1.SqlInstancesServiceAsyncClient(transport=Transport(channel=account.channel))
-        request = sqladmin_v1.SqlInstancesInsertRequest(project=PROJECT, body={"name": "fl-a"})
-        with pytest.raises(sdk.AlreadyExists):
-            await client.insert(request=request)
-        with pytest.raises(sdk.Aborted):
-            await client.insert(request=request)
+    client = sqladmin_v1.SqlInstancesServiceAsyncClient(transport=Transport(channel=account.channel))
+    request = sqladmin_v1.SqlInstancesInsertRequest(project=PROJECT, body={"name": "fl-a"})
+    with pytest.raises(sdk.AlreadyExists):
+        await client.insert(request=request)
+    with pytest.raises(sdk.Aborted):
+        await client.insert(request=request)
 
 
-async def test_a_read_is_sent_again_after_a_server_error_and_a_change_is_not() -> None:
-    wire = Wire()
+async def test_a_read_is_sent_again_after_a_server_error_and_a_change_is_not(wire: Wire, account: GcpAccount) -> None:
     wire.answer("GET instances/fl-a", refused(503, "serverException"), {"name": "fl-a"})
     wire.answer("PATCH instances/fl-a", refused(503, "serverException"), operation())
-    async with account_on(wire) as account:
-        assert (await account.call("instances.get", "look", instance="fl-a"))["name"] == "fl-a"
-        with pytest.raises(Transient):
-            await account.call("instances.patch", "change", body={"settings": {"tier": "t"}}, instance="fl-a")
+    assert (await account.call("instances.get", "look", instance="fl-a"))["name"] == "fl-a"
+    with pytest.raises(Transient):
+        await account.call("instances.patch", "change", body={"settings": {"tier": "t"}}, instance="fl-a")
     assert [request.verb for request in wire.requests] == ["GET", "GET", "PATCH"]
 
 
-async def test_a_throttle_is_one_whatever_its_status() -> None:
-    wire = Wire()
+async def test_a_throttle_is_one_whatever_its_status(wire: Wire, account: GcpAccount) -> None:
     wire.answer("POST instances", refused(403, "rateLimitExceeded"))
-    async with account_on(wire) as account:
-        with pytest.raises(Throttled):
-            await account.call("instances.insert", "create it", body={"name": "fl-a"})
+    with pytest.raises(Throttled):
+        await account.call("instances.insert", "create it", body={"name": "fl-a"})
 
 
-async def test_a_list_is_read_to_its_end_and_a_warning_makes_it_incomplete() -> None:
-    wire = Wire()
+async def test_a_list_is_read_to_its_end_and_a_warning_makes_it_incomplete(wire: Wire, account: GcpAccount) -> None:
     wire.answer(
         "GET instances",
         {"items": [{"name": "fl-a"}], "nextPageToken": "2"},
         {"items": [{"name": "fl-b"}], "warnings": [{"code": "REGION_UNREACHABLE", "message": "us-east4"}]},
     )
-    async with account_on(wire) as account:
-        pages = [page async for page in account.pages("instances.list", "list")]
+    pages = [page async for page in account.pages("instances.list", "list")]
     assert [(item["name"], page.is_whole) for page in pages for item in page.items] == [("fl-a", True), ("fl-b", False)]
     assert [request.query.get("pageToken") for request in wire.requests] == [None, "2"]
 
@@ -151,20 +133,16 @@ POLLS = [
 
 
 @pytest.mark.parametrize(("answer", "ended"), POLLS)
-async def test_an_operation_has_ended_or_not(answer: object, *, ended: bool) -> None:
-    wire = Wire()
+async def test_an_operation_has_ended_or_not(wire: Wire, account: GcpAccount, answer: object, *, ended: bool) -> None:
     wire.answer("GET operations/op-1", answer)
-    async with account_on(wire) as account:
-        assert await account.poll(_operation()) is ended
+    assert await account.poll(_operation()) is ended
 
 
-async def test_an_operation_that_is_done_with_an_error_failed() -> None:
-    wire = Wire()
+async def test_an_operation_that_is_done_with_an_error_failed(wire: Wire, account: GcpAccount) -> None:
     errors = [{"code": "INVALID_FLAG", "message": "No such flag."}]
     wire.answer("GET operations/op-1", {"name": "op-1", "status": "DONE", "error": {"errors": errors}})
-    async with account_on(wire) as account:
-        with pytest.raises(Terminal) as failed:
-            await account.poll(_operation())
+    with pytest.raises(Terminal) as failed:
+        await account.poll(_operation())
     assert "No such flag" in str(failed.value)
 
 
@@ -172,20 +150,16 @@ def _operation() -> Operation:
     return operation_of(operation(), "Update")
 
 
-async def test_an_unknown_field_is_refused_here_and_nothing_is_sent() -> None:
-    wire = Wire()
-    async with account_on(wire) as account:
-        with pytest.raises(Terminal):
-            await account.call("instances.insert", "create it", body={"name": "fl-a", "noSuchField": 1})
+async def test_an_unknown_field_is_refused_here_and_nothing_is_sent(wire: Wire, account: GcpAccount) -> None:
+    with pytest.raises(Terminal):
+        await account.call("instances.insert", "create it", body={"name": "fl-a", "noSuchField": 1})
     assert wire.requests == []
 
 
-async def test_the_project_is_known_once_it_answered() -> None:
-    wire = Wire()
+async def test_the_project_is_known_once_it_answered(wire: Wire, account: GcpAccount) -> None:
     wire.answer("GET instances", {})
-    async with account_on(wire) as account:
-        assert account.id == ""
-        assert await account.whoami() == PROJECT
+    assert account.id == ""
+    assert await account.whoami() == PROJECT
 
 
 @pytest.mark.parametrize("name", ["..", ".", "", "a/../b", "a//b"])
@@ -206,21 +180,19 @@ def test_every_method_is_one_of_the_package(name: str) -> None:
     assert hasattr(sqladmin_v1, f"{method.service}ServiceAsyncClient")
 
 
-async def test_an_answer_that_comes_in_many_pieces_is_read_whole() -> None:
-    wire = Wire()
+async def test_an_answer_that_comes_in_many_pieces_is_read_whole(wire: Wire, account: GcpAccount) -> None:
     items = [{"name": f"fl-{number}", "region": "x" * 1000} for number in range(500)]
     wire.answer("GET instances", {"items": items})
-    async with account_on(wire) as account:
-        pages = [page async for page in account.pages("instances.list", "list the instances")]
+    pages = [page async for page in account.pages("instances.list", "list the instances")]
     assert [item["name"] for page in pages for item in page.items] == [item["name"] for item in items]
 
 
-async def test_an_answer_that_is_no_json_teaches_nothing_and_is_not_the_specs_fault() -> None:
-    wire = Wire()
+async def test_an_answer_that_is_no_json_teaches_nothing_and_is_not_the_specs_fault(
+    wire: Wire, account: GcpAccount
+) -> None:
     wire.answer("GET instances/fl-a", b"<html>")
-    async with account_on(wire) as account:
-        with pytest.raises(Transient, match="no JSON"):
-            await account.call("instances.get", "look at instance fl-a", instance="fl-a")
+    with pytest.raises(Transient, match="no JSON"):
+        await account.call("instances.get", "look at instance fl-a", instance="fl-a")
 
 
 async def test_large_answer_is_read_beside_the_loop_and_a_small_one_at_once() -> None:

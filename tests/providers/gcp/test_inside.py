@@ -52,52 +52,44 @@ ABSENCES = [
     ("server", "leaving", "believed"), [row[1:] for row in ABSENCES], ids=[row[0] for row in ABSENCES]
 )
 async def test_a_database_is_absent_where_its_instance_proves_it(
-    server: dict[str, Any] | None, *, leaving: bool, believed: bool
+    wire: Wire, account: GcpAccount, server: dict[str, Any] | None, *, leaving: bool, believed: bool
 ) -> None:
-    wire = Wire()
     if server is not None:
         wire.answer(f"GET {SERVER}", {"name": "fl-a", **server})
-    async with account_on(wire) as account:
-        observe = databases.clients(account).external.observe(_database(leaving=leaving))
-        if believed:
-            assert await observe == Absent()
-        else:
-            with pytest.raises(Transient):
-                await observe
+    observe = databases.clients(account).external.observe(_database(leaving=leaving))
+    if believed:
+        assert await observe == Absent()
+    else:
+        with pytest.raises(Transient):
+            await observe
 
 
-async def test_a_database_is_made_and_seen() -> None:
-    wire = Wire()
+async def test_a_database_is_made_and_seen(wire: Wire, account: GcpAccount) -> None:
     wire.answer(f"POST {SERVER}/databases", operation())
     wire.answer(f"GET {SERVER}/databases/app", {"name": "app", "charset": "UTF8", "collation": "en_US.UTF8"})
-    async with account_on(wire) as account:
-        external = databases.clients(account).external
-        started = await external.create(_database(), NO_LOGIN, OPEN)
-        observation = await external.observe(_database())
+    external = databases.clients(account).external
+    started = await external.create(_database(), NO_LOGIN, OPEN)
+    observation = await external.observe(_database())
     assert started is not None
     assert wire.requests[0].body == {"name": "app"}
     assert isinstance(observation, Present)
     assert observation.observed.at_provider == {"charset": "UTF8", "collation": "en_US.UTF8"}
 
 
-async def test_a_database_that_appeared_meanwhile_is_not_ours_by_its_name() -> None:
-    wire = Wire()
+async def test_a_database_that_appeared_meanwhile_is_not_ours_by_its_name(wire: Wire, account: GcpAccount) -> None:
     wire.answer(f"POST {SERVER}/databases", refused(409, "databaseAlreadyExists"))
-    async with account_on(wire) as account:
-        with pytest.raises(NotCreated):
-            await databases.clients(account).external.create(_database(), NO_LOGIN, OPEN)
+    with pytest.raises(NotCreated):
+        await databases.clients(account).external.create(_database(), NO_LOGIN, OPEN)
 
 
-async def test_a_database_with_sessions_in_it_is_not_forced() -> None:
-    wire = Wire()
+async def test_a_database_with_sessions_in_it_is_not_forced(wire: Wire, account: GcpAccount) -> None:
     wire.answer(f"GET {SERVER}/databases/app", {"name": "app"})
     wire.answer(f"DELETE {SERVER}/databases/app", refused(409, "operationInProgress"))
-    async with account_on(wire) as account:
-        external = databases.clients(account).external
-        observation = await external.observe(_database())
-        assert isinstance(observation, Present)
-        with pytest.raises(Blocked):
-            await external.delete(_database(), observation.observed, Policy.DELETE, OPEN)
+    external = databases.clients(account).external
+    observation = await external.observe(_database())
+    assert isinstance(observation, Present)
+    with pytest.raises(Blocked):
+        await external.delete(_database(), observation.observed, Policy.DELETE, OPEN)
 
 
 async def _seen(account: GcpAccount, target: Target[CloudSQLUserParameters]) -> logins.Seen:
@@ -106,11 +98,9 @@ async def _seen(account: GcpAccount, target: Target[CloudSQLUserParameters]) -> 
     return observation.observed
 
 
-async def test_a_user_publishes_its_instances_address_and_every_authority() -> None:
-    wire = Wire()
+async def test_a_user_publishes_its_instances_address_and_every_authority(wire: Wire, account: GcpAccount) -> None:
     _serving(wire, "app")
-    async with account_on(wire) as account:
-        observed = await _seen(account, _user())
+    observed = await _seen(account, _user())
     endpoint = observed.endpoint
     assert (endpoint.host, endpoint.port, endpoint.database) == ("203.0.113.7", 5432, "orders")
     assert endpoint.sslmode == "verify-ca"
@@ -125,17 +115,15 @@ AUTHORITIES = [
 ]
 
 
-async def test_an_authority_that_was_added_or_replaced_is_seen_at_once() -> None:
-    wire = Wire()
+async def test_an_authority_that_was_added_or_replaced_is_seen_at_once(wire: Wire, account: GcpAccount) -> None:
     _serving(wire, "app")
-    async with account_on(wire) as account:
-        external = users.clients(account).external
-        for case, active, listed in AUTHORITIES:
-            wire.answer(f"GET {SERVER}", {**instance(), "name": "fl-a", "serverCaCert": {"cert": f"{active}\n"}})
-            wire.answer(f"GET {SERVER}/listServerCas", {"certs": [{"cert": f"{pem}\n"} for pem in listed]})
-            observation = await external.observe(_user())
-            assert isinstance(observation, Present)
-            assert observation.observed.endpoint.ca == "".join(f"{pem}\n" for pem in listed or (active,)), case
+    external = users.clients(account).external
+    for case, active, listed in AUTHORITIES:
+        wire.answer(f"GET {SERVER}", {**instance(), "name": "fl-a", "serverCaCert": {"cert": f"{active}\n"}})
+        wire.answer(f"GET {SERVER}/listServerCas", {"certs": [{"cert": f"{pem}\n"} for pem in listed]})
+        observation = await external.observe(_user())
+        assert isinstance(observation, Present)
+        assert observation.observed.endpoint.ca == "".join(f"{pem}\n" for pem in listed or (active,)), case
 
 
 OWNERS: list[tuple[str, dict[str, Any], dict[str, str] | None, bool]] = [
@@ -150,12 +138,10 @@ OWNERS: list[tuple[str, dict[str, Any], dict[str, str] | None, bool]] = [
 
 @pytest.mark.parametrize(("fields", "labels", "ours"), [row[1:] for row in OWNERS], ids=[row[0] for row in OWNERS])
 async def test_a_user_that_came_with_a_backup_is_ours_where_the_spec_says_so(
-    fields: dict[str, Any], labels: dict[str, str] | None, *, ours: bool
+    wire: Wire, account: GcpAccount, fields: dict[str, Any], labels: dict[str, str] | None, *, ours: bool
 ) -> None:
-    wire = Wire()
     _serving(wire, "app", server={**instance(userLabels=labels or {}), "name": "fl-a"})
-    async with account_on(wire) as account:
-        observed = await _seen(account, _user(**fields))
+    observed = await _seen(account, _user(**fields))
     assert observed.owner == (OWNER if ours else None)
 
 
@@ -183,12 +169,10 @@ def test_endpoint_is_the_address_that_is_asked_for(
     assert (endpoint.host, endpoint.sslmode) == (host, sslmode)
 
 
-async def test_users_of_an_instance_that_does_not_run_are_not_known_to_be_gone() -> None:
-    wire = Wire()
+async def test_users_of_an_instance_that_does_not_run_are_not_known_to_be_gone(wire: Wire, account: GcpAccount) -> None:
     _serving(wire, server={**instance(activationPolicy="NEVER"), "name": "fl-a"})
-    async with account_on(wire) as account:
-        with pytest.raises(Transient):
-            await users.clients(account).external.observe(_user())
+    with pytest.raises(Transient):
+        await users.clients(account).external.observe(_user())
 
 
 async def test_a_user_goes_with_its_instance() -> None:
@@ -219,15 +203,13 @@ def test_names_of_cloud_sql_are_nobodys(name: str, *, refused_: bool) -> None:
     assert (logins.is_refused(spec) is not None) is refused_
 
 
-async def test_a_user_is_made_with_password_and_roles() -> None:
-    wire = Wire()
+async def test_a_user_is_made_with_password_and_roles(wire: Wire, account: GcpAccount) -> None:
     _serving(wire, "postgres")
     wire.answer(f"POST {SERVER}/users", operation())
-    async with account_on(wire) as account:
-        credential = Credential("app_a", "s3cret-word")
-        await users.clients(account).external.create(
-            _user(logins="Alternating", database_roles=("owner",)), credential, OPEN
-        )
+    credential = Credential("app_a", "s3cret-word")
+    await users.clients(account).external.create(
+        _user(logins="Alternating", database_roles=("owner",)), credential, OPEN
+    )
     assert wire.requests[-1].body == {
         "name": "app_a",
         "password": "s3cret-word",
@@ -235,35 +217,31 @@ async def test_a_user_is_made_with_password_and_roles() -> None:
     }
 
 
-async def test_a_user_that_appeared_meanwhile_keeps_its_password() -> None:
-    wire = Wire()
+async def test_a_user_that_appeared_meanwhile_keeps_its_password(wire: Wire, account: GcpAccount) -> None:
     _serving(wire, "app")
-    async with account_on(wire) as account:
-        with pytest.raises(NotCreated):
-            await users.clients(account).external.create(_user(), Credential("app", "s3cret-word"), OPEN)
+    with pytest.raises(NotCreated):
+        await users.clients(account).external.create(_user(), Credential("app", "s3cret-word"), OPEN)
     assert wire.changes == []
 
 
-async def test_a_user_of_iam_has_no_password() -> None:
-    wire = Wire()
+async def test_a_user_of_iam_has_no_password(wire: Wire, account: GcpAccount) -> None:
     _serving(wire, "postgres")
     wire.answer(f"POST {SERVER}/users", operation())
-    async with account_on(wire) as account:
-        await users.clients(account).external.create(_user(type="CLOUD_IAM_USER", name="a@b.c"), NO_LOGIN, OPEN)
+    await users.clients(account).external.create(_user(type="CLOUD_IAM_USER", name="a@b.c"), NO_LOGIN, OPEN)
     assert wire.requests[-1].body == {"name": "a@b.c", "type": "CLOUD_IAM_USER"}
 
 
-async def test_a_password_is_set_on_the_login_that_is_there_and_the_other_is_made() -> None:
-    wire = Wire()
+async def test_a_password_is_set_on_the_login_that_is_there_and_the_other_is_made(
+    wire: Wire, account: GcpAccount
+) -> None:
     _serving(wire, "app_a")
     wire.answer(f"PUT {SERVER}/users", operation())
     wire.answer(f"POST {SERVER}/users", operation())
     target = _user(logins="Alternating", database_roles=("owner",))
-    async with account_on(wire) as account:
-        served, observed = users.clients(account), await _seen(account, target)
-        assert served.logins is not None
-        await served.logins.set(target, observed, Credential("app_a", "one"), OPEN)
-        await served.logins.set(target, observed, Credential("app_b", "two"), OPEN)
+    served, observed = users.clients(account), await _seen(account, target)
+    assert served.logins is not None
+    await served.logins.set(target, observed, Credential("app_a", "one"), OPEN)
+    await served.logins.set(target, observed, Credential("app_b", "two"), OPEN)
     changing, making = wire.requests[-2:]
     assert (changing.verb, changing.query, changing.body) == (
         "PUT",
@@ -273,51 +251,43 @@ async def test_a_password_is_set_on_the_login_that_is_there_and_the_other_is_mad
     assert (making.verb, making.body["name"], making.body["password"]) == ("POST", "app_b", "two")
 
 
-async def test_a_former_login_gets_a_password_that_nobody_has() -> None:
-    wire = Wire()
+async def test_a_former_login_gets_a_password_that_nobody_has(wire: Wire, account: GcpAccount) -> None:
     _serving(wire, "app_a", "app_b")
     wire.answer(f"PUT {SERVER}/users", operation())
     target = _user(logins="Alternating", database_roles=("owner",))
-    async with account_on(wire) as account:
-        served, observed = users.clients(account), await _seen(account, target)
-        assert served.logins is not None
-        started = await served.logins.disable(target, observed, "app_a", OPEN)
-        assert await served.logins.disable(target, observed, "postgres", OPEN) is None
+    served, observed = users.clients(account), await _seen(account, target)
+    assert served.logins is not None
+    started = await served.logins.disable(target, observed, "app_a", OPEN)
+    assert await served.logins.disable(target, observed, "postgres", OPEN) is None
     assert started is not None
     assert wire.requests[-1].body == {"name": "app_a", "password": "only-ours"}
 
 
-async def test_roles_that_one_login_lacks_are_granted_to_it() -> None:
-    wire = Wire()
+async def test_roles_that_one_login_lacks_are_granted_to_it(wire: Wire, account: GcpAccount) -> None:
     _serving(wire, "app_a", "app_b", app_a=["owner"], app_b=[])
     wire.answer(f"PUT {SERVER}/users", operation())
     target = _user(logins="Alternating", database_roles=("owner",))
-    async with account_on(wire) as account:
-        observed = await _seen(account, target)
-        assert observed.spec.database_roles == ()
-        change = Change(("databaseRoles", "owner"), "present", "absent")
-        await users.clients(account).external.update(target, observed, (change,), OPEN)
+    observed = await _seen(account, target)
+    assert observed.spec.database_roles == ()
+    change = Change(("databaseRoles", "owner"), "present", "absent")
+    await users.clients(account).external.update(target, observed, (change,), OPEN)
     assert wire.requests[-1].query == {"name": "app_b", "databaseRoles": "owner"}
 
 
-async def test_secrets_stand_in_no_failure() -> None:
-    wire = Wire()
+async def test_secrets_stand_in_no_failure(wire: Wire, account: GcpAccount) -> None:
     _serving(wire, "postgres")
     wire.answer(f"POST {SERVER}/users", refused(400, "invalid", "Invalid request: s3cret-word is too short."))
-    async with account_on(wire) as account:
-        with pytest.raises(Exception, match="redacted") as failed:
-            await users.clients(account).external.create(_user(), Credential("app", "s3cret-word"), OPEN)
+    with pytest.raises(Exception, match="redacted") as failed:
+        await users.clients(account).external.create(_user(), Credential("app", "s3cret-word"), OPEN)
     assert "s3cret-word" not in str(failed.value)
 
 
-async def test_both_logins_of_a_user_are_deleted_one_after_the_other() -> None:
-    wire = Wire()
+async def test_both_logins_of_a_user_are_deleted_one_after_the_other(wire: Wire, account: GcpAccount) -> None:
     _serving(wire, "app_a", "app_b")
     wire.answer(f"DELETE {SERVER}/users", operation())
     target = _user(logins="Alternating", database_roles=("owner",))
-    async with account_on(wire) as account:
-        external = users.clients(account).external
-        await external.delete(target, await _seen(account, target), Policy.DELETE, OPEN)
-        wire.answer(f"GET {SERVER}/users", {"items": [{"name": "app_b"}]})
-        await external.delete(target, await _seen(account, target), Policy.DELETE, OPEN)
+    external = users.clients(account).external
+    await external.delete(target, await _seen(account, target), Policy.DELETE, OPEN)
+    wire.answer(f"GET {SERVER}/users", {"items": [{"name": "app_b"}]})
+    await external.delete(target, await _seen(account, target), Policy.DELETE, OPEN)
     assert [request.query["name"] for request in wire.requests if request.verb == "DELETE"] == ["app_a", "app_b"]

@@ -57,160 +57,142 @@ OBSERVED: list[tuple[str, str, object, object, type]] = [
 @pytest.mark.parametrize(
     ("incarnation", "answer", "listed", "outcome"), [row[1:] for row in OBSERVED], ids=[row[0] for row in OBSERVED]
 )
-async def test_absence_is_believed_on_proof(incarnation: str, answer: object, listed: object, outcome: type) -> None:
-    wire = Wire()
+async def test_absence_is_believed_on_proof(
+    wire: Wire, account: GcpAccount, *, incarnation: str, answer: object, listed: object, outcome: type
+) -> None:
     wire.answer(GET, answer)
     wire.answer(LIST, listed)
-    async with account_on(wire) as account:
-        external = clients(account).external
-        if issubclass(outcome, Failure):
-            with pytest.raises(outcome):
-                await external.observe(target(incarnation=incarnation))
-        else:
-            assert await external.observe(target(incarnation=incarnation)) == outcome()
+    external = clients(account).external
+    if issubclass(outcome, Failure):
+        with pytest.raises(outcome):
+            await external.observe(target(incarnation=incarnation))
+    else:
+        assert await external.observe(target(incarnation=incarnation)) == outcome()
     assert wire.changes == []
 
 
-async def test_a_create_carries_the_owner_and_returns_its_operation() -> None:
-    wire = Wire()
+async def test_a_create_carries_the_owner_and_returns_its_operation(wire: Wire, account: GcpAccount) -> None:
     wire.answer("POST instances", operation("op-9"))
-    async with account_on(wire) as account:
-        started = await clients(account).external.create(target(), NO_LOGIN, OPEN)
+    started = await clients(account).external.create(target(), NO_LOGIN, OPEN)
     assert started is not None
     assert (started.id, started.kind) == ("op-9", "Create")
     assert wire.requests[0].body["settings"]["userLabels"] == owner_labels(OWNER)
 
 
-async def test_a_create_never_takes_what_is_anothers() -> None:
-    wire = Wire()
+async def test_a_create_never_takes_what_is_anothers(wire: Wire, account: GcpAccount) -> None:
     wire.answer("POST instances", refused(409, "instanceAlreadyExists"))
     wire.answer(GET, instance())
-    async with account_on(wire) as account:
-        with pytest.raises(Conflict):
-            await clients(account).external.create(target(), NO_LOGIN, OPEN)
+    with pytest.raises(Conflict):
+        await clients(account).external.create(target(), NO_LOGIN, OPEN)
     assert wire.changes == ["POST instances"]
 
 
-async def test_a_name_that_is_still_reserved_waits_in_words() -> None:
-    wire = Wire()
+async def test_a_name_that_is_still_reserved_waits_in_words(wire: Wire, account: GcpAccount) -> None:
     wire.answer("POST instances", refused(409, "instanceAlreadyExists"))
-    async with account_on(wire) as account:
-        with pytest.raises(Blocked) as reserved:
-            await clients(account).external.create(target(), NO_LOGIN, OPEN)
+    with pytest.raises(Blocked) as reserved:
+        await clients(account).external.create(target(), NO_LOGIN, OPEN)
     assert reserved.value.reason == "NameTaken"
     assert "reserved" in reserved.value.message
 
 
-async def test_an_update_names_the_version_of_the_settings_that_it_was_decided_on() -> None:
-    wire = Wire()
+async def test_an_update_names_the_version_of_the_settings_that_it_was_decided_on(
+    wire: Wire, account: GcpAccount
+) -> None:
     wire.answer(GET, _ours(settingsVersion="42"))
     wire.answer(f"PATCH instances/{NAME}", operation())
-    async with account_on(wire) as account:
-        observed = await _seen(account)
-        change = Change(("tier",), "db-custom-2-7680", "db-custom-1-3840")
-        await clients(account).external.update(target(), observed, (change,), OPEN)
+    observed = await _seen(account)
+    change = Change(("tier",), "db-custom-2-7680", "db-custom-1-3840")
+    await clients(account).external.update(target(), observed, (change,), OPEN)
     assert wire.requests[-1].body == {"settings": {"tier": "db-custom-2-7680", "settingsVersion": "42"}}
 
 
-async def test_settings_that_somebody_changed_first_are_read_again() -> None:
-    wire = Wire()
+async def test_settings_that_somebody_changed_first_are_read_again(wire: Wire, account: GcpAccount) -> None:
     wire.answer(GET, _ours())
     wire.answer(f"PATCH instances/{NAME}", refused(412, "conditionNotMet"))
-    async with account_on(wire) as account:
-        observed = await _seen(account)
-        with pytest.raises(Conflict):
-            await clients(account).external.update(target(), observed, (Change(("tier",), "t", "u"),), OPEN)
+    observed = await _seen(account)
+    with pytest.raises(Conflict):
+        await clients(account).external.update(target(), observed, (Change(("tier",), "t", "u"),), OPEN)
 
 
 DELETIONS = [(Policy.DELETE, {}), (Policy.SNAPSHOT, {"enableFinalBackup": "true", "finalBackupTtlDays": "365"})]
 
 
 @pytest.mark.parametrize(("policy", "query"), DELETIONS)
-async def test_a_deletion_keeps_what_its_policy_says(policy: Policy, query: dict[str, str]) -> None:
-    wire = Wire()
+async def test_a_deletion_keeps_what_its_policy_says(
+    wire: Wire, account: GcpAccount, policy: Policy, query: dict[str, str]
+) -> None:
     wire.answer(GET, _ours())
     wire.answer(f"DELETE instances/{NAME}", operation())
-    async with account_on(wire) as account:
-        observed = await _seen(account)
-        started = await clients(account).external.delete(target(), observed, policy, OPEN)
+    observed = await _seen(account)
+    started = await clients(account).external.delete(target(), observed, policy, OPEN)
     assert started is not None
     assert started.kind == "Delete"
     sent = {key: value for key, value in wire.requests[-1].query.items() if key != "finalBackupDescription"}
     assert sent == query
 
 
-async def test_a_protected_instance_is_not_deleted_unless_the_spec_takes_the_protection_away() -> None:
-    wire = Wire()
+async def test_a_protected_instance_is_not_deleted_unless_the_spec_takes_the_protection_away(
+    wire: Wire, account: GcpAccount
+) -> None:
     wire.answer(GET, _ours(deletionProtectionEnabled=True))
     wire.answer(f"PATCH instances/{NAME}", operation())
-    async with account_on(wire) as account:
-        observed = await _seen(account)
-        with pytest.raises(Blocked) as held:
-            await clients(account).external.delete(target(), observed, Policy.DELETE, OPEN)
-        assert held.value.reason == "DeleteBlocked"
-        assert wire.changes == []
-        unprotected = target(spec(deletion_protection_enabled=False))
-        await clients(account).external.delete(unprotected, observed, Policy.DELETE, OPEN)
+    observed = await _seen(account)
+    with pytest.raises(Blocked) as held:
+        await clients(account).external.delete(target(), observed, Policy.DELETE, OPEN)
+    assert held.value.reason == "DeleteBlocked"
+    assert wire.changes == []
+    unprotected = target(spec(deletion_protection_enabled=False))
+    await clients(account).external.delete(unprotected, observed, Policy.DELETE, OPEN)
     assert wire.changes == [f"PATCH instances/{NAME}"]
     assert wire.requests[-1].body["settings"]["deletionProtectionEnabled"] is False
 
 
-async def test_no_deletion_leaves_after_its_fence() -> None:
-    wire = Wire()
+async def test_no_deletion_leaves_after_its_fence(wire: Wire, account: GcpAccount) -> None:
     wire.answer(GET, _ours())
-    async with account_on(wire) as account:
-        observed = await _seen(account)
-        with pytest.raises(Conflict):
-            await clients(account).external.delete(target(), observed, Policy.DELETE, CLOSED)
+    observed = await _seen(account)
+    with pytest.raises(Conflict):
+        await clients(account).external.delete(target(), observed, Policy.DELETE, CLOSED)
     assert wire.changes == []
 
 
-async def test_a_release_is_a_label_and_an_adoption_takes_it_away() -> None:
-    wire = Wire()
+async def test_a_release_is_a_label_and_an_adoption_takes_it_away(wire: Wire, account: GcpAccount) -> None:
     wire.answer(GET, _ours())
     wire.answer(f"PATCH instances/{NAME}", operation())
-    async with account_on(wire) as account:
-        external, observed = clients(account).external, await _seen(account)
-        await external.release(target(), observed, OPEN)
-        assert set(wire.requests[-1].body["settings"]["userLabels"]) == {RELEASED}
-        labels = {**observed.facts.labels, RELEASED: "1"}
-        released = replace(observed, facts=replace(observed.facts, labels=labels))
-        await external.adopt(target(), released, OPEN)
+    external, observed = clients(account).external, await _seen(account)
+    await external.release(target(), observed, OPEN)
+    assert set(wire.requests[-1].body["settings"]["userLabels"]) == {RELEASED}
+    labels = {**observed.facts.labels, RELEASED: "1"}
+    released = replace(observed, facts=replace(observed.facts, labels=labels))
+    await external.adopt(target(), released, OPEN)
     assert wire.requests[-1].body["settings"]["userLabels"] == {**owner_labels(OWNER), RELEASED: None}
 
 
-async def test_a_list_in_which_a_region_is_silent_is_incomplete() -> None:
-    wire = Wire()
+async def test_a_list_in_which_a_region_is_silent_is_incomplete(wire: Wire, account: GcpAccount) -> None:
     wire.answer(LIST, {"items": [_ours()]}, {**UNREACHABLE, "items": [_ours()]})
-    async with account_on(wire) as account:
-        listing = clients(account).account
-        whole, partial = await listing.list(), await listing.list()
+    listing = clients(account).account
+    whole, partial = await listing.list(), await listing.list()
     assert (whole.complete, partial.complete) == (True, False)
     assert whole.owners == {NAME: OWNER}
     assert whole.items == partial.items
 
 
-async def test_a_list_that_shows_what_was_observed_says_so() -> None:
-    wire = Wire()
+async def test_a_list_that_shows_what_was_observed_says_so(wire: Wire, account: GcpAccount) -> None:
     wire.answer(GET, _ours())
     wire.answer(LIST, {"items": [_ours()]}, {"items": [_ours(tier="db-custom-2-7680")]})
-    async with account_on(wire) as account:
-        served = clients(account)
-        await served.external.observe(target())
-        same, changed = await served.account.list(), await served.account.list()
+    served = clients(account)
+    await served.external.observe(target())
+    same, changed = await served.account.list(), await served.account.list()
     assert same.items == same.last_seen
     assert changed.items != changed.last_seen
 
 
-async def test_predecessors_are_not_known_while_a_region_is_silent() -> None:
-    wire = Wire()
+async def test_predecessors_are_not_known_while_a_region_is_silent(wire: Wire, account: GcpAccount) -> None:
     wire.answer(LIST, UNREACHABLE, {"items": [_ours()]})
     later = replace(OWNER, identity="22222222-0000-4000-8000-000000000000")
-    async with account_on(wire) as account:
-        search = clients(account).account.find_predecessors
-        with pytest.raises(Transient):
-            await search(later)
-        (predecessor,) = await search(later)
+    search = clients(account).account.find_predecessors
+    with pytest.raises(Transient):
+        await search(later)
+    (predecessor,) = await search(later)
     assert (predecessor.name, predecessor.incarnation, predecessor.owner) == (NAME, CREATED, OWNER)
 
 
@@ -246,24 +228,22 @@ BACKUPS = [
 @pytest.mark.parametrize(
     ("backups", "leaving", "latest"), [row[1:] for row in BACKUPS], ids=[row[0] for row in BACKUPS]
 )
-async def test_the_backup_that_counts(backups: list[dict[str, Any]], latest: str, *, leaving: bool) -> None:
-    wire = Wire()
+async def test_the_backup_that_counts(
+    wire: Wire, account: GcpAccount, backups: list[dict[str, Any]], latest: str, *, leaving: bool
+) -> None:
     wire.answer("GET backups", {"backups": backups})
-    async with account_on(wire) as account:
-        served = clients(account).backups
-        assert served is not None
-        kept = await served.latest(target(incarnation=CREATED, leaving=leaving))
+    served = clients(account).backups
+    assert served is not None
+    kept = await served.latest(target(incarnation=CREATED, leaving=leaving))
     assert kept == (f"projects/{PROJECT}/backups/{latest}" if latest else "")
 
 
-async def test_a_final_backup_that_failed_is_said() -> None:
-    wire = Wire()
+async def test_a_final_backup_that_failed_is_said(wire: Wire, account: GcpAccount) -> None:
     wire.answer("GET backups", {"backups": [_backup("a", state="FAILED")]})
-    async with account_on(wire) as account:
-        served = clients(account).backups
-        assert served is not None
-        with pytest.raises(Blocked) as failed:
-            await served.latest(target(incarnation=CREATED, leaving=True))
+    served = clients(account).backups
+    assert served is not None
+    with pytest.raises(Blocked) as failed:
+        await served.latest(target(incarnation=CREATED, leaving=True))
     assert failed.value.reason == "BackupImpossible"
 
 

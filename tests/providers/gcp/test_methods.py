@@ -1,4 +1,4 @@
-"""Each call's verb and path are those of the API's discovery document, which google-api-python-client carries."""
+"""Each call is one of the API's discovery document, and the shipped roles hold what the calls need."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from googleapiclient.discovery_cache import DISCOVERY_DOC_DIR
 
+from devcloud.gcp.iam.permissions import PERMISSIONS
 from providers.gcp.methods import METHODS, by_rpc
 
 DOCUMENT = json.loads((Path(DISCOVERY_DOC_DIR) / "sqladmin.v1.json").read_text(encoding="utf-8"))
@@ -33,3 +34,19 @@ def test_method_is_one_of_the_discovery_document(name: str) -> None:
 
 def test_no_two_methods_are_one_call_of_the_package() -> None:
     assert len(by_rpc()) == len(METHODS)
+
+
+ROLES = Path(__file__).resolve().parents[3] / "deploy" / "iam" / "gcp"
+
+
+def _held(name: str) -> list[str]:
+    role = json.loads((ROLES / f"{name}.json").read_text(encoding="utf-8"))
+    return list(role["includedPermissions"])
+
+
+def test_shipped_roles_hold_the_permissions_of_the_calls_that_are_made() -> None:
+    usual, deleting = _held("fairlead-provider-gcp"), _held("fairlead-provider-gcp-delete")
+
+    assert sorted({*usual, *deleting}) == sorted({PERMISSIONS[method] for method in METHODS})
+    assert deleting == [permission for permission in sorted({*usual, *deleting}) if permission.endswith(".delete")]
+    assert not set(usual) & set(deleting)

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
+from providers.gcp.account import GcpAccount
 from providers.gcp.inside.listing import read_operations
 from providers.gcp.operations import KEPT, Entry, OperationLog, entry_of, is_look_due, period_of
 from runtime.errors import Failure
-from tests.providers.gcp.wire import Wire, account_on, refused
+from tests.providers.gcp.wire import Wire, refused
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -116,51 +117,43 @@ def _page(*operations: dict[str, Any], token: str = "") -> dict[str, Any]:
     return {"items": list(operations), **({"nextPageToken": token} if token else {})}
 
 
-async def test_first_list_goes_back_a_day_and_the_next_ones_to_the_one_before() -> None:
+async def test_first_list_goes_back_a_day_and_the_next_ones_to_the_one_before(wire: Wire, account: GcpAccount) -> None:
     now = datetime.now(UTC)
     new, old, older = (shown(now - ago, name=str(ago)) for ago in (MINUTE, KEPT - HOUR, KEPT + HOUR))
-    wire = Wire()
     wire.answer(
         LIST, _page(new, token="1"), _page(old, token="2"), _page(older, token="3"), _page(old, token="4"), _page()
     )
-    async with account_on(wire) as account:
-        await read_operations(account)
-        assert len(wire.requests) == 3
-        assert account.log.is_untouched("a", now - HOUR) is False
-        assert account.log.is_untouched("a", now + 5 * MINUTE)
-        await read_operations(account)
-        assert len(wire.requests) == 4
+    await read_operations(account)
+    assert len(wire.requests) == 3
+    assert account.log.is_untouched("a", now - HOUR) is False
+    assert account.log.is_untouched("a", now + 5 * MINUTE)
+    await read_operations(account)
+    assert len(wire.requests) == 4
 
 
-async def test_open_operation_is_followed_by_lists_until_its_end_is_seen() -> None:
+async def test_open_operation_is_followed_by_lists_until_its_end_is_seen(wire: Wire, account: GcpAccount) -> None:
     now = datetime.now(UTC)
     begun = shown(now - 2 * HOUR, name="long", status="RUNNING", kind="IMPORT")
     other, ended = shown(now - HOUR, name="other"), {**begun, "status": "DONE", "endTime": begun["startTime"]}
-    wire = Wire()
     wire.answer(LIST, _page(begun), _page(other, token="1"), _page(ended))
-    async with account_on(wire) as account:
-        await read_operations(account)
-        assert not account.log.is_untouched("a", now - 30 * MINUTE)
-        await read_operations(account)
-        assert account.log.is_untouched("a", now - 30 * MINUTE)
+    await read_operations(account)
+    assert not account.log.is_untouched("a", now - 30 * MINUTE)
+    await read_operations(account)
+    assert account.log.is_untouched("a", now - 30 * MINUTE)
 
 
-async def test_list_that_does_not_end_covers_what_it_read() -> None:
+async def test_list_that_does_not_end_covers_what_it_read(wire: Wire, account: GcpAccount) -> None:
     now = datetime.now(UTC)
-    wire = Wire()
     wire.answer(LIST, _page(shown(now - HOUR, kind="BACKUP_VOLUME"), token="1"))
-    async with account_on(wire) as account:
-        await read_operations(account)
-        assert len(wire.requests) == 20
-        assert account.log.is_untouched("a", now - 30 * MINUTE)
-        assert not account.log.is_untouched("a", now - 2 * HOUR)
+    await read_operations(account)
+    assert len(wire.requests) == 20
+    assert account.log.is_untouched("a", now - 30 * MINUTE)
+    assert not account.log.is_untouched("a", now - 2 * HOUR)
 
 
-async def test_list_that_is_refused_leaves_what_was_known() -> None:
-    wire = Wire()
+async def test_list_that_is_refused_leaves_what_was_known(wire: Wire, account: GcpAccount) -> None:
     wire.answer(LIST, _page(), refused(403, "forbidden"))
-    async with account_on(wire) as account:
+    await read_operations(account)
+    with pytest.raises(Failure):
         await read_operations(account)
-        with pytest.raises(Failure):
-            await read_operations(account)
-        assert account.log.is_untouched("a", datetime.now(UTC) - HOUR)
+    assert account.log.is_untouched("a", datetime.now(UTC) - HOUR)

@@ -1,4 +1,4 @@
-"""A consent allows one act: it is used by it, never before, and never a second time."""
+"""A consent allows one act, and is used by it; what is adopted gets a login, or waits for its password."""
 
 from __future__ import annotations
 
@@ -155,3 +155,44 @@ async def test_consent_to_an_adoption_counts_once() -> None:
     await world.step()
     assert world.reason() == "Replaced"
     assert "was used already" in str(world.get())
+
+
+async def adopted(passwords: dict[str, str]) -> World:
+    world = World(cloud := ToyCloud())
+    world.configure(allowAdoption=True)
+    cloud.toys["legacy"] = Toy("incarnation-9", None, 10, passwords=dict(passwords))
+    world.ask(size=10)
+    world.annotate(**{"external-name": "legacy"})
+    await world.step()
+    conditions = world.status["conditions"]
+    messages = [condition["message"] for condition in conditions if condition["reason"] == "NotOwned"]
+    assert "fairlead.dev/adopt=incarnation-9" in messages[0]
+    world.annotate(adopt="incarnation-9")
+    await world.passes(5)
+    return world
+
+
+@pytest.mark.parametrize("passwords", [{}, {"legacy_app": "theirs"}])
+async def test_adoption_creates_a_login_where_none_of_ours_is(passwords: dict[str, str]) -> None:
+    world = await adopted(passwords)
+
+    assert world.reason("Ready") == "Available"
+    assert world.reason("Synced") == "InSync"
+    toy = world.cloud.toys["legacy"]
+    assert {name: toy.passwords[name] for name in passwords} == passwords
+    assert len(toy.passwords) == len(passwords) + 1
+
+
+async def test_adoption_leaves_a_login_of_ours_whose_password_is_lost() -> None:
+    first = await adopted({})
+    (login,) = first.cloud.toys["legacy"].passwords
+    former = {login: "somebody-uses-it"}
+
+    world = await adopted(former)
+
+    assert world.reason("Synced") == "PasswordUnknown"
+    message = world.condition("Synced")["message"]
+    assert "does not know the password of the login" in message
+    assert "passwordSecretRef" in message
+    assert "passwordRotation.token" in message
+    assert world.cloud.toys["legacy"].passwords == former

@@ -1,4 +1,4 @@
-"""What the cloud is at work on is followed by lists where they show it, and by looks of its own where they do not."""
+"""What is waited for, and how: by lists where they show it, by looks where they do not, until a window opens."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from apis.teardown import Policy
 from providers.credentials.passwords import Await, Keep
 from providers.external.observation import ExternalRef, Phase
 from providers.managed.decisions.decide import decide
-from providers.managed.decisions.plan import Create, Delete, Plan, Refuse, RemoveFinalizer, Settled, Wait
-from providers.managed.decisions.requeue import is_followed
-from tests.providers.managed.test_decide import GONE, RECORDED, inputs, there
+from providers.managed.decisions.plan import Create, Delete, Plan, Refuse, RemoveFinalizer, Rest, Settled, Update, Wait
+from providers.managed.decisions.requeue import is_followed, until_window
+from tests.providers.managed.test_decide import GONE, NOW, ONLINE, RECORDED, RESTART, inputs, there
 
 SOON, AT_LAST = timedelta(seconds=5), timedelta(minutes=10)
 BUSY = there(phase=Phase.BUSY)
@@ -64,3 +64,25 @@ def test_our_deletion_is_over_when_a_list_lacks_it_as_well(*, unlisted: bool, pl
     deleting: dict[str, Any] = {"deleting": True, "policy": Policy.DELETE, "delete_intended": True}
     decision = decide(inputs(GONE, eventual=True, unlisted=unlisted, **deleting))
     assert isinstance(decision.plan, plan)
+
+
+LATER = timedelta(hours=7)
+WAITING = Rest("WaitingForWindow", "waits", (RESTART,))
+CASES: dict[str, tuple[Plan, timedelta | None, timedelta | None]] = {
+    "an edit waits until it opens": (WAITING, LATER, LATER),
+    "drift waits until it opens": (Rest("DriftHeld", "waits", (RESTART,)), LATER, LATER),
+    "what waits beside what is made now": (Update((ONLINE,), WAITING), LATER, LATER),
+    "without a window nothing is waited for": (WAITING, None, None),
+    "an open window is waited for no longer": (WAITING, timedelta(), None),
+    "what is in sync waits for none": (Settled(), LATER, None),
+    "a pause waits for none": (Rest("Paused", "paused"), LATER, None),
+    "a refusal waits for none": (Refuse("HeldChange", "held"), LATER, None),
+    "a cloud at work waits for none": (Wait("CloudBusy", "busy", LATER), LATER, None),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_window_is_waited_for(case: str) -> None:
+    plan, opens_in, expected = CASES[case]
+    window_at = None if opens_in is None else NOW + opens_in
+    assert until_window(replace(inputs(there()), window_at=window_at), plan) == expected

@@ -1,4 +1,4 @@
-"""What people do to a resource from outside: they pause it, or its ProviderConfig, or change the schema under it."""
+"""What people do from outside: pauses, other schemas, adoptions; orphans whose account stays out of reach."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from providers.external.client import Fence, Target
 from providers.external.observation import Class, Observed
-from runtime.errors import Invalid
+from runtime.errors import Invalid, Transient
 from runtime.objects import Key, Object, Resource
 from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, ToyParameters, provider_of
 from tests.providers.world import World, settled
@@ -139,3 +139,58 @@ async def test_adoption_shows_its_changes_before_anything_is_written(*, at_once:
 
 def _entries(drift: list[Object]) -> list[tuple[str, str, str, str]]:
     return [(entry["path"], entry["desired"], entry["observed"], entry["action"]) for entry in drift]
+
+
+async def deleted(policy: str) -> World:
+    world = await settled(ToyCloud(), deletionPolicy=policy)
+    world.delete()
+    return world
+
+
+async def passes(world: World, *, minutes: int) -> None:
+    for _ in range(minutes):
+        await world.step()
+        if world.get() is None:
+            return
+        world.now += timedelta(minutes=1)
+
+
+def unreachable(world: World) -> None:
+    world.cloud.faults += [("observe", Transient("no answer"), False)] * 100
+
+
+async def test_orphan_of_a_dead_server_loses_its_finalizer_after_minutes_and_not_before() -> None:
+    world = await deleted("Orphan")
+    unreachable(world)
+
+    await passes(world, minutes=4)
+    assert world.get() is not None
+
+    await passes(world, minutes=4)
+    assert world.get() is None
+    assert len(world.cloud.toys) == 1
+    assert not next(iter(world.cloud.toys.values())).released
+
+
+async def test_orphan_in_another_account_loses_its_finalizer_likewise() -> None:
+    world = await deleted("Orphan")
+    world.cloud.account = "account-2"
+    world.accounts.forget("default")
+    obj = world.get()
+    assert obj is not None
+
+    await passes(world, minutes=8)
+
+    assert world.get() is None
+    assert "release" not in world.cloud.calls
+
+
+@pytest.mark.parametrize("policy", ["Snapshot", "Delete"])
+async def test_deletion_waits_for_an_unreachable_server(policy: str) -> None:
+    world = await deleted(policy)
+    unreachable(world)
+
+    await passes(world, minutes=40)
+
+    assert world.get() is not None
+    assert len(world.cloud.toys) == 1

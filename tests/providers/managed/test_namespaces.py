@@ -1,7 +1,8 @@
-"""What is made carries the uid of its namespace as it is, not as a watch that is behind has it."""
+"""Namespaces as they are, not as a watch that is behind has them; one write for what passes share."""
 
 from __future__ import annotations
 
+import asyncio
 from copy import deepcopy
 from dataclasses import dataclass, field
 
@@ -10,7 +11,7 @@ import pytest
 from runtime.errors import Conflict
 from runtime.kube import Selection
 from runtime.objects import NAMESPACES, Key, Object, Resource
-from tests.providers.toy import ToyCloud
+from tests.providers.toy import CONFIGS, ToyCloud
 from tests.providers.world import World
 from tests.support.fake_kube import FakeKube
 
@@ -82,3 +83,33 @@ async def test_nothing_is_made_for_an_object_whose_namespace_is_gone() -> None:
     result = await world.step()
     assert isinstance(result, Conflict)
     assert cloud.toys == {}
+
+
+class _Slow(FakeKube):
+    """An API server that takes its time over an apply."""
+
+    async def apply(
+        self, resource: Resource, obj: Object, *, manager: str, force: bool = False, subresource: str = ""
+    ) -> Object:
+        await asyncio.sleep(0)
+        return await super().apply(resource, obj, manager=manager, force=force, subresource=subresource)
+
+
+async def test_in_use_finalizer_is_written_once_for_databases_that_are_created_side_by_side() -> None:
+    before = World(cloud := ToyCloud())
+    slow = _Slow()
+    slow.objects, slow.version = before.kube.objects, before.kube.version
+    world = World(cloud, kube=slow)
+    names = [f"db{number}" for number in range(5)]
+    for name in names:
+        world.ask(name)
+    world.feed()
+
+    results = await asyncio.gather(*(world.reconcile(Key("team", name)) for name in names), return_exceptions=True)
+
+    assert [result for result in results if isinstance(result, BaseException)] == []
+    written = zip(slow.writes, slow.managers, strict=True)
+    applied = ("apply", CONFIGS.plural)
+    assert [(write, manager) for write, manager in written if write == applied] == [
+        (applied, "fairlead.dev/provider-toy")
+    ]

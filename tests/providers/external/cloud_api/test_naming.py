@@ -1,4 +1,4 @@
-"""Names by rule, and the hash that is read back out of them."""
+"""Names by rule, the hash that is read back out of them, and versions that cover others."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.external.cloud_api.naming import NAMING, hash_in, name_of
+from providers.external.cloud_api.versions import covers, major_of, satisfies
 from providers.external.ownership import Identity
 
 
@@ -46,3 +47,30 @@ def test_a_claims_name_is_made_to_fit(claim_name: str, expected: str) -> None:
 @pytest.mark.parametrize("name", ["", "legacy", "orders-ABCDEFGHIJ", "orders-abcdefghi1", "ordersabcdefghij", "a-b"])
 def test_another_name_carries_no_hash(name: str) -> None:
     assert hash_in(name) == NAMING.hash_in(None, name) == ""
+
+
+@pytest.mark.parametrize(
+    ("wanted", "running", "is_covered", "is_satisfied"),
+    [
+        ("16", "16.4", True, True),
+        ("16.4", "16.4", True, True),
+        ("16", "16", True, True),
+        ("1", "16.4", False, False),
+        ("16.4", "16.40", False, True),
+        ("16.4", "16.10", False, True),
+        ("16.10", "16.4", False, False),
+        ("16.4", "16", False, False),
+        ("16", "17.1", False, False),
+        ("17", "16.9", False, False),
+        ("16.4", "16.4-R1", False, False),
+    ],
+)
+def test_a_minor_version_may_run_ahead_and_a_major_one_may_not(
+    wanted: str, running: str, *, is_covered: bool, is_satisfied: bool
+) -> None:
+    assert covers(wanted, running) is is_covered
+    assert satisfies(wanted, running) is is_satisfied
+
+
+def test_the_major_version_is_the_first_number() -> None:
+    assert [major_of(version) for version in ("16", "16.4", "16.4-R1", "")] == ["16", "16", "16", ""]
