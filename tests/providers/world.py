@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable
 from copy import deepcopy
 from datetime import timedelta
@@ -148,6 +149,17 @@ class World:
         """The status of the resource `db`."""
         status: Object = (self.get() or {})["status"]
         return status
+
+    @property
+    def external_name(self) -> str:
+        """The name of what was made in the cloud."""
+        return str((self.get() or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
+
+    @property
+    def secret(self) -> dict[str, str]:
+        """The credentials Secret of `db`."""
+        stored = self.kube.objects[SECRETS, Key("team", "db-credentials")]["data"]
+        return {name: base64.b64decode(text).decode() for name, text in stored.items()}
 
     @property
     def toy(self) -> Toy:

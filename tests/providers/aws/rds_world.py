@@ -10,7 +10,7 @@ from typing import Any
 from devcloud.aws.server import Served
 from providers.aws import INSTANCES, PROVIDER
 from providers.external.provider import Kind, Provider, Rate
-from runtime.objects import SECRETS, Key, Object
+from runtime.objects import SECRETS, Object
 from tests.providers.paced import Paced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
@@ -60,17 +60,6 @@ class RdsWorld(World):
     def parameters(self, spec: Object) -> Object:
         """Return the fields of `forProvider`: those of the world, changed by what is asked for as `parameters`."""
         return {**self.spec, **spec.pop("parameters", {})}
-
-    @property
-    def external_name(self) -> str:
-        """The name of what was made in the cloud."""
-        return str((self.get() or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
-
-    @property
-    def secret(self) -> dict[str, str]:
-        """The credentials Secret."""
-        stored = self.kube.objects[SECRETS, Key("team", "db-credentials")]["data"]
-        return {name: base64.b64decode(text).decode() for name, text in stored.items()}
 
     def steer(self, **calls: Any) -> None:
         """Have something happen to the instance behind the API's back."""

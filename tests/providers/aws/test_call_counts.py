@@ -79,23 +79,6 @@ async def test_outage_of_three_hours_crashes_no_pass_is_reported_once_and_ends_b
     assert (paced.crashes, paced.calls()) == (0, 0)
 
 
-async def test_short_outages_an_hour_apart_crash_no_pass_and_are_never_reported(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
-    since, writes = len(paced.conditions), len(world.kube.writes)
-    for _ in range(60):
-        world.refuse("*", "InternalFailure")
-        paced.wake()
-        await paced.step()
-        world.heal()
-        await paced.until(world.now + HOUR)
-
-    assert paced.crashes == 0
-    assert paced.reported(since) == CALM
-    # What is written is the state that RDS shows: the backups of three nights, each as it begins and ends.
-    assert len(world.kube.writes) - writes <= 6
-    assert paced.calls() == 0
-
-
 REFUSALS_OF_CHANGES = {
     "a state that allows none": ("InvalidDBInstanceState", "CloudBusy"),
     "storage at work": ("InvalidParameterCombination", "InvalidValue"),

@@ -113,8 +113,3 @@ class AzureWorld(World):
     def parameters(self, spec: Object) -> Object:
         """Return the fields of `forProvider`: those of the world, changed by what is asked for as `parameters`."""
         return {**self.spec, **spec.pop("parameters", {})}
-
-    @property
-    def external_name(self) -> str:
-        """The name of what was made in the cloud."""
-        return str((self.get() or {})["metadata"]["annotations"]["fairlead.dev/external-name"])

@@ -43,29 +43,6 @@ def _inside(server: ArmWorld, kind: Kind[Any, Any], spec: Object, calls: Calls |
     return world
 
 
-async def test_put_whose_answer_is_lost_makes_one_server(arm: Arm) -> None:
-    arm.fault(PUT, times=1)
-    world = ArmWorld(arm)
-    world.ask()
-    await world.rest()
-
-    assert (arm.changes().count(PUT), list(arm.servers())) == (1, [world.name_of()])
-    # The password that was written down before it is set once more, as nobody knows which one was meant.
-    assert [list(call["params"]["properties"]) for call in arm.calls(PATCH)] == [["administratorLoginPassword"]]
-
-
-async def test_next_process_goes_on_polling_and_repeats_no_write(arm: Arm) -> None:
-    first = ArmWorld(arm)
-    first.ask()
-    await first.until(lambda: "operation" in first.status_of())
-    second = ArmWorld(arm, kube=first.kube, process="process-2")
-    second.now = first.now
-    await second.rest()
-
-    assert arm.changes() == [PUT]
-    assert list(arm.ends_read().values()) == [True]
-
-
 @pytest.mark.parametrize("status", [404, 410])
 @pytest.mark.parametrize("moment", ["under way", "over"])
 async def test_operation_whose_url_is_gone_leaves_it_to_the_state(arm: Arm, moment: str, status: int) -> None:
@@ -128,19 +105,6 @@ async def test_creation_that_azure_accepts_and_cannot_carry_out_is_said_and_made
     assert len(arm.servers()) == 1
 
 
-async def test_update_that_fails_at_its_end_is_said_by_its_code_and_not_repeated(arm: Arm) -> None:
-    world = await _server(arm)
-    failure = {"code": "InvalidParameterValue", "message": "Seven is no number of days.", "times": None}
-    arm.control("POST", "operations", failure)
-    world.ask(parameters={"backupRetentionDays": 9})
-    await ArmPaced(world).until(world.now + timedelta(hours=6))
-
-    assert (world.reason(), world.reason("Ready")) == ("InvalidValue", "Available")
-    assert "Seven is no number of days" in str(world.condition()["message"])
-    assert arm.changes() == [PATCH] * len(arm.changes())
-    assert len(arm.changes()) <= 3
-
-
 @pytest.mark.parametrize("code", ["ServerIsBusy", "OperationCancelled", "InternalServerError"])
 async def test_operation_that_others_pushed_aside_is_sent_again(arm: Arm, code: str) -> None:
     world = await _server(arm)
@@ -183,35 +147,6 @@ async def test_change_of_a_server_that_somebody_else_changes_waits_and_provokes_
     assert (arm.changes(), arm.met_busy()) == ([PATCH], [])
 
 
-@each_kind
-async def test_five_children_at_once_provoke_no_server_is_busy(arm: Arm, kind: Kind[Any, Any], spec: Object) -> None:
-    parameters = ("work_mem", "statement_timeout", "log_connections", "autovacuum", "pgaudit.log")
-    values = ("8192", "5000", "off", "off", "read")
-    own: tuple[Object, ...] = tuple(
-        {"name": parameters[number], "value": values[number]}
-        if kind is CONFIGURATIONS
-        else {"name": f"orders{number}"}
-        if kind is DATABASES
-        else {"cidr": f"203.0.113.{number}/32"}
-        for number in range(5)
-    )
-    server = await _server(arm)
-    world = _inside(server, kind, spec)
-    names = [f"child-{number}" for number in range(5)]
-    for name, fields in zip(names, own, strict=True):
-        world.ask(name=name, parameters=fields)
-    for _ in range(200):
-        world.feed()
-        await asyncio.gather(*(world.reconcile(world.key(name)) for name in names))
-        world.pass_time(timedelta(seconds=5))
-        if all(world.reason(name=name) == "InSync" and "operation" not in world.status_of(name) for name in names):
-            break
-
-    assert [world.reason("Ready", name) for name in names] == ["Available"] * 5
-    assert arm.met_busy() == []
-    assert len(arm.changes()) == 5
-
-
 async def test_change_that_is_not_shown_yet_is_not_sent_again(arm: Arm) -> None:
     world = await _server(arm)
     arm.behave(get_lag_s=45, list_lag_s=45)
@@ -228,38 +163,6 @@ async def test_change_that_is_not_shown_yet_is_not_sent_again(arm: Arm) -> None:
     assert (reasons[0] != "InSync", reasons[-1]) == (True, "InSync")
     assert reasons.index("InSync") * 5 >= 45
     assert world.shown()["properties"]["backup"]["backupRetentionDays"] == 9
-
-
-@pytest.mark.parametrize(("kind", "spec"), INSIDE[:2], ids=("database", "rule"))
-async def test_foreign_child_raced_in_between_look_and_put_stays_untouched(
-    arm: Arm, kind: Kind[Any, Any], spec: Object
-) -> None:
-    """Where ARM heeds the precondition; a value of a parameter is always there, so that its PUT has none."""
-    arm.behave(honours_if_none_match=True)
-    server, calls = await _server(arm), Calls(Gate())
-    world = _inside(server, kind, spec, calls)
-    world.ask()
-    raced: list[str] = []
-
-    def race() -> None:
-        child = world.name_of().rpartition("/")[2]
-        word, body = ("databases", {"charset": "LATIN1", "collation": "C"})
-        if kind is FIREWALL_RULES:
-            word, body = "firewallRules", {"startIpAddress": "192.0.2.1", "endIpAddress": "192.0.2.9"}
-        raced.append(f"{server.name_of().partition('/')[2]}/{word}/{child}")
-        arm.control("POST", f"servers/{raced[0]}", body)
-
-    calls.before_create = race
-    await world.until("NotOwned")
-    before = server.shown()["children"]
-    assert await world.for_hours(2) == {"NotOwned"}
-    world.delete()
-    await world.rest()
-
-    assert (server.shown()["children"], world.get(), len(raced)) == (before, None, 1)
-    assert [(call["outcome"], call["mutating"]) for call in arm.calls() if call["mutating"]] == [
-        ("PreconditionFailed", True)
-    ]
 
 
 async def test_parameter_that_azure_does_not_have_is_named_and_nothing_is_sent(arm: Arm) -> None:

@@ -11,7 +11,7 @@ from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_R
 from providers.external.provider import Kind
 from runtime.objects import SECRETS, Key, Object
 from tests.providers.azure.arm_world import ArmPaced, ArmWorld
-from tests.providers.azure.simulated_arm import GROUP, Arm, path_of
+from tests.providers.azure.simulated_arm import Arm, path_of
 
 pytestmark = pytest.mark.slow
 PUT, PATCH, DELETE = "flexibleServers.put", "flexibleServers.patch", "flexibleServers.delete"
@@ -172,45 +172,6 @@ async def test_deletion_while_it_is_being_made_is_never_lost(arm: Arm) -> None:
     world.delete()
     await world.rest()
     assert (world.get(), arm.servers(), arm.changes()) == (None, {}, [PUT, DELETE])
-
-
-async def test_server_that_vanished_or_was_replaced_is_never_made_again(arm: Arm) -> None:
-    world = await _server(arm)
-    arm.steer(world.name_of(), replace=True)
-    await world.until("Replaced")
-    arm.steer(world.name_of(), vanish=True)
-    await world.until("DatabaseLost")
-    assert await world.for_hours(6) == {"DatabaseLost"}
-    assert (arm.changes(), arm.servers()) == ([], {})
-
-
-async def test_list_is_read_page_by_page_whoever_asks(arm: Arm) -> None:
-    arm.behave(page_size=2)
-    for number in range(5):
-        arm.make(f"{GROUP}/server-{number}")
-    world = await _server(arm)
-    account: Any = (await world.accounts.connect("default")).clients.account
-    arm.forget()
-    listed = await account.list()
-    assert (listed.complete, len(listed.items), len(arm.calls())) == (True, 6, 3)
-
-
-async def test_what_fails_for_ever_is_tried_ever_more_rarely(arm: Arm) -> None:
-    world = await _server(arm)
-    arm.fault(PATCH, "SomethingNew", 500)
-    world.ask(parameters={"backupRetentionDays": 9})
-    paced = ArmPaced(world)
-    await paced.until(world.now + HOUR)
-    assert (world.reason(), paced.crashes) == ("CloudUnreachable", 0)
-    assert len(arm.changes()) <= 20
-    arm.forget()
-    await paced.until(world.now + 6 * HOUR)
-    assert len(arm.changes()) <= 60
-
-    arm.heal()
-    world.annotate(**{"reconcile-requested-at": "now"})
-    await world.rest()
-    assert world.shown()["properties"]["backup"]["backupRetentionDays"] == 9
 
 
 @pytest.mark.parametrize("deleting", [False, True])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -37,164 +38,122 @@ KEPT = Kept(current="secret-1", username="app_a")
 INPUTS = PasswordInputs(LOGINS, KEPT, published=True, login=Login.OK, token="t1", done_token="t1")
 
 
+ALONE = ("boss", "boss")
+SETTLED, SENT = Kept("secret-1", "", "boss"), Kept("secret-1", "secret-2", "boss")
+
+
 @dataclass(frozen=True)
 class Row:
     inputs: PasswordInputs
     step: PasswordStep
 
 
+def row(step: PasswordStep, **changed: Any) -> Row:
+    """Return the step that follows from the usual inputs with some changed."""
+    return Row(replace(INPUTS, **changed), step)
+
+
 ROWS: dict[str, Row] = {
-    "what the cloud accepted is waited for": Row(
-        replace(
-            INPUTS, kept=Kept("secret-1", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.UNDER_WAY
-        ),
-        Await(),
+    "what the cloud accepted is waited for": row(Await(), kept=SENT, logins=ALONE, delivery=Delivery.UNDER_WAY),
+    "only the login that is required is missing": row(
+        Await(unproven=True), kept=SENT, logins=ALONE, delivery=Delivery.UNPROVEN
     ),
-    "only the login that is required is missing": Row(
-        replace(INPUTS, kept=Kept("secret-1", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.UNPROVEN),
-        Await(unproven=True),
-    ),
-    "another password is given while no login proves the former": Row(
-        replace(
-            INPUTS,
-            kept=Kept("secret-1", "secret-2", "boss"),
-            logins=("boss", "boss"),
-            user_password="secret-3",
-            delivery=Delivery.UNPROVEN,
-        ),
+    "another password is given while no login proves the former": row(
         Introduce("boss", "secret-3", "boss"),
+        kept=SENT,
+        logins=ALONE,
+        user_password="secret-3",
+        delivery=Delivery.UNPROVEN,
     ),
-    "what the cloud accepted and shows as settled is published": Row(
-        replace(INPUTS, kept=Kept("secret-1", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.PROVEN),
-        Confirm("boss", "secret-2", "boss"),
+    "what the cloud accepted and shows as settled is published": row(
+        Confirm("boss", "secret-2", "boss"), kept=SENT, logins=ALONE, delivery=Delivery.PROVEN
     ),
-    "what was never sent is sent": Row(
-        replace(INPUTS, kept=Kept("secret-1", "secret-2", "boss"), logins=("boss", "boss")),
-        Introduce("boss", "secret-2", "boss"),
+    "what was never sent is sent": row(Introduce("boss", "secret-2", "boss"), kept=SENT, logins=ALONE),
+    "what the cloud accepted and every login refuses is reported": row(
+        Missing(refused=True), kept=Kept("", "secret-2", "boss"), logins=ALONE, delivery=Delivery.REFUSED
     ),
-    "what the cloud accepted and every login refuses is reported": Row(
-        replace(INPUTS, kept=Kept("", "secret-2", "boss"), logins=("boss", "boss"), delivery=Delivery.REFUSED),
-        Missing(refused=True),
-    ),
-    "a user's other password takes the place of the one that is refused": Row(
-        replace(
-            INPUTS,
-            kept=Kept("", "own-1", "boss"),
-            user_password="own-2",
-            delivery=Delivery.REFUSED,
-            logins=("boss", "boss"),
-        ),
+    "a user's other password takes the place of the one that is refused": row(
         Introduce("boss", "own-2"),
+        kept=Kept("", "own-1", "boss"),
+        user_password="own-2",
+        delivery=Delivery.REFUSED,
+        logins=ALONE,
     ),
-    "a user's refused password is not sent for ever": Row(
-        replace(
-            INPUTS,
-            kept=Kept("", "own-1", "boss"),
-            user_password="own-1",
-            delivery=Delivery.REFUSED,
-            logins=("boss", "boss"),
-        ),
+    "a user's refused password is not sent for ever": row(
         Missing(refused=True),
+        kept=Kept("", "own-1", "boss"),
+        user_password="own-1",
+        delivery=Delivery.REFUSED,
+        logins=ALONE,
     ),
-    "another token tries another password": Row(
-        replace(
-            INPUTS, kept=Kept("", "secret-2", "boss"), token="t2", delivery=Delivery.REFUSED, logins=("boss", "boss")
-        ),
-        Introduce("boss", ""),
+    "another token tries another password": row(
+        Introduce("boss", ""), kept=Kept("", "secret-2", "boss"), token="t2", delivery=Delivery.REFUSED, logins=ALONE
     ),
-    "the administrator's password is not set back": Row(
-        replace(INPUTS, logins=("boss", "boss"), kept=Kept("secret-1", "", "boss"), login=Login.REFUSED),
-        Missing(refused=True),
+    "the administrator's password is not set back": row(
+        Missing(refused=True), logins=ALONE, kept=SETTLED, login=Login.REFUSED
     ),
-    "nor while it is the first of two": Row(
-        replace(
-            INPUTS,
-            logins=("boss", "boss_a"),
-            administrator="boss",
-            kept=Kept("secret-1", "", "boss"),
-            login=Login.REFUSED,
-        ),
-        Missing(refused=True),
+    "nor while it is the first of two": row(
+        Missing(refused=True), logins=("boss", "boss_a"), administrator="boss", kept=SETTLED, login=Login.REFUSED
     ),
-    "an administrator gives way to a login of the application's own": Row(
-        replace(INPUTS, logins=("boss", "boss_a"), administrator="boss", kept=Kept("secret-1", "", "boss"), token="t2"),
-        Introduce("boss_a", "", "boss"),
+    "an administrator gives way to a login of the application's own": row(
+        Introduce("boss_a", "", "boss"), logins=("boss", "boss_a"), administrator="boss", kept=SETTLED, token="t2"
     ),
-    "the administrator's former password ends after its grace": Row(
-        replace(
-            INPUTS,
-            logins=("boss_a", "boss_b"),
-            administrator="boss",
-            kept=Kept("secret-1", "", "boss_a"),
-            retiring="boss",
-            retire_at=NOW,
-        ),
+    "the administrator's former password ends after its grace": row(
         Retire("boss"),
+        logins=("boss_a", "boss_b"),
+        administrator="boss",
+        kept=Kept("secret-1", "", "boss_a"),
+        retiring="boss",
+        retire_at=NOW,
     ),
-    "nobody else's ever does": Row(replace(INPUTS, administrator="boss", retiring="eve", retire_at=NOW), Keep()),
-    "a new password for the other login is confirmed where the published one was lost": Row(
-        replace(
-            INPUTS,
-            kept=Kept("", "secret-2", "app_b"),
-            published_login="app_a",
-            delivery=Delivery.PROVEN,
-            login=Login.OK,
-        ),
+    "nobody else's ever does": row(Keep(), administrator="boss", retiring="eve", retire_at=NOW),
+    "a new password for the other login is confirmed where the published one was lost": row(
         Confirm("app_b", "secret-2", "app_a"),
+        kept=Kept("", "secret-2", "app_b"),
+        published_login="app_a",
+        delivery=Delivery.PROVEN,
+        login=Login.OK,
     ),
-    "a working password is kept": Row(INPUTS, Keep()),
-    "an untried password is kept": Row(replace(INPUTS, login=Login.NOT_TRIED), Keep()),
-    "a login that cannot be tried changes nothing": Row(replace(INPUTS, login=Login.UNKNOWN), Keep()),
-    "a first password is made for the first login": Row(
-        replace(INPUTS, kept=None, published=False), Introduce("app_a", "")
+    "a working password is kept": row(Keep()),
+    "an untried password is kept": row(Keep(), login=Login.NOT_TRIED),
+    "a login that cannot be tried changes nothing": row(Keep(), login=Login.UNKNOWN),
+    "a first password is made for the first login": row(Introduce("app_a", ""), kept=None, published=False),
+    "a user's own password is taken": row(
+        Introduce("app_a", "own-password"), kept=None, published=False, user_password="own-password"
     ),
-    "a user's own password is taken": Row(
-        replace(INPUTS, kept=None, published=False, user_password="own-password"), Introduce("app_a", "own-password")
+    "a pending first password is used again after a crash": row(
+        Introduce("app_a", "secret-0"), kept=Kept(pending="secret-0", username="app_a"), published=False
     ),
-    "a pending first password is used again after a crash": Row(
-        replace(INPUTS, kept=Kept(pending="secret-0", username="app_a"), published=False),
-        Introduce("app_a", "secret-0"),
+    "a refused login gets the published password back": row(PutBack("app_a", "secret-1"), login=Login.REFUSED),
+    "a new token rotates to the other login": row(Introduce("app_b", "", "app_a"), token="t2"),
+    "a token is not a rotation when none was recorded": row(Keep(), token="t2", done_token=None),
+    "a first token after the create rotates": row(Introduce("app_b", "", "app_a"), token="t1", done_token=""),
+    "a removed token rotates nothing": row(Keep(), token="", done_token="t1"),
+    "a rotation goes on after a crash with the same password": row(
+        Introduce("app_b", "secret-2", "app_a"), token="t2", kept=replace(KEPT, pending="secret-2")
     ),
-    "a refused login gets the published password back": Row(
-        replace(INPUTS, login=Login.REFUSED), PutBack("app_a", "secret-1")
+    "a rotation goes before a refused login": row(Introduce("app_b", "", "app_a"), token="t2", login=Login.REFUSED),
+    "a user's new content rotates": row(Introduce("app_b", "own-2", "app_a"), user_password="own-2"),
+    "a user's unchanged content rotates nothing": row(Keep(), user_password="secret-1"),
+    "a token rotates nothing where the user gives the password": row(Keep(), user_password="secret-1", token="t2"),
+    "the second login rotates back to the first": row(
+        Introduce("app_a", "", "app_b"), kept=replace(KEPT, username="app_b"), token="t2"
     ),
-    "a new token rotates to the other login": Row(replace(INPUTS, token="t2"), Introduce("app_b", "", "app_a")),
-    "a token is not a rotation when none was recorded": Row(replace(INPUTS, token="t2", done_token=None), Keep()),
-    "a first token after the create rotates": Row(
-        replace(INPUTS, token="t1", done_token=""), Introduce("app_b", "", "app_a")
+    "a former login works within its grace": row(Keep(), retiring="app_b", retire_at=NOW + timedelta(seconds=1)),
+    "a former login ends after its grace": row(Retire("app_b"), retiring="app_b", retire_at=NOW),
+    "a lost Secret is taken back": row(
+        Restore("app_b", "secret-1"), kept=None, recovered="secret-1", published_login="app_b"
     ),
-    "a removed token rotates nothing": Row(replace(INPUTS, token="", done_token="t1"), Keep()),
-    "a rotation goes on after a crash with the same password": Row(
-        replace(INPUTS, token="t2", kept=replace(KEPT, pending="secret-2")), Introduce("app_b", "secret-2", "app_a")
+    "a lost password is nobody's": row(Missing(), kept=None),
+    "an emptied Secret is a lost one": row(Missing(), kept=Kept(username="app_a")),
+    "a lost password is reset by the token": row(
+        Introduce("app_b", "", "app_a"), kept=None, token="t2", published_login="app_a"
     ),
-    "a rotation goes before a refused login": Row(
-        replace(INPUTS, token="t2", login=Login.REFUSED), Introduce("app_b", "", "app_a")
+    "a lost password is reset by the token where the status was lost too": row(
+        Introduce("app_a", ""), kept=None, token="t2", done_token=None
     ),
-    "a user's new content rotates": Row(replace(INPUTS, user_password="own-2"), Introduce("app_b", "own-2", "app_a")),
-    "a user's unchanged content rotates nothing": Row(replace(INPUTS, user_password="secret-1"), Keep()),
-    "a token rotates nothing where the user gives the password": Row(
-        replace(INPUTS, user_password="secret-1", token="t2"), Keep()
-    ),
-    "the second login rotates back to the first": Row(
-        replace(INPUTS, kept=replace(KEPT, username="app_b"), token="t2"), Introduce("app_a", "", "app_b")
-    ),
-    "a former login works within its grace": Row(
-        replace(INPUTS, retiring="app_b", retire_at=NOW + timedelta(seconds=1)), Keep()
-    ),
-    "a former login ends after its grace": Row(replace(INPUTS, retiring="app_b", retire_at=NOW), Retire("app_b")),
-    "a lost Secret is taken back": Row(
-        replace(INPUTS, kept=None, recovered="secret-1", published_login="app_b"), Restore("app_b", "secret-1")
-    ),
-    "a lost password is nobody's": Row(replace(INPUTS, kept=None), Missing()),
-    "an emptied Secret is a lost one": Row(replace(INPUTS, kept=Kept(username="app_a")), Missing()),
-    "a lost password is reset by the token": Row(
-        replace(INPUTS, kept=None, token="t2", published_login="app_a"), Introduce("app_b", "", "app_a")
-    ),
-    "a lost password is reset by the token where the status was lost too": Row(
-        replace(INPUTS, kept=None, token="t2", done_token=None), Introduce("app_a", "")
-    ),
-    "a lost password is replaced by the user's own": Row(
-        replace(INPUTS, kept=None, user_password="own-1", published_login="app_a"), Introduce("app_b", "own-1", "app_a")
+    "a lost password is replaced by the user's own": row(
+        Introduce("app_b", "own-1", "app_a"), kept=None, user_password="own-1", published_login="app_a"
     ),
 }
 

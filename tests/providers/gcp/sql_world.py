@@ -77,17 +77,6 @@ class SqlWorld(World):
         """Return the fields of `forProvider`: those of the world, changed by what is asked for as `parameters`."""
         return {**self.spec, **spec.pop("parameters", {})}
 
-    @property
-    def name(self) -> str:
-        """The name of what was made in the cloud."""
-        return str((self.get() or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
-
-    @property
-    def secret(self) -> dict[str, str]:
-        """The credentials Secret."""
-        stored = self.kube.objects[SECRETS, Key("team", "db-credentials")]["data"]
-        return {name: base64.b64decode(text).decode() for name, text in stored.items()}
-
     def pass_time(self, by: timedelta) -> None:
         """Let time pass for everybody."""
         self.now += by
@@ -115,7 +104,7 @@ class SqlWorld(World):
 
     def steer(self, **change: Any) -> None:
         """Have something happen to the instance behind the API's back."""
-        control(self.served, "POST", f"instances/{self.served.project}/{self.name}", change)
+        control(self.served, "POST", f"instances/{self.served.project}/{self.external_name}", change)
 
     def behave(self, **behaviour: Any) -> None:
         """Choose the simulator's conduct."""
@@ -141,7 +130,7 @@ class SqlWorld(World):
     def shown(self) -> Object:
         """Return the instance as the simulator has it; raises StopIteration where there is none."""
         instances = control(self.served, "GET", "instances")
-        instance: Object = next(instance for instance in instances if instance["name"] == self.name)
+        instance: Object = next(instance for instance in instances if instance["name"] == self.external_name)
         return instance
 
 

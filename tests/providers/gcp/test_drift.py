@@ -208,8 +208,10 @@ async def test_roles_that_a_user_lost_are_granted_again(served: Served) -> None:
     server, stranger = SqlWorld(served), SimulatedSql(served)
     server.ask()
     await server.rest()
-    users = f"instances/{server.name}/users"
-    user = SqlWorld(served, kind=USERS, spec={"instance": server.name, "name": "app", "databaseRoles": ["readers"]})
+    users = f"instances/{server.external_name}/users"
+    user = SqlWorld(
+        served, kind=USERS, spec={"instance": server.external_name, "name": "app", "databaseRoles": ["readers"]}
+    )
     user.ask()
     await user.rest()
     assert user.reason() == "InSync", user.get()

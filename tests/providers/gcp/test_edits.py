@@ -139,9 +139,11 @@ async def test_a_field_that_is_ignored_is_nobodys_business(served: Served) -> No
 
 async def test_an_operation_of_somebody_else_is_waited_out(served: Served) -> None:
     world, stranger = await _ready(served), SimulatedSql(served)
-    stranger.call("PATCH", f"instances/{world.name}", {"settings": {"backupConfiguration": {"startTime": "05:00"}}})
+    stranger.call(
+        "PATCH", f"instances/{world.external_name}", {"settings": {"backupConfiguration": {"startTime": "05:00"}}}
+    )
     world.ask(parameters={"retainedBackups": 14})
-    user = SqlWorld(served, kind=USERS, spec={"instance": world.name, "name": "app"})
+    user = SqlWorld(served, kind=USERS, spec={"instance": world.external_name, "name": "app"})
     user.ask()
     for _ in range(3):
         await world.step()
@@ -204,8 +206,8 @@ async def test_a_name_that_is_still_reserved_is_tried_again_rarely_and_used_once
 
 async def test_a_database_that_appears_before_its_create_arrives_is_not_ours(served: Served) -> None:
     server, stranger = await _ready(served), SimulatedSql(served)
-    databases = f"instances/{server.name}/databases"
-    database = SqlWorld(served, kind=DATABASES, spec={"instance": server.name, "name": "app"})
+    databases = f"instances/{server.external_name}/databases"
+    database = SqlWorld(served, kind=DATABASES, spec={"instance": server.external_name, "name": "app"})
     database.ask()
     # It is there and not shown, as if it had been made after the look.
     stranger.call("POST", databases, {"name": "app"})

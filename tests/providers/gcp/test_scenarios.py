@@ -91,7 +91,7 @@ async def test_a_protected_instance_waits_in_words_and_goes_once_the_spec_says_s
 
 async def _child(served: Served, kind: Any, **spec: Any) -> tuple[SqlWorld, SqlWorld]:
     server = await _ready(served)
-    child = SqlWorld(served, kind=kind, spec={"instance": server.name, "name": "app", **spec})
+    child = SqlWorld(served, kind=kind, spec={"instance": server.external_name, "name": "app", **spec})
     child.now = server.now
     child.ask()
     return server, child

@@ -49,56 +49,6 @@ def test_equal_means_equal(wanted: dict[str, Any], settings: dict[str, Any]) -> 
     assert diff(desired, seen(desired, answer).spec) == ()
 
 
-DIFFERENT: list[tuple[dict[str, Any], dict[str, Any], tuple[str, ...], Any, Any]] = [
-    ({"tier": "db-custom-2-7680"}, {}, ("tier",), "db-custom-2-7680", "db-custom-1-3840"),
-    ({"database_version": "POSTGRES_17"}, {}, ("databaseVersion",), "POSTGRES_17", "POSTGRES_16"),
-    ({"edition": "ENTERPRISE_PLUS"}, {}, ("edition",), "ENTERPRISE_PLUS", "ENTERPRISE"),
-    ({"data_disk_size_gb": 20}, {}, ("dataDiskSizeGb",), 20, 10),
-    ({"data_disk_size_gb": 10, "storage_auto_resize": False},
-     {"storageAutoResize": False, "dataDiskSizeGb": "40"}, ("dataDiskSizeGb",), 10, 40),
-    ({"storage_auto_resize_limit": 100}, {}, ("storageAutoResizeLimit",), 100, 0),
-    ({"availability_type": "REGIONAL"}, {}, ("availabilityType",), "REGIONAL", "ZONAL"),
-    ({"activation_policy": "ALWAYS"}, {"activationPolicy": "NEVER"}, ("activationPolicy",), "ALWAYS", "NEVER"),
-    ({"ipv4_enabled": False}, {}, ("ipv4Enabled",), False, True),
-    ({"authorized_networks": ("203.0.113.0/24",)}, {}, ("authorizedNetworks",), ("203.0.113.0/24",), ()),
-    ({"private_network": "projects/shop/global/networks/db"}, {}, ("privateNetwork",),
-     "projects/shop/global/networks/db", None),
-    ({"ssl_mode": "ENCRYPTED_ONLY"}, {}, ("sslMode",), "ENCRYPTED_ONLY", "ALLOW_UNENCRYPTED_AND_ENCRYPTED"),
-    ({"connector_enforcement": "REQUIRED"}, {}, ("connectorEnforcement",), "REQUIRED", "NOT_REQUIRED"),
-    ({"database_flags": {"jit": "off"}}, {}, ("databaseFlags", "jit"), "off", None),
-    ({"database_flags": {}}, {"databaseFlags": [{"name": "jit", "value": "off"}]}, ("databaseFlags", "jit"), None,
-     "off"),
-    ({"backup_enabled": True}, {}, ("backupEnabled",), True, False),
-    ({"backup_start_time": "03:00"}, {}, ("backupStartTime",), "03:00", "12:00"),
-    ({"backup_location": "eu"}, {"backupConfiguration": {"location": "us"}}, ("backupLocation",), "eu", "us"),
-    ({"retained_backups": 14}, {}, ("retainedBackups",), 14, 7),
-    ({"point_in_time_recovery_enabled": True}, {}, ("pointInTimeRecoveryEnabled",), True, False),
-    ({"transaction_log_retention_days": 3}, {}, ("transactionLogRetentionDays",), 3, 7),
-    ({"zone": "us-central1-c"}, {}, ("zone",), "us-central1-c", "us-central1-a"),
-    ({"maintenance_day": 7}, {}, ("maintenanceDay",), 7, 0),
-    ({"maintenance_hour": 3}, {"maintenanceWindow": {"day": 7, "hour": 4}}, ("maintenanceHour",), 3, 4),
-    ({"maintenance_track": "canary"}, {"maintenanceWindow": {"updateTrack": "stable"}}, ("maintenanceTrack",),
-     "canary", "stable"),
-    ({"maintenance_version": "POSTGRES_16_9.R20260101.00_01"}, {}, ("maintenanceVersion",),
-     "POSTGRES_16_9.R20260101.00_01", "POSTGRES_16_9.R20250302.00_31"),
-    ({"query_insights_enabled": True}, {}, ("queryInsightsEnabled",), True, False),
-    ({"data_cache_enabled": True}, {}, ("dataCacheEnabled",), True, False),
-    ({"deletion_protection_enabled": True}, {}, ("deletionProtectionEnabled",), True, False),
-    ({"user_labels": {"team": "shop"}}, {}, ("userLabels", "team"), "shop", None),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("wanted", "settings", "path", "want", "have"), DIFFERENT, ids=[f"{row[2]} {row[3]}" for row in DIFFERENT]
-)
-def test_difference_has_one_path(
-    wanted: dict[str, Any], settings: dict[str, Any], path: tuple[str, ...], want: Any, have: Any
-) -> None:
-    desired = spec(**wanted)
-    (change,) = diff(desired, seen(desired, instance(**settings)).spec)
-    assert (change.path, change.want, change.have) == (path, want, have)
-
-
 def test_what_moved_by_itself_is_listed_and_left() -> None:
     desired = spec(data_disk_size_gb=10, maintenance_version="POSTGRES_16_4.R20240101.00_05")
     observed = seen(desired, instance(dataDiskSizeGb="40"))

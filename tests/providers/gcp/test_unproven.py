@@ -158,7 +158,7 @@ async def test_a_creation_whose_operation_fails_is_named_and_neither_repeated_no
     await world.for_hours(5)
     assert (world.reason(), world.changes()) == ("DatabaseFailed", [INSERT]), world.condition()
     assert "FAILED" in world.condition()["message"]
-    assert list(SimulatedSql(served).instances()) == [world.name]
+    assert list(SimulatedSql(served).instances()) == [world.external_name]
 
 
 async def test_a_deletion_whose_operation_fails_is_named_and_carried_out_later(served: Served) -> None:
@@ -179,7 +179,7 @@ async def test_a_deletion_whose_operation_fails_is_named_and_carried_out_later(s
 
 async def test_a_users_creation_whose_operation_fails_is_named_and_repeated_rarely(served: Served) -> None:
     server = await _ready(served)
-    user = SqlWorld(served, kind=USERS, spec={"instance": server.name, "name": "app"})
+    user = SqlWorld(served, kind=USERS, spec={"instance": server.external_name, "name": "app"})
     user.ask()
     _fail(served, "CREATE_USER", "The role is not wanted here.", times=None)
     await user.for_hours(5)

@@ -24,7 +24,7 @@ async def _inside(served: Served, **spec: Any) -> tuple[SqlWorld, SqlWorld]:
     server = SqlWorld(served)
     server.ask()
     await server.rest()
-    user = SqlWorld(served, kind=USERS, spec={"instance": server.name, "name": "app", **spec})
+    user = SqlWorld(served, kind=USERS, spec={"instance": server.external_name, "name": "app", **spec})
     user.now = server.now
     server.forget()
     user.ask()

@@ -69,23 +69,6 @@ async def test_edit_and_drift_are_each_sent_once(slow: int) -> None:
     }
 
 
-@pytest.mark.parametrize("slow", SLOW)
-@pytest.mark.parametrize("call", ["create", "set_password", "update", "delete", "observe", "poll"])
-@pytest.mark.parametrize("after", [False, True], ids=["not sent", "answer lost"])
-async def test_lost_answer_doubles_nothing_and_blocks_nothing(slow: int, call: str, after: bool) -> None:  # noqa: FBT001 - a column
-    cloud = ToyCloud(slow=slow)
-    cloud.faults.append((call, Transient("no answer"), after))
-    world = await settled(cloud, size=1)
-    world.ask(size=2)
-    await world.settle()
-
-    assert len(cloud.toys) == 1
-    assert [toy.size for toy in cloud.toys.values()] == [2]
-    world.delete()
-    await world.settle()
-    assert (world.get(), cloud.toys) == (None, {})
-
-
 @pytest.mark.parametrize(
     "intent",
     [
@@ -177,34 +160,6 @@ async def test_database_recreated_by_consent_is_not_taken_for_a_strangers(after:
     obj = world.get()
     assert obj is not None
     assert obj["metadata"]["annotations"]["fairlead.dev/incarnation"] == toy.incarnation == "incarnation-2"
-
-
-async def test_failed_observations_are_reported_from_the_third_on_and_change_nothing() -> None:
-    world = await settled(ToyCloud())
-    calls = list(world.cloud.calls)
-    world.cloud.faults += [("observe", Transient("away"), False)] * 3
-
-    reasons = []
-    for _ in range(3):
-        await world.step()
-        reasons.append(world.reason())
-
-    assert reasons == ["InSync", "InSync", "CloudUnreachable"]
-    assert world.reason("Ready") == "Available"
-    assert world.cloud.calls == calls
-    await world.settle()
-    assert world.reason() == "InSync"
-
-
-async def test_refusal_is_reported_with_its_reason() -> None:
-    world = World(ToyCloud())
-    world.ask()
-    world.cloud.faults.append(("create", Terminal("AccessDenied", "may not create"), False))
-
-    await world.step()
-
-    assert world.reason("Stalled") == "AccessDenied"
-    assert "intent" not in world.status
 
 
 async def test_lost_password_of_an_adopted_database_is_reported_without_a_resync() -> None:

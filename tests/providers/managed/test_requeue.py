@@ -182,6 +182,8 @@ async def test_refused_call_is_sent_at_most_twenty_times_an_hour_in_the_same_wor
     # Those of the second hour.
     assert len(words) == 1
     assert world.reason() == getattr(failure, "reason", "CloudUnreachable")
+    # What a deletion intends is known to the next process.
+    assert call == "delete" or "intent" not in world.status
 
     cloud.refuses = ()
     world.annotate(**{"reconcile-requested-at": "now"})

@@ -19,14 +19,10 @@ pytestmark = pytest.mark.asyncio
 KEPT = ("backup-2", "backup-1")
 
 
-def _name(world: World) -> str:
-    return str((world.get() or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
-
-
 async def _lost(cloud: LateCloud, *, kept: tuple[str, ...] = KEPT) -> World:
     world = world_of(cloud)
     await ready(world)
-    cloud.own_backups[_name(world)] = kept
+    cloud.own_backups[world.external_name] = kept
     cloud.toys.clear()
     for _ in range(4):
         await world.step_after(timedelta(minutes=1))
@@ -47,7 +43,7 @@ async def test_lost_database_names_its_backups_and_how_to_have_one_restored() ->
 async def test_named_backup_is_restored_under_the_name_and_published(*, reachable: bool) -> None:
     cloud = LateCloud(slow=3, reachable=reachable)
     world = await _lost(cloud)
-    name = _name(world)
+    name = world.external_name
     world.annotate(consent="restore=backup-1")
     await world.step()
     assert (world.reason(), world.reason("Ready")) == ("Restoring", "Restoring")
@@ -206,7 +202,7 @@ async def test_consent_to_restore_before_a_loss_restores_nothing_later() -> None
     cloud = LateCloud(slow=1)
     world = world_of(cloud)
     await ready(world)
-    cloud.own_backups[_name(world)] = KEPT
+    cloud.own_backups[world.external_name] = KEPT
     world.annotate(consent="restore=backup-1")
     world.ask(size=11)
     await world.settle(most=40)
@@ -219,7 +215,7 @@ async def test_consent_to_restore_before_a_loss_restores_nothing_later() -> None
 
 async def test_synchronous_cloud_restores_too() -> None:
     world = await settled(cloud := ToyCloud())
-    cloud.own_backups[_name(world)] = KEPT
+    cloud.own_backups[world.external_name] = KEPT
     cloud.toys.clear()
     for _ in range(4):
         await world.step_after(timedelta(minutes=1))

@@ -15,13 +15,23 @@ from tests.providers.world import World, settled
 GRACE = timedelta(hours=1)
 
 
-async def test_second_token_waits_for_the_grace_of_the_first() -> None:
-    world = await settled(ToyCloud())
-    toy = next(iter(world.cloud.toys.values()))
-    (first,) = toy.passwords.items()
+async def _rotated(*, composed: bool = False) -> tuple[World, tuple[str, str], tuple[str, str]]:
+    """Return a world whose database was rotated once; its former login and the present one, with their passwords."""
+    world = World(ToyCloud())
+    world.ask()
+    if composed:
+        world.compose()
+    await world.settle()
+    (former,) = world.toy.passwords.items()
     world.ask(passwordRotation={"token": "one"})
     await world.passes(2)
-    (second,) = [item for item in toy.passwords.items() if item != first]
+    (present,) = world.toy.passwords.items() - {former}
+    return world, former, present
+
+
+async def test_second_token_waits_for_the_grace_of_the_first() -> None:
+    world, first, second = await _rotated()
+    toy = world.toy
     retire_at = world.status["rotation"]["retireAt"]
 
     world.ask(passwordRotation={"token": "two"})
@@ -46,12 +56,8 @@ async def test_second_token_waits_for_the_grace_of_the_first() -> None:
 
 
 async def test_forced_rotation_waits_for_no_grace_and_leaves_the_former_login_a_minute() -> None:
-    world = await settled(ToyCloud())
-    toy = next(iter(world.cloud.toys.values()))
-    (first,) = toy.passwords.items()
-    world.ask(passwordRotation={"token": "one"})
-    await world.passes(2)
-    (second,) = [item for item in toy.passwords.items() if item != first]
+    world, first, second = await _rotated()
+    toy = world.toy
 
     world.ask(passwordRotation={"token": "two", "force": True})
     await world.passes(2)
@@ -68,7 +74,7 @@ async def test_forced_rotation_waits_for_no_grace_and_leaves_the_former_login_a_
 
 async def test_rotation_that_waits_goes_on_once_it_is_forced() -> None:
     world = await settled(ToyCloud())
-    toy = next(iter(world.cloud.toys.values()))
+    toy = world.toy
     (first,) = toy.passwords.items()
     for rotation in ({"token": "one"}, {"token": "two"}):
         world.ask(passwordRotation=rotation)
@@ -88,24 +94,9 @@ def _published_to_applications(world: World, username: str, host: str = "toy.exa
     world.kube.store(SECRETS, {"metadata": {"name": "shop-connection", "namespace": "team"}, "data": data})
 
 
-async def _rotated(world: World) -> tuple[str, str]:
-    """Make a claimed database and rotate once; return the former login and the present one."""
-    world.ask()
-    world.compose()
-    await world.settle()
-    (toy,) = world.cloud.toys.values()
-    (former,) = toy.passwords
-    world.ask(passwordRotation={"token": "one"})
-    world.compose()
-    await world.passes(2)
-    (present,) = toy.passwords.keys() - {former}
-    return former, present
-
-
 async def test_former_login_works_for_as_long_as_applications_read_it_in_the_connection_secret() -> None:
-    world = World(ToyCloud())
-    former, present = await _rotated(world)
-    (toy,) = world.cloud.toys.values()
+    world, (former, _), (present, _) = await _rotated(composed=True)
+    toy = world.toy
     _published_to_applications(world, former)
 
     world.now += timedelta(hours=5)
@@ -123,9 +114,8 @@ async def test_former_login_works_for_as_long_as_applications_read_it_in_the_con
 
 
 async def test_second_rotation_takes_no_login_that_applications_still_read() -> None:
-    world = World(ToyCloud())
-    former, present = await _rotated(world)
-    (toy,) = world.cloud.toys.values()
+    world, (former, _), (present, _) = await _rotated(composed=True)
+    toy = world.toy
     passwords = dict(toy.passwords)
     _published_to_applications(world, former)
 
@@ -142,12 +132,11 @@ async def test_second_rotation_takes_no_login_that_applications_still_read() -> 
 
 @pytest.mark.parametrize("host", ["toy.example.org", "another.example.org"])
 async def test_former_login_ends_although_it_is_read_where_that_was_forced_or_is_another_servers(host: str) -> None:
-    world = World(ToyCloud())
-    former, present = await _rotated(world)
+    world, (former, _), (present, _) = await _rotated(composed=True)
     _published_to_applications(world, former, host)
     if host == "toy.example.org":
         world.ask(passwordRotation={"token": "one", "force": True})
         world.compose()
     world.now += timedelta(hours=5)
     await world.passes(2)
-    assert set(next(iter(world.cloud.toys.values())).passwords) == {present}
+    assert set(world.toy.passwords) == {present}
