@@ -8,11 +8,14 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar, cast
 
+from providers.external.client import Fence
 from providers.external.provider import Provider
 from runtime.objects import Key, Object, Resource
 from tests.support.fake_kube import FakeKube
 
 T = TypeVar("T")
+OPEN = Fence(until=float("inf"), leads=lambda: True, monotonic=lambda: 0.0)
+CLOSED = Fence(until=0.0, leads=lambda: True, monotonic=lambda: 1.0)
 _FIRST_UIDS = itertools.count(1000, 1000)
 
 

@@ -14,9 +14,8 @@ from providers.aws.account import Clients
 from runtime.objects import Object
 from tests.providers.adapter import Drift, ExternalObject, Mode, Property, Verb
 from tests.providers.adapter_parts import SimulatedAdapter, drifts_of, owner_in, owner_tags
-from tests.providers.aws.rds_world import SPEC, RdsWorld, provider
-from tests.providers.gates import Calls, GatedAccount, GatedKube, gated
-from tests.providers.toy import ToyCloud
+from tests.providers.aws.rds_world import GatedWorld
+from tests.providers.gates import Calls
 from tests.providers.world import World
 from tests.support.simulator_control import control
 
@@ -35,24 +34,9 @@ _CODES: Mapping[Mode, str] = {
     "absent": "DBInstanceNotFound",
     "invalid": "InvalidParameterValue",
 }
-_FIELDS: Object = {**SPEC, "backupRetentionPeriod": 7, "deletionProtection": False, "publiclyAccessible": False,
-                   "copyTagsToSnapshot": True}  # fmt: skip
-_READS = ("describe_", "list_", "get_")
 _REGION = "eu-west-1"
 # Somebody else of the same account, and a user of another one.
 _FOREIGN, _OTHER_ACCOUNT = ("AKIASOMEBODYELSE0001", "secret-1"), ("AKIAOTHERACCOUNT0001", "secret-2")
-
-
-class GatedWorld(RdsWorld):
-    """One process; the next one over the same API server keeps what is there."""
-
-    def __init__(self, served: Served, kube: GatedKube, process: str, calls: Calls) -> None:
-        self.served, self.spec = served, _FIELDS
-
-        def account(connected: Any) -> GatedAccount:
-            return GatedAccount(connected, calls, lambda name: name.startswith(_READS), "create_db_instance".__eq__)
-
-        World.__init__(self, ToyCloud(), kube=kube, process=process, provider=gated(provider(), account))
 
 
 @dataclass

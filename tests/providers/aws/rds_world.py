@@ -11,6 +11,7 @@ from devcloud.aws.server import Served
 from providers.aws import INSTANCES, PROVIDER
 from providers.external.provider import Kind, Provider, Rate
 from runtime.objects import SECRETS, Object
+from tests.providers.gates import Calls, GatedAccount, GatedKube, gated
 from tests.providers.paced import Paced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
@@ -73,6 +74,23 @@ class RdsWorld(World):
     def heal(self) -> None:
         """Take away all faults."""
         control(self.served, "DELETE", "faults")
+
+
+_FIELDS: Object = {**SPEC, "backupRetentionPeriod": 7, "deletionProtection": False, "publiclyAccessible": False,
+                   "copyTagsToSnapshot": True}  # fmt: skip
+_READS = ("describe_", "list_", "get_")
+
+
+class GatedWorld(RdsWorld):
+    """One process; the next one over the same API server keeps what is there."""
+
+    def __init__(self, served: Served, kube: GatedKube, process: str, calls: Calls) -> None:
+        self.served, self.spec = served, _FIELDS
+
+        def account(connected: Any) -> GatedAccount:
+            return GatedAccount(connected, calls, lambda name: name.startswith(_READS), "create_db_instance".__eq__)
+
+        World.__init__(self, ToyCloud(), kube=kube, process=process, provider=gated(provider(), account))
 
 
 class RdsPaced(Paced):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator, Iterator
@@ -28,12 +27,13 @@ from providers.aws.config import ProviderConfigSpec
 from providers.aws.groups.kinds import ParameterGroups, SubnetGroups
 from providers.aws.instances.client import InstanceClients, instance_clients
 from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters, RDSInstanceParameters
-from providers.external.client import Fence, Target
+from providers.external.client import Target
 from providers.external.credential import Credential
 from providers.external.diff import diff
 from providers.external.observation import Absent, Observed, Present
 from providers.external.ownership import Owner
 from runtime.errors import Transient
+from tests.providers.gates import OPEN
 from tests.support.waiting import eventually
 
 REGION = "eu-west-1"
@@ -99,10 +99,6 @@ async def moto(moto_port: int) -> AsyncIterator[AwsAccount]:
         yield account
 
 
-def _fence() -> Fence:
-    return Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
-
-
 def _subnets(account: AwsAccount) -> tuple[str, ...]:
     client = boto3.client("ec2", region_name=REGION, endpoint_url=account.config.endpoint, **KEYS)
     subnets = tuple(subnet["SubnetId"] for subnet in client.describe_subnets()["Subnets"])
@@ -118,11 +114,11 @@ async def test_instance_lives_with_its_groups(moto: AwsAccount) -> None:
     group = Target("fl-par", values, OWNER, "hash")
 
     assert await networks.observe(network) == Absent()
-    await networks.create(network, NOBODY, _fence())
+    await networks.create(network, NOBODY, OPEN)
     made_network = await networks.observe(network)
     with pytest.raises(Transient, match="names 0"):
         await parameters.observe(group)
-    await parameters.create(group, NOBODY, _fence())
+    await parameters.create(group, NOBODY, OPEN)
     made_group = await parameters.observe(group)
     for wanted, made in ((network, made_network), (group, made_group)):
         assert isinstance(made, Present)
@@ -133,8 +129,8 @@ async def test_instance_lives_with_its_groups(moto: AwsAccount) -> None:
 
     assert isinstance(made_network, Present)
     assert isinstance(made_group, Present)
-    await parameters.delete(group, made_group.observed, Policy.DELETE, _fence())
-    await networks.delete(network, made_network.observed, Policy.DELETE, _fence())
+    await parameters.delete(group, made_group.observed, Policy.DELETE, OPEN)
+    await networks.delete(network, made_network.observed, Policy.DELETE, OPEN)
     assert await networks.observe(network) == Absent()
 
 
@@ -142,24 +138,24 @@ async def _an_instance_lives(cloud: InstanceClients) -> None:
     target = Target("fl-orders", INSTANCE, OWNER, "hash")
     assert await cloud.external.observe(target) == Absent()
     assert await cloud.account.find_predecessors(OWNER) == ()
-    await cloud.external.create(target, Credential("app", "Sufficient-1"), _fence())
+    await cloud.external.create(target, Credential("app", "Sufficient-1"), OPEN)
     observed = await _seen(cloud, target)
     assert target.owner.owns(observed.owner)
     assert (diff(target.spec, observed.spec), INSTANCES.invariants(target, observed)) == ((), ())
     # An answer that was lost leads back to the same instance.
-    await cloud.external.create(target, Credential("app", "Sufficient-1"), _fence())
+    await cloud.external.create(target, Credential("app", "Sufficient-1"), OPEN)
 
     edited = replace(target, spec=msgspec.structs.replace(INSTANCE, backup_retention_period=9, allocated_storage=30))
     changes = tuple(INSTANCES.classify(change, observed) for change in diff(edited.spec, observed.spec))
     assert [change.shown for change in changes] == ["allocatedStorage", "backupRetentionPeriod"]
-    await cloud.external.update(edited, observed, changes, _fence())
+    await cloud.external.update(edited, observed, changes, OPEN)
     observed = await _seen(cloud, edited)
     assert diff(edited.spec, observed.spec) == ()
-    await cloud.logins.set(edited, observed, Credential("app", "Sufficient-2"), _fence())
+    await cloud.logins.set(edited, observed, Credential("app", "Sufficient-2"), OPEN)
     assert "fl-orders" in (await cloud.account.list()).items
 
     leaving = replace(edited, leaving=True, incarnation=observed.incarnation)
-    await cloud.external.delete(leaving, observed, Policy.SNAPSHOT, _fence())
+    await cloud.external.delete(leaving, observed, Policy.SNAPSHOT, OPEN)
     assert await cloud.external.observe(leaving) == Absent()
     assert (await cloud.backups.latest(leaving)).startswith("fl-final-fl-orders-")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -15,23 +14,20 @@ from providers.aws.groups import kinds
 from providers.aws.groups.kinds import ParameterGroups, SubnetGroups
 from providers.aws.models import DBParameterGroupParameters, DBSubnetGroupParameters
 from providers.aws.tag_lists import encoded_tags
-from providers.external.client import Fence, Target
+from providers.external.client import Target
 from providers.external.cloud_api.refusals import AlreadyThere
 from providers.external.credential import Credential
 from providers.external.diff import diff
 from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
+from tests.providers.gates import OPEN
 from tests.support.simulator_control import control
 
 SUBNETS = tuple(f"subnet-0a1b2c3d4e5f6000{zone}" for zone in "abc")
 OTHER_NETWORK = ("subnet-0a1b2c3d4e5f6001a", "subnet-0a1b2c3d4e5f6001b")
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "network")
 NOBODY = Credential("", "")
-
-
-def _fence() -> Fence:
-    return Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
 
 
 def _sent(simulator: Served) -> list[str]:
@@ -67,7 +63,7 @@ async def test_subnet_group_is_created_changed_and_deleted(account: AwsAccount, 
     wanted = _subnet_group("fl-orders", tags={"team": "orders"})
     assert await cloud.observe(wanted) == Absent()
 
-    await cloud.create(wanted, NOBODY, _fence())
+    await cloud.create(wanted, NOBODY, OPEN)
     observed, changes = await _subnets_of(cloud, wanted)
     assert changes == ()
     assert wanted.owner.owns(observed.owner)
@@ -75,14 +71,14 @@ async def test_subnet_group_is_created_changed_and_deleted(account: AwsAccount, 
     assert observed.at_provider["vpcId"].startswith("vpc-")
 
     # What an interrupted create left is met again, and not made twice.
-    await cloud.create(wanted, NOBODY, _fence())
+    await cloud.create(wanted, NOBODY, OPEN)
     with pytest.raises(AlreadyThere):
-        await cloud.create(replace(wanted, owner=replace(OWNER, identity="uid-2")), NOBODY, _fence())
+        await cloud.create(replace(wanted, owner=replace(OWNER, identity="uid-2")), NOBODY, OPEN)
 
     grown = _subnet_group("fl-orders", SUBNETS, db_subnet_group_description="of orders", tags={"team": "sales"})
     observed, changes = await _subnets_of(cloud, grown)
     assert [change.shown for change in changes] == ["dbSubnetGroupDescription", "subnetIds", "tags.team"]
-    await cloud.update(grown, observed, changes, _fence())
+    await cloud.update(grown, observed, changes, OPEN)
     observed, changes = await _subnets_of(cloud, grown)
     assert changes == ()
     assert "fl-orders" in (await cloud.list()).items
@@ -95,29 +91,29 @@ async def test_subnet_group_is_created_changed_and_deleted(account: AwsAccount, 
     observed, _ = await _subnets_of(cloud, bare)
     changes = diff(bare.spec, observed.spec, applied={"tags": ("team",)})
     assert [(change.shown, change.want) for change in changes] == [("tags.team", None)]
-    await cloud.update(bare, observed, changes, _fence())
+    await cloud.update(bare, observed, changes, OPEN)
     observed, _ = await _subnets_of(cloud, bare)
     assert observed.spec.tags == {"theirs": "x"}
 
     moved = _subnet_group("fl-orders", OTHER_NETWORK, db_subnet_group_description="of orders")
     with pytest.raises(Terminal, match="not in the VPC"):
-        await cloud.update(moved, observed, diff(moved.spec, observed.spec), _fence())
+        await cloud.update(moved, observed, diff(moved.spec, observed.spec), OPEN)
 
-    await cloud.release(grown, observed, _fence())
+    await cloud.release(grown, observed, OPEN)
     released, _ = await _subnets_of(cloud, grown)
     assert "fairlead-released" in released.facts
-    await cloud.adopt(grown, released, _fence())
+    await cloud.adopt(grown, released, OPEN)
     assert "fairlead-released" not in (await _subnets_of(cloud, grown))[0].facts
 
-    await cloud.delete(grown, observed, Policy.DELETE, _fence())
+    await cloud.delete(grown, observed, Policy.DELETE, OPEN)
     assert await cloud.observe(grown) == Absent()
-    await cloud.delete(grown, observed, Policy.DELETE, _fence())
+    await cloud.delete(grown, observed, Policy.DELETE, OPEN)
     assert _sent(simulator).count("CreateDBSubnetGroup") == 3
 
 
 async def test_lost_tag_is_put_back(account: AwsAccount) -> None:
     cloud, wanted = SubnetGroups(account), _subnet_group("fl-stripped")
-    await cloud.create(wanted, NOBODY, _fence())
+    await cloud.create(wanted, NOBODY, OPEN)
     observed, _ = await _subnets_of(cloud, wanted)
     await account.call(
         "remove_tags_from_resource", "strip", ResourceName=observed.incarnation, TagKeys=["fairlead-claim"]
@@ -126,13 +122,13 @@ async def test_lost_tag_is_put_back(account: AwsAccount) -> None:
     observed, changes = await _subnets_of(cloud, wanted)
     assert observed.owner is None
     assert [change.shown for change in changes] == ["tags.fairlead-claim"]
-    await cloud.update(wanted, observed, changes, _fence())
+    await cloud.update(wanted, observed, changes, OPEN)
     assert (await _subnets_of(cloud, wanted))[1] == ()
 
 
 async def test_subnets_of_a_single_zone_are_refused_with_the_message_of_rds(account: AwsAccount) -> None:
     with pytest.raises(Terminal, match="at least 2 AZs") as caught:
-        await SubnetGroups(account).create(_subnet_group("fl-alone", SUBNETS[:1]), NOBODY, _fence())
+        await SubnetGroups(account).create(_subnet_group("fl-alone", SUBNETS[:1]), NOBODY, OPEN)
 
     assert caught.value.reason == "InvalidValue"
 
@@ -144,7 +140,7 @@ async def test_parameter_group_is_created_changed_and_deleted(account: AwsAccoun
         "fl-orders",
         {"work_mem": "64MB", "log_connections": "on", "max_connections": "200", "statement_timeout": "2min"},
     )
-    await cloud.create(wanted, NOBODY, _fence())
+    await cloud.create(wanted, NOBODY, OPEN)
     observed, changes = await _parameters_of(cloud, wanted)
     assert changes == ()
     assert observed.at_provider["parameters"] == {
@@ -155,7 +151,7 @@ async def test_parameter_group_is_created_changed_and_deleted(account: AwsAccoun
     }
     assert observed.at_provider["pendingReboot"] == ["max_connections"]
 
-    await cloud.create(wanted, NOBODY, _fence())
+    await cloud.create(wanted, NOBODY, OPEN)
     edited = _parameter_group("fl-orders", {"work_mem": "32MB", "max_connections": "200", "jit": "off"})
     observed, changes = await _parameters_of(cloud, edited)
     assert [(change.shown, change.want, change.have) for change in changes] == [
@@ -164,13 +160,13 @@ async def test_parameter_group_is_created_changed_and_deleted(account: AwsAccoun
         ("parameters.statement_timeout", None, "120000"),
         ("parameters.work_mem", "32MB", "65536"),
     ]
-    await cloud.update(edited, observed, changes, _fence())
+    await cloud.update(edited, observed, changes, OPEN)
     observed, changes = await _parameters_of(cloud, edited)
     assert changes == ()
 
     # A map that is not given is not managed.
     assert (await _parameters_of(cloud, _parameter_group("fl-orders", None)))[1] == ()
-    await cloud.delete(edited, observed, Policy.DELETE, _fence())
+    await cloud.delete(edited, observed, Policy.DELETE, OPEN)
     assert await cloud.observe(edited) == Absent()
     assert _sent(simulator).count("ResetDBParameterGroup") == 1
 
@@ -187,7 +183,7 @@ async def test_parameters_go_in_requests_of_twenty(account: AwsAccount, simulato
     wanted = _parameter_group("fl-many", {name: "1" if name in switches else "1024" for name in names.split()})
     before = _sent(simulator).count("ModifyDBParameterGroup")
 
-    await cloud.create(wanted, NOBODY, _fence())
+    await cloud.create(wanted, NOBODY, OPEN)
 
     assert (await _parameters_of(cloud, wanted))[1] == ()
     assert _sent(simulator).count("ModifyDBParameterGroup") - before == 2
@@ -203,14 +199,14 @@ async def test_parameters_go_in_requests_of_twenty(account: AwsAccount, simulato
 async def test_parameter_that_rds_refuses_is_named(account: AwsAccount, parameters: dict[str, str], says: str) -> None:
     wanted = _parameter_group(f"fl-{min(parameters).replace('_', '-')}", parameters)
     with pytest.raises(Terminal, match=says) as caught:
-        await ParameterGroups(account).create(wanted, NOBODY, _fence())
+        await ParameterGroups(account).create(wanted, NOBODY, OPEN)
 
     assert caught.value.reason == "InvalidValue"
 
 
 async def test_group_in_use_stays_until_it_is_not(account: AwsAccount) -> None:
     cloud, wanted = SubnetGroups(account), _subnet_group("fl-used")
-    await cloud.create(wanted, NOBODY, _fence())
+    await cloud.create(wanted, NOBODY, OPEN)
     observed, _ = await _subnets_of(cloud, wanted)
     await account.call(
         "create_db_instance", "use it", DBInstanceIdentifier="fl-user", DBInstanceClass="db.t4g.micro",
@@ -219,6 +215,6 @@ async def test_group_in_use_stays_until_it_is_not(account: AwsAccount) -> None:
     )  # fmt: skip
 
     with pytest.raises(Blocked, match="subnet group fl-used") as caught:
-        await cloud.delete(wanted, observed, Policy.DELETE, _fence())
+        await cloud.delete(wanted, observed, Policy.DELETE, OPEN)
 
     assert caught.value.reason == "CloudBusy"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -15,11 +14,12 @@ from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount
 from providers.aws.instances.client import InstanceClients, Seen, instance_clients
 from providers.aws.models import RDSInstanceParameters
-from providers.external.client import Fence, Target
+from providers.external.client import Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Present
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
+from tests.providers.gates import OPEN
 from tests.support.simulator_control import control
 from tests.support.waiting import eventually
 
@@ -29,10 +29,6 @@ OURS = Owner("home", "uid-2", "0123456789abcdef", "shop", "orders", "instance")
 SPEC = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app")
 
 
-def _fence() -> Fence:
-    return Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
-
-
 def _calls(simulator: Served, action: str) -> int:
     return sum(call["action"] == action for call in control(simulator, "GET", "audit?since=0"))
 
@@ -40,7 +36,7 @@ def _calls(simulator: Served, action: str) -> int:
 async def _made(account: AwsAccount, name: str) -> tuple[InstanceClients, Target[RDSInstanceParameters], Seen]:
     """Make an instance and return it as it is once it is available, with a target that has recorded it."""
     cloud, target = instance_clients(account), Target(name, SPEC, replace(OURS, claim=name), "hash")
-    await cloud.external.create(target, Credential("app", "Sufficient-1"), _fence())
+    await cloud.external.create(target, Credential("app", "Sufficient-1"), OPEN)
     return await _available(cloud, target)
 
 
@@ -102,11 +98,11 @@ async def test_final_snapshot_name_that_another_has_is_skipped(
 
     if others == 5:
         with pytest.raises(Blocked, match="finalDBSnapshotIdentifierPrefix") as caught:
-            await cloud.external.delete(target, seen, Policy.SNAPSHOT, _fence())
+            await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
         assert caught.value.reason == "BackupImpossible"
         assert isinstance(await cloud.external.observe(target), Present)
     else:
-        await cloud.external.delete(target, seen, Policy.SNAPSHOT, _fence())
+        await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
         leaving = replace(target, leaving=True)
         assert await eventually(lambda: cloud.backups.latest(leaving), "its final snapshot is there") == f"{stem}-2"
     assert _calls(simulator, "DeleteDBInstance") - before == (5 if others == 5 else 2)
@@ -132,7 +128,7 @@ async def test_password_that_secrets_manager_took_over_is_seen_and_taken_back(ac
         return observation.observed if settled and observation.observed.password_elsewhere is expected else None
 
     seen = await eventually(lambda: kept_elsewhere(expected=True), "another keeper has the password")
-    await cloud.logins.set(target, seen, Credential("app", "Sufficient-3"), _fence())
+    await cloud.logins.set(target, seen, Credential("app", "Sufficient-3"), OPEN)
     await eventually(lambda: kept_elsewhere(expected=False), "the password is Fairlead's again")
 
 
@@ -165,11 +161,10 @@ async def _hung(simulator: Served, count: int) -> bool:
 async def test_list_has_the_owner_of_each_instance_released_or_not(account: AwsAccount, simulator: Served) -> None:
     cloud, owner = instance_clients(account), replace(OURS, claim="fedcba9876543210", namespace_uid="shop-uid")
     target = Target("fl-let-go", SPEC, owner, "hash")
-    fence = Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
-    await cloud.external.create(target, Credential("app", "Sufficient-1"), fence)
+    await cloud.external.create(target, Credential("app", "Sufficient-1"), OPEN)
     seen = await cloud.external.observe(target)
     assert isinstance(seen, Present)
-    await cloud.external.release(target, seen.observed, fence)
+    await cloud.external.release(target, seen.observed, OPEN)
 
     assert (await cloud.account.list()).owners["fl-let-go"] == owner
     control(simulator, "POST", "behaviour", {"list_without_tags": ["*"]})

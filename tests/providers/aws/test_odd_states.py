@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -17,7 +16,7 @@ from providers.aws.instances import states
 from providers.aws.instances.client import InstanceClients, Seen, instance_clients
 from providers.aws.instances.translate import observed
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
-from providers.external.client import Fence, Target
+from providers.external.client import Target
 from providers.external.credential import Credential
 from providers.external.observation import Present
 from providers.external.ownership import Owner
@@ -27,6 +26,7 @@ from providers.managed.inputs import Inputs, Lifecycle, differences
 from runtime.errors import Blocked
 from tests.providers.aws.test_translate import ANSWER, TAGS, target
 from tests.providers.aws.test_translate import OWNER as OURS
+from tests.providers.gates import OPEN
 from tests.providers.managed.test_decide import NOW, RECORDED
 from tests.support.simulator_control import control
 from tests.support.waiting import eventually
@@ -36,13 +36,9 @@ SPEC = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage
 Where = Target[RDSInstanceParameters]
 
 
-def _fence() -> Fence:
-    return Fence(until=time.monotonic() + 60, leads=lambda: True, monotonic=time.monotonic)
-
-
 async def _made(account: AwsAccount, name: str) -> tuple[InstanceClients, Where, Seen]:
     cloud, target = instance_clients(account), Target(name, SPEC, replace(OWNER, claim=name), "hash")
-    await cloud.external.create(target, Credential("app", "Sufficient-1"), _fence())
+    await cloud.external.create(target, Credential("app", "Sufficient-1"), OPEN)
     seen = await eventually(lambda: _seen(cloud, target, "available"), f"{name} is available")
     return cloud, replace(target, incarnation=seen.incarnation), seen
 
@@ -74,7 +70,7 @@ async def test_final_snapshot_that_the_state_does_not_allow_is_reported_with_the
     seen = await _steered(simulator, cloud, target, status)
 
     with pytest.raises(Blocked) as caught:
-        await cloud.external.delete(target, seen, Policy.SNAPSHOT, _fence())
+        await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
 
     assert caught.value.reason == "BackupImpossible"
     for words in (status, REFUSED[status], "deletion policy Delete or Orphan"):
@@ -87,14 +83,14 @@ async def test_refusal_for_a_state_that_passes_is_waited_for(account: AwsAccount
     await _steered(simulator, cloud, target, "backing-up")
 
     with pytest.raises(Blocked) as caught:
-        await cloud.external.delete(target, seen, Policy.SNAPSHOT, _fence())
+        await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
 
     assert caught.value.reason == "CloudBusy"
 
 
 async def test_final_snapshot_that_failed_is_named_with_the_way_out(account: AwsAccount, simulator: Served) -> None:
     cloud, target, seen = await _made(account, "fl-failing")
-    await cloud.external.delete(target, seen, Policy.SNAPSHOT, _fence())
+    await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
     leaving = replace(target, leaving=True)
     final = await eventually(lambda: cloud.backups.latest(leaving), "the final snapshot is available")
     control(simulator, "POST", f"snapshots/{final}", {"status": "failed"})

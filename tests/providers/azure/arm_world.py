@@ -14,6 +14,7 @@ from azure.core.credentials import AccessToken
 
 from providers.azure import FLEXIBLE_SERVERS, PROVIDER
 from providers.azure.arm import client_of
+from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
 from providers.azure.config import ProviderConfigSpec
 from providers.external.metering import Meter
 from providers.external.provider import Kind, RecordedAccount
@@ -184,6 +185,30 @@ class ArmPaced(Paced):
         """Let time pass at ARM, too."""
         super().move_on(by)
         self.arm.pass_time(max(by, timedelta()))
+
+
+async def server_at_rest(arm: Arm, **spec: Any) -> ArmWorld:
+    """Return a world with a server at rest, its calls forgotten; `parameters` are fields of its `forProvider`."""
+    world = ArmWorld(arm)
+    world.ask(**spec)
+    await world.rest()
+    arm.forget()
+    return world
+
+
+def inside_of(server: ArmWorld, kind: Kind[Any, Any], spec: Object, calls: Calls | None = None) -> ArmWorld:
+    """Return a world of what is in a server, by the same clock."""
+    world = ArmWorld(server.arm, kind=kind, spec={**spec, "server": server.name_of()}, calls=calls)
+    world.now = server.now
+    return world
+
+
+INSIDE: tuple[tuple[Kind[Any, Any], Object], ...] = (
+    (DATABASES, {"name": "orders"}),
+    (FIREWALL_RULES, {"cidr": "203.0.113.0/24"}),
+    (CONFIGURATIONS, {"name": "work_mem", "value": "64MB"}),
+)
+KIND_IDS = ("database", "rule", "configuration")
 
 
 def _due_after(result: Result | Failure) -> timedelta:

@@ -10,37 +10,16 @@ from typing import Any
 
 import pytest
 
-from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
+from providers.azure.children.kinds import CONFIGURATIONS
 from providers.external.provider import Kind
 from runtime.objects import Object
-from tests.providers.azure.arm_world import ArmPaced, ArmWorld
+from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmPaced, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import Arm, path_of
 from tests.providers.gates import Calls, Gate
 
 pytestmark = pytest.mark.slow
 PUT, PATCH = "flexibleServers.put", "flexibleServers.patch"
-INSIDE: tuple[tuple[Kind[Any, Any], Object], ...] = (
-    (DATABASES, {"name": "orders"}),
-    (FIREWALL_RULES, {"cidr": "203.0.113.0/24"}),
-    (CONFIGURATIONS, {"name": "work_mem", "value": "64MB"}),
-)
-each_kind = pytest.mark.parametrize(("kind", "spec"), INSIDE, ids=("database", "rule", "configuration"))
-
-
-async def _server(arm: Arm, **fields: Any) -> ArmWorld:
-    """Return a world with a server at rest, its calls forgotten."""
-    world = ArmWorld(arm)
-    world.ask(parameters=fields)
-    await world.rest()
-    arm.forget()
-    return world
-
-
-def _inside(server: ArmWorld, kind: Kind[Any, Any], spec: Object, calls: Calls | None = None) -> ArmWorld:
-    """Return a world of what is in a server, by the same clock."""
-    world = ArmWorld(server.arm, kind=kind, spec={**spec, "server": server.name_of()}, calls=calls)
-    world.now = server.now
-    return world
+each_kind = pytest.mark.parametrize(("kind", "spec"), INSIDE, ids=KIND_IDS)
 
 
 @pytest.mark.parametrize("status", [404, 410])
@@ -107,7 +86,7 @@ async def test_creation_that_azure_accepts_and_cannot_carry_out_is_said_and_made
 
 @pytest.mark.parametrize("code", ["ServerIsBusy", "OperationCancelled", "InternalServerError"])
 async def test_operation_that_others_pushed_aside_is_sent_again(arm: Arm, code: str) -> None:
-    world = await _server(arm)
+    world = await server_at_rest(arm)
     arm.control("POST", "operations", {"code": code, "message": "Try again later."})
     world.ask(parameters={"backupRetentionDays": 9})
     await world.rest()
@@ -123,9 +102,9 @@ async def test_busy_server_of_somebody_else_is_met_and_heals(
 ) -> None:
     """Somebody begins a change of the server between our look and our PUT: we are refused at once, or out of a poll."""
     arm.behave(busy=answered)
-    server = await _server(arm)
+    server = await server_at_rest(arm)
     calls = Calls(Gate())
-    world = _inside(server, kind, spec, calls)
+    world = inside_of(server, kind, spec, calls)
     body = {"properties": {"backup": {"backupRetentionDays": 21}}}
     calls.before_create = lambda: arm.person("PATCH", path_of(server.name_of()), body)
     world.ask()
@@ -137,7 +116,7 @@ async def test_busy_server_of_somebody_else_is_met_and_heals(
 
 
 async def test_change_of_a_server_that_somebody_else_changes_waits_and_provokes_nothing(arm: Arm) -> None:
-    world = await _server(arm)
+    world = await server_at_rest(arm)
     arm.person("PATCH", path_of(world.name_of()), {"properties": {"backup": {"backupRetentionDays": 21}}})
     world.ask(parameters={"autoGrow": "Enabled"})
     await world.until("CloudBusy")
@@ -148,7 +127,7 @@ async def test_change_of_a_server_that_somebody_else_changes_waits_and_provokes_
 
 
 async def test_change_that_is_not_shown_yet_is_not_sent_again(arm: Arm) -> None:
-    world = await _server(arm)
+    world = await server_at_rest(arm)
     arm.behave(get_lag_s=45, list_lag_s=45)
     world.ask(parameters={"backupRetentionDays": 9})
     await world.until(lambda: bool(arm.changes()))
@@ -166,8 +145,8 @@ async def test_change_that_is_not_shown_yet_is_not_sent_again(arm: Arm) -> None:
 
 
 async def test_parameter_that_azure_does_not_have_is_named_and_nothing_is_sent(arm: Arm) -> None:
-    server = await _server(arm)
-    world = _inside(server, CONFIGURATIONS, {"name": "work_memory", "value": "64MB"})
+    server = await server_at_rest(arm)
+    world = inside_of(server, CONFIGURATIONS, {"name": "work_memory", "value": "64MB"})
     world.ask()
     await world.until("InvalidValue")
     assert "Azure has no parameter work_memory" in str(world.condition()["message"])
@@ -181,8 +160,8 @@ async def test_parameter_that_azure_does_not_have_is_named_and_nothing_is_sent(a
 async def test_parameter_is_set_where_arm_heeds_preconditions(arm: Arm) -> None:
     """There is a value of every parameter, always: `If-None-Match` would refuse the first PUT for ever."""
     arm.behave(honours_if_none_match=True)
-    server = await _server(arm)
-    world = _inside(server, *INSIDE[2])
+    server = await server_at_rest(arm)
+    world = inside_of(server, *INSIDE[2])
     world.ask()
     await world.rest()
 

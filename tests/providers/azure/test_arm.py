@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 from typing import Any
 
@@ -12,18 +11,15 @@ from azure.core.exceptions import ClientAuthenticationError
 from providers.accounts.rate_limit import CALLS, AccountMeter, Budget
 from providers.azure.arm import API_VERSION, _type_of, client_of
 from providers.azure.names import ServerName
-from providers.external.client import Fence, FenceClosed
+from providers.external.client import FenceClosed
 from providers.external.provider import Rate
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 from tests.providers.azure.arm_stub import SUBSCRIPTION, ArmStub
 from tests.providers.azure.azure_world import StubToken, connected
+from tests.providers.gates import CLOSED, OPEN
 from tests.support.stepped_clock import SteppedClock
 
 SERVER = ServerName("rg", "s")
-
-
-def _fence(*, closed: bool = False) -> Fence:
-    return Fence(until=time.monotonic() + (-1 if closed else 60), leads=lambda: True, monotonic=time.monotonic)
 
 
 async def test_subscription_says_who_it_is(stub: ArmStub) -> None:
@@ -43,7 +39,7 @@ async def test_answer_about_another_subscription_is_no_answer(stub: ArmStub) -> 
 async def test_closed_fence_sends_nothing(stub: ArmStub) -> None:
     async with connected(stub) as account:
         with pytest.raises(FenceClosed):
-            await account.send("DELETE", account.server(SERVER), "delete it", fence=_fence(closed=True))
+            await account.send("DELETE", account.server(SERVER), "delete it", fence=CLOSED)
 
     assert stub.log == []
 
@@ -56,7 +52,7 @@ async def test_reads_are_sent_again_and_changes_never(stub: ArmStub, method: str
     stub.faults = [("flexibleServers", 503, "ServiceUnavailable")] * 3
     async with connected(stub) as account:
         with pytest.raises(Transient):
-            await account.send(method, account.server(SERVER), "try it", fence=_fence() if method == "DELETE" else None)
+            await account.send(method, account.server(SERVER), "try it", fence=OPEN if method == "DELETE" else None)
 
     assert len(stub.log) == requests
 
@@ -65,7 +61,7 @@ async def test_throttle_of_a_change_is_left_to_the_queue(stub: ArmStub) -> None:
     stub.faults = [("DELETE", 429, "SubscriptionRequestsThrottled")]
     async with connected(stub) as account:
         with pytest.raises(Throttled) as throttled:
-            await account.send("DELETE", account.server(SERVER), "delete it", fence=_fence())
+            await account.send("DELETE", account.server(SERVER), "delete it", fence=OPEN)
 
     assert throttled.value.after == timedelta(seconds=5)
     assert len(stub.log) == 1
@@ -161,7 +157,7 @@ async def test_change_whose_connection_breaks_is_sent_once(stub: ArmStub, method
     async with connected(stub) as account:
         await account.whoami()
         with pytest.raises(Transient):
-            await account.send(method, account.server(SERVER), "try it", body={}, fence=_fence())
+            await account.send(method, account.server(SERVER), "try it", body={}, fence=OPEN)
 
     assert [line for line in stub.log if line.startswith(method)] == [f"{method} {account.server(SERVER)}"]
 

@@ -14,7 +14,7 @@ from providers.azure.children.kinds import CONFIGURATIONS, FIREWALL_RULES
 from providers.external.provider import Kind
 from runtime.objects import Object
 from tests.architecture.tree import CRDS
-from tests.providers.azure.arm_world import ArmWorld
+from tests.providers.azure.arm_world import ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import Arm
 from tests.support import yaml_texts
 
@@ -126,11 +126,8 @@ def _leaves(tree: Mapping[str, Any], path: str = "") -> dict[str, Any]:
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
 async def test_field_changed_by_somebody_else_is_put_back_reported_or_left(arm: Arm, row: Row) -> None:
-    world = ArmWorld(arm)
-    world.ask(parameters={**row.needs, row.path: row.spec})
-    await world.rest()
+    world = await server_at_rest(arm, parameters={**row.needs, row.path: row.spec})
     before = _leaves(world.shown())
-    arm.forget()
     whole = {"tags": {**world.shown()["tags"], **row.theirs["tags"]}} if "tags" in row.theirs else row.theirs
     arm.steer(world.name_of(), **whole)
     struck = {name: value for name, value in _leaves(world.shown()).items() if before.get(name) != value}
@@ -187,11 +184,8 @@ INSIDE: tuple[tuple[Kind[Any, Any], Object, str, Mapping[str, Any]], ...] = (
 async def test_what_is_inside_a_server_is_put_back(
     arm: Arm, kind: Kind[Any, Any], spec: Object, word: str, theirs: Mapping[str, Any]
 ) -> None:
-    server = ArmWorld(arm)
-    server.ask()
-    await server.rest()
-    world = ArmWorld(arm, kind=kind, spec={**spec, "server": server.name_of()})
-    world.now = server.now
+    server = await server_at_rest(arm)
+    world = inside_of(server, kind, spec)
     world.ask()
     await world.rest()
     before = server.shown()["children"][word]
@@ -215,11 +209,8 @@ async def test_100_sweeps_in_azures_own_spelling_write_nothing(arm: Arm) -> None
         "standbyAvailabilityZone": "2",
         "tags": {"Team": "Orders"},
     }
-    world = ArmWorld(arm)
-    world.ask(parameters=spelled)
-    await world.rest()
+    world = await server_at_rest(arm, parameters=spelled)
     name = world.name_of()
-    arm.forget()
     tags = {key.upper(): value for key, value in world.shown()["tags"].items()}
     arm.steer(name, tags=tags)
     arm.steer(name, properties={"dataEncryption": {"primaryUserAssignedIdentityId": f"{_IDENTITY}/one"}})

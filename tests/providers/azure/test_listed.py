@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
+from providers.azure.children.kinds import DATABASES
 from providers.azure.listed import FRESH, ListedServers, ServerState
 from providers.azure.names import ServerName, server_in_path
 from providers.azure.servers.client import clients
 from providers.external.observation import Present
 from providers.external.provider import Kind
 from runtime.objects import Object
-from tests.providers.azure.arm_world import ArmPaced, ArmWorld
+from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmPaced, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import GROUP, Arm, path_of
 from tests.providers.listed_paced import ListedPaced
 
@@ -130,21 +130,15 @@ async def test_list_that_lacks_its_server_for_once_is_no_absence(arm: Arm) -> No
     assert (world.reason("Ready"), arm.changes(), len(world.kube.writes)) == ("Available", [], writes)
 
 
-INSIDE: tuple[tuple[Kind[Any, Any], Object, str], ...] = (
-    (DATABASES, {"name": "orders"}, "databases"),
-    (FIREWALL_RULES, {"cidr": "203.0.113.0/24"}, "firewallRules"),
-    (CONFIGURATIONS, {"name": "work_mem", "value": "64MB"}, "configurations"),
-)
-each_kind = pytest.mark.parametrize(("kind", "spec", "word"), INSIDE, ids=("database", "rule", "configuration"))
+WORDS = ("databases", "firewallRules", "configurations")
+ROWS = [(*kind, word) for kind, word in zip(INSIDE, WORDS, strict=True)]
+each_kind = pytest.mark.parametrize(("kind", "spec", "word"), ROWS, ids=KIND_IDS)
 
 
 async def _child(arm: Arm, kind: Kind[Any, Any], spec: Object) -> tuple[ArmWorld, ArmWorld, Any]:
     """Return a server, a child of it at rest, and the subscription as the provider has it, its servers just listed."""
-    server = ArmWorld(arm)
-    server.ask()
-    await server.rest()
-    world = ArmWorld(arm, kind=kind, spec={**spec, "server": server.name_of()})
-    world.now = server.now
+    server = await server_at_rest(arm)
+    world = inside_of(server, kind, spec)
     world.ask()
     await world.rest()
     entry: Any = await world.accounts.connect("default")

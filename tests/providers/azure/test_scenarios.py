@@ -10,7 +10,7 @@ import pytest
 from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
 from providers.external.provider import Kind
 from runtime.objects import SECRETS, Key, Object
-from tests.providers.azure.arm_world import ArmPaced, ArmWorld
+from tests.providers.azure.arm_world import ArmPaced, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import Arm, path_of
 
 pytestmark = pytest.mark.slow
@@ -19,19 +19,9 @@ NOW: Object = {"apply": "Immediate"}
 HOUR = timedelta(hours=1)
 
 
-async def _server(arm: Arm, **spec: Any) -> ArmWorld:
-    """Return a world with a server at rest, its calls forgotten; `parameters` are fields of its `forProvider`."""
-    world = ArmWorld(arm)
-    world.ask(**spec)
-    await world.rest()
-    arm.forget()
-    return world
-
-
 async def _inside(server: ArmWorld, kind: Kind[Any, Any], **spec: Any) -> ArmWorld:
     """Return a world of what is in a server, at rest."""
-    world = ArmWorld(server.arm, kind=kind, spec={**spec, "server": server.name_of()})
-    world.now = server.now
+    world = inside_of(server, kind, spec)
     world.ask()
     await world.rest()
     return world
@@ -57,7 +47,7 @@ async def test_server_and_what_is_inside_are_made_by_one_call_each_and_taken_awa
 
 async def test_class_change_waits_for_the_window_is_sent_once_and_may_be_taken_back(arm: Arm) -> None:
     window: Object = {"customWindow": "Enabled", "dayOfWeek": 0, "startHour": 3, "startMinute": 0}
-    world = await _server(arm, parameters=window)
+    world = await server_at_rest(arm, parameters=window)
     larger = {**window, "skuName": "Standard_D4ds_v5"}
     world.ask(parameters=larger)
     await world.until("WaitingForWindow")
@@ -84,18 +74,15 @@ def _hour_of_the_window(world: ArmWorld, at: str) -> bool:
 
 
 async def test_field_that_is_ignored_or_left_out_is_nobodys_business(arm: Arm) -> None:
-    world = await _server(arm, parameters={"backupRetentionDays": 14}, ignoreFields=["backupRetentionDays"])
+    world = await server_at_rest(arm, parameters={"backupRetentionDays": 14}, ignoreFields=["backupRetentionDays"])
     arm.steer(world.name_of(), properties={"backup": {"backupRetentionDays": 8}, "storage": {"autoGrow": "Enabled"}})
     assert await world.for_hours(2) == {"InSync"}
     assert (arm.changes(), world.status_of().get("drift", [])) == ([], [])
 
 
 async def test_static_parameter_waits_for_a_restart_that_only_its_user_makes(arm: Arm) -> None:
-    server = await _server(arm)
-    world = ArmWorld(arm, kind=CONFIGURATIONS, spec={
-        "name": "max_connections", "value": "100", "server": server.name_of(),
-    })  # fmt: skip
-    world.now = server.now
+    server = await server_at_rest(arm)
+    world = inside_of(server, CONFIGURATIONS, {"name": "max_connections", "value": "100"})
     world.ask()
     await world.until("PendingRestart")
     assert await world.for_hours(2) == {"PendingRestart"}
@@ -107,7 +94,7 @@ async def test_static_parameter_waits_for_a_restart_that_only_its_user_makes(arm
 
 
 async def test_password_rotates_by_one_patch_that_nothing_shows(arm: Arm) -> None:
-    world = await _server(arm)
+    world = await server_at_rest(arm)
     secret = SECRETS, Key("team", "db-credentials")
     before = dict(world.kube.objects[secret]["data"])
     world.ask(passwordRotation={"token": "1"})
@@ -135,7 +122,7 @@ async def test_persons_server_is_read_under_observe_and_left_alone(arm: Arm) -> 
 
 async def test_snapshot_is_no_policy_and_never_becomes_delete(arm: Arm) -> None:
     """The CRD refuses it; what stands in an object all the same, as an older CRD may have let in, deletes nothing."""
-    world = await _server(arm)
+    world = await server_at_rest(arm)
     name = world.name_of()
     world.ask(deletionPolicy="Snapshot")
     world.delete()
@@ -152,7 +139,7 @@ async def test_snapshot_is_no_policy_and_never_becomes_delete(arm: Arm) -> None:
 
 
 async def test_lock_holds_a_deletion_in_words_until_it_is_lifted(arm: Arm) -> None:
-    world = await _server(arm)
+    world = await server_at_rest(arm)
     lock = path_of(world.name_of(), "providers/Microsoft.Authorization/locks/keep")
     arm.person("PUT", lock, {"properties": {"level": "CanNotDelete"}}, api="2020-05-01")
     world.delete()
@@ -178,7 +165,7 @@ async def test_deletion_while_it_is_being_made_is_never_lost(arm: Arm) -> None:
 async def test_rights_that_are_taken_away_are_named_change_nothing_and_come_back_without_a_restart(
     arm: Arm, *, deleting: bool
 ) -> None:
-    world = await _server(arm)
+    world = await server_at_rest(arm)
     name = world.name_of()
     arm.control("DELETE", f"roles/{arm.principal}")
     if deleting:
@@ -196,7 +183,7 @@ async def test_rights_that_are_taken_away_are_named_change_nothing_and_come_back
 
 
 async def test_robot_that_strips_tags_is_named_and_sending_ends(arm: Arm) -> None:
-    world = await _server(arm)
+    world = await server_at_rest(arm)
     arm.behave(tag_robot={"strip": ["fairlead-namespace*"], "every_s": 1})
     paced = ArmPaced(world)
     await paced.until(world.now + timedelta(hours=12))
@@ -206,7 +193,7 @@ async def test_robot_that_strips_tags_is_named_and_sending_ends(arm: Arm) -> Non
 
 
 async def test_create_mode_and_source_are_sent_by_the_put_alone(arm: Arm) -> None:
-    source = await _server(arm)
+    source = await server_at_rest(arm)
     arm_id = source.shown()["id"]
     world = ArmWorld(
         arm,
@@ -227,7 +214,7 @@ async def test_create_mode_and_source_are_sent_by_the_put_alone(arm: Arm) -> Non
 
 
 async def test_what_a_person_stops_stays_stopped_and_an_edit_waits(arm: Arm) -> None:
-    world = await _server(arm)
+    world = await server_at_rest(arm)
     arm.person("POST", path_of(world.name_of(), "stop"))
     world.pass_time(HOUR)
     world.ask(parameters={"backupRetentionDays": 9})
@@ -243,7 +230,7 @@ async def test_what_a_person_stops_stays_stopped_and_an_edit_waits(arm: Arm) -> 
 
 @pytest.mark.parametrize("state", ["Disabled", "Inaccessible"])
 async def test_server_that_is_disabled_or_has_lost_its_key_is_reported_with_who_can_help(arm: Arm, state: str) -> None:
-    world = await _server(arm)
+    world = await server_at_rest(arm)
     arm.steer(world.name_of(), state=state)
     world.ask(parameters={"backupRetentionDays": 9})
     await world.until("DatabaseFailed")
@@ -255,7 +242,7 @@ async def test_server_that_is_disabled_or_has_lost_its_key_is_reported_with_who_
 
 
 async def test_orphan_stays_with_a_tag_that_says_so(arm: Arm) -> None:
-    world = await _server(arm, deletionPolicy="Orphan")
+    world = await server_at_rest(arm, deletionPolicy="Orphan")
     name, before = world.name_of(), world.now
     world.delete()
     await world.rest()

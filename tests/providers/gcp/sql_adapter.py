@@ -8,14 +8,12 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from devcloud.gcp.server import Served
-from providers.external.provider import Kind
 from providers.gcp import INSTANCES
 from runtime.objects import Object
 from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Property, Verb
-from tests.providers.gates import Calls, GatedAccount, GatedKube, gated
+from tests.providers.gates import Calls
 from tests.providers.gcp.simulated_sql import OTHER_PROJECT, REGION, SimulatedSql, nested, owner_in, value_at
-from tests.providers.gcp.sql_world import SPEC, SqlWorld, provider
-from tests.providers.toy import ToyCloud
+from tests.providers.gcp.sql_world import GatedWorld
 from tests.providers.world import World
 
 _METHODS: Mapping[Verb, str] = {"create": "insert", "update": "patch", "delete": "delete", "observe": "get"}
@@ -24,25 +22,9 @@ _VERBS = {action: verb for verb, action in _ACTIONS.items()}
 _REASONS: Mapping[Mode, str] = {
     "refused": "internalError", "forbidden": "notAuthorized", "absent": "instanceDoesNotExist", "invalid": "invalid"
 }  # fmt: skip
-_FIELDS: Object = {**SPEC, "retainedBackups": 7, "pointInTimeRecoveryEnabled": False, "sslMode": "ENCRYPTED_ONLY"}
-_READS = ("get", "list", "listServerCas")
 _LACKING = {Property.CHILDREN, Property.AUTHORITY, Property.LOGINS}
 _TRIES = 3  # of a read that meets an error of the server, within one pass
 _BACKUPS, _POLICY = ("settings", "backupConfiguration"), ("settings", "activationPolicy")
-
-
-class GatedWorld(SqlWorld):
-    """One process; the next one over the same API server keeps what is there."""
-
-    def __init__(self, served: Served, kube: GatedKube, process: str, calls: Calls, of: Kind[Any, Any]) -> None:
-        self.served, self.spec = served, _FIELDS if of is INSTANCES else {}
-
-        def account(connected: Any) -> GatedAccount:
-            return GatedAccount(
-                connected, calls, lambda name: name.rpartition(".")[2] in _READS, lambda name: name.endswith(".insert")
-            )
-
-        World.__init__(self, ToyCloud(), kube=kube, process=process, provider=gated(provider(of), account))
 
 
 @dataclass

@@ -10,7 +10,8 @@ from urllib.parse import quote
 from providers.gcp import USERS
 from runtime.objects import Object
 from tests.providers.adapter import Drift, ExternalObject, Property, Verb
-from tests.providers.gcp.sql_adapter import GatedWorld, SqlAdapter
+from tests.providers.gcp.sql_adapter import SqlAdapter
+from tests.providers.gcp.sql_world import GatedWorld
 from tests.providers.world import World
 
 _SERVER = "of-the-platform"

@@ -15,6 +15,7 @@ from providers.external.provider import Kind, Provider, Rate
 from providers.gcp import INSTANCES, PROVIDER
 from runtime.errors import Failure
 from runtime.objects import SECRETS, Key, Object
+from tests.providers.gates import Calls, GatedAccount, GatedKube, gated
 from tests.providers.listed_paced import ListedPaced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
@@ -132,6 +133,42 @@ class SqlWorld(World):
         instances = control(self.served, "GET", "instances")
         instance: Object = next(instance for instance in instances if instance["name"] == self.external_name)
         return instance
+
+
+_FIELDS: Object = {**SPEC, "retainedBackups": 7, "pointInTimeRecoveryEnabled": False, "sslMode": "ENCRYPTED_ONLY"}
+_READS = ("get", "list", "listServerCas")
+
+
+class GatedWorld(SqlWorld):
+    """One process; the next one over the same API server keeps what is there."""
+
+    def __init__(self, served: Served, kube: GatedKube, process: str, calls: Calls, of: Kind[Any, Any]) -> None:
+        self.served, self.spec = served, _FIELDS if of is INSTANCES else {}
+
+        def account(connected: Any) -> GatedAccount:
+            return GatedAccount(
+                connected, calls, lambda name: name.rpartition(".")[2] in _READS, lambda name: name.endswith(".insert")
+            )
+
+        World.__init__(self, ToyCloud(), kube=kube, process=process, provider=gated(provider(of), account))
+
+
+async def ready(served: Served, **parameters: Any) -> SqlWorld:
+    """Return a world with an instance that is Ready, its calls forgotten."""
+    world = SqlWorld(served)
+    world.ask(parameters=parameters)
+    await world.rest()
+    assert world.reason("Ready") == "Available", world.get()
+    world.forget()
+    return world
+
+
+def inside_of(server: SqlWorld, kind: Kind[Any, Any], **spec: Any) -> SqlWorld:
+    """Return a world of what is in an instance, by the same clock, asked for."""
+    world = SqlWorld(server.served, kind=kind, spec={"instance": server.external_name, "name": "app", **spec})
+    world.now = server.now
+    world.ask()
+    return world
 
 
 class ListedSql(ListedPaced):

@@ -19,7 +19,8 @@ from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.channel import by_size, path_of
 from providers.gcp.refusals import Denied
 from runtime.errors import Blocked, Terminal, Throttled, Transient
-from tests.providers.gcp.wire import CLOSED, OPEN, PROJECT, Wire, operation, refused
+from tests.providers.gates import CLOSED, OPEN
+from tests.providers.gcp.wire import PROJECT, Wire, operation, refused
 
 
 async def test_a_call_is_the_request_that_its_method_names(wire: Wire, account: GcpAccount) -> None:

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from devcloud.gcp.server import Options, Served, running
 from providers.gcp import USERS
 from tests.providers.gcp.simulated_sql import SimulatedSql, nested, value_at
-from tests.providers.gcp.sql_world import SqlWorld
+from tests.providers.gcp.sql_world import ready
 
 pytestmark = pytest.mark.slow
 
@@ -184,12 +184,9 @@ def simulator() -> Iterator[Served]:
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 async def test_a_field_that_somebody_changed_is_put_back_reported_or_left_by_its_rule(served: Served, row: Row) -> None:
-    world, path = SqlWorld(served), tuple(row.path.split("."))
-    world.ask(parameters={**row.needs, row.name: row.wanted})
-    await world.rest()
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync"), world.get()
+    world, path = await ready(served, **row.needs, **{row.name: row.wanted}), tuple(row.path.split("."))
+    assert world.reason() == "InSync", world.get()
     before = value_at(world.shown(), path)
-    world.forget()
 
     world.steer(set=nested(path, row.struck))
     assert value_at(world.shown(), path) != before
@@ -205,14 +202,9 @@ async def test_a_field_that_somebody_changed_is_put_back_reported_or_left_by_its
 
 
 async def test_roles_that_a_user_lost_are_granted_again(served: Served) -> None:
-    server, stranger = SqlWorld(served), SimulatedSql(served)
-    server.ask()
-    await server.rest()
+    server, stranger = await ready(served), SimulatedSql(served)
     users = f"instances/{server.external_name}/users"
-    user = SqlWorld(
-        served, kind=USERS, spec={"instance": server.external_name, "name": "app", "databaseRoles": ["readers"]}
-    )
-    user.ask()
+    user = inside_of(server, USERS, databaseRoles=["readers"])
     await user.rest()
     assert user.reason() == "InSync", user.get()
     user.forget()

@@ -12,22 +12,13 @@ from providers.external.ownership import identity_of
 from providers.gcp import DATABASES, USERS
 from providers.gcp.names import name_of
 from tests.providers.gcp.simulated_sql import REGION, SimulatedSql
-from tests.providers.gcp.sql_world import SqlWorld
+from tests.providers.gcp.sql_world import SqlWorld, inside_of, ready
 
 pytestmark = pytest.mark.slow
 
 INSERT, PATCH, DELETE = "instances.insert", "instances.patch", "instances.delete"
 _WINDOW = {"maintenanceDay": 7, "maintenanceHour": 3}
 _SWEEPS = 100
-
-
-async def _ready(served: Served, **parameters: Any) -> SqlWorld:
-    world = SqlWorld(served)
-    world.ask(parameters=parameters)
-    await world.rest()
-    assert world.reason("Ready") == "Available", world.get()
-    world.forget()
-    return world
 
 
 async def test_100_sweeps_write_nothing_whatever_the_spelling_and_whatever_google_moved_on(served: Served) -> None:
@@ -40,7 +31,7 @@ async def test_100_sweeps_write_nothing_whatever_the_spelling_and_whatever_googl
         "maintenanceVersion": "POSTGRES_16_9.R20250302.00_31",
         "userLabels": {"team": "shop"},
     }
-    world = await _ready(served, **spelled)
+    world = await ready(served, **spelled)
     backups = {"settings": {"backupConfiguration": {"startTime": "09:00"}, "userLabels": {"cost": "42"}}}
     world.steer(set={"maintenanceVersion": "POSTGRES_16_10.R20260101.00_01", **backups})
     world.steer(set={"databaseInstalledVersion": "POSTGRES_16_10", "newFieldOfGoogles": {"is": "unknown"}})
@@ -67,7 +58,7 @@ async def test_100_sweeps_write_nothing_whatever_the_spelling_and_whatever_googl
 
 
 async def test_a_disk_is_never_made_smaller_and_a_larger_wish_is_one_growth(served: Served) -> None:
-    world = await _ready(served)
+    world = await ready(served)
     world.steer(grow=60)
     world.ask(parameters={"dataDiskSizeGb": 80})
     await world.rest()
@@ -79,7 +70,7 @@ async def test_a_disk_is_never_made_smaller_and_a_larger_wish_is_one_growth(serv
 
 
 async def test_an_edit_that_waited_for_the_window_and_is_taken_back_sends_nothing(served: Served) -> None:
-    world = await _ready(served, **_WINDOW)
+    world = await ready(served, **_WINDOW)
     world.ask(parameters={**_WINDOW, "tier": "db-custom-2-7680"})
     await world.rest()
     assert (world.reason(), world.reason("Ready")) == ("WaitingForWindow", "Available")
@@ -89,7 +80,7 @@ async def test_an_edit_that_waited_for_the_window_and_is_taken_back_sends_nothin
 
 
 async def test_a_static_flag_waits_for_the_window_and_a_dynamic_one_does_not(served: Served) -> None:
-    world = await _ready(served)
+    world = await ready(served)
     world.ask(parameters={"databaseFlags": {"max_connections": "200", "work_mem": "64MB"}})
     await world.rest()
     assert (world.reason(), world.changes()) == ("WaitingForWindow", [PATCH])
@@ -99,7 +90,7 @@ async def test_a_static_flag_waits_for_the_window_and_a_dynamic_one_does_not(ser
 @pytest.mark.parametrize("lag", [30, 45, 120])
 async def test_a_change_that_is_shown_late_is_made_once(served: Served, lag: int) -> None:
     """What is sent again meanwhile names a version of the settings that is over, and is refused for it."""
-    world = await _ready(served)
+    world = await ready(served)
     world.behave(get_lag_s=lag, list_lag_s=lag)
     world.ask(parameters={"retainedBackups": 14})
     reasons = set()
@@ -115,7 +106,7 @@ async def test_a_change_that_is_shown_late_is_made_once(served: Served, lag: int
 
 
 async def test_a_state_that_nobody_knows_is_said_and_waited_out(served: Served) -> None:
-    world = await _ready(served)
+    world = await ready(served)
     world.steer(state="REARRANGING")
     world.ask(parameters={"dataDiskSizeGb": 40})
     await world.for_hours(0.5)
@@ -127,7 +118,7 @@ async def test_a_state_that_nobody_knows_is_said_and_waited_out(served: Served) 
 
 
 async def test_a_field_that_is_ignored_is_nobodys_business(served: Served) -> None:
-    world = await _ready(served)
+    world = await ready(served)
     world.ask(ignoreFields=["tier", "userLabels.team"], parameters={"userLabels": {"team": "shop"}})
     await world.rest()
     world.forget()
@@ -138,13 +129,12 @@ async def test_a_field_that_is_ignored_is_nobodys_business(served: Served) -> No
 
 
 async def test_an_operation_of_somebody_else_is_waited_out(served: Served) -> None:
-    world, stranger = await _ready(served), SimulatedSql(served)
+    world, stranger = await ready(served), SimulatedSql(served)
     stranger.call(
         "PATCH", f"instances/{world.external_name}", {"settings": {"backupConfiguration": {"startTime": "05:00"}}}
     )
     world.ask(parameters={"retainedBackups": 14})
-    user = SqlWorld(served, kind=USERS, spec={"instance": world.external_name, "name": "app"})
-    user.ask()
+    user = inside_of(world, USERS)
     for _ in range(3):
         await world.step()
         await user.step()
@@ -205,10 +195,9 @@ async def test_a_name_that_is_still_reserved_is_tried_again_rarely_and_used_once
 
 
 async def test_a_database_that_appears_before_its_create_arrives_is_not_ours(served: Served) -> None:
-    server, stranger = await _ready(served), SimulatedSql(served)
+    server, stranger = await ready(served), SimulatedSql(served)
     databases = f"instances/{server.external_name}/databases"
-    database = SqlWorld(served, kind=DATABASES, spec={"instance": server.external_name, "name": "app"})
-    database.ask()
+    database = inside_of(server, DATABASES)
     # It is there and not shown, as if it had been made after the look.
     stranger.call("POST", databases, {"name": "app"})
     database.fail("databases.get", "notFound", status=404, times=2)
@@ -221,7 +210,7 @@ async def test_a_database_that_appears_before_its_create_arrives_is_not_ours(ser
 
 
 async def test_a_region_that_falls_silent_delays_no_change_of_what_is_seen(served: Served) -> None:
-    world = await _ready(served)
+    world = await ready(served)
     world.behave(unreachable_regions=[REGION])
     world.ask(parameters={"retainedBackups": 14})
     await world.rest()

@@ -16,8 +16,9 @@ from providers.gcp.inside import databases, logins, users
 from providers.gcp.models import CloudSQLDatabaseParameters, CloudSQLUserParameters
 from providers.gcp.names import owner_labels
 from runtime.errors import Blocked, Transient
+from tests.providers.gates import OPEN
 from tests.providers.gcp.answers import OWNER, instance
-from tests.providers.gcp.wire import OPEN, Wire, account_on, operation, refused
+from tests.providers.gcp.wire import Wire, account_on, operation, refused
 
 SERVER = "instances/fl-a"
 NO_LOGIN = Credential("", "")

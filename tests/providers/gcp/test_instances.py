@@ -19,8 +19,9 @@ from providers.gcp.models import RestoreFrom
 from providers.gcp.names import RELEASED, owner_labels
 from providers.gcp.refusals import Denied
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
+from tests.providers.gates import CLOSED, OPEN
 from tests.providers.gcp.answers import CREATED, OWNER, instance, spec, target
-from tests.providers.gcp.wire import CLOSED, OPEN, PROJECT, Wire, account_on, operation, refused
+from tests.providers.gcp.wire import PROJECT, Wire, account_on, operation, refused
 
 NAME = "fl-orders-abcdefghij"
 GET, LIST = f"GET instances/{NAME}", "GET instances"

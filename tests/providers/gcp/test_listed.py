@@ -16,9 +16,10 @@ from providers.gcp.listed import FRESH, InstanceAnswers, encoded_answer
 from providers.gcp.models import CloudSQLUserParameters
 from providers.gcp.names import owner_labels
 from runtime.errors import Transient
+from tests.providers.gates import OPEN
 from tests.providers.gcp.answers import OWNER, instance, target
 from tests.providers.gcp.sql_world import SPEC, ListedSql, SqlWorld
-from tests.providers.gcp.wire import OPEN, Wire, account_on, operation
+from tests.providers.gcp.wire import Wire, account_on, operation
 
 HOUR = timedelta(hours=1)
 LIST, LOOK = "instances.list", "instances.get"

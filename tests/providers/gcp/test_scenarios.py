@@ -9,20 +9,12 @@ import pytest
 
 from devcloud.gcp.server import Served
 from providers.gcp import DATABASES, USERS
-from tests.providers.gcp.sql_world import SqlWorld
+from tests.providers.gcp.sql_world import inside_of, ready
 from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.slow
 
 INSERT, PATCH, DELETE = "instances.insert", "instances.patch", "instances.delete"
-
-
-async def _ready(served: Served, **parameters: Any) -> SqlWorld:
-    world = SqlWorld(served)
-    world.ask(parameters=parameters)
-    await world.rest()
-    assert world.reason("Ready") == "Available", world.get()
-    return world
 
 
 EDITS: list[dict[str, Any]] = [
@@ -38,8 +30,7 @@ EDITS: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("edit", EDITS, ids=str)
 async def test_an_edit_is_carried_out_by_one_call(served: Served, edit: dict[str, Any]) -> None:
-    world = await _ready(served)
-    world.forget()
+    world = await ready(served)
     world.ask(parameters=edit, maintenance={"apply": "Immediate"})
     await world.rest()
     assert world.changes() == [PATCH]
@@ -47,8 +38,7 @@ async def test_an_edit_is_carried_out_by_one_call(served: Served, edit: dict[str
 
 
 async def test_an_edit_that_restarts_waits_for_the_window(served: Served) -> None:
-    world = await _ready(served, maintenanceDay=7, maintenanceHour=3)
-    world.forget()
+    world = await ready(served, maintenanceDay=7, maintenanceHour=3)
     world.ask(parameters={"maintenanceDay": 7, "maintenanceHour": 3, "tier": "db-custom-2-7680"})
     await world.rest()
     assert world.reason() == "WaitingForWindow"
@@ -62,22 +52,20 @@ async def test_an_edit_that_restarts_waits_for_the_window(served: Served) -> Non
 
 async def test_an_edition_that_is_never_shown_is_sent_once(served: Served) -> None:
     control(served, "POST", "behaviour", {"dropped_settings": ["edition"]})
-    world = await _ready(served)
+    world = await ready(served)
     await world.for_hours(2)
     assert world.changes() == [INSERT]
 
 
 async def test_a_stopped_instance_stays_stopped_where_the_spec_says_nothing(served: Served) -> None:
-    world = await _ready(served, activationPolicy=None)
-    world.forget()
+    world = await ready(served, activationPolicy=None)
     world.steer(set={"settings": {"activationPolicy": "NEVER"}})
     await world.rest()
     assert (world.reason("Ready"), world.changes()) == ("DatabaseStopped", [])
 
 
 async def test_a_protected_instance_waits_in_words_and_goes_once_the_spec_says_so(served: Served) -> None:
-    world = await _ready(served, deletionProtectionEnabled=True)
-    world.forget()
+    world = await ready(served, deletionProtectionEnabled=True)
     world.delete()
     for _ in range(5):
         await world.step()
@@ -89,17 +77,8 @@ async def test_a_protected_instance_waits_in_words_and_goes_once_the_spec_says_s
     assert world.changes() == [PATCH, DELETE]
 
 
-async def _child(served: Served, kind: Any, **spec: Any) -> tuple[SqlWorld, SqlWorld]:
-    server = await _ready(served)
-    child = SqlWorld(served, kind=kind, spec={"instance": server.external_name, "name": "app", **spec})
-    child.now = server.now
-    child.ask()
-    return server, child
-
-
 async def test_a_database_is_made_inside_and_stays_with_its_instance(served: Served) -> None:
-    server, database = await _child(served, DATABASES)
-    server.forget()
+    database = inside_of(await ready(served), DATABASES)
     await database.rest()
     assert (database.reason("Ready"), database.changes()) == ("Available", ["databases.insert"])
     database.ask(deletionPolicy="Snapshot")
@@ -111,7 +90,7 @@ async def test_a_database_is_made_inside_and_stays_with_its_instance(served: Ser
 
 
 async def test_a_user_of_iam_has_no_password(served: Served) -> None:
-    _, user = await _child(served, USERS, type="CLOUD_IAM_USER", name="dev@example.com")
+    user = inside_of(await ready(served), USERS, type="CLOUD_IAM_USER", name="dev@example.com")
     await user.rest()
     assert user.reason("Ready") == "Available", user.get()
     assert "passwordRef" not in user.status.get("connection", {})

@@ -12,7 +12,7 @@ import pytest
 from devcloud.gcp.server import Served
 from providers.gcp import USERS
 from tests.providers.gcp.simulated_sql import OTHER_PROJECT, REGION, SimulatedSql
-from tests.providers.gcp.sql_world import SqlWorld
+from tests.providers.gcp.sql_world import SqlWorld, inside_of, ready
 from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.slow
@@ -89,22 +89,11 @@ UNKNOWNS = (
 )
 
 
-async def _ready(served: Served) -> SqlWorld:
-    # Its other project exists, and is empty.
-    SimulatedSql(served)
-    world = SqlWorld(served)
-    world.ask()
-    await world.rest()
-    assert world.reason("Ready") == "Available", world.get()
-    world.forget()
-    return world
-
-
 @pytest.mark.parametrize("cause", UNKNOWNS, ids=str)
 async def test_nothing_is_made_in_place_of_what_is_not_proven_gone_and_nothing_deleted(
     served: Served, cause: Cause
 ) -> None:
-    world = await _ready(served)
+    world = await ready(served)
     cause.begin(world)
     await world.for_hours(1)
     assert (world.reason(), world.changes()) == (cause.reason, []), world.condition()
@@ -117,7 +106,7 @@ async def test_nothing_is_made_in_place_of_what_is_not_proven_gone_and_nothing_d
 
 
 async def test_an_instance_that_answers_403_and_is_in_no_whole_list_is_lost_and_not_made_again(served: Served) -> None:
-    world = await _ready(served)
+    world = await ready(served)
     _hidden_and_gone(world)
     await world.for_hours(1)
     assert (world.reason(), world.changes()) == ("DatabaseLost", [])
@@ -126,6 +115,12 @@ async def test_an_instance_that_answers_403_and_is_in_no_whole_list_is_lost_and_
     world.delete()
     await world.rest()
     assert (world.get(), world.changes()) == (None, [])
+
+
+@pytest.fixture(autouse=True)
+def other_project(served: Served) -> None:
+    """Have another project, which is empty."""
+    SimulatedSql(served)
 
 
 BEGINNINGS = (
@@ -162,7 +157,7 @@ async def test_a_creation_whose_operation_fails_is_named_and_neither_repeated_no
 
 
 async def test_a_deletion_whose_operation_fails_is_named_and_carried_out_later(served: Served) -> None:
-    world = await _ready(served)
+    world = await ready(served)
     _fail(served, "DELETE", "The instance could not be deleted.")
     world.delete()
     for _ in range(20):
@@ -178,9 +173,8 @@ async def test_a_deletion_whose_operation_fails_is_named_and_carried_out_later(s
 
 
 async def test_a_users_creation_whose_operation_fails_is_named_and_repeated_rarely(served: Served) -> None:
-    server = await _ready(served)
-    user = SqlWorld(served, kind=USERS, spec={"instance": server.external_name, "name": "app"})
-    user.ask()
+    server = await ready(served)
+    user = inside_of(server, USERS)
     _fail(served, "CREATE_USER", "The role is not wanted here.", times=None)
     await user.for_hours(5)
     assert "The role is not wanted here" in user.condition()["message"]
@@ -194,7 +188,7 @@ async def test_a_users_creation_whose_operation_fails_is_named_and_repeated_rare
 
 
 async def test_credentials_that_are_renewed_are_used_without_a_restart(served: Served) -> None:
-    world = await _ready(served)
+    world = await ready(served)
     _void_credentials(world)
     await world.for_hours(0.5)
     assert world.reason() == "CredentialsInvalid"

@@ -10,7 +10,7 @@ import pytest
 
 from devcloud.gcp.server import Served
 from providers.gcp import USERS
-from tests.providers.gcp.sql_world import SqlWorld
+from tests.providers.gcp.sql_world import SqlWorld, inside_of, ready
 from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.slow
@@ -21,13 +21,8 @@ _LIMIT_S = 60.0
 
 async def _inside(served: Served, **spec: Any) -> tuple[SqlWorld, SqlWorld]:
     """Return an instance that is Ready, and a user inside it that is at rest."""
-    server = SqlWorld(served)
-    server.ask()
-    await server.rest()
-    user = SqlWorld(served, kind=USERS, spec={"instance": server.external_name, "name": "app", **spec})
-    user.now = server.now
-    server.forget()
-    user.ask()
+    server = await ready(served)
+    user = inside_of(server, USERS, **spec)
     await user.rest()
     assert (user.reason("Ready"), user.reason()) == ("Available", "InSync"), user.get()
     return server, user

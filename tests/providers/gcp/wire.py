@@ -10,15 +10,12 @@ from typing import Any
 
 from aiohttp import web
 
-from providers.external.client import Fence
 from providers.gcp.account import GcpAccount
 from providers.gcp.channel import RestChannel
 from providers.gcp.config import Credentials, ProviderConfigSpec
 from providers.gcp.credentials import Tokens
 
 PROJECT = "shop-prod-314159"
-OPEN = Fence(until=float("inf"), leads=lambda: True, monotonic=lambda: 0.0)
-CLOSED = Fence(until=0.0, leads=lambda: True, monotonic=lambda: 1.0)
 
 
 @dataclass(frozen=True)

@@ -69,10 +69,12 @@ def world_of(cloud: LateCloud) -> World:
     return World(cloud, provider=late(cloud))
 
 
-async def ready(world: World, **spec: Any) -> None:
+async def ready(cloud: LateCloud, **spec: Any) -> World:
+    world = world_of(cloud)
     world.ask(**spec)
     await world.settle(most=40)
     assert world.reason("Ready") == "Available"
+    return world
 
 
 @pytest.mark.parametrize("reachable", [True, False])
@@ -90,16 +92,13 @@ async def test_create_is_one_call_and_its_password_counts_when_the_cloud_shows_i
 async def test_create_whose_answer_was_lost_is_made_once() -> None:
     cloud = LateCloud(slow=2)
     cloud.faults.append(("create", Transient("no answer"), True))
-    world = world_of(cloud)
-    await ready(world)
+    await ready(cloud)
     # Whether the password came with it is not known: where no login can tell, it is sent once more.
     assert cloud.calls == ["create", "set_password boss"]
 
 
 async def test_rotation_is_sent_once_and_reported_until_it_counts() -> None:
-    cloud = LateCloud(slow=1)
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := LateCloud(slow=1))
     world.ask(passwordRotation={"token": "2"})
     await world.step()
     assert world.reason() == "Rotating"
@@ -131,9 +130,7 @@ async def test_password_counts_only_after_a_login_where_one_is_required() -> Non
 
 
 async def test_change_that_the_cloud_accepts_and_never_shows_is_given_up_and_named() -> None:
-    cloud = LateCloud(slow=1)
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := LateCloud(slow=1))
     cloud.deaf = True
     world.ask(size=99)
     for _ in range(100):
@@ -149,9 +146,7 @@ async def test_change_that_the_cloud_accepts_and_never_shows_is_given_up_and_nam
 
 
 async def test_drift_that_is_put_back_again_and_again_is_put_back_each_time() -> None:
-    cloud = LateCloud(slow=1)
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := LateCloud(slow=1))
     (toy,) = cloud.toys.values()
     for _ in range(6):
         toy.size = 7
@@ -161,9 +156,7 @@ async def test_drift_that_is_put_back_again_and_again_is_put_back_each_time() ->
 
 
 async def test_password_that_no_login_accepts_is_sent_three_times_and_its_login_named() -> None:
-    cloud = LateCloud(slow=1, reachable=True)
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := LateCloud(slow=1, reachable=True))
     cloud.deaf = True
     world.ask(passwordRotation={"token": "2"})
     await world.passes(120, MINUTE)
@@ -183,9 +176,7 @@ async def test_password_that_no_login_accepts_is_sent_three_times_and_its_login_
 
 
 async def test_deletion_waits_for_its_final_backup() -> None:
-    cloud = LateCloud(slow=2)
-    world = world_of(cloud)
-    await ready(world, deletionPolicy="Snapshot")
+    world = await ready(cloud := LateCloud(slow=2), deletionPolicy="Snapshot")
     world.delete()
     await world.passes(30, timedelta(seconds=5))
     assert (cloud.toys, world.reason()) == ({}, "Deleting")
@@ -212,9 +203,7 @@ async def test_database_that_was_never_observed_may_still_appear_and_is_waited_f
 
 
 async def test_lost_database_names_its_newest_backup() -> None:
-    cloud = LateCloud()
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := LateCloud())
     cloud.backups, name = ("nightly-7",), next(iter(cloud.toys))
     del cloud.toys[name]
     await world.passes(4, timedelta(seconds=40))

@@ -85,9 +85,7 @@ async def test_progress_is_another_state() -> None:
 
 
 async def test_deadline_begins_after_what_was_waited_for_before() -> None:
-    cloud = Stateful()
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := Stateful())
     world.annotate(paused="true")
     await _last(world, timedelta(hours=3))
     world.ask(size=99)
@@ -100,9 +98,7 @@ async def test_deadline_begins_after_what_was_waited_for_before() -> None:
 
 
 async def test_work_of_the_cloud_without_a_waiting_change_is_reported_after_the_deadline_of_its_state() -> None:
-    cloud = Stateful()
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := Stateful())
     cloud.state = "copying"
     await _last(world, timedelta(hours=23))
     assert (world.reason(), world.reason("Reconciling"), world.reason("Ready")) == ("InSync", "", "Available")
@@ -117,9 +113,7 @@ async def test_work_of_the_cloud_without_a_waiting_change_is_reported_after_the_
 
 @pytest.mark.parametrize("waiting", ["an edit", "a rotation", "a change that waits", "a restart", "a limit"])
 async def test_work_of_the_cloud_is_reported_where_something_waits_for_its_end(waiting: str) -> None:
-    cloud = Stateful()
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := Stateful())
     cloud.state = "copying"
     if waiting == "a rotation":
         world.ask(passwordRotation={"token": "2"})
@@ -136,9 +130,7 @@ async def test_work_of_the_cloud_is_reported_where_something_waits_for_its_end(w
 
 
 async def test_final_backup_may_take_a_day() -> None:
-    cloud = Stateful()
-    world = world_of(cloud)
-    await ready(world, deletionPolicy="Snapshot")
+    world = await ready(cloud := Stateful(), deletionPolicy="Snapshot")
     world.delete()
     await _last(world, timedelta(hours=20))
     assert (world.reason(), world.reason("Stalled"), cloud.toys) == ("Deleting", "", {})

@@ -19,6 +19,7 @@ from tests.support.fake_kube import FakeKube
 
 pytestmark = pytest.mark.asyncio
 KEY = Key("team", "db")
+CALM = {"Ready": "True Available", "Synced": "True InSync"}
 
 
 class Broken(ToyCloud):
@@ -49,8 +50,7 @@ async def _ready(cloud: Broken) -> tuple[World, Paced]:
 
 
 async def test_defect_is_reported_once_in_a_plain_sentence_until_a_pass_succeeds() -> None:
-    cloud = Broken()
-    world, paced = await _ready(cloud)
+    world, paced = await _ready(cloud := Broken())
     kept = {name: value for name, value in world.status.items() if name != "conditions"}
     writes, cloud.defect = len(world.kube.writes), ZeroDivisionError("a secret")
     paced.wake()
@@ -72,12 +72,11 @@ async def test_defect_is_reported_once_in_a_plain_sentence_until_a_pass_succeeds
 
     cloud.defect = None
     await paced.step()
-    assert _conditions(world) == {"Ready": "True Available", "Synced": "True InSync"}
+    assert _conditions(world) == CALM
 
 
 async def test_spec_that_another_crd_let_in_is_named_and_nothing_is_done_even_at_its_deletion() -> None:
-    cloud = Broken()
-    world, paced = await _ready(cloud)
+    world, paced = await _ready(cloud := Broken())
     world.ask(deletionPolicy="Sideways")
     paced.wake()
     await paced.step()
@@ -102,8 +101,7 @@ async def test_spec_that_another_crd_let_in_is_named_and_nothing_is_done_even_at
 
 
 async def test_defect_that_goes_on_is_tried_ever_more_rarely_and_is_stalled_in_the_end() -> None:
-    cloud = Broken()
-    world, paced = await _ready(cloud)
+    world, paced = await _ready(cloud := Broken())
     cloud.defect = KeyError("x")
     paced.wake()
     pauses = []
@@ -118,7 +116,7 @@ async def test_defect_that_goes_on_is_tried_ever_more_rarely_and_is_stalled_in_t
 
     cloud.defect = None
     await paced.step()
-    assert _conditions(world) == {"Ready": "True Available", "Synced": "True InSync"}
+    assert _conditions(world) == CALM
 
 
 async def test_defect_in_the_first_pass_is_reported_without_a_status_before() -> None:
@@ -137,8 +135,7 @@ async def test_defect_in_the_first_pass_is_reported_without_a_status_before() ->
 
 
 async def test_defect_in_a_deletion_is_reported() -> None:
-    cloud = Broken()
-    world, paced = await _ready(cloud)
+    world, paced = await _ready(cloud := Broken())
     cloud.defect = TypeError("x")
     world.delete()
     paced.wake()
@@ -150,8 +147,7 @@ async def test_defect_in_a_deletion_is_reported() -> None:
 
 
 async def test_defect_hides_no_lost_database() -> None:
-    cloud = Broken()
-    world, _ = await _ready(cloud)
+    world, _ = await _ready(cloud := Broken())
     cloud.toys.clear()
     for _ in range(4):
         await world.step_after(timedelta(minutes=1))
@@ -163,8 +159,7 @@ async def test_defect_hides_no_lost_database() -> None:
 
 
 async def test_pass_that_never_ends_is_reported_from_the_third_one_on() -> None:
-    cloud = Broken()
-    world, paced = await _ready(cloud)
+    world, paced = await _ready(cloud := Broken())
     settings = world.reconcile._settings
     limit = settings.pass_limit
     object.__setattr__(settings, "pass_limit", timedelta(milliseconds=20))
@@ -180,7 +175,7 @@ async def test_pass_that_never_ends_is_reported_from_the_third_one_on() -> None:
     object.__setattr__(settings, "pass_limit", limit)
     cloud.hangs = False
     await paced.step()
-    assert _conditions(world) == {"Ready": "True Available", "Synced": "True InSync"}
+    assert _conditions(world) == CALM
 
 
 class Refusing(FakeKube):

@@ -46,9 +46,7 @@ async def test_outage_of_three_hours_is_observed_once_a_minute_and_ends(slow: in
 
 
 async def test_change_of_three_hours_is_observed_at_its_own_rate() -> None:
-    cloud = LateCloud(slow=1)
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := LateCloud(slow=1))
     (toy,) = cloud.toys.values()
     paces = []
     for _ in range(2000):
@@ -73,9 +71,7 @@ async def test_single_failed_observations_between_good_ones_are_never_reported()
 
 
 async def test_answer_of_a_busy_cloud_is_not_counted_as_a_failure() -> None:
-    cloud = LateCloud(slow=1)
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := LateCloud(slow=1))
     (toy,) = cloud.toys.values()
     world.ask(size=99)
     for _ in range(20):
@@ -125,9 +121,7 @@ def _begin(world: World, call: str) -> None:
 
 @pytest.mark.parametrize("call", ["delete", "update", "set_password"])
 async def test_refusal_by_state_is_tried_at_most_twenty_times_an_hour_and_reported_once(call: str) -> None:
-    cloud = Refusing(refuses=("delete", "update", "set_password"))
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := Refusing(refuses=("delete", "update", "set_password")))
     _begin(world, call)
     until, words = world.now + timedelta(hours=1), []
     while world.now < until:
@@ -169,7 +163,7 @@ async def test_refused_call_is_sent_at_most_twenty_times_an_hour_in_the_same_wor
     if call == "create":
         world.ask()
     else:
-        await ready(world)
+        world = await ready(cloud)
         _begin(world, call)
     words = set[str]()
     for _ in range(2):

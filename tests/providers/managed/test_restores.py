@@ -11,7 +11,7 @@ from providers.external.client import Fence, Operation, Target
 from providers.external.credential import Credential
 from runtime.errors import Blocked, Transient
 from runtime.objects import Key
-from tests.providers.managed.test_asynchronous import LateCloud, ready, world_of
+from tests.providers.managed.test_asynchronous import LateCloud, ready
 from tests.providers.toy import ToyCloud, ToyParameters
 from tests.providers.world import World, settled
 
@@ -20,8 +20,7 @@ KEPT = ("backup-2", "backup-1")
 
 
 async def _lost(cloud: LateCloud, *, kept: tuple[str, ...] = KEPT) -> World:
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud)
     cloud.own_backups[world.external_name] = kept
     cloud.toys.clear()
     for _ in range(4):
@@ -41,8 +40,7 @@ async def test_lost_database_names_its_backups_and_how_to_have_one_restored() ->
 
 @pytest.mark.parametrize("reachable", [True, False])
 async def test_named_backup_is_restored_under_the_name_and_published(*, reachable: bool) -> None:
-    cloud = LateCloud(slow=3, reachable=reachable)
-    world = await _lost(cloud)
+    world = await _lost(cloud := LateCloud(slow=3, reachable=reachable))
     name = world.external_name
     world.annotate(consent="restore=backup-1")
     await world.step()
@@ -61,8 +59,7 @@ async def test_named_backup_is_restored_under_the_name_and_published(*, reachabl
 
 
 async def test_consent_to_restore_is_used_once() -> None:
-    cloud = LateCloud(slow=1)
-    world = await _lost(cloud)
+    world = await _lost(cloud := LateCloud(slow=1))
     world.annotate(consent="restore=backup-2")
     await world.settle(most=60)
     cloud.toys.clear()
@@ -75,8 +72,7 @@ async def test_consent_to_restore_is_used_once() -> None:
 
 @pytest.mark.parametrize("consent", ["restore=backup-9", "restore=backup-1,restore=backup-2"])
 async def test_name_of_no_backup_is_refused_with_those_that_there_are(consent: str) -> None:
-    cloud = LateCloud(slow=1)
-    world = await _lost(cloud)
+    world = await _lost(cloud := LateCloud(slow=1))
     # Not even where an empty one was agreed to as well.
     world.annotate(consent=f"{consent},recreate=incarnation-1")
     await world.passes(3)
@@ -86,8 +82,7 @@ async def test_name_of_no_backup_is_refused_with_those_that_there_are(consent: s
 
 
 async def test_consent_to_restore_is_refused_without_backups() -> None:
-    cloud = LateCloud(slow=1)
-    world = await _lost(cloud, kept=())
+    world = await _lost(cloud := LateCloud(slow=1), kept=())
     world.annotate(consent="restore=backup-1")
     await world.step()
     assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
@@ -95,8 +90,7 @@ async def test_consent_to_restore_is_refused_without_backups() -> None:
 
 
 async def test_backups_that_cannot_be_listed_are_waited_for() -> None:
-    cloud = LateCloud(slow=1)
-    world = await _lost(cloud)
+    world = await _lost(cloud := LateCloud(slow=1))
     world.annotate(consent="restore=backup-1")
     cloud.faults = [("restorable", Transient("no answer"), False)]
     await world.step()
@@ -130,8 +124,7 @@ class Killed(BaseException):
 async def test_restore_that_was_interrupted_goes_on_and_nothing_empty_is_created(
     error: BaseException, *, after: bool, dropped: bool
 ) -> None:
-    cloud = Failing(slow=1)
-    world = await _lost(cloud)
+    world = await _lost(cloud := Failing(slow=1))
     cloud.error, cloud.after = error, after
     world.annotate(consent="restore=backup-1")
     if isinstance(error, Killed):
@@ -171,8 +164,7 @@ async def test_restore_that_can_never_be_made_gives_way_to_another_backup_or_to_
 
 
 async def test_restore_whose_status_is_lost_creates_nothing_empty() -> None:
-    cloud = Failing(slow=1)
-    world = await _lost(cloud)
+    world = await _lost(cloud := Failing(slow=1))
     cloud.error = Blocked("QuotaExceeded", "full")
     world.annotate(consent="restore=backup-1")
     await world.step()
@@ -187,8 +179,7 @@ async def test_restore_whose_status_is_lost_creates_nothing_empty() -> None:
 
 @pytest.mark.parametrize("obstacle", ["paused", "observed"])
 async def test_paused_or_observed_database_is_not_restored(obstacle: str) -> None:
-    cloud = LateCloud(slow=1)
-    world = await _lost(cloud)
+    world = await _lost(cloud := LateCloud(slow=1))
     world.annotate(consent="restore=backup-1")
     if obstacle == "paused":
         world.annotate(paused="true")
@@ -199,9 +190,7 @@ async def test_paused_or_observed_database_is_not_restored(obstacle: str) -> Non
 
 
 async def test_consent_to_restore_before_a_loss_restores_nothing_later() -> None:
-    cloud = LateCloud(slow=1)
-    world = world_of(cloud)
-    await ready(world)
+    world = await ready(cloud := LateCloud(slow=1))
     cloud.own_backups[world.external_name] = KEPT
     world.annotate(consent="restore=backup-1")
     world.ask(size=11)
