@@ -1,11 +1,10 @@
-"""A small STS, RDS and Pod Identity agent on one port: they know who signed, and that is all.
+"""A small STS and RDS on one port: they know who signed, and that is all.
 
 Written from the wire formats in the STS API reference; it shares no code with what is tested.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 from collections.abc import Iterator
@@ -86,14 +85,6 @@ def _error(code: str, message: str) -> str:
 
 def _handler(aws: FakeAws) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            token = self.headers.get("Authorization", "")
-            aws.tokens.append(token)
-            issued = aws.issue("POD")
-            aws.requested.append(("Agent", "", {}))
-            body = {"AccessKeyId": issued["key"], "SecretAccessKey": "s", "Token": "t", "Expiration": issued["until"]}
-            self._send(200, "application/json", json.dumps(body))
-
         def do_POST(self) -> None:
             length = int(self.headers["Content-Length"])
             form = {name: values[0] for name, values in parse_qs(self.rfile.read(length).decode()).items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping
 from datetime import UTC, timedelta
 from pathlib import Path
@@ -13,10 +12,9 @@ import msgspec
 import pytest
 from botocore.utils import parse_timestamp
 
-from providers.aws.account import AwsAccount, connect, instant
+from providers.aws.account import connect, instant
 from providers.aws.config import Credentials, ProviderConfigSpec, secrets_of
 from providers.aws.credentials import AGENT_HOSTS, PodIdentity, StaticKeys, WebIdentity, source_of
-from providers.external.client import Fence, FenceClosed
 from providers.external.config import InstanceLimits, limit_refusal
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 from tests.providers.aws.fake_sts import ACCOUNT, OTHER, FakeAws, serving
@@ -202,17 +200,6 @@ async def test_missing_projected_token_is_named(aws: FakeAws, monkeypatch: pytes
     assert aws.requested == []
 
 
-async def test_agent_of_pod_identity_is_called(aws: FakeAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    token.write_text("pod-token")
-    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", f"{aws.url}/v1/credentials")
-    monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", str(token))
-
-    assert await _identity(_config(aws, credentials={"source": "PodIdentity"}), {}) == ACCOUNT
-    assert aws.tokens == ["pod-token"]
-    assert aws.actions() == ["Agent", "GetCallerIdentity ASIAPOD1"]
-
-
 async def test_account_other_than_the_named_is_refused(aws: FakeAws) -> None:
     refused = await _refused(_config(aws, accountID=OTHER))
 
@@ -275,26 +262,6 @@ async def test_list_that_is_cut_off_is_a_failure(aws: FakeAws, monkeypatch: pyte
     async with connect(_config(aws), {"keys": KEYS}) as account:
         with pytest.raises(Throttled):
             _ = [instance async for instance in account.pages("describe_db_instances", "list", "DBInstances")]
-
-
-def _fence(*, is_open: bool) -> Fence:
-    return Fence(until=time.monotonic() + 60, leads=lambda: is_open, monotonic=time.monotonic)
-
-
-async def test_closed_fence_stops_the_call_before_it_leaves(aws: FakeAws) -> None:
-    async with connect(_config(aws), {"keys": KEYS}) as account:
-        before = len(aws.requested)
-        with pytest.raises(FenceClosed):
-            await _change(account, is_open=False)
-        assert len(aws.requested) == before
-        # The thread forgets the fence of the call before.
-        await account.call("describe_db_instances", "list")
-        await _change(account, is_open=True)
-        assert len(aws.requested) == before + 2
-
-
-async def _change(account: AwsAccount, *, is_open: bool) -> None:
-    await account.call("delete_db_instance", "delete x", fence=_fence(is_open=is_open), DBInstanceIdentifier="x")
 
 
 async def test_sdk_logs_no_bodies(aws: FakeAws, caplog: pytest.LogCaptureFixture) -> None:

@@ -33,7 +33,7 @@ def _calls(simulator: Served, action: str) -> int:
     return sum(call["action"] == action for call in control(simulator, "GET", "audit?since=0"))
 
 
-async def _made(account: AwsAccount, name: str) -> tuple[InstanceClients, Target[RDSInstanceParameters], Seen]:
+async def made(account: AwsAccount, name: str) -> tuple[InstanceClients, Target[RDSInstanceParameters], Seen]:
     """Make an instance and return it as it is once it is available, with a target that has recorded it."""
     cloud, target = instance_clients(account), Target(name, SPEC, replace(OURS, claim=name), "hash")
     await cloud.external.create(target, Credential("app", "Sufficient-1"), OPEN)
@@ -52,7 +52,7 @@ async def _available(
 
 
 async def test_renamed_instance_is_never_absent(account: AwsAccount) -> None:
-    cloud, target, _ = await _made(account, "fl-before")
+    cloud, target, _ = await made(account, "fl-before")
     renaming: dict[str, Any] = {
         "DBInstanceIdentifier": "fl-before",
         "NewDBInstanceIdentifier": "fl-after",
@@ -85,8 +85,8 @@ async def test_absence_is_believed_of_the_right_account_alone(account: AwsAccoun
 async def test_final_snapshot_name_that_another_has_is_skipped(
     account: AwsAccount, simulator: Served, others: int
 ) -> None:
-    await _made(account, f"fl-other-{others}")
-    cloud, target, seen = await _made(account, f"fl-ending-{others}")
+    await made(account, f"fl-other-{others}")
+    cloud, target, seen = await made(account, f"fl-ending-{others}")
     stem = f"fl-final-{target.name}-{hashlib.sha256(seen.incarnation.encode()).hexdigest()[:8]}"
     for number in range(others):
         name = stem if number == 0 else f"{stem}-{number + 1}"
@@ -114,7 +114,7 @@ async def _snapshot_is_there(account: AwsAccount, name: str) -> bool:
 
 
 async def test_password_that_secrets_manager_took_over_is_seen_and_taken_back(account: AwsAccount) -> None:
-    cloud, target, seen = await _made(account, "fl-kept-elsewhere")
+    cloud, target, seen = await made(account, "fl-kept-elsewhere")
     assert seen.password_elsewhere is False
     await account.call(
         "modify_db_instance", "hand it over", DBInstanceIdentifier=target.name, ManageMasterUserPassword=True,
@@ -133,7 +133,7 @@ async def test_password_that_secrets_manager_took_over_is_seen_and_taken_back(ac
 
 
 async def test_observations_that_hang_hold_up_no_other_one(account: AwsAccount, simulator: Served) -> None:
-    cloud, target, _ = await _made(account, "fl-answering")
+    cloud, target, _ = await made(account, "fl-answering")
     hanging: dict[str, Any] = {"action": "DescribeDBInstances", "kind": "hang", "after_effect": False, "times": None}
     hanging["identifier"] = "fl-hanging-*"
     control(simulator, "POST", "faults", hanging)

@@ -13,17 +13,16 @@ from devcloud.aws.server import Served
 from providers.aws import INSTANCES
 from providers.aws.account import AwsAccount
 from providers.aws.instances import states
-from providers.aws.instances.client import InstanceClients, Seen, instance_clients
+from providers.aws.instances.client import InstanceClients, Seen
 from providers.aws.instances.translate import observed
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
 from providers.external.client import Target
-from providers.external.credential import Credential
 from providers.external.observation import Present
-from providers.external.ownership import Owner
 from providers.managed.decisions.decide_update import decide_update
 from providers.managed.decisions.plan import Refuse, Update
 from providers.managed.inputs import Inputs, Lifecycle, differences
 from runtime.errors import Blocked
+from tests.providers.aws.test_instances import made
 from tests.providers.aws.test_translate import ANSWER, TAGS, target
 from tests.providers.aws.test_translate import OWNER as OURS
 from tests.providers.gates import OPEN
@@ -31,16 +30,7 @@ from tests.providers.managed.test_decide import NOW, RECORDED
 from tests.support.simulator_control import control
 from tests.support.waiting import eventually
 
-OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance")
-SPEC = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app")
 Where = Target[RDSInstanceParameters]
-
-
-async def _made(account: AwsAccount, name: str) -> tuple[InstanceClients, Where, Seen]:
-    cloud, target = instance_clients(account), Target(name, SPEC, replace(OWNER, claim=name), "hash")
-    await cloud.external.create(target, Credential("app", "Sufficient-1"), OPEN)
-    seen = await eventually(lambda: _seen(cloud, target, "available"), f"{name} is available")
-    return cloud, replace(target, incarnation=seen.incarnation), seen
 
 
 async def _seen(cloud: InstanceClients, target: Where, status: str) -> Seen | None:
@@ -66,7 +56,7 @@ REFUSED = {
 async def test_final_snapshot_that_the_state_does_not_allow_is_reported_with_the_way_out(
     account: AwsAccount, simulator: Served, status: str
 ) -> None:
-    cloud, target, _ = await _made(account, f"fl-{status[:30]}-{len(status)}")
+    cloud, target, _ = await made(account, f"fl-{status[:30]}-{len(status)}")
     seen = await _steered(simulator, cloud, target, status)
 
     with pytest.raises(Blocked) as caught:
@@ -79,7 +69,7 @@ async def test_final_snapshot_that_the_state_does_not_allow_is_reported_with_the
 
 
 async def test_refusal_for_a_state_that_passes_is_waited_for(account: AwsAccount, simulator: Served) -> None:
-    cloud, target, seen = await _made(account, "fl-passing")
+    cloud, target, seen = await made(account, "fl-passing")
     await _steered(simulator, cloud, target, "backing-up")
 
     with pytest.raises(Blocked) as caught:
@@ -89,7 +79,7 @@ async def test_refusal_for_a_state_that_passes_is_waited_for(account: AwsAccount
 
 
 async def test_final_snapshot_that_failed_is_named_with_the_way_out(account: AwsAccount, simulator: Served) -> None:
-    cloud, target, seen = await _made(account, "fl-failing")
+    cloud, target, seen = await made(account, "fl-failing")
     await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
     leaving = replace(target, leaving=True)
     final = await eventually(lambda: cloud.backups.latest(leaving), "the final snapshot is available")

@@ -15,7 +15,7 @@ from ruamel.yaml import YAML
 from devcloud.gcp.server import Options, Served, running
 from providers.gcp import USERS
 from tests.providers.gcp.simulated_sql import SimulatedSql, nested, value_at
-from tests.providers.gcp.sql_world import ready
+from tests.providers.gcp.sql_world import inside_of, ready
 
 pytestmark = pytest.mark.slow
 
