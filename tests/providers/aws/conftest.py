@@ -29,6 +29,13 @@ def simulator() -> Iterator[Served]:
 
 
 @pytest.fixture
+def stopped() -> Iterator[Served]:
+    """Run a simulated RDS whose clock stands still by itself, and is moved on with a world's."""
+    with running(Options(speed=0.0)) as served:
+        yield served
+
+
+@pytest.fixture
 async def account(simulator: Served) -> AsyncIterator[AwsAccount]:
     config = msgspec.convert(
         {

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 
-from devcloud.aws.server import Options, Served, running
+from devcloud.aws.server import Served
 from runtime.objects import SECRETS, Object
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
 from tests.providers.paced import texts
@@ -20,13 +19,6 @@ POLICY: Object = {"deletionPolicy": "Snapshot", "maintenance": {"apply": "Immedi
 HOUR = timedelta(hours=1)
 CALM = {"Ready=True Available", "Synced=True InSync"}
 LARGER: Object = {"parameters": {"dbInstanceClass": "db.t4g.large"}, **POLICY}
-
-
-@pytest.fixture
-def simulator() -> Iterator[Served]:
-    # Its clock stands still by itself, and is moved on with the world's.
-    with running(Options(speed=0.0)) as served:
-        yield served
 
 
 async def _ready(served: Served) -> tuple[RdsWorld, RdsPaced]:
@@ -41,15 +33,15 @@ async def _ready(served: Served) -> tuple[RdsWorld, RdsPaced]:
     return world, paced
 
 
-async def test_class_change_of_thirty_minutes_crashes_no_pass_and_is_sent_once(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_class_change_of_thirty_minutes_crashes_no_pass_and_is_sent_once(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     since, began = len(paced.conditions), world.now
     world.ask(**LARGER)
     paced.wake()
     while not paced.calls("ModifyDBInstance"):
         await paced.step()
     # The steps of a class change take 270 s of themselves.
-    control(simulator, "POST", "clock", {"durations": 30 * 60 / 270})
+    control(stopped, "POST", "clock", {"durations": 30 * 60 / 270})
     await paced.settle(most=1000)
 
     assert timedelta(minutes=30) <= world.now - began < timedelta(minutes=40)
@@ -59,8 +51,8 @@ async def test_class_change_of_thirty_minutes_crashes_no_pass_and_is_sent_once(s
     assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
 
 
-async def test_outage_of_three_hours_crashes_no_pass_is_reported_once_and_ends_by_itself(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_outage_of_three_hours_crashes_no_pass_is_reported_once_and_ends_by_itself(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     since, passes, writes = len(paced.conditions), paced.passes, len(world.kube.writes)
     world.refuse("*", "InternalFailure", "The request processing has failed because of an unknown error.")
     await paced.until(world.now + 3 * HOUR)
@@ -93,8 +85,8 @@ REFUSALS_OF_CHANGES = {
 
 
 @pytest.mark.parametrize("refusal", REFUSALS_OF_CHANGES)
-async def test_refused_change_is_sent_at_most_twenty_times_an_hour(simulator: Served, refusal: str) -> None:
-    world, paced = await _ready(simulator)
+async def test_refused_change_is_sent_at_most_twenty_times_an_hour(stopped: Served, refusal: str) -> None:
+    world, paced = await _ready(stopped)
     code, reason = REFUSALS_OF_CHANGES[refusal]
     world.refuse("ModifyDBInstance", code)
     world.ask(**LARGER)
@@ -116,8 +108,8 @@ def _own_password(world: RdsWorld, password: str) -> None:
     world.kube.store(SECRETS, {"metadata": {"name": "own", "namespace": "team"}, "data": data})
 
 
-async def test_new_content_of_a_users_own_secret_is_seen_within_two_minutes(simulator: Served) -> None:
-    world = RdsWorld(simulator)
+async def test_new_content_of_a_users_own_secret_is_seen_within_two_minutes(stopped: Served) -> None:
+    world = RdsWorld(stopped)
     paced = RdsPaced(world)
     _own_password(world, "Sufficient-1")
     world.ask(**POLICY, **SECRET)
@@ -134,9 +126,9 @@ async def test_new_content_of_a_users_own_secret_is_seen_within_two_minutes(simu
 
 @pytest.mark.parametrize("created", [False, True], ids=["at creation", "later"])
 async def test_users_own_password_that_rds_refuses_is_sent_rarely_and_its_repair_is_seen_within_two_minutes(
-    simulator: Served, *, created: bool
+    stopped: Served, *, created: bool
 ) -> None:
-    world = RdsWorld(simulator)
+    world = RdsWorld(stopped)
     paced = RdsPaced(world)
     _own_password(world, "Sufficient-1" if created else "forbidden/slash")
     world.ask(**POLICY, **SECRET)
@@ -159,9 +151,9 @@ async def test_users_own_password_that_rds_refuses_is_sent_rarely_and_its_repair
 
 @pytest.mark.parametrize("code", ["InvalidParameterValue", "StorageQuotaExceeded"])
 async def test_storage_that_is_too_large_leaves_the_database_ready_and_is_withdrawn_before_rds_has_it(
-    simulator: Served, code: str
+    stopped: Served, code: str
 ) -> None:
-    world, paced = await _ready(simulator)
+    world, paced = await _ready(stopped)
     world.refuse("ModifyDBInstance", code)
     since = len(paced.conditions)
     world.ask(parameters={"allocatedStorage": 7000}, **POLICY)
@@ -178,8 +170,8 @@ async def test_storage_that_is_too_large_leaves_the_database_ready_and_is_withdr
     assert paced.conditions[-1] == ("Ready=True Available", "Synced=True InSync")
 
 
-async def test_storage_that_rds_has_stays_and_is_no_error_where_less_is_asked_for(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_storage_that_rds_has_stays_and_is_no_error_where_less_is_asked_for(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     world.ask(parameters={"allocatedStorage": 200}, **POLICY)
     paced.wake()
     await paced.until(world.now + 10 * HOUR)

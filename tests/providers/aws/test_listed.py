@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from devcloud.aws.server import Options, Served, running
+from devcloud.aws.server import Served
 from runtime.objects import Object
 from tests.providers.aws.listed_world import ListedPaced
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
@@ -21,12 +20,6 @@ HOUR = timedelta(hours=1)
 LIST, LOOK = "DescribeDBInstances", "DescribeDBInstances of one"
 
 
-@pytest.fixture
-def simulator() -> Iterator[Served]:
-    with running(Options(speed=0.0)) as served:
-        yield served
-
-
 async def _ready(served: Served, **spec: Any) -> tuple[RdsWorld, ListedPaced]:
     world = RdsWorld(served)
     paced = ListedPaced(world)
@@ -37,8 +30,8 @@ async def _ready(served: Served, **spec: Any) -> tuple[RdsWorld, ListedPaced]:
     return world, paced
 
 
-async def test_create_takes_twelve_calls(simulator: Served) -> None:
-    world = RdsWorld(simulator)
+async def test_create_takes_twelve_calls(stopped: Served) -> None:
+    world = RdsWorld(stopped)
     paced = ListedPaced(world)
     world.ask(**POLICY)
     await paced.settle()
@@ -48,8 +41,8 @@ async def test_create_takes_twelve_calls(simulator: Served) -> None:
     assert sum(counts.values()) <= 12, counts
 
 
-async def test_of_ten_that_are_created_at_once_each_takes_three_calls_and_lists_are_shared(simulator: Served) -> None:
-    world = RdsWorld(simulator)
+async def test_of_ten_that_are_created_at_once_each_takes_three_calls_and_lists_are_shared(stopped: Served) -> None:
+    world = RdsWorld(stopped)
     names = [f"db-{number}" for number in range(10)]
     paced = ListedPaced(world, names[0])
     for name in names:
@@ -62,8 +55,8 @@ async def test_of_ten_that_are_created_at_once_each_takes_three_calls_and_lists_
     assert counts[LIST] <= 10, counts
 
 
-async def test_change_takes_ten_calls(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_change_takes_ten_calls(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     world.ask(**LARGER)
     paced.wake()
     await paced.settle()
@@ -73,8 +66,8 @@ async def test_change_takes_ten_calls(simulator: Served) -> None:
     assert sum(counts.values()) <= 10, counts
 
 
-async def test_rotation_takes_six_calls(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_rotation_takes_six_calls(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     before = world.secret["current"]
     world.ask(passwordRotation={"token": "2"}, **POLICY)
     paced.wake()
@@ -84,8 +77,8 @@ async def test_rotation_takes_six_calls(simulator: Served) -> None:
     assert sum(counts.values()) <= 6, counts
 
 
-async def test_deletion_with_a_final_snapshot_takes_ten_calls(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_deletion_with_a_final_snapshot_takes_ten_calls(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     world.delete()
     paced.wake()
     await paced.when(lambda: world.get() is None)
@@ -94,8 +87,8 @@ async def test_deletion_with_a_final_snapshot_takes_ten_calls(simulator: Served)
     assert sum(counts.values()) <= 10, counts
 
 
-async def test_resource_at_rest_is_never_read_by_itself(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_resource_at_rest_is_never_read_by_itself(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     passes, writes = paced.passes, len(world.kube.writes)
     await paced.until(world.now + 2 * HOUR)
     # A dozen resyncs, and a list a minute.
@@ -104,10 +97,10 @@ async def test_resource_at_rest_is_never_read_by_itself(simulator: Served) -> No
     assert len(world.kube.writes) == writes
 
 
-async def test_resource_is_observed_by_the_first_list_after_a_restart(simulator: Served) -> None:
-    world, _ = await _ready(simulator)
+async def test_resource_is_observed_by_the_first_list_after_a_restart(stopped: Served) -> None:
+    world, _ = await _ready(stopped)
     writes = len(world.kube.writes)
-    restarted = RdsWorld(simulator, kube=world.kube)
+    restarted = RdsWorld(stopped, kube=world.kube)
     restarted.now = world.now
     again = ListedPaced(restarted)
     await again.until(restarted.now + HOUR)
@@ -120,8 +113,8 @@ async def test_resource_is_observed_by_the_first_list_after_a_restart(simulator:
     assert (restarted.reason("Ready"), restarted.reason()) == ("Available", "InSync")
 
 
-async def test_change_by_others_is_looked_at_once_and_put_back(simulator: Served) -> None:
-    world, paced = await _ready(simulator, parameters={"backupRetentionPeriod": 7})
+async def test_change_by_others_is_looked_at_once_and_put_back(stopped: Served) -> None:
+    world, paced = await _ready(stopped, parameters={"backupRetentionPeriod": 7})
     world.steer(set={"BackupRetentionPeriod": 3})
     began = world.now
     await paced.when(lambda: paced.calls("ModifyDBInstance") > 0)
@@ -130,18 +123,18 @@ async def test_change_by_others_is_looked_at_once_and_put_back(simulator: Served
     assert paced.counts()[LOOK] == 2
 
 
-async def test_lost_credentials_secret_is_seen_without_a_look(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_lost_credentials_secret_is_seen_without_a_look(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     world.kube.objects = {known: obj for known, obj in world.kube.objects.items() if known[1].name != "db-credentials"}
     await paced.until(world.now + timedelta(minutes=15))
     assert world.reason("Synced") == "PasswordUnknown"
     assert paced.counts()[LOOK] == 0
 
 
-async def test_refused_lists_leave_looks_by_name(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_refused_lists_leave_looks_by_name(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     fault = {"action": "DescribeDBInstances", "identifier": "", "code": "AccessDenied", "times": None}
-    control(simulator, "POST", "faults", fault)
+    control(stopped, "POST", "faults", fault)
     world.ask(**LARGER)
     paced.wake()
     await paced.until(world.now + timedelta(minutes=20))
@@ -156,17 +149,17 @@ async def test_refused_lists_leave_looks_by_name(simulator: Served) -> None:
     assert paced.counts()[LOOK] == 0
 
 
-async def test_requested_reconcile_looks_by_name(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_requested_reconcile_looks_by_name(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     world.annotate(**{"reconcile-requested-at": "now"})
     paced.wake()
     await paced.step()
     assert paced.counts()[LOOK] == 1
 
 
-async def test_lists_that_lag_send_nothing_twice(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
-    control(simulator, "POST", "behaviour", {"get_lag_s": 30, "list_lag_s": 50})
+async def test_lists_that_lag_send_nothing_twice(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
+    control(stopped, "POST", "behaviour", {"get_lag_s": 30, "list_lag_s": 50})
     world.ask(**LARGER)
     paced.wake()
     await paced.settle()
@@ -174,8 +167,8 @@ async def test_lists_that_lag_send_nothing_twice(simulator: Served) -> None:
     assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
 
 
-async def test_window_of_an_hour_is_met_with_a_resync_of_six(simulator: Served) -> None:
-    world = RdsWorld(simulator, resync=timedelta(hours=6))
+async def test_window_of_an_hour_is_met_with_a_resync_of_six(stopped: Served) -> None:
+    world = RdsWorld(stopped, resync=timedelta(hours=6))
     # Without lists, which show nothing of a window and are made every minute.
     paced = RdsPaced(world)
     # World time begins on a Saturday at noon.

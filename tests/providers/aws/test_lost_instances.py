@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from devcloud.aws.server import Options, Served, running
+from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
 from providers.aws.tag_lists import tags_of
@@ -22,12 +22,6 @@ from tests.providers.paced import texts
 
 pytestmark = pytest.mark.rds
 HOUR = timedelta(hours=1)
-
-
-@pytest.fixture
-def simulator() -> Iterator[Served]:
-    with running(Options(speed=0.0)) as served:
-        yield served
 
 
 @asynccontextmanager
@@ -61,10 +55,10 @@ def _incarnation(world: RdsWorld) -> str:
 
 
 @pytest.mark.parametrize("source", ["a snapshot", "automated backups"])
-async def test_lost_instance_is_restored_under_its_name(simulator: Served, source: str) -> None:
+async def test_lost_instance_is_restored_under_its_name(stopped: Served, source: str) -> None:
     final = {"SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": "by-hand", "DeleteAutomatedBackups": True}
     kept = {"SkipFinalSnapshot": True, "DeleteAutomatedBackups": False}
-    world, paced = await _lost(simulator, **(final if source == "a snapshot" else kept))
+    world, paced = await _lost(stopped, **(final if source == "a snapshot" else kept))
     name, lost, password = world.external_name, _incarnation(world), world.secret["current"]
     backup = "by-hand" if source == "a snapshot" else lost
     assert f"fairlead.dev/consent=restore={backup}" in " ".join(texts(world.get()))
@@ -89,10 +83,10 @@ async def test_lost_instance_is_restored_under_its_name(simulator: Served, sourc
 
 
 async def test_snapshot_of_another_instance_or_namespace_is_refused_with_those_that_there_are(
-    simulator: Served,
+    stopped: Served,
 ) -> None:
     final = {"SkipFinalSnapshot": False, "FinalDBSnapshotIdentifier": "by-hand", "DeleteAutomatedBackups": True}
-    world, paced = await _lost(simulator, **final)
+    world, paced = await _lost(stopped, **final)
     namespace = world.kube.objects[NAMESPACES, Key("", "team")]["metadata"]["uid"]
     ours = owner_of(world.get() or {}, "home", namespace)
     foreign = {

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from devcloud.aws.server import Options, Served, running
+from devcloud.aws.server import Served
 from providers.accounts.rate_limit import AccountMeter, Budget, Budgets
 from providers.aws.account import AwsAccount
 from providers.external.provider import Rate
@@ -17,12 +15,6 @@ from tests.support.stepped_clock import SteppedClock
 
 pytestmark = pytest.mark.rds
 RATE = Rate(reads_per_second=1, writes_per_second=0.5)
-
-
-@pytest.fixture
-def fresh() -> Iterator[Served]:
-    with running(Options(speed=0.0)) as served:
-        yield served
 
 
 def _calls(served: Served, action: str) -> int:
@@ -48,13 +40,13 @@ class SharedAccount(RdsWorld):
             await account.clients.account.whoami()
 
 
-async def test_two_configs_of_one_account_make_no_more_requests_than_its_rate_allows(fresh: Served) -> None:
-    world = SharedAccount(fresh)
+async def test_two_configs_of_one_account_make_no_more_requests_than_its_rate_allows(stopped: Served) -> None:
+    world = SharedAccount(stopped)
     began = world.time.now
     await world.ask_whoami("default", 10)
     await world.ask_whoami("second", 10)
     await world.ask_whoami("default", 1)
-    requests, lasted = _calls(fresh, "GetCallerIdentity"), world.time.now - began
+    requests, lasted = _calls(stopped, "GetCallerIdentity"), world.time.now - began
 
     # Two by each connection, before its account was known.
     assert requests == 25

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 
-from devcloud.aws.server import Options, Served, running
+from devcloud.aws.server import Served
 from devcloud.certificates import new_authority
 from providers.accounts.limits import BY_CONFIG, config_of
 from runtime.objects import SECRETS, Key, Object
@@ -18,12 +17,6 @@ from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.rds
 INSTANCES = ("one", "two", "three")
-
-
-@pytest.fixture
-def simulator() -> Iterator[Served]:
-    with running(Options(speed=0.0)) as served:
-        yield served
 
 
 class VerifiedWorld(RdsWorld):
@@ -82,53 +75,53 @@ async def _ready(world: VerifiedWorld) -> None:
     await world.reconcile_bundle()
 
 
-def _observed_alone(simulator: Served) -> list[str]:
+def _observed_alone(stopped: Served) -> list[str]:
     """Return the names of the instances that were looked at by themselves since the audit log was emptied."""
-    calls = list(control(simulator, "GET", "audit?since=0"))
+    calls = list(control(stopped, "GET", "audit?since=0"))
     return [call["identifier"] for call in calls if call["action"] == "DescribeDBInstances" and call["identifier"]]
 
 
 async def test_renewed_bundle_reaches_instances_whose_account_is_listed_without_a_look_at_any(
-    simulator: Served,
+    stopped: Served,
 ) -> None:
-    world = VerifiedWorld(simulator)
+    world = VerifiedWorld(stopped)
     world.gatherer.answers.enqueue_list = lambda _config, _after: None
     await _ready(world)
     await world.gatherer.answers.list(await world.accounts.connect("default"))
-    control(simulator, "DELETE", "audit")
+    control(stopped, "DELETE", "audit")
 
     world.renew()
     await world.reconcile_bundle()
 
     assert {world.kept(name)[0] for name in INSTANCES} == {world.bundle}
     assert len({world.published(name)["caRef"]["hash"] for name in INSTANCES}) == 1
-    assert _observed_alone(simulator) == []
+    assert _observed_alone(stopped) == []
 
 
-async def test_edit_that_comes_with_a_renewed_bundle_is_decided_on_a_look(simulator: Served) -> None:
-    world = VerifiedWorld(simulator)
+async def test_edit_that_comes_with_a_renewed_bundle_is_decided_on_a_look(stopped: Served) -> None:
+    world = VerifiedWorld(stopped)
     world.gatherer.answers.enqueue_list = lambda _config, _after: None
     await _ready(world)
     await world.gatherer.answers.list(await world.accounts.connect("default"))
-    control(simulator, "DELETE", "audit")
+    control(stopped, "DELETE", "audit")
 
     world.ask("two", parameters={"backupRetentionPeriod": 3})
     world.renew()
     await world.reconcile_bundle()
 
     edited: Object = world.get("two") or {}
-    assert set(_observed_alone(simulator)) == {edited["metadata"]["annotations"]["fairlead.dev/external-name"]}
-    calls = list(control(simulator, "GET", "audit?since=0"))
+    assert set(_observed_alone(stopped)) == {edited["metadata"]["annotations"]["fairlead.dev/external-name"]}
+    calls = list(control(stopped, "GET", "audit?since=0"))
     assert [call["action"] for call in calls if call["mutating"]] == ["ModifyDBInstance"]
 
 
-async def test_renewed_bundle_reaches_every_instance_by_one_pass_each(simulator: Served) -> None:
-    world = VerifiedWorld(simulator)
+async def test_renewed_bundle_reaches_every_instance_by_one_pass_each(stopped: Served) -> None:
+    world = VerifiedWorld(stopped)
     await _ready(world)
     first, before = world.bundle, {name: world.kept(name)[1] for name in INSTANCES}
     assert {world.kept(name)[0] for name in INSTANCES} == {first}
     hashes = {world.published(name)["caRef"]["hash"] for name in INSTANCES}
-    control(simulator, "DELETE", "audit")
+    control(stopped, "DELETE", "audit")
 
     world.renew()
     await world.reconcile_bundle()
@@ -139,7 +132,7 @@ async def test_renewed_bundle_reaches_every_instance_by_one_pass_each(simulator:
     after = {world.published(name)["caRef"]["hash"] for name in INSTANCES}
     assert (len(after), after & hashes) == (1, set())
     assert {world.published(name)["sslmode"] for name in INSTANCES} == {"verify-full"}
-    calls = list(control(simulator, "GET", "audit?since=0"))
+    calls = list(control(stopped, "GET", "audit?since=0"))
     assert [call["action"] for call in calls if call["mutating"]] == []
     # Twice for each: what is to be written is decided on a second look.
     assert sum(call["action"] == "DescribeDBInstances" for call in calls) <= 2 * len(INSTANCES)

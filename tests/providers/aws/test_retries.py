@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import msgspec
 import pytest
 
-from devcloud.aws.server import Options, Served, running
+from devcloud.aws.server import Served
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
 from runtime.errors import Throttled, Transient
@@ -24,15 +23,8 @@ def throttles_of_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("providers.external.cloud_api.refusals._PAUSE", timedelta(milliseconds=20))
 
 
-@pytest.fixture
-def simulator() -> Iterator[Served]:
-    # Its clock stands still by itself, and is moved on with the world's.
-    with running(Options(speed=0.0)) as served:
-        yield served
-
-
-async def _ready(simulator: Served) -> tuple[RdsWorld, RdsPaced]:
-    world = RdsWorld(simulator)
+async def _ready(stopped: Served) -> tuple[RdsWorld, RdsPaced]:
+    world = RdsWorld(stopped)
     paced = RdsPaced(world)
     world.ask()
     await paced.until(world.now + timedelta(hours=1))
@@ -41,8 +33,8 @@ async def _ready(simulator: Served) -> tuple[RdsWorld, RdsPaced]:
     return world, paced
 
 
-def _fail(simulator: Served, action: str, times: int | None, **fault: Any) -> None:
-    control(simulator, "POST", "faults", {"action": action, "times": times, **fault})
+def _fail(stopped: Served, action: str, times: int | None, **fault: Any) -> None:
+    control(stopped, "POST", "faults", {"action": action, "times": times, **fault})
 
 
 THROTTLING = {"code": "Throttling", "message": "Rate exceeded"}
@@ -54,9 +46,9 @@ FAULTS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-async def test_a_read_that_fails_once_is_sent_again_in_the_same_pass(simulator: Served, fault: str) -> None:
-    world, paced = await _ready(simulator)
-    _fail(simulator, "DescribeDBInstances", 1, **FAULTS[fault])
+async def test_a_read_that_fails_once_is_sent_again_in_the_same_pass(stopped: Served, fault: str) -> None:
+    world, paced = await _ready(stopped)
+    _fail(stopped, "DescribeDBInstances", 1, **FAULTS[fault])
     paced.wake()
     passes = paced.passes
     await paced.step()
@@ -66,10 +58,10 @@ async def test_a_read_that_fails_once_is_sent_again_in_the_same_pass(simulator: 
     assert world.get() is not None
 
 
-async def test_a_create_that_is_throttled_is_sent_once_a_pass(simulator: Served) -> None:
-    world = RdsWorld(simulator)
+async def test_a_create_that_is_throttled_is_sent_once_a_pass(stopped: Served) -> None:
+    world = RdsWorld(stopped)
     paced = RdsPaced(world)
-    _fail(simulator, "CreateDBInstance", 2, **THROTTLING)
+    _fail(stopped, "CreateDBInstance", 2, **THROTTLING)
     world.ask()
     sent = []
     while (calls := paced.calls("CreateDBInstance")) < 3:
@@ -83,10 +75,10 @@ async def test_a_create_that_is_throttled_is_sent_once_a_pass(simulator: Served)
 
 @pytest.mark.parametrize(("times", "is_connected"), [(2, True), (3, False)])
 async def test_the_question_whose_account_it_is_is_asked_again(
-    simulator: Served, times: int, *, is_connected: bool
+    stopped: Served, times: int, *, is_connected: bool
 ) -> None:
-    world = RdsWorld(simulator)
-    _fail(simulator, "GetCallerIdentity", times, **THROTTLING)
+    world = RdsWorld(stopped)
+    _fail(stopped, "GetCallerIdentity", times, **THROTTLING)
 
     assert await _is_connected(world) is is_connected
     assert RdsPaced(world).calls("GetCallerIdentity") == 3
@@ -101,10 +93,10 @@ async def _is_connected(world: RdsWorld) -> bool:
     return True
 
 
-async def test_a_change_whose_connection_breaks_is_not_sent_again(simulator: Served) -> None:
-    world, paced = await _ready(simulator)
+async def test_a_change_whose_connection_breaks_is_not_sent_again(stopped: Served) -> None:
+    world, paced = await _ready(stopped)
     config = msgspec.convert(world.config(), ProviderConfigSpec)
-    _fail(simulator, "ModifyDBInstance", None, kind="drop")
+    _fail(stopped, "ModifyDBInstance", None, kind="drop")
 
     async def change(account: AwsAccount) -> None:
         name = world.external_name

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from aiohttp import web
 
@@ -21,14 +21,11 @@ PAGE = 2
 
 @dataclass
 class Opened:
-    """An operation that runs for so many polls; `error` is how it fails, `undone` whether it then leaves nothing."""
+    """An operation that runs for so many polls."""
 
     server: str
     polls: int
     effect: Any
-    error: tuple[str, str] | None = None
-    sentence: str = "It failed."
-    is_read: bool = False
 
 
 @dataclass
@@ -41,19 +38,14 @@ class ArmStub:
     children: dict[str, dict[str, Any]] = field(default_factory=dict)
     operations: dict[str, Opened] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
-    bodies: list[Any] = field(default_factory=list)
     versions: set[str] = field(default_factory=set)
     faults: list[tuple[str, int, str]] = field(default_factory=list)
-    failing: list[tuple[str, str]] = field(default_factory=list)
     foreign: set[str] = field(default_factory=set)
     remaining: int = 11999
     retry_after: str = "0"
     answered_as: str = ""
     connected: list[Any] = field(default_factory=list)
-    methods: set[str] = field(default_factory=set)
-    has_lost_handles: bool = False
     broken: set[str] = field(default_factory=set)
-    unanswered: set[int] = field(default_factory=set)
     appears_after: tuple[str, int] = ("", 0)
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
@@ -73,22 +65,14 @@ class ArmStub:
         if not request.headers.get("Authorization", "").startswith("Bearer "):
             return refusal(401, "InvalidAuthenticationToken")
         for fault in tuple(self.faults):
-            if fault[0] in f"{request.method} {request.path}" and request.method in (self.methods or {request.method}):
+            if fault[0] in f"{request.method} {request.path}":
                 self.faults.remove(fault)
                 return refusal(fault[1], fault[2])
         if request.method in self.broken and request.transport is not None:
             request.transport.abort()
-        fault_response = await self._arrived(request)
-        response: web.StreamResponse = await handler(request) if fault_response is None else fault_response
-        if id(request) in self.unanswered and request.transport is not None:
-            request.transport.abort()
+        response: web.StreamResponse = await handler(request)
         response.headers["x-ms-ratelimit-remaining-subscription-reads"] = str(self.remaining)
         return response
-
-    async def _arrived(self, request: web.Request) -> web.Response | None:
-        """Return what a test answers to a request that arrives, None for what ARM does."""
-        del request
-        return None
 
     async def subscription(self, request: web.Request) -> web.Response:
         identifier = self.answered_as or request.match_info["sub"]
@@ -102,8 +86,7 @@ class ArmStub:
 
     def _begin(self, request: web.Request, server: str, effect: Any) -> web.Response:
         number = f"op{next(self.numbers)}"
-        error = self.failing.pop(0) if self.failing else None
-        self.operations[number] = Opened(server, self.polls, effect, error)
+        self.operations[number] = Opened(server, self.polls, effect)
         base = f"{self.url}/subscriptions/{SUBSCRIPTION}/providers/Microsoft.DBforPostgreSQL/locations/uksouth"
         query = f"api-version={request.query['api-version']}&{SIGNATURE}"
         url = f"{base}/azureAsyncOperation/{number}?{query}"
@@ -114,10 +97,8 @@ class ArmStub:
 
     def _end(self, number: str) -> None:
         operation = self.operations[number]
-        if operation.effect is not None and operation.error is None:
+        if operation.effect is not None:
             operation.effect()
-        if operation.error is not None and operation.server in self.servers:
-            self._state(operation.server, "Ready")
         operation.effect = None
 
     def _busy(self, server: str) -> bool:
@@ -125,16 +106,12 @@ class ArmStub:
 
     async def poll(self, request: web.Request) -> web.Response:
         operation = self.operations.get(request.match_info["op"])
-        if operation is None or self.has_lost_handles:
+        if operation is None:
             return refusal(404, "NotFound")
         operation.polls -= 1
         if operation.polls >= 0:
             return web.json_response({"status": "InProgress"}, headers={"Retry-After": self.retry_after})
         self._end(request.match_info["op"])
-        operation.is_read = True
-        if operation.error is not None:
-            code, status = operation.error
-            return web.json_response({"status": status, "error": {"code": code, "message": operation.sentence}})
         return web.json_response({"status": "Succeeded"})
 
     async def server(  # noqa: PLR0911 - one answer for each case
@@ -148,7 +125,6 @@ class ArmStub:
                 return refusal(409, "ServerNameAlreadyExists")
             case "PUT":
                 body = await request.json()
-                self.bodies.append(body)
                 self.servers[key] = made(body, request.path, name, next(self.numbers))
                 return self._begin(request, key, lambda: self._state(key, "Ready"))
             case "GET" if present is not None:
@@ -161,7 +137,6 @@ class ArmStub:
                 return refusal(409, "ServerIsBusy")
             case "PATCH":
                 body = await request.json()
-                self.bodies.append(body)
                 present["properties"]["state"] = "Updating"
                 return self._begin(request, key, lambda: self._patched(key, body))
             case _:
@@ -220,13 +195,9 @@ class ArmStub:
         if request.method == "DELETE":
             return self._begin(request, server, lambda: self.children.pop(key, None))
         body = await request.json()
-        self.bodies.append(body)
         known = present or {"name": name, "properties": {}}
         after = {**known, "properties": {**known["properties"], **body["properties"]}}
         return self._begin(request, server, lambda: self.children.update({key: after}))
-
-
-StubT = TypeVar("StubT", bound=ArmStub)
 
 
 def refusal(status: int, code: str) -> web.Response:
@@ -271,7 +242,7 @@ def parameter(name: str) -> dict[str, Any]:
 
 
 @asynccontextmanager
-async def serving(stub: StubT) -> AsyncIterator[StubT]:
+async def serving(stub: ArmStub) -> AsyncIterator[ArmStub]:
     """Serve a subscription on a port of this machine."""
     app = web.Application(middlewares=[stub._logged])
     group = "/subscriptions/{sub}/{groups:resource[Gg]roups}/{rg}/providers/" + TYPE

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +15,7 @@ from providers.managed.decisions.decide import decide
 from providers.managed.decisions.plan import Create, Refuse, Update, Wait
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import work_digest
-from tests.providers.managed.test_decide import FRESH, GONE, NOW, Spec, inputs, there
+from tests.providers.managed.test_decide import FRESH, GONE, NOW, Row, Spec, inputs, there
 
 OBJECT: Any = {"kind": "Toy", "metadata": {"name": "db", "namespace": "team", "uid": "uid-1"}}
 OPERATION: Any = {"id": "operation-1", "kind": "Update", "startedAt": "2026-11-21T11:57:00Z"}
@@ -44,13 +44,6 @@ def rejected(facts: Inputs[Spec], refusal: tuple[str, str] | None, until: Any = 
 def postponed(facts: Inputs[Spec], plan: Any, reason: str) -> Inputs[Spec]:
     held = Postponed(work_digest(facts, plan), LATER, timedelta(seconds=10), reason, "not now")
     return replace(facts, attempts=Attempts(postponed=held))
-
-
-@dataclass(frozen=True)
-class Row:
-    inputs: Inputs[Spec]
-    plan: type
-    holds: dict[str, Any]
 
 
 ROWS: dict[str, Row] = {
