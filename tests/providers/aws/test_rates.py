@@ -1,12 +1,17 @@
-"""Requests to RDS, counted on its wire, against the time that the account's rate makes them take."""
+"""Requests to RDS against the time that the account's rate makes them take; a pass that is cancelled in a call."""
 
 from __future__ import annotations
+
+import asyncio
+import threading
+import time
 
 import pytest
 
 from devcloud.aws.server import Served
 from providers.accounts.rate_limit import AccountMeter, Budget, Budgets
 from providers.aws.account import AwsAccount
+from providers.external.client import Fence
 from providers.external.provider import Rate
 from runtime.objects import Object
 from tests.providers.aws.rds_world import RdsWorld
@@ -77,3 +82,28 @@ async def test_changes_wait_for_the_rate_of_changes(account: AwsAccount) -> None
         await account.call("create_db_parameter_group", "make it", DBParameterGroupName=f"changed-{number}",
                            DBParameterGroupFamily="postgres16", Description="one of few")  # fmt: skip
     assert sum(time.waits) == pytest.approx(4.0)
+
+
+_ARN = "arn:aws:rds:eu-west-1:123456789012:db:orders"
+
+
+async def test_a_change_that_is_about_to_be_sent_is_waited_for(account: AwsAccount) -> None:
+    is_checked, may_end = threading.Event(), threading.Event()
+
+    def leads() -> bool:
+        is_checked.set()
+        may_end.wait(60)
+        return False
+
+    fence = Fence(float("inf"), leads, time.monotonic)
+    call = asyncio.create_task(
+        account.call("remove_tags_from_resource", "untag", fence=fence, ResourceName=_ARN, TagKeys=["team"])
+    )
+    await asyncio.to_thread(is_checked.wait)
+    call.cancel()
+    done, _ = await asyncio.wait((call,), timeout=0.2)
+    may_end.set()
+
+    assert done == set()
+    with pytest.raises(asyncio.CancelledError):
+        await call

@@ -25,7 +25,7 @@ from providers.external.ownership import Owner
 from providers.external.sql.alternating import Roles
 from tests.providers.azure.arm_stub import ArmStub
 from tests.providers.azure.azure_world import AzureWorld
-from tests.providers.azure.test_children import DATABASE, put_server
+from tests.providers.azure.test_servers import DATABASE, put_server
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "server")
 SPEC = FlexibleServerParameters(

@@ -1,13 +1,16 @@
-"""A login at the endpoint that was observed: where it is tried, and what becomes of its answer."""
+"""A login at the endpoint that was observed: where it is tried, what becomes of its answer, how many at once."""
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from providers.credentials.login import log_in
+from providers.credentials.proofs import Proofs
 from providers.external.client import Clients, Target
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 from providers.external.endpoint import NO_ENDPOINT, VERIFIED, VERIFIED_BY_AUTHORITY, Endpoint
@@ -77,3 +80,41 @@ async def test_missing_database_is_refused_where_it_will_not_appear_and_no_other
     assert refusal.value.reason == "InvalidValue"
     for answer in (NO_ANSWER, LoginAnswer(Login.REFUSED, "28P01"), LoginAnswer(Login.OK)):
         assert await Server(answer).log_in(missing="no database orders") is answer.login
+
+
+pytestmark = pytest.mark.asyncio
+
+
+async def test_proofs_that_are_answered_take_turns() -> None:
+    proofs, at_once, most = Proofs(timedelta(minutes=5)), 0, 0
+
+    async def prove() -> bool:
+        nonlocal at_once, most
+        async with proofs.slot() as is_free:
+            at_once += 1
+            most = max(most, at_once)
+            await asyncio.sleep(0)
+            at_once -= 1
+            return is_free
+
+    assert await asyncio.gather(*(prove() for _ in range(50))) == [True] * 50
+    assert most == 4
+
+
+async def test_proofs_that_get_no_answer_hold_up_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("providers.credentials.proofs._PLACE_SECONDS", 0.0)
+    proofs, answer = Proofs(timedelta(minutes=5)), asyncio.Event()
+
+    async def prove() -> bool:
+        async with proofs.slot() as is_free:
+            if is_free:
+                await answer.wait()
+            return is_free
+
+    waiting = [asyncio.create_task(prove()) for _ in range(4)]
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert [await prove() for _ in range(3)] == [False] * 3
+    answer.set()
+    assert await asyncio.gather(*waiting) == [True] * 4
+    assert await prove()

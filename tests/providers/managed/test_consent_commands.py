@@ -1,17 +1,33 @@
-"""What a refusal offers to be typed: whole commands, quoted, which keep the consents that are there."""
+"""What a refusal offers to be typed, in whole commands; decisions on a database that somebody renamed."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from apis.teardown import Policy
 from providers.external.consent import Consent
-from providers.external.observation import Predecessor
+from providers.external.observation import Absent, Predecessor, Present
 from providers.managed.decisions.decide import decide
-from providers.managed.decisions.plan import Refuse
+from providers.managed.decisions.plan import Delete, Refuse, RemoveFinalizer, Settled
 from providers.managed.inputs import Inputs
-from tests.providers.managed.test_decide import ADDRESS, FORMER, FRESH, GONE, LONG_GONE, LOSS, SIZE, Spec, inputs, there
+from tests.providers.managed.test_decide import (
+    ADDRESS,
+    FORMER,
+    FRESH,
+    GONE,
+    LONG_GONE,
+    LOSS,
+    RECORDED,
+    SIZE,
+    Row,
+    Spec,
+    inputs,
+    row,
+    there,
+)
 
 LOST = (GONE, LONG_GONE)
 FOREIGN = (there(owner=None), FRESH)
@@ -77,3 +93,40 @@ def test_message_has_the_command_to_go_on(seen: Inputs[Spec], texts: list[str]) 
 
     assert isinstance(plan, Refuse)
     assert [text for text in texts if text not in plan.message] == [], plan.message
+
+
+RENAMED = Absent(remains=True, renamed="orders_x_old")
+
+
+def known_as(incarnation: str) -> Present[Any, Any]:
+    return Present(replace(there().observed, incarnation=incarnation, earlier_ids=("oid-1",)))
+
+
+ROWS: dict[str, Row] = {
+    "what was renamed is not gone and not forgotten": row(
+        inputs(RENAMED, LONG_GONE, deleting=True),
+        Refuse,
+        reason="DatabaseRenamed",
+        message="database orders_x is not gone: it is called orders_x_old now; rename it back, or drop it",
+    ),
+    "what was renamed is not kept": row(
+        inputs(RENAMED, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT), Refuse, reason="DatabaseRenamed"
+    ),
+    "what was renamed is an orphan all the same": row(
+        inputs(RENAMED, LONG_GONE, deleting=True, policy=Policy.ORPHAN), RemoveFinalizer
+    ),
+    "what was renamed is lost to who uses it": row(inputs(RENAMED, LONG_GONE), Refuse, reason="DatabaseLost"),
+    "a record of an older form is the same database": row(inputs(known_as("oid-1-random")), Settled),
+    "a record of an older form is destroyed": row(inputs(known_as("oid-1-random"), deleting=True), Delete),
+    "the same number with another random is another database": row(
+        inputs(known_as("oid-1-other"), replace(RECORDED, incarnation="oid-1-random")), Refuse, reason="Replaced"
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ROWS.values(), ids=ROWS.keys())
+def test_decide_on_a_renamed_database(case: Row) -> None:
+    plan = decide(case.inputs).plan
+
+    assert type(plan) is case.plan, plan
+    assert {key: getattr(plan, key) for key in case.holds} == case.holds

@@ -1,19 +1,21 @@
-"""A session whose server gives no answer ends at once, and asks the server for nothing more."""
+"""A session without an answer ends at once and asks nothing more; no statement leaves after its fence."""
 
 from __future__ import annotations
 
 import asyncio
 import struct
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import psycopg
 import pytest
 
-from providers.external.client import Fence
+from providers.external.client import Fence, FenceClosed
 from providers.external.sql.session import NoAnswerError, Session
+from providers.onprem.removal import end_sessions
 
 pytestmark = pytest.mark.asyncio
 _FENCE = Fence(float("inf"), lambda: True, time.monotonic)
@@ -111,3 +113,56 @@ async def test_session_that_is_given_up_between_two_statements_sends_no_other() 
             await session.change("DROP ROLE x", _FENCE)
         assert session.broken
     assert not server.statement.is_set()
+
+
+_LOGINS = ("app_a", "app_b")
+
+
+@dataclass
+class _Session:
+    """Takes down what is sent, and whether the fence was still open then."""
+
+    is_open: bool = True
+    left: int = 0
+    late: list[str] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
+
+    async def rows(self, sql: str, _parameters: Mapping[str, Any] | None = None) -> list[tuple[Any, ...]]:
+        self.sent.append(sql)
+        if not self.is_open:
+            self.late.append(sql)
+        self.left -= 1
+        self.is_open = self.left > 0
+        return []
+
+    async def change(
+        self, sql: str, fence: Fence, parameters: Mapping[str, Any] | None = None
+    ) -> list[tuple[Any, ...]]:
+        fence.check()
+        return await self.rows(sql, parameters)
+
+
+def _does_something(sql: str) -> bool:
+    return not sql.startswith("RESET ROLE")
+
+
+@pytest.mark.parametrize("left", range(1, 7))
+async def test_session_is_never_ended_after_the_leadership(left: int) -> None:
+    session: Any = _Session(left=left)
+    fence = Fence(1.0, lambda: session.is_open, lambda: 0.0)
+
+    with pytest.raises(FenceClosed):
+        await end_sessions(session, _LOGINS, fence)
+
+    assert [sql for sql in session.late if _does_something(sql)] == []
+    # A session that goes on has the administrator's own rights.
+    assert not session.sent[-1].startswith("SET ROLE")
+
+
+async def test_sessions_of_each_login_are_ended_as_that_login() -> None:
+    session: Any = _Session(left=99)
+
+    await end_sessions(session, _LOGINS, Fence(1.0, lambda: True, lambda: 0.0))
+
+    kinds = [next(word for word in ("GRANT", "RESET", "SET ROLE", "terminate") if word in sql) for sql in session.sent]
+    assert kinds == ["GRANT", "SET ROLE", "terminate", "RESET"] * 2
