@@ -100,7 +100,7 @@ class Calls:
 
 @dataclass
 class GatedAccount:
-    """A cloud's account whose changing calls pass a gate; `reads` and `creates` tell calls apart by their names."""
+    """A cloud's account whose changing calls pass a gate; `reads` and `creates` know calls by their names."""
 
     account: Any
     calls: Calls
