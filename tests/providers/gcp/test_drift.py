@@ -184,7 +184,7 @@ def simulator() -> Iterator[Served]:
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 async def test_a_field_that_somebody_changed_is_put_back_reported_or_left_by_its_rule(served: Served, row: Row) -> None:
-    world, path = await ready(served, **row.needs, **{row.name: row.wanted}), tuple(row.path.split("."))
+    world, path = await ready(served, **{**row.needs, row.name: row.wanted}), tuple(row.path.split("."))
     assert world.reason() == "InSync", world.get()
     before = value_at(world.shown(), path)
 
