@@ -12,16 +12,18 @@ from typing import Final, NamedTuple
 from providers.azure.names import ServerName
 from providers.azure.servers import states
 from providers.external.observation import Phase
+from providers.external.ownership import Owner
 
 FRESH: Final = timedelta(seconds=120)
 """How old a list may be that is used: two of them may fail, which come every 30 seconds."""
 
 
 class ServerState(NamedTuple):
-    """`properties.state` of a server, and what identifies it (`incarnation_of`)."""
+    """`properties.state` of a server, what identifies it (`incarnation_of`), and whose it is by its tags."""
 
     state: str
     incarnation: str
+    owner: Owner | None
 
 
 class ListedServers:

@@ -79,8 +79,10 @@ class Target(Generic[SpecT]):
     from whose the database is and is known to the provider alone: for a login that nobody else is given. `alternates`:
     the ProviderConfig asks for two logins where the cloud gives one.
     `incarnation` is the one that was Ready before, `leaving` says that the resource is being deleted, `agreed` are the
-    backups of others that the platform agreed to restore, `restore` the backup of its own that it begins with after it
-    was lost. `address` is the resource as kubectl takes it.
+    backups of others that the platform agreed to restore, `agreed_servers` the servers of others in which it agreed to
+    this object. `siblings` are the specs of what was made of this kind for the same claim, where its kind asks for them
+    (`Kind.names_siblings`). `restore` is the backup of its own that it begins with after it was lost. `address` is the
+    resource as kubectl takes it.
     """
 
     name: str
@@ -96,6 +98,8 @@ class Target(Generic[SpecT]):
     incarnation: str = ""
     leaving: bool = False
     agreed: tuple[str, ...] = ()
+    agreed_servers: tuple[str, ...] = ()
+    siblings: tuple[SpecT, ...] = ()
     restore: str = ""
     address: str = ""
 

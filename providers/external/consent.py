@@ -11,6 +11,8 @@ from runtime.objects import Object, annotations_of, status_of
 USED_CONSENTS = "usedConsents"
 
 MOST_CONSENTS = 50
+SERVER_ENTRY = "server"
+"""The path of a consent that names a server of others: it counts for as long as it is there, and is never used up."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import msgspec
 
@@ -19,6 +19,8 @@ from runtime.objects import Object
 SpecT = TypeVar("SpecT", bound=msgspec.Struct)
 FactsT = TypeVar("FactsT")
 Value: TypeAlias = str | int | bool | tuple[str, ...] | None
+SERVER_NOT_OWNED: Final = "AdoptionRefused"
+"""The reason of what is unknown since its server is not this namespace's."""
 Path: TypeAlias = tuple[str, ...]
 """Where a difference is, segment by segment: a name in it is an element of its own, whatever characters it holds."""
 Keys: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -235,6 +237,13 @@ def unknown_of(failure: Failure) -> Unknown:
             return Unknown("ServerUnreachable", str(failure))
         case _:
             return Unknown("CloudUnreachable", str(failure))
+
+
+class ServerNotOwned(Terminal):
+    """The server that an object is to be inside of is not this namespace's: nothing inside it was read or changed."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(SERVER_NOT_OWNED, message)
 
 
 class ServerUnreachable(Transient):

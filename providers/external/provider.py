@@ -120,6 +120,7 @@ class Kind(Generic[SpecT, FactsT]):
     list of before shows those of now.
     `revival` is how a person has the cloud bring back what was deleted, None where it keeps nothing of it. `contents`
     are kinds whose objects refer to one of this kind, and of which each that is not Ready has it looked at anew.
+    `names_siblings` says whether a spec names others of this kind, which have to be of the same claim.
     """
 
     resource: Resource
@@ -140,6 +141,7 @@ class Kind(Generic[SpecT, FactsT]):
     verified_by_config: bool = False
     revival: Revival | None = None
     contents: tuple[Kind[Any, Any], ...] = ()
+    names_siblings: Callable[[SpecT], bool] = lambda _spec: False
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,7 @@ USERS: Kind[CloudSQLUserParameters, logins.Facts] = Kind(
     server_of=lambda target: target.name.partition("/")[0],
     inside=True,
     tagged=False,
+    names_siblings=lambda spec: bool(spec.database_roles),
 )
 
 PROVIDER: Provider[ProviderConfigSpec] = Provider(

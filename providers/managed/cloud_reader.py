@@ -14,7 +14,7 @@ from providers.accounts.answers import Answers
 from providers.accounts.connections import Accounts, accepted_accounts
 from providers.accounts.limits import Limiter
 from providers.external.client import Target
-from providers.external.consent import Consent, consent_of
+from providers.external.consent import SERVER_ENTRY, Consent, consent_of
 from providers.external.observation import Absent, Observation, Predecessor, Present, SpecT, Unknown, unknown_of
 from providers.external.provider import ConfigT, ConnectedAccount, Kind
 from providers.managed import record
@@ -170,7 +170,8 @@ class CloudReader(Generic[SpecT, ConfigT]):
         """Return whether an answer of before does: nothing is open, and nobody asked for a look of now."""
         intent, consent = record.intent_of(obj), consent_of(obj)
         is_open = intent is not None and intent.by != self._settings.process and self._settings.now() < intent.not_after
-        is_asked = record.is_reconcile_requested(obj) or bool(consent.values or consent.adopt)
+        once = [path for path, _ in consent.values if path != SERVER_ENTRY]
+        is_asked = record.is_reconcile_requested(obj) or bool(once or consent.adopt)
         return not (is_open or is_asked or record.operation_of(obj) is not None)
 
     async def facts(

@@ -16,7 +16,7 @@ from providers.accounts.limits import Limiter, refuse_namespace
 from providers.accounts.turns import Holder
 from providers.credentials.passwords import own_password
 from providers.external.client import Target
-from providers.external.consent import consent_of
+from providers.external.consent import SERVER_ENTRY, consent_of
 from providers.external.observation import Absent, ExternalRef, Observation, Present, SpecT, Unknown, digest
 from providers.external.ownership import Identity, held, identity_of, owner_of
 from providers.external.provider import ConfigT, Kind, LoginRules
@@ -52,13 +52,14 @@ class Gatherer(Generic[SpecT, ConfigT]):
     ) -> None:
         self._kind = kind
         self.turns = accounts.turns
-        self.turns.add(kind.resource.kind, cache.informer(kind.resource).store)
+        self._objects: Informer = cache.informer(kind.resource)
+        self.turns.add(kind.resource.kind, self._objects.store)
         self._kube = kube
         self._accounts = accounts
         self._settings = settings
         self._namespaces: Informer = cache.informer(NAMESPACES, selection=Selection(metadata_only=True))
         self._limiter = Limiter(
-            cache.informer(kind.resource),
+            self._objects,
             accounts,
             settings.now,
             stateful=kind.stateful,
@@ -161,8 +162,32 @@ class Gatherer(Generic[SpecT, ConfigT]):
             restore=external_ref.restoring,
             leaving=deleting(obj),
             agreed=consent_of(obj).of("restoreFrom"),
+            agreed_servers=self._agreed_servers(obj, envelope),
+            siblings=self._siblings(obj, spec, identity),
             address=kubectl.address_of(self._kind.resource.kind, key_of(obj)),
         )
+
+    def _agreed_servers(self, obj: Object, envelope: Envelope) -> tuple[str, ...]:
+        """Return the servers of others in which the platform team agreed to an object; its ProviderConfig must too."""
+        config = self._usable_config(obj, envelope) or {}
+        return consent_of(obj).of(SERVER_ENTRY) if (config.get("spec") or {}).get("allowAdoption") is True else ()
+
+    def _siblings(self, obj: Object, spec: SpecT, identity: Identity) -> tuple[SpecT, ...]:
+        """Return the specs of what was made of this kind for the same claim, where `spec` names others."""
+        if not self._kind.names_siblings(spec):
+            return ()
+        store, own = self._objects.store, key_of(obj)
+        keys = store.keys()
+        others = (store.get(key) for key in keys if key.namespace == own.namespace and key != own)
+        made = (
+            other
+            for other in others
+            if other is not None
+            and identity_of(other).uid == identity.uid
+            and record.is_made(other, record.external_ref_of(other, absent_since=None), tagged=self._kind.tagged)
+        )
+        specs = (record.envelope_of(other, self._kind.spec_type).for_provider for other in made)
+        return tuple(self._references.resolve(obj, spec_of_other).spec for spec_of_other in specs)
 
     async def _look_at_namespace(self, obj: Object, *, is_made: bool) -> None:
         """Read the namespace live where the watch has none, and of an object for which nothing was made yet.

@@ -16,7 +16,7 @@ from enum import Enum, auto
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from providers.external.client import Account
-from providers.external.ownership import identity_of
+from providers.external.ownership import Owner, identity_of
 from providers.managed.record import envelope_of
 from runtime.errors import Blocked, Failure, Terminal, Throttled
 from runtime.objects import SECRETS, Key, Object
@@ -63,6 +63,8 @@ class Property(Enum):
     """Its create never changes what is there already."""
     EDITS = auto()
     """Its fields can be changed after the create."""
+    SERVERS = auto()
+    """Its objects are inside servers whose tags say whose they are."""
     INCARNATIONS = auto()
     """Each of its objects with data has an identity of its own, beside its name."""
 
@@ -148,6 +150,14 @@ class Adapter(ABC):
     @abstractmethod
     def put(self, name: str, owner: tuple[str, str] | None) -> None:
         """Create an object of that name as somebody else does, with the tags of an installation and an identity."""
+
+    def give_server(self, owner: Owner | None) -> str:
+        """Write whose the server of all objects is into its tags; return the server's name (SERVERS)."""
+        raise NotImplementedError
+
+    def calls_inside(self) -> list[str]:
+        """Return the calls since the last `forget` that read or changed what is inside the server (SERVERS)."""
+        raise NotImplementedError
 
     @abstractmethod
     def before_create(self, act: Callable[[], None]) -> None:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
+from providers.external.ownership import Owner
 from runtime.objects import Object
 from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Property, Verb
 from tests.providers.adapter_parts import FilledWorld, drifts_of, owner_in, owner_tags
 from tests.providers.toy import CONFIGS, START, ToyCloud
-from tests.providers.toy_client import ToyClient, provider_of
+from tests.providers.toy_client import SERVER, ToyClient, provider_of
 from tests.providers.toy_service import Fault, GatedService, ToyService
-from tests.providers.world import World
+from tests.providers.world import SERVER_OWNER, World
 
 _ACTIONS: Mapping[Verb, tuple[str, ...]] = {
     "create": ("insert", "put"),
@@ -37,7 +38,11 @@ class ToyWorld(FilledWorld):
 class ToyServers(Adapter):
     """Servers whose changes are operations."""
 
-    properties: ClassVar[frozenset[Property]] = frozenset(Property) - {Property.CHILDREN, Property.LAG}
+    properties: ClassVar[frozenset[Property]] = frozenset(Property) - {
+        Property.CHILDREN,
+        Property.SERVERS,
+        Property.LAG,
+    }
     edit: ClassVar[Object] = {"size": 20}
     loss: ClassVar[Object] = {"retention": 0}
     client_type: Callable[[ToyService, bool], ToyClient] = ToyClient
@@ -67,6 +72,7 @@ class ToyServers(Adapter):
 
     def forget(self) -> None:
         self.service.log.clear()
+        self.service.reads.clear()
 
     def fail(self, verb: Verb, mode: Mode, times: int | None = 1) -> None:
         self.service.faults += [Fault(action, mode, times) for action in _ACTIONS[verb][:1]]
@@ -140,4 +146,19 @@ class PlainServers(ToyServers):
 class ToyChildren(ToyServers):
     """Children of one server, which carry no tags and leave no backups."""
 
-    properties = ToyServers.properties - {Property.TAGS, Property.BACKUPS, Property.PAGES} | {Property.CHILDREN}
+    properties = ToyServers.properties - {Property.TAGS, Property.BACKUPS, Property.PAGES} | {
+        Property.CHILDREN,
+        Property.SERVERS,
+    }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.give_server(SERVER_OWNER)
+
+    def give_server(self, owner: Owner | None) -> str:
+        self.service.server_owner = owner
+        return SERVER
+
+    def calls_inside(self) -> list[str]:
+        reads = [read for read in self.service.reads if read.startswith(("get ", "list ", "backups "))]
+        return reads + self.service.log

@@ -15,6 +15,7 @@ import msgspec
 
 from apis.teardown import Policy
 from providers.external.client import Clients, ExternalList, Fence, NotCreated, Operation, Target
+from providers.external.cloud_api.inside import prove_server
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 from providers.external.diff import Compare, compared
 from providers.external.endpoint import VERIFIED, Endpoint
@@ -104,6 +105,8 @@ class ToyClient:
         return str((await self.call("account"))["id"])
 
     async def observe(self, target: Where) -> Present[ToyFields, Body] | Absent:
+        if not self.tagged:
+            prove_server(SERVER, self.service.server_owner, target)
         try:
             body = await self.service.call("get", target.name)
         except ServiceError as error:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
+from providers.external.ownership import Owner
 from tests.providers.gates import Gate
 
 Body: TypeAlias = dict[str, Any]
@@ -72,6 +73,7 @@ class Fault:
 class ToyService:
     """The cloud. `has_operations`: a change is an operation of 20 s, and no other may meet it.
 
+    `server_owner` is whose the one server of all children is, `reads` are the calls that `log` leaves out.
     `before` are called when the next call of an action arrives; `failing` are actions whose operations fail.
     """
 
@@ -82,6 +84,8 @@ class ToyService:
     backups: dict[str, str] = field(default_factory=dict)
     operations: dict[str, Running] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
+    reads: list[str] = field(default_factory=list)
+    server_owner: Owner | None = None
     overlaps: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     failing: dict[str, str] = field(default_factory=dict)
@@ -96,8 +100,7 @@ class ToyService:
         await asyncio.sleep(0)
         if callback := self.before.pop(action, None):
             callback()
-        if action not in READS:
-            self.log.append(f"{action} {name}")
+        (self.reads if action in READS else self.log).append(f"{action} {name}")
         fault = self._fault(action)
         if fault is not None and fault.mode != "unanswered":
             raise ServiceError(_CODES.get(fault.mode, 500), f"{action} of {name} is refused ({fault.mode})")

@@ -11,6 +11,7 @@ from typing import Any
 from providers.accounts import reconciler as config_controller
 from providers.accounts.connections import Accounts
 from providers.accounts.reconciler import ConfigReconciler
+from providers.external.ownership import Owner
 from providers.external.provider import Provider
 from providers.managed.act import Executor
 from providers.managed.gather import Gatherer
@@ -29,6 +30,11 @@ from tests.support.fake_kube import FakeKube
 
 SWEEP = timedelta(minutes=1)
 OWN = frozenset(f"fairlead.dev/{name}" for name in ("external-name", "incarnation", "account"))
+
+
+TEAM_UID = "uid-of-team"
+SERVER_OWNER = Owner("home", "uid-of-server", "0123456789abcdef", "team", "pg", "server", TEAM_UID)
+"""Whose a server is that was made for the world's namespace, beside what is asked for inside it."""
 
 
 class World:
@@ -69,7 +75,7 @@ class World:
                 "metadata": {"name": "default", "generation": 1},
                 "spec": {"allowedNamespaces": {"selector": {}}, **self.config()},
             })  # fmt: skip
-            self.kube.store(NAMESPACES, {"metadata": {"name": "team"}})
+            self.kube.store(NAMESPACES, {"metadata": {"name": "team", "uid": TEAM_UID}})
         self.kube.store(CRDS, {"metadata": {"name": f"{kind.resource.plural}.{kind.resource.group}"}})
 
     def _seconds(self) -> float:

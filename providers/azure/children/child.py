@@ -21,7 +21,7 @@ from providers.azure.operations import operation_of
 from providers.azure.servers import states
 from providers.azure.servers.translate import state_of
 from providers.external.client import Fence, NotCreated, Operation, Target
-from providers.external.cloud_api.inside import InsideServers, Untagged
+from providers.external.cloud_api.inside import InsideServers, Untagged, prove_server
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present, SpecT
@@ -69,10 +69,12 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
 
         Raises:
             Blocked: `CloudBusy`: the child is not there, and its server may be at work on it.
+            ServerNotOwned: Its server is not this namespace's; it was not looked at.
         """
         path, name = self._path(target.name), server_in(target.name)
         listed = self._account.listed.ready(name)
         if listed is not None:
+            prove_server(str(name), listed.owner, target)
             observed = await self._read(path, listed, target)
             if observed is not None and _is_at_rest(observed, target):
                 return Present(observed)
@@ -81,6 +83,7 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
         except NotThere:
             return Absent()
         server = state_of(answer.body)
+        prove_server(str(name), server.owner, target)
         observed = await self._read(path, server, target)
         if observed is not None:
             return Present(observed)

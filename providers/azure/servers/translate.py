@@ -83,7 +83,8 @@ def incarnation_of(answer: Answer) -> str:
 
 def state_of(answer: Answer) -> ServerState:
     """Return what an answer about a server says to what is in it."""
-    return ServerState(_text(_part(answer, "properties"), "state"), incarnation_of(answer))
+    state = _text(_part(answer, "properties"), "state")
+    return ServerState(state, incarnation_of(answer), owner_in(_part(answer, "tags")))
 
 
 def stable(answer: Any) -> Any:

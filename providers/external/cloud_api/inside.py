@@ -4,9 +4,34 @@ from __future__ import annotations
 
 from typing import Any, Generic
 
+from apis.names import CONSENT
 from providers.external.client import ExternalList, Fence, Operation, Target
 from providers.external.cloud_api.without_data import WithoutData
-from providers.external.observation import Observed, SpecT
+from providers.external.observation import Observed, ServerNotOwned, SpecT
+from providers.external.ownership import Owner
+from runtime import kubectl
+
+
+def prove_server(server: str, owner: Owner | None, target: Target[Any]) -> None:
+    """Prove that an object may be looked at and changed inside a server: whoever names one may not own it.
+
+    `owner` is whose the server is by its own tags, as the cloud answered. It has to be of this installation and of the
+    very namespace of the object, or the platform team consents to it by name.
+
+    Raises:
+        ServerNotOwned: Neither is so; nothing inside the server was read or changed.
+    """
+    namespace = target.owner.namespace_uid
+    is_ours = owner is not None and owner.installation == target.owner.installation
+    if (is_ours and owner is not None and owner.namespace_uid == namespace != "") or server in target.agreed_servers:
+        return
+    belongs = f"belongs to {owner}" if owner is not None else "carries no owner's tag"
+    command = kubectl.annotate(target.address, CONSENT, f"server={server}")
+    raise ServerNotOwned(
+        f"server {server} was not made by Fairlead for this namespace: it {belongs}; nothing inside it is read or"
+        f" changed. Refer to a server of this namespace; or have the platform team set allowAdoption in the"
+        f" ProviderConfig and agree to this server: {command}"
+    )
 
 
 class InsideServers(WithoutData[SpecT]):

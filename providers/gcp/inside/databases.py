@@ -12,12 +12,14 @@ import msgspec
 
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, NotCreated, Operation, Target
-from providers.external.cloud_api.inside import Untagged
+from providers.external.cloud_api.inside import Untagged, prove_server
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside.listing import InsideAccount
+from providers.gcp.inside.servers import Servers
+from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.models import CloudSQLDatabaseParameters
 from providers.gcp.names import own_name
 from runtime.errors import Transient
@@ -38,14 +40,22 @@ class _Answer(msgspec.Struct, frozen=True):
 class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
     """ExternalClient of databases; a database is called `<instance>/<name>`, and carries no label."""
 
-    def __init__(self, account: GcpAccount, inside: InsideAccount[CloudSQLDatabaseParameters]) -> None:
+    def __init__(
+        self, account: GcpAccount, inside: InsideAccount[CloudSQLDatabaseParameters], servers: Servers
+    ) -> None:
         self._account = account
         self._inside = inside
+        self._servers = servers
 
     async def observe(self, target: Where) -> Present[CloudSQLDatabaseParameters, None] | Absent:
-        """Observe one database."""
+        """Observe one database.
+
+        Raises:
+            ServerNotOwned: Its instance is not this namespace's; its databases were not looked at.
+        """
         server, name = _place(target)
         try:
+            prove_server(server, owner_in(await self._servers.find(server)), target)
             answer = await self._account.call(
                 "databases.get", f"look at database {name} of {server}", instance=server, database=name
             )
@@ -61,8 +71,11 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
     async def observe_listed(self, target: Where, answer: bytes) -> Present[CloudSQLDatabaseParameters, None] | None:
         """Observe a database by what a look at it was answered, in the instance that a list shows."""
         seen = msgspec.json.decode(answer, type=_Answer)
-        is_there = self._inside.resting_instance(target.name, seen.created) is not None
-        return self._present(target, seen) if is_there else None
+        instance = self._inside.resting_instance(target.name, seen.created)
+        if instance is None:
+            return None
+        prove_server(_place(target)[0], owner_in(instance), target)
+        return self._present(target, seen)
 
     def _present(self, target: Where, seen: _Answer) -> Present[CloudSQLDatabaseParameters, None]:
         self._inside.record_observed(target.name)
@@ -139,5 +152,5 @@ def _place(target: Where) -> tuple[str, str]:
 def clients(account: GcpAccount) -> Clients[CloudSQLDatabaseParameters, None]:
     """Return what serves databases in one project."""
     inside: InsideAccount[CloudSQLDatabaseParameters] = InsideAccount(account)
-    external = SqlDatabases(account, inside)
+    external = SqlDatabases(account, inside, Servers(account))
     return Clients(external, inside, operations=account, listed=external, changes=inside)

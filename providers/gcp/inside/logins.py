@@ -74,11 +74,21 @@ def invariants(target: Where, seen: Seen) -> tuple[Change, ...]:
 
 
 def is_refused(spec: CloudSQLUserParameters) -> tuple[str, str] | None:
-    """Return why nobody may ask for a user: the names that Cloud SQL keeps for itself."""
-    name = spec.name.lower()
-    if name == _ADMINISTRATORS or name.startswith(("cloudsql", "pg_")):
+    """Return why nobody may ask for a user: the names that Cloud SQL keeps for itself, as its own or as its roles."""
+    if _is_reserved(spec.name):
         return "InvalidValue", f"{spec.name} is a name of Cloud SQL's own; choose another name for the user"
+    # Every user without databaseRoles has the role cloudsqlsuperuser.
+    reserved = [role for role in spec.database_roles or () if _is_reserved(role) and role != "cloudsqlsuperuser"]
+    if reserved:
+        text = f"databaseRoles names {reserved[0]}, which reaches into every database of the instance; leave it out"
+        return "InvalidValue", text
     return None
+
+
+def _is_reserved(name: str) -> bool:
+    """Return whether a role is Cloud SQL's or PostgreSQL's own: each reaches beyond what one claim has."""
+    name = name.lower()
+    return name == _ADMINISTRATORS or name.startswith(("cloudsql", "pg_"))
 
 
 def endpoint_of(answer: Answer, authorities: str, spec: CloudSQLUserParameters) -> Endpoint:

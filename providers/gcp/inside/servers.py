@@ -28,26 +28,28 @@ class Servers:
         self._account = account
         self._authorities: dict[str, _Authorities] = {}
 
-    async def read(self, name: str) -> tuple[Answer, str]:
-        """Return an instance, and its authorities as PEM: raises NotThere.
+    async def authorities(self, name: str, answer: Answer) -> str:
+        """Return the authorities of an instance as PEM, by what was answered about it: raises NotThere.
 
-        An instance that serves may be one of the last list. Its authorities are those that were read last, where it
-        has the same active one and no operation touched it since.
+        They are those that were read last, where it has the same active one and no operation touched it since.
         """
-        known = self._account.instances.of(name)
-        answer = known if known is not None and is_at_rest(known) else await self.look(name)
         active, began = active_authority(answer), datetime.now(UTC)
         read = self._authorities.get(name)
         if read is None or read.active != active or not self._account.log.is_untouched(name, read.at):
             read = _Authorities(active, began, await self._listed(name, answer))
             self._authorities[name] = read
-        return answer, read.pems
+        return read.pems
 
     async def _listed(self, name: str, answer: Answer) -> str:
         listed = await self._account.call(
             "instances.listServerCas", f"read the authorities of instance {name}", instance=name
         )
         return authorities_of(answer, listed)
+
+    async def find(self, name: str) -> Answer:
+        """Return an instance as the last list has it where it serves, else as it is now: raises NotThere."""
+        known = self._account.instances.of(name)
+        return known if known is not None and is_at_rest(known) else await self.look(name)
 
     async def look(self, name: str) -> Answer:
         """Return an instance as it is now: raises NotThere."""

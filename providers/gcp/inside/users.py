@@ -5,7 +5,7 @@ Impure: it sends requests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,7 @@ import msgspec
 
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, NotCreated, Operation
-from providers.external.cloud_api.inside import Untagged
+from providers.external.cloud_api.inside import Untagged, prove_server
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present, digest
@@ -28,7 +28,7 @@ from providers.gcp.instances.facts import Answer
 from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.instances.states import is_at_rest
 from providers.gcp.models import CloudSQLUserParameters
-from runtime.errors import Conflict, Transient
+from runtime.errors import Conflict, Terminal, Transient
 
 _ROLES = "databaseRoles"
 
@@ -52,16 +52,24 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         self._reachability = reachability
 
     async def observe(self, target: Where) -> Present[CloudSQLUserParameters, Facts] | Absent:
-        """Observe the users of PostgreSQL that stand for a resource."""
+        """Observe the users of PostgreSQL that stand for a resource.
+
+        Raises:
+            ServerNotOwned: Its instance is not this namespace's; its users were not listed.
+            Terminal: `InvalidValue`: one of its databaseRoles is a login of somebody else's.
+        """
         server = _server(target)
         try:
-            instance, authorities = await self._servers.read(server)
+            instance = await self._servers.find(server)
+            prove_server(server, owner_in(instance), target)
+            authorities = await self._servers.authorities(server, instance)
         except NotThere:
             # With an instance everything inside went; of one that was lost the instance itself says so.
             if target.leaving:
                 return Absent()
             raise Transient(f"instance {server} is not found; its users are not known to be gone") from None
         listed = await self._users(server)
+        _check_roles(target, listed)
         users = {name: _kept(listed[name]) for name in logins.names_of(target.spec) if name in listed}
         if not users:
             # An absence is proven by a look of now.
@@ -78,6 +86,7 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         instance = self._inside.resting_instance(target.name, seen.created)
         if instance is None or digest(active_authority(instance)) != seen.active:
             return None
+        prove_server(_server(target), owner_in(instance), target)
         return self._present(target, instance, seen)
 
     def _present(self, target: Where, instance: Answer, seen: _Answer) -> Present[CloudSQLUserParameters, Facts]:
@@ -198,6 +207,22 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
 
 def _server(target: Where) -> str:
     return target.name.partition("/")[0]
+
+
+def _check_roles(target: Where, listed: Collection[str]) -> None:
+    """Refuse a database role that is a login of somebody else's: whoever has it can do all that its owner can.
+
+    Raises:
+        Terminal: `InvalidValue`.
+    """
+    own = {name for spec in (target.spec, *target.siblings) for name in logins.names_of(spec)}
+    foreign = sorted(set(target.spec.database_roles or ()) & set(listed) - own)
+    if foreign and not target.leaving:
+        raise Terminal(
+            "InvalidValue",
+            f"databaseRoles names {foreign[0]}, which is a login and none of this claim's; name a role without a login"
+            " of its own, or a CloudSQLUser of the same claim",
+        )
 
 
 def _kept(user: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any, assert_never
 
 from providers.credentials.passwords import Await, PasswordStep, decide_password
-from providers.external.observation import Absent, Observed, Phase, Present, SpecT, Unknown
+from providers.external.observation import SERVER_NOT_OWNED, Absent, Observed, Phase, Present, SpecT, Unknown
 from providers.managed.decisions.decide_deletion import decide_deletion
 from providers.managed.decisions.decide_repeats import without_repeats
 from providers.managed.decisions.decide_update import decide_update, describe_changes
@@ -56,6 +56,8 @@ def _plan(inputs: Inputs[SpecT]) -> Plan:
     if blocked is not None:
         return blocked
     match inputs.observation:
+        case Unknown(reason=reason, message=message) if reason == SERVER_NOT_OWNED:
+            return Refuse(reason, message)
         case Unknown(reason=reason, message=message):
             return Wait(reason, message, LATER)
         case Absent():

@@ -6,10 +6,20 @@ from datetime import timedelta
 from typing import Any, assert_never
 
 from apis.teardown import Policy
-from providers.external.observation import Absent, Observed, Phase, Present, SpecT, Unknown, renamed_text
+from providers.external.observation import (
+    SERVER_NOT_OWNED,
+    Absent,
+    Observed,
+    Phase,
+    Present,
+    SpecT,
+    Unknown,
+    renamed_text,
+)
 from providers.managed.decisions.plan import Delete, Ignore, Orphan, Plan, Refuse, RemoveFinalizer, Rest, Wait
 from providers.managed.decisions.waits import AT_LAST, LATER, SOON, open_intent
 from providers.managed.inputs import Inputs
+from providers.managed.record import is_made
 
 # For so long the tags of an orphan are tried at an account that is out of reach.
 _TAGS_TRIED = timedelta(minutes=5)
@@ -60,6 +70,8 @@ def _deletion_of_observed(inputs: Inputs[SpecT], policy: Policy) -> Plan:
         case Unknown(reason=reason) if reason in _UNTAGGED and policy is Policy.ORPHAN:
             # Its tags are tried, not waited for: to leave a database alone needs no access to it.
             return Orphan(tagged=False)
+        case Unknown(reason=reason, message=message) if reason == SERVER_NOT_OWNED:
+            return _in_foreign_server(inputs, reason, message)
         case Unknown(reason=reason, message=message):
             return Wait(reason, message, LATER)
         case Absent(renamed=renamed) if renamed and policy is not Policy.ORPHAN:
@@ -70,6 +82,13 @@ def _deletion_of_observed(inputs: Inputs[SpecT], policy: Policy) -> Plan:
             return _delete(inputs, observed, policy)
         case never:
             assert_never(never)
+
+
+def _in_foreign_server(inputs: Inputs[SpecT], reason: str, message: str) -> Plan:
+    """Orphan what was never made in a server of others; what was made there is not left behind without a word."""
+    if is_made(inputs.obj, inputs.external_ref, tagged=inputs.tagged):
+        return Refuse(reason, message)
+    return Orphan(tagged=False)
 
 
 def _gone(inputs: Inputs[SpecT], *, remains: bool) -> Plan:

@@ -8,10 +8,13 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from providers.azure.children.kinds import DATABASES, FIREWALL_RULES
+from providers.external.cloud_api.tags import owner_tags
+from providers.external.ownership import Owner
 from providers.external.provider import Kind
 from runtime.objects import Object
 from tests.providers.adapter import Drift, ExternalObject, Property, Verb
 from tests.providers.azure.azure_adapter import AzureServers
+from tests.providers.world import SERVER_OWNER
 
 _SERVER = "databases/fl-contract"
 
@@ -25,7 +28,7 @@ class AzureChildren(AzureServers):
     `word` is that of their paths, `theirs` what somebody else's has that is not what `fields` asks for.
     """
 
-    properties: ClassVar[frozenset[Property]] = frozenset({Property.OPERATIONS, Property.CHILDREN})
+    properties: ClassVar[frozenset[Property]] = frozenset({Property.OPERATIONS, Property.CHILDREN, Property.SERVERS})
     has_logins: ClassVar[bool] = False
     policies: ClassVar[tuple[str, ...]] = ("Orphan",)
     word: ClassVar[str]
@@ -33,9 +36,17 @@ class AzureChildren(AzureServers):
 
     def __post_init__(self) -> None:
         self.arm.behave(honours_if_none_match=True)
-        self.arm.make(_SERVER)
+        self.arm.make(_SERVER, owner_tags(SERVER_OWNER))
         self.pass_time(timedelta(hours=1))
         super().__post_init__()
+
+    def give_server(self, owner: Owner | None) -> str:
+        self.arm.steer(_SERVER, tags={} if owner is None else owner_tags(owner))
+        self.pass_time(timedelta(minutes=10))
+        return _SERVER
+
+    def calls_inside(self) -> list[str]:
+        return [call["action"] for call in self.arm.calls() if call["action"].startswith(self.word)]
 
     def objects(self) -> Mapping[str, ExternalObject]:
         names = [f"{_SERVER}/{child}" for child in self._children()]

@@ -194,23 +194,26 @@ async def test_child_that_is_gone_looks_at_its_server_whatever_is_listed(arm: Ar
     assert arm.changes() == []
 
 
+READY = ServerState("Ready", "1", None)
+
+
 def test_list_counts_while_it_is_fresh_and_began_after_the_last_call() -> None:
     now = 0.0
     servers, orders = ListedServers(lambda: now), ServerName("Databases", "orders")
     assert servers.ready(orders) is None
-    servers.record({"databases/orders": ServerState("Ready", "1"), "databases/two": ServerState("Updating", "2")}, 0.0)
-    assert (servers.ready(orders), servers.ready(ServerName("databases", "two"))) == (ServerState("Ready", "1"), None)
+    servers.record({"databases/orders": READY, "databases/two": READY._replace(state="Updating")}, 0.0)
+    assert (servers.ready(orders), servers.ready(ServerName("databases", "two"))) == (READY, None)
 
     now = 5.0
     servers.record_call(orders)
     assert servers.ready(orders) is None
     # It began before the call, and ended after it.
-    servers.record({"databases/orders": ServerState("Ready", "1")}, 4.0)
+    servers.record({"databases/orders": READY}, 4.0)
     assert servers.ready(orders) is None
-    servers.record({"databases/orders": ServerState("Ready", "3")}, 6.0)
+    servers.record({"databases/orders": READY._replace(incarnation="3")}, 6.0)
     # An older one, which ended later.
-    servers.record({"databases/orders": ServerState("Ready", "1")}, 5.5)
-    assert servers.ready(orders) == ServerState("Ready", "3")
+    servers.record({"databases/orders": READY}, 5.5)
+    assert servers.ready(orders) == READY._replace(incarnation="3")
     now = 6.0 + FRESH.total_seconds()
     assert servers.ready(orders) is not None
     now += 1

@@ -12,11 +12,13 @@ import pytest
 from providers.azure import FLEXIBLE_SERVERS
 from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
 from providers.azure.servers.client import clients
+from providers.external.cloud_api.tags import owner_tags
 from providers.external.ownership import identity_of
 from providers.external.provider import Kind
 from runtime.objects import Object
 from tests.providers.azure.arm_stub import SUBSCRIPTION, TYPE, ArmStub, made
 from tests.providers.azure.azure_world import SERVER, AzureWorld, connected
+from tests.providers.world import SERVER_OWNER
 
 NAME = "databases/fl-orders"
 DATABASE: Object = {"name": "orders", "server": NAME, "charset": "UTF8"}
@@ -35,6 +37,7 @@ def put_server(stub: ArmStub, number: int = 1) -> Object:
         "location": SERVER["location"],
         "sku": {"name": SERVER["skuName"], "tier": SERVER["skuTier"]},
         "properties": {"version": "16"},
+        "tags": owner_tags(SERVER_OWNER),
     }
     group, name = NAME.split("/")
     path = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{group}/providers/{TYPE}/{name}"

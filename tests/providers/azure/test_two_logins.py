@@ -26,8 +26,9 @@ from providers.external.sql.alternating import Roles
 from tests.providers.azure.arm_stub import ArmStub
 from tests.providers.azure.azure_world import AzureWorld
 from tests.providers.azure.test_servers import DATABASE, put_server
+from tests.providers.world import TEAM_UID
 
-OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "server")
+OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "server", TEAM_UID)
 SPEC = FlexibleServerParameters(
     resource_group_name="rg",
     location="uksouth",

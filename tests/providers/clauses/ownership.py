@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from tests.providers.adapter import Adapter, Property, clause
+from tests.providers.world import SERVER_OWNER
 
 _LONG = timedelta(minutes=30)
+_SERVER_OWNERS = {
+    "nobody's": None,
+    "another namespace's": replace(SERVER_OWNER, namespace="victim", namespace_uid="uid-of-victim"),
+    "a former namespace's of that name": replace(SERVER_OWNER, namespace_uid="uid-of-former"),
+    "of a namespace without a uid": replace(SERVER_OWNER, namespace_uid=""),
+    "another installation's": replace(SERVER_OWNER, installation="another-installation"),
+}
 _OWNERS = (None, ("home", "uid-of-another"), ("another-installation", "uid-of-another"))
 
 
@@ -25,6 +34,52 @@ async def object_of_another_owner_is_only_read(cloud: Adapter) -> None:
         cloud.world.delete(name)
         await cloud.until_gone(name)
         assert (owner, cloud.writes(), cloud.objects()) == (owner, [], before)
+
+
+@clause(Property.SERVERS)
+async def nothing_inside_a_server_of_somebody_else_is_read_or_changed(cloud: Adapter) -> None:
+    for number, (whose, owner) in enumerate(_SERVER_OWNERS.items()):
+        name, server = f"db{number}", cloud.give_server(owner)
+        cloud.forget()
+        before = cloud.objects()
+        cloud.ask(name)
+        await cloud.pass_for(_LONG, name)
+        assert cloud.world.reason("Synced", name) == "AdoptionRefused", whose
+        # A consent counts only where the ProviderConfig allows adoption.
+        cloud.world.annotate(name, consent=f"server={server}")
+        assert await cloud.pass_for(_LONG, name) == {"AdoptionRefused"}, whose
+        cloud.world.delete(name)
+        await cloud.until_gone(name)
+        assert (whose, cloud.calls_inside(), cloud.objects()) == (whose, [], before)
+
+
+@clause(Property.SERVERS)
+async def server_of_somebody_else_is_used_by_consent_to_it_alone(cloud: Adapter) -> None:
+    cloud.allow_adoption()
+    server = cloud.give_server(None)
+    cloud.ask()
+    cloud.world.annotate(consent="server=another")
+    await cloud.pass_for(_LONG)
+    assert (cloud.world.reason(), cloud.calls_inside()) == ("AdoptionRefused", [])
+    cloud.world.annotate(consent=f"server={server}")
+    await cloud.until_ready()
+    assert len(cloud.objects()) == 1
+
+
+@clause(Property.SERVERS)
+async def object_in_a_server_that_became_somebody_elses_is_not_left_behind_in_silence(cloud: Adapter) -> None:
+    name = await cloud.create()
+    cloud.give_server(None)
+    cloud.forget()
+    cloud.ask(parameters=cloud.edit)
+    await cloud.pass_for(_LONG)
+    assert (cloud.world.reason(), cloud.calls_inside()) == ("AdoptionRefused", [])
+    cloud.world.delete()
+    await cloud.pass_for(_LONG)
+    assert (cloud.world.reason(), cloud.calls_inside()) == ("AdoptionRefused", [])
+    cloud.give_server(SERVER_OWNER)
+    await cloud.until_gone()
+    assert name not in cloud.objects()
 
 
 @clause()

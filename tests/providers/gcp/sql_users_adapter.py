@@ -7,12 +7,14 @@ from datetime import timedelta
 from typing import Any, ClassVar
 from urllib.parse import quote
 
+from providers.external.ownership import Owner
 from providers.gcp import USERS
+from providers.gcp.names import owner_labels
 from runtime.objects import Object
 from tests.providers.adapter import Drift, ExternalObject, Property, Verb
 from tests.providers.gcp.sql_adapter import SqlAdapter
 from tests.providers.gcp.sql_world import GatedWorld
-from tests.providers.world import World
+from tests.providers.world import SERVER_OWNER, World
 
 _SERVER = "of-the-platform"
 _USERS = f"instances/{_SERVER}/users"
@@ -25,7 +27,7 @@ _ACTIONS: Mapping[Verb, str] = {
 class SqlUsersAdapter(SqlAdapter):
     """Users; Cloud SQL's create changes the password of one who is there, and none has an id of its own."""
 
-    properties: ClassVar[frozenset[Property]] = frozenset({Property.OPERATIONS, Property.CHILDREN})
+    properties: ClassVar[frozenset[Property]] = frozenset({Property.OPERATIONS, Property.CHILDREN, Property.SERVERS})
     lacks: ClassVar[frozenset[Property]] = frozenset({Property.DATA, Property.CREATES_ONLY})
     has_logins: ClassVar[bool] = True
     edit: ClassVar[Object] = {"databaseRoles": ["readers", "writers"]}
@@ -34,7 +36,7 @@ class SqlUsersAdapter(SqlAdapter):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.sql.create(_SERVER, {})
+        self.sql.create(_SERVER, owner_labels(SERVER_OWNER))
         self.move_on(timedelta(minutes=10))
 
     def new_world(self, process: str) -> World:
@@ -43,6 +45,17 @@ class SqlUsersAdapter(SqlAdapter):
     def ask(self, name: str = "db", *, policy: str = "Delete", **spec: Any) -> Object:
         fields = {"instance": _SERVER, "name": name, "databaseRoles": ["readers"], **spec.pop("parameters", {})}
         return super().ask(name, policy=policy, parameters=fields, **spec)
+
+    def give_server(self, owner: Owner | None) -> str:
+        former = dict.fromkeys(owner_labels(SERVER_OWNER))
+        labels = former if owner is None else {**former, **owner_labels(owner)}
+        self.sql.call("PATCH", f"instances/{_SERVER}", {"settings": {"userLabels": labels}})
+        self.move_on(timedelta(minutes=10))
+        return _SERVER
+
+    def calls_inside(self) -> list[str]:
+        inside = ("users.", "databases.", "instances.listServerCas")
+        return [call["action"] for call in self.sql.calls(self.since) if call["action"].startswith(inside)]
 
     def objects(self) -> Mapping[str, ExternalObject]:
         listed = self.sql.undisturbed("GET", _USERS).get("items", [])

@@ -10,18 +10,23 @@ import pytest
 from apis.teardown import Policy
 from providers.external.client import NotCreated, Target
 from providers.external.credential import Credential
-from providers.external.observation import Absent, Change, Present
+from providers.external.observation import Absent, Change, Present, ServerNotOwned
 from providers.gcp.account import GcpAccount
 from providers.gcp.inside import databases, logins, users
 from providers.gcp.models import CloudSQLDatabaseParameters, CloudSQLUserParameters
 from providers.gcp.names import owner_labels
-from runtime.errors import Blocked, Transient
+from runtime.errors import Blocked, Terminal, Transient
 from tests.providers.gates import OPEN
 from tests.providers.gcp.answers import OWNER, instance
 from tests.providers.gcp.wire import Wire, account_on, operation, refused
 
 SERVER = "instances/fl-a"
 NO_LOGIN = Credential("", "")
+
+
+def _instance(**settings: Any) -> dict[str, Any]:
+    """Return an instance that was made for the namespace of what is inside it."""
+    return {**instance(**{"userLabels": owner_labels(OWNER), **settings}), "name": "fl-a"}
 
 
 def _database(**more: Any) -> Target[CloudSQLDatabaseParameters]:
@@ -34,16 +39,16 @@ def _user(*, leaving: bool = False, **fields: Any) -> Target[CloudSQLUserParamet
 
 
 def _serving(wire: Wire, *names: str, server: dict[str, Any] | None = None, **roles: list[str]) -> None:
-    wire.answer(f"GET {SERVER}", server or {**instance(), "name": "fl-a"})
+    wire.answer(f"GET {SERVER}", server or _instance())
     wire.answer(f"GET {SERVER}/listServerCas", {"certs": [{"cert": "PEM-1\n"}, {"cert": "PEM-2\n"}]})
     items = [{"name": name, "databaseRoles": roles.get(name, [])} for name in names]
     wire.answer(f"GET {SERVER}/users", {"items": items})
 
 
 ABSENCES = [
-    ("its instance serves", {"state": "RUNNABLE"}, False, True),
-    ("its instance is stopped", {"state": "RUNNABLE", "settings": {"activationPolicy": "NEVER"}}, False, False),
-    ("its instance is at work", {"state": "MAINTENANCE"}, False, False),
+    ("its instance serves", _instance(), False, True),
+    ("its instance is stopped", _instance(activationPolicy="NEVER"), False, False),
+    ("its instance is at work", {**_instance(), "state": "MAINTENANCE"}, False, False),
     ("its instance is gone", None, False, False),
     ("its instance is gone, and it leaves", None, True, True),
 ]
@@ -56,7 +61,7 @@ async def test_a_database_is_absent_where_its_instance_proves_it(
     wire: Wire, account: GcpAccount, server: dict[str, Any] | None, *, leaving: bool, believed: bool
 ) -> None:
     if server is not None:
-        wire.answer(f"GET {SERVER}", {"name": "fl-a", **server})
+        wire.answer(f"GET {SERVER}", server)
     observe = databases.clients(account).external.observe(_database(leaving=leaving))
     if believed:
         assert await observe == Absent()
@@ -66,6 +71,7 @@ async def test_a_database_is_absent_where_its_instance_proves_it(
 
 
 async def test_a_database_is_made_and_seen(wire: Wire, account: GcpAccount) -> None:
+    wire.answer(f"GET {SERVER}", _instance())
     wire.answer(f"POST {SERVER}/databases", operation())
     wire.answer(f"GET {SERVER}/databases/app", {"name": "app", "charset": "UTF8", "collation": "en_US.UTF8"})
     external = databases.clients(account).external
@@ -84,6 +90,7 @@ async def test_a_database_that_appeared_meanwhile_is_not_ours_by_its_name(wire: 
 
 
 async def test_a_database_with_sessions_in_it_is_not_forced(wire: Wire, account: GcpAccount) -> None:
+    wire.answer(f"GET {SERVER}", _instance())
     wire.answer(f"GET {SERVER}/databases/app", {"name": "app"})
     wire.answer(f"DELETE {SERVER}/databases/app", refused(409, "operationInProgress"))
     external = databases.clients(account).external
@@ -120,30 +127,81 @@ async def test_an_authority_that_was_added_or_replaced_is_seen_at_once(wire: Wir
     _serving(wire, "app")
     external = users.clients(account).external
     for case, active, listed in AUTHORITIES:
-        wire.answer(f"GET {SERVER}", {**instance(), "name": "fl-a", "serverCaCert": {"cert": f"{active}\n"}})
+        wire.answer(f"GET {SERVER}", {**_instance(), "serverCaCert": {"cert": f"{active}\n"}})
         wire.answer(f"GET {SERVER}/listServerCas", {"certs": [{"cert": f"{pem}\n"} for pem in listed]})
         observation = await external.observe(_user())
         assert isinstance(observation, Present)
         assert observation.observed.endpoint.ca == "".join(f"{pem}\n" for pem in listed or (active,)), case
 
 
-OWNERS: list[tuple[str, dict[str, Any], dict[str, str] | None, bool]] = [
+OWNERS: list[tuple[str, dict[str, Any], dict[str, str], bool]] = [
     ("the spec says nothing of a backup", {}, owner_labels(OWNER), False),
     ("in an instance of this namespace", {"from_backup": True}, owner_labels(OWNER), True),
     ("in another claim's of this namespace", {"from_backup": True}, owner_labels(replace(OWNER, claim="other")), True),
-    ("of another namespace", {"from_backup": True}, owner_labels(replace(OWNER, namespace_uid="other")), False),
-    ("of another installation", {"from_backup": True}, owner_labels(replace(OWNER, installation="other")), False),
-    ("in a person's instance", {"from_backup": True}, None, False),
 ]
 
 
 @pytest.mark.parametrize(("fields", "labels", "ours"), [row[1:] for row in OWNERS], ids=[row[0] for row in OWNERS])
 async def test_a_user_that_came_with_a_backup_is_ours_where_the_spec_says_so(
-    wire: Wire, account: GcpAccount, fields: dict[str, Any], labels: dict[str, str] | None, *, ours: bool
+    wire: Wire, account: GcpAccount, fields: dict[str, Any], labels: dict[str, str], *, ours: bool
 ) -> None:
-    _serving(wire, "app", server={**instance(userLabels=labels or {}), "name": "fl-a"})
+    _serving(wire, "app", server=_instance(userLabels=labels))
     observed = await _seen(account, _user(**fields))
     assert observed.owner == (OWNER if ours else None)
+
+
+FOREIGN: list[tuple[str, dict[str, str]]] = [
+    ("nobody's", {}),
+    ("another namespace's", owner_labels(replace(OWNER, namespace_uid="other"))),
+    ("made before there were uids", owner_labels(replace(OWNER, namespace_uid=""))),
+    ("another installation's", owner_labels(replace(OWNER, installation="other"))),
+]
+
+
+@pytest.mark.parametrize("labels", [row[1] for row in FOREIGN], ids=[row[0] for row in FOREIGN])
+async def test_nothing_inside_an_instance_of_somebody_else_is_asked_for(
+    wire: Wire, account: GcpAccount, labels: dict[str, str]
+) -> None:
+    _serving(wire, "app", server=_instance(userLabels=labels))
+    wire.answer(f"GET {SERVER}/databases/app", {"name": "app"})
+    for observe in (
+        users.clients(account).external.observe(_user(from_backup=True)),
+        databases.clients(account).external.observe(_database()),
+        databases.clients(account).external.observe(_database(leaving=True)),
+    ):
+        with pytest.raises(ServerNotOwned, match="was not made by Fairlead for this namespace"):
+            await observe
+    assert {(request.verb, request.path.rpartition("/")[2]) for request in wire.requests} == {("GET", "fl-a")}
+
+
+ROLES: list[tuple[str, tuple[str, ...], str]] = [
+    ("a role without a login", ("owner",), ""),
+    ("its own login", ("app",), ""),
+    ("a login of the same claim", ("of_claim",), ""),
+    ("a login of somebody else's", ("owner", "victim"), "victim"),
+]
+
+
+@pytest.mark.parametrize(("roles", "refused_role"), [row[1:] for row in ROLES], ids=[row[0] for row in ROLES])
+async def test_a_login_of_somebody_else_is_no_role_of_a_user(
+    wire: Wire, account: GcpAccount, roles: tuple[str, ...], refused_role: str
+) -> None:
+    _serving(wire, "app", "victim", "of_claim")
+    sibling = CloudSQLUserParameters(instance="fl-a", name="of_claim")
+    target = replace(_user(database_roles=roles), siblings=(sibling,))
+    observe = users.clients(account).external.observe(target)
+    if not refused_role:
+        assert isinstance(await observe, Present)
+        return
+    with pytest.raises(Terminal, match=f"databaseRoles names {refused_role}"):
+        await observe
+
+
+@pytest.mark.parametrize("role", ["postgres", "pg_read_all_data", "cloudsqladmin", "CloudSQLAgent"])
+def test_a_role_that_reaches_into_every_database_is_refused(role: str) -> None:
+    spec = CloudSQLUserParameters(instance="fl-a", name="app", database_roles=("owner", role))
+    reason, text = logins.is_refused(spec) or ("", "")
+    assert (reason, role in text) == ("InvalidValue", True)
 
 
 ADDRESSES = [
@@ -171,7 +229,7 @@ def test_endpoint_is_the_address_that_is_asked_for(
 
 
 async def test_users_of_an_instance_that_does_not_run_are_not_known_to_be_gone(wire: Wire, account: GcpAccount) -> None:
-    _serving(wire, server={**instance(activationPolicy="NEVER"), "name": "fl-a"})
+    _serving(wire, server=_instance(activationPolicy="NEVER"))
     with pytest.raises(Transient):
         await users.clients(account).external.observe(_user())
 

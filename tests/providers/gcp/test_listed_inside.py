@@ -12,11 +12,10 @@ from devcloud.gcp.server import Served
 from providers.external.provider import Kind
 from providers.gcp import DATABASES, USERS
 from providers.gcp.names import owner_labels
-from tests.providers.gcp.answers import OWNER
 from tests.providers.gcp.simulated_sql import SimulatedSql
 from tests.providers.gcp.sql_world import ListedSql, SqlWorld, provider
 from tests.providers.toy import ToyCloud
-from tests.providers.world import World
+from tests.providers.world import SERVER_OWNER, World
 from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.slow
@@ -51,7 +50,7 @@ class NextProcess(SqlWorld):
 async def _at_rest(served: Served, kind: Kind[Any, Any], **spec: object) -> tuple[SimulatedSql, SqlWorld, PacedInside]:
     """Return a resource inside an instance that is Ready for a quarter of an hour."""
     sql = SimulatedSql(served)
-    sql.create(SERVER, owner_labels(OWNER))
+    sql.create(SERVER, owner_labels(SERVER_OWNER))
     now = datetime.fromisoformat(control(served, "POST", "clock", {"advance_s": 600.0})["now"])
     # An object's own look comes at a time of day that its name gives: every run begins at the same time of day.
     begin = now.replace(hour=_HOUR_OF_DAY, minute=0, second=0, microsecond=0)

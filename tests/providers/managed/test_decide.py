@@ -103,6 +103,20 @@ ROWS: dict[str, Row] = {
     # Nothing known
     "unknown creates nothing": row(inputs(UNKNOWN, FRESH), Wait, reason="CloudUnreachable"),
     "unknown changes nothing": row(inputs(UNKNOWN), Wait, reason="CloudUnreachable"),
+    "a server of others is refused, whatever is recorded": row(
+        inputs(Unknown("AdoptionRefused", "x")), Refuse, reason="AdoptionRefused", message="x"
+    ),
+    "nothing is made in a server of others": row(inputs(Unknown("AdoptionRefused", "x"), FRESH), Refuse, message="x"),
+    "what was never made in a server of others is orphaned": row(
+        inputs(Unknown("AdoptionRefused", "x"), FRESH, deleting=True, inside=True, tagged=False), Orphan, tagged=False
+    ),
+    "what was made in a server that is others' now is not left behind": row(
+        inputs(Unknown("AdoptionRefused", "x"), deleting=True, tagged=False), Refuse, reason="AdoptionRefused"
+    ),
+    "so is what a create may have made there": row(
+        inputs(Unknown("AdoptionRefused", "x"), FRESH, deleting=True, tagged=False, obj={"status": {"madeAt": "x"}}),
+        Refuse,
+    ),
     "unknown deletes nothing": row(inputs(UNKNOWN, deleting=True), Wait, reason="CloudUnreachable"),
     "unknown lets go of no orphan": row(inputs(UNKNOWN, deleting=True, policy=Policy.ORPHAN), Wait),
     "unknown does not keep a detached one": row(
