@@ -1,4 +1,4 @@
-"""What may not be deleted or replaced without consent: it holds data, or is most of a claim's children. Pure."""
+"""What may not be deleted or replaced without consent: it holds data, or is most of what a claim has. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from composer.render.operators.table import kind_of
 from composer.render.render import Child, Rendered
 from runtime import kubectl
 from runtime.conditions import find
-from runtime.objects import Object, deleting, generation_of, observed_generation_of, uid_of
+from runtime.objects import Object, deleting, generation_of, observed_generation_of, status_of, uid_of
 
 _MASS_LEAST = 3
 
@@ -33,8 +33,8 @@ def unwanted(snapshot: Snapshot, rendered: Rendered) -> list[tuple[ObservedChild
     if not gone:
         return []
     consents = consents_of(snapshot.annotations)
-    existing = sum(1 for observed in snapshot.children if observed.live is not None)
-    going = sum(1 for observed in gone if observed.live is not None)
+    existing = sum(1 for observed in snapshot.children if _counts(observed))
+    going = sum(1 for observed in gone if _counts(observed))
     too_many = going == existing or (existing >= _MASS_LEAST and 2 * going > existing)
     return [
         (
@@ -44,6 +44,17 @@ def unwanted(snapshot: Snapshot, rendered: Rendered) -> list[tuple[ObservedChild
         )
         for observed in gone
     ]
+
+
+def _counts(child: ObservedChild) -> bool:
+    """Return whether a child counts among what a claim must not lose at once: it may hold data, or a login.
+
+    A managed one without either goes as soon as it is taken out: a rule that stayed would leave a network open. Of
+    another operator's kind it is not known what it holds.
+    """
+    if child.live is None or child.entry.stateful or child.facts is None or not child.facts.managed:
+        return child.live is not None
+    return bool(status_of(child.live).get("connection"))
 
 
 def _stays(
@@ -173,7 +184,7 @@ def _hold(snapshot: Snapshot, child: ObservedChild, *, too_many: bool, unresolve
             f"{subject} and holds data; to let it go: {consent}",
             resource=entry.resource,
         )
-    if too_many:
+    if too_many and _counts(child):
         text = f"{subject}, as most of the children of this claim; to let it go: {consent}"
         return cause("HeldDeletion", text, resource=entry.resource)
     return pruned_later(child, "when nothing is pending any more") if unresolved else None

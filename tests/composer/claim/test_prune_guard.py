@@ -7,12 +7,12 @@ import pytest
 
 from apis import names
 from composer.claim.decide import Delete, Keep, decide
-from composer.claim.prune_guard import replacing_data
+from composer.claim.prune_guard import replacing_data, unwanted
 from composer.claim.snapshot import ObservedChild, live_hash
 from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
-from runtime.objects import Object
+from runtime.objects import Object, Resource
 from tests.composer.factories import DATABASE, NOW, SETTINGS, child, claim, desired, entry, live, rendered, snapshot
 
 OLD = desired("database", DATABASE)
@@ -45,6 +45,63 @@ def test_a_replacement_of_data_waits_for_consent(case: Case) -> None:
     causes = replacing_data(snapshot(HELD, of=claim(annotations=case.annotations)), rendered(*case.wanted))
 
     assert [cause.reason for cause in causes] == (["HeldDeletion"] if case.holds else [])
+
+
+RULES = KindFacts(
+    Resource("azure.fairlead.dev", "v1alpha1", "FlexibleServerFirewallRule", "flexibleserverfirewallrules"),
+    stateful=False,
+    allowed=True,
+)
+USERS = KindFacts(
+    Resource("gcp.fairlead.dev", "v1alpha1", "CloudSQLUser", "cloudsqlusers"), stateful=False, allowed=True
+)
+LOGIN = {"connection": {"username": "app", "secretRef": {"name": "app-credentials"}}}
+
+
+def _there(name: str, facts: KindFacts, status: Object | None = None) -> ObservedChild:
+    return ObservedChild(
+        entry(name, facts, uid=name), live(desired(name, facts), uid=name) | {"status": status or {}}, facts
+    )
+
+
+_SIX_RULES = tuple(f"rule-{number}" for number in range(6))
+TAKEN_OUT: dict[str, tuple[tuple[ObservedChild, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "five of six rules go at once": (tuple(_there(name, RULES) for name in _SIX_RULES), ("rule-0",), ()),
+    "all rules go beside a database that stays": (
+        (_there("database", DATABASE), *(_there(name, RULES) for name in _SIX_RULES)),
+        ("database",),
+        (),
+    ),
+    "rules that are all that a claim has go": (tuple(_there(name, RULES) for name in _SIX_RULES), (), ()),
+    "most logins are held, and the rules beside them are not": (
+        (*(_there(name, USERS, LOGIN) for name in "abc"), *(_there(name, RULES) for name in _SIX_RULES)),
+        ("a",),
+        ("b", "c"),
+    ),
+    "rules that stay do not outweigh logins that go": (
+        (*(_there(name, USERS, LOGIN) for name in "abc"), *(_there(name, RULES) for name in _SIX_RULES)),
+        ("a", *_SIX_RULES),
+        ("b", "c"),
+    ),
+    "most of another operator's objects are held": (
+        tuple(_there(name, SETTINGS) for name in "abc"),
+        ("a",),
+        ("b", "c"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("present", "wanted", "held"), TAKEN_OUT.values(), ids=TAKEN_OUT.keys())
+def test_what_holds_neither_data_nor_a_login_goes_at_once(
+    present: tuple[ObservedChild, ...], wanted: tuple[str, ...], held: tuple[str, ...]
+) -> None:
+    facts_of = {observed.entry.resource: observed.facts or DATABASE for observed in present}
+    whole = rendered(*(_child(name, facts_of[name]) for name in wanted))
+    causes = {observed.entry.resource: why for observed, why in unwanted(snapshot(*present), whole)}
+
+    assert set(causes) == set(facts_of) - set(wanted)
+    assert {name for name, why in causes.items() if why is not None} == set(held)
+    assert {why.reason for why in causes.values() if why is not None} <= {"HeldDeletion"}
 
 
 SYNCED = {"observedGeneration": 1, "conditions": [{"type": "Synced", "status": "True", "reason": "InSync"}]}
