@@ -27,8 +27,8 @@ from tests.support.api import APPLY, Api, ApiError, JsonObject
 from tests.support.kinds import CLAIM, COMPOSITION, NAMESPACE, REVISION, SECRET, Kind
 from tests.support.waiting import eventually
 
-_RELEASED = {"metadata": {"finalizers": []}}
-_SEEN = {"status": {"observedGeneration": 1}}
+_RELEASED: JsonObject = {"metadata": {"finalizers": []}}
+_SEEN: JsonObject = {"status": {"observedGeneration": 1}}
 _TEARDOWN, _IN_USE = ("fairlead.dev/teardown",), ("fairlead.dev/in-use",)
 _DYING, _LIVING = "finalizer fairlead.dev/teardown", "leave it where it is (a replace has to bring it along)"
 _BY_NO_CLAIM, _OWN = "is removed by the composer, when no claim uses it", "is written by its own controller only"
