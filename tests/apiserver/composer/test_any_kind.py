@@ -10,17 +10,13 @@ import pytest
 
 from tests.support.api import ApiError, JsonObject
 from tests.support.audit import WRITES, Match
-from tests.support.grants import allow_composer
 from tests.support.kinds import (
-    CLAIM,
     CLUSTER_ROLE,
     COMPOSITION,
     CONFIG_MAP,
     CRD,
     SECRET,
     Kind,
-    claim,
-    composition,
     condition,
     in_trouble,
     is_ready,
@@ -290,33 +286,3 @@ async def test_a_connection_appears_whole_in_one_write_and_is_put_back_at_once_w
     assert audit.writes(COMPOSER) == []
     await composing.delete(api.cache, namespace, "sessions")
     await composing.api.delete(COMPOSITION.path("", "secretive"))
-
-
-async def test_a_quantity_never_becomes_smaller(composing: System, namespace: str) -> None:
-    """A volume that shrinks would be refused by the API server, again and again."""
-    await allow_composer(composing, "", "persistentvolumeclaims")
-    size = "{{ '2Gi' if claim.spec.size == 'large' else '1024Mi' }}"
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
-    volume = {
-        "name": "volume",
-        "template": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": spec},
-        "floors": ["spec.resources.requests.storage"],
-        "readyWhen": "{{ true }}",
-    }
-    async with composing.composition(composition(f"{namespace}-c", volume)) as name:
-        body = {"size": "large", "compositionRef": {"name": name}}
-        await composing.create(CLAIM, claim(namespace, "disk", **body))
-        created = await _until(composing, CLAIM, namespace, "disk", is_ready)
-        assert created["status"]["inventory"][0]["floors"] == {"spec.resources.requests.storage": "2Gi"}
-        (before,) = await composing.children(namespace, "disk")
-
-        await composing.edit(CLAIM, namespace, "disk", {"spec": {"size": "small"}})
-        kept = await _until(
-            composing, CLAIM, namespace, "disk", lambda obj: condition(obj, "Synced").get("reason") == "KeptLarger"
-        )
-
-        assert "storage stays 2Gi" in condition(kept, "Synced")["message"]
-        assert "asks for 1024Mi" in condition(kept, "Synced")["message"]
-        assert is_ready(kept)
-        assert await composing.children(namespace, "disk") == [before]
-        await composing.delete(CLAIM, namespace, "disk")

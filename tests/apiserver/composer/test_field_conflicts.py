@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
-from tests.support.kinds import CLAIM, CONFIG_MAP, EVENT, claim, composition, condition, is_ready
+from tests.support.kinds import CLAIM, CONFIG_MAP, EVENT, claim, composition, is_ready
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
@@ -58,32 +57,3 @@ async def test_the_first_edit_of_a_claim_warns_of_nobody(composing: System, name
         applies = audit.requests(Match(user=COMPOSER, verbs=WRITES, resource="configmaps", namespace=namespace))
         assert len(applies) == 2
         assert {request.code for request in applies} == {200}
-
-
-async def test_a_field_is_left_to_an_operator_that_goes_on_writing_it_by_updates(
-    composing: System, namespace: str
-) -> None:
-    async with composing.composition(composition(f"{namespace}-c", SETTINGS)) as name:
-        child = await _made(composing, namespace, "fought", name)
-        path = CONFIG_MAP.path(namespace, child)
-        await composing.at_rest(for_s=1.0)
-        audit = composing.audit()
-
-        for _ in range(10):
-            await composing.api.merge(path, {"data": {"size": "theirs"}})
-
-            async def is_ours() -> bool:
-                return bool(await _data(composing, namespace, child) == {"size": "small"})
-
-            await eventually(is_ours, "our value")
-        await composing.api.merge(path, {"data": {"size": "theirs"}})
-
-        def rests(obj: JsonObject) -> bool:
-            return bool(condition(obj, "Synced")["reason"] == "FieldConflict")
-
-        await composing.until(CLAIM, namespace, "fought", rests)
-        await composing.at_rest(for_s=1.0)
-        assert await _data(composing, namespace, child) == {"size": "theirs"}
-        applies = audit.requests(Match(user=COMPOSER, verbs=WRITES, resource="configmaps", namespace=namespace))
-        assert len(applies) <= MOST_WRITES
-        assert len(await _warnings(composing, namespace)) >= 1

@@ -75,11 +75,6 @@ async def _consent(system: System, api: SecondApi, namespace: str, consent: str)
     await system.api.merge(path, {"metadata": {"annotations": {"fairlead.dev/consent": consent}}})
 
 
-async def _wipe_status(system: System, api: SecondApi, namespace: str) -> None:
-    path = api.cache.path(namespace, "orders", "status")
-    await system.api.json_patch(path, [{"op": "remove", "path": "/status"}])
-
-
 def _not_ready(reason: str) -> Callable[[JsonObject], bool]:
     def holds(obj: JsonObject) -> bool:
         conditions = [condition(obj, type_) for type_ in ("Ready", "Stalled")]
@@ -128,41 +123,6 @@ async def test_a_foreign_database_that_somebody_deletes_is_not_replaced_by_an_em
         await system.delete(api.cache, namespace, "orders")
 
 
-async def test_a_resource_called_stateful_stays_so_when_the_status_is_lost(composing: System, namespace: str) -> None:
-    system = composing
-    async with _at_home(system, namespace, stateful="false") as (api, name):
-        settings, node = api.composition(name)["spec"]["resources"]
-        with_data = {"spec": {"resources": [settings, {**node, "stateful": True}]}}
-        await system.api.merge(COMPOSITION.path("", name), with_data)
-
-        async def marked() -> bool:
-            annotations = (await _node(system, api, namespace))["metadata"]["annotations"]
-            return bool(annotations.get("fairlead.dev/stateful") == "true")
-
-        await eventually(marked, "the node itself says that it holds data", limit_s=_LIMIT_S)
-        await system.api.merge(COMPOSITION.path("", name), {"spec": {"resources": [settings]}})
-        await system.until(api.cache, namespace, "orders", in_trouble("HeldDeletion"), limit_s=_LIMIT_S)
-        before = (await _node(system, api, namespace))["metadata"]["uid"]
-
-        await _wipe_status(system, api, namespace)
-        await system.until(api.cache, namespace, "orders", in_trouble("HeldDeletion"), limit_s=_LIMIT_S)
-        await system.at_rest(for_s=2.0)
-        assert (await _node(system, api, namespace))["metadata"]["uid"] == before
-
-        # Lost once more, while nobody looks, and deleted under Orphan.
-        paused: JsonObject = {"metadata": {"annotations": {"fairlead.dev/paused": "true"}}}
-        await system.api.merge(api.cache.path(namespace, "orders"), paused)
-        await system.until(api.cache, namespace, "orders", in_trouble("Paused"), limit_s=_LIMIT_S)
-        await _wipe_status(system, api, namespace)
-        await system.api.delete(api.cache.path(namespace, "orders"))
-        paused["metadata"]["annotations"]["fairlead.dev/paused"] = None
-        await system.api.merge(api.cache.path(namespace, "orders"), paused)
-        await system.api.until_gone(api.cache.path(namespace, "orders"))
-        left = await _node(system, api, namespace)
-        assert left["metadata"]["uid"] == before
-        assert "deletionTimestamp" not in left["metadata"]
-
-
 async def test_snapshot_is_not_offered_for_what_nobody_can_back_up_and_nothing_goes_under_it(
     composing: System, namespace: str
 ) -> None:
@@ -208,23 +168,3 @@ async def test_a_claim_waits_for_a_kind_that_is_not_served_while_it_goes(composi
         await system.api.until_served(api.node.path())
         await system.api.until_gone(api.cache.path(namespace, "orders"))
         assert await system.api.items(api.node.path(namespace)) == []
-
-
-async def test_a_foreign_child_whose_label_was_taken_off_is_released_by_consent(
-    composing: System, namespace: str
-) -> None:
-    system = composing
-    async with _at_home(system, namespace) as (api, name):
-        settings, _ = api.composition(name)["spec"]["resources"]
-        await system.api.merge(COMPOSITION.path("", name), {"spec": {"resources": [settings]}})
-        await system.until(api.cache, namespace, "orders", in_trouble("HeldDeletion"), limit_s=_LIMIT_S)
-        node = await _node(system, api, namespace)
-        path = api.node.path(namespace, node["metadata"]["name"])
-        await system.api.merge(path, {"metadata": {"labels": {"fairlead.dev/claim": None}}})
-
-        await _consent(system, api, namespace, f"node={node['metadata']['uid']}")
-
-        await system.until(api.cache, namespace, "orders", is_ready, limit_s=_LIMIT_S)
-        assert "finalizers" not in (await _node(system, api, namespace))["metadata"]
-        await system.at_rest(for_s=2.0)
-        await system.delete(api.cache, namespace, "orders")

@@ -25,12 +25,11 @@ from tests.support.kinds import (
 )
 from tests.support.kube_proxy import kube_proxy
 from tests.support.second_api import SecondApi
-from tests.support.system import COMPOSER, System
+from tests.support.system import System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _UP = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
 _FLAGS = ("--no-elect", "--resync", "5")
 
@@ -45,10 +44,6 @@ async def _composer_away(system: System) -> AsyncIterator[None]:
         yield
     finally:
         await system.start_composer(*_FLAGS)
-
-
-def _recorded_kinds(obj: JsonObject) -> set[str]:
-    return {entry["kind"] for entry in obj["status"]["inventory"]}
 
 
 def _settings(value: str, *, name: str = "settings", **fields: Any) -> JsonObject:
@@ -108,76 +103,6 @@ async def _comes_up(system: System, api: SecondApi, namespace: str) -> JsonObjec
     path = api.node.path(namespace, node["metadata"]["name"], "status")
     await system.api.merge(path, {"status": {"conditions": [_UP]}})
     return await system.until(api.cache, namespace, "orders", is_ready)
-
-
-async def _let_list_nodes(system: System, api: SecondApi, *, allowed: bool) -> None:
-    role = api.role()
-    if not allowed:
-        role["rules"] = [rule for rule in role["rules"] if rule["resources"] != ["nodes"]]
-    await system.apply(CLUSTER_ROLE, role)
-    attributes = {"verb": "list", "group": api.group, "resource": "nodes"}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": COMPOSER, "resourceAttributes": attributes},
-    }
-
-    async def is_heeded() -> bool:
-        return bool((await system.api.create(_REVIEW, review))["status"]["allowed"]) == allowed
-
-    await eventually(is_heeded, "the authorizer knows the role")
-
-
-async def test_a_claim_that_used_a_kind_once_which_nobody_may_list_any_more_is_edited_and_deleted(
-    composing: System, namespace: str
-) -> None:
-    async with _node_claim(composing, namespace, stateful="false") as api:
-        path = api.cache.path(namespace, "orders")
-        await composing.create(api.cache, api.cache.new(namespace, "orders", spec={"memoryMB": 64}))
-        await _comes_up(composing, api, namespace)
-        settings, _ = api.composition("any")["spec"]["resources"]
-        await composing.api.merge(COMPOSITION.path("", f"{namespace}-c"), {"spec": {"resources": [settings]}})
-        # Gone from the record too: a child on record would hold the claim, rightly.
-        await composing.until(api.cache, namespace, "orders", lambda obj: _recorded_kinds(obj) == {"ConfigMap"})
-
-        async with _composer_away(composing):
-            # As an earlier version left it: the kinds of a claim were never taken from its record again.
-            kinds = f"ConfigMap,Node.{api.group}"
-            await composing.api.merge(path, {"metadata": {"annotations": {"fairlead.dev/kinds": kinds}}})
-            await _let_list_nodes(composing, api, allowed=False)
-        await composing.edit(api.cache, namespace, "orders", {"spec": {"memoryMB": 96}})
-
-        await composing.until(api.cache, namespace, "orders", is_ready)
-        (child,) = [
-            config_map
-            for config_map in await composing.api.items(CONFIG_MAP.path(namespace))
-            if "fairlead.dev/claim" in config_map["metadata"].get("labels", {})
-        ]
-        assert child["data"] == {"maxmemory": "96mb"}
-        await composing.delete(api.cache, namespace, "orders")
-
-
-async def test_a_claim_waits_for_a_kind_that_nobody_may_list_while_it_has_a_child_of_it(
-    composing: System, namespace: str
-) -> None:
-    async with _node_claim(composing, namespace, stateful="true", deletionPolicies=["Orphan", "Delete"]) as api:
-        spec = {"memoryMB": 64, "deletionPolicy": "Delete"}
-        await composing.create(api.cache, api.cache.new(namespace, "orders", spec=spec))
-        await _comes_up(composing, api, namespace)
-        async with _composer_away(composing):
-            await _let_list_nodes(composing, api, allowed=False)
-        await composing.api.delete(api.cache.path(namespace, "orders"))
-
-        def is_held(obj: JsonObject) -> bool:
-            return "deletionTimestamp" in obj["metadata"] and in_trouble("KindNotAllowed")(obj)
-
-        held = await composing.until(api.cache, namespace, "orders", is_held)
-        assert f"Node.{api.group} cannot be listed" in condition(held, "Synced")["message"]
-        assert len(await composing.api.items(api.node.path(namespace))) == 1
-
-        await _let_list_nodes(composing, api, allowed=True)
-        await composing.api.until_gone(api.cache.path(namespace, "orders"))
-        assert await composing.api.items(api.node.path(namespace)) == []
 
 
 # An apply that nobody remembers
