@@ -60,16 +60,6 @@ async def test_a_new_database_has_no_difference_and_works(
         assert await cursor.fetchone() == (where.name,)
 
 
-async def test_a_second_create_finishes_and_doubles_nothing(cloud: OnPremCloud, target: Make) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    first = (await present(cloud, where)).observed.incarnation
-
-    await cloud.create(where, credential(where), FENCE)
-
-    assert (await present(cloud, where)).observed.incarnation == first
-
-
 async def test_two_logins_alternate_and_both_work(
     cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
 ) -> None:
@@ -93,42 +83,6 @@ async def test_two_logins_alternate_and_both_work(
     assert await log_in(cloud, where, credential(where)) is Login.REFUSED
     done = replace(where, active=other.username)
     assert broken_rules(wanted(done), (await present(cloud, done)).observed.facts) == ()
-
-
-async def test_delete_drops_with_open_sessions_and_leaves_nothing(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    held = await as_tenant(onprem_server, where, credential(where).password)
-
-    await cloud.delete(where, (await present(cloud, where)).observed, Policy.DELETE, FENCE)
-
-    assert await cloud.observe(where) == Absent()
-    roles = await onprem_server.server.execute("SELECT rolname FROM pg_catalog.pg_roles")
-    assert [name for (name,) in roles if where.hash in str(name)] == []
-    with pytest.raises(psycopg.OperationalError):
-        await held.execute("SELECT 1")
-    await held.close()
-
-
-async def test_snapshot_retires_and_keeps_the_data(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    async with await as_tenant(onprem_server, where, credential(where).password) as connection:
-        await connection.execute("CREATE TABLE kept (line text)")
-        await connection.execute("INSERT INTO kept VALUES ('canary')")
-
-    await cloud.delete(where, (await present(cloud, where)).observed, Policy.SNAPSHOT, FENCE)
-
-    assert await cloud.observe(where) == Absent()
-    kept = await cloud.latest(where)
-    assert kept.startswith("retired_")
-    assert await log_in(cloud, where, credential(where)) is not Login.OK
-    await onprem_server.server.execute(f'ALTER DATABASE "{kept}" ALLOW_CONNECTIONS true')
-    assert await onprem_server.server.execute("SELECT line FROM public.kept", database=kept) == [("canary",)]
 
 
 async def test_a_database_that_somebody_renamed_is_absent_and_found_again(

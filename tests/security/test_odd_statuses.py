@@ -27,6 +27,7 @@ _ODD: dict[str, JsonObject] = {
     "conditions-null": {"conditions": None},
     "generation-text": {"conditions": [_READY], "observedGeneration": "one"},
     "type-number": {"conditions": [{"type": 1, "status": True}]},
+    "type-list": {"conditions": [{"type": ["Ready"], "status": "True"}]},
     "no-reason": {"conditions": [{"type": "Ready", "status": "False"}]},
     "long-message": {"conditions": [{"type": "Ready", "status": "False", "reason": "Broken", "message": _LONG}]},
     "long-reason": {"conditions": [{"type": "Ready", "status": "False", "reason": _LONG, "message": "broken"}]},

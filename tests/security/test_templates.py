@@ -96,7 +96,8 @@ async def test_a_name_that_is_none_is_never_asked_for(
 ) -> None:
     number = _NAMES.index(name)
     audit = running.audit()
-    authority = {"kind": "Secret", "name": name, "key": "ca.crt"}
+    # An expression gives it: no schema has seen it before.
+    authority = {"kind": "Secret", "name": f"{{{{ '{name}' }}}}", "key": "ca.crt"}
     body = composition(f"path-{number}", database(), connection={"from": "database", "caRef": authority})
     if await platform.is_accepted("POST", COMPOSITION.path(), body):
         await mallory.claim(f"path-{number}", compositionRef={"name": f"path-{number}"})
