@@ -22,4 +22,4 @@ __all__ = [
     "test_a_tenant_reads_nothing_of_others",
 ]
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")

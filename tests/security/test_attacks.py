@@ -22,7 +22,7 @@ from tests.support.system import COMPOSER, System
 from tests.support.tenants import Person, member
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _ACCOUNTS = {
     "composer": ("fairlead-system", "fairlead-composer"),
@@ -49,7 +49,7 @@ async def _child_of(system: System, namespace: str, claim: str) -> str:
     return str(child["metadata"]["name"])
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def town(running: System, alice: Person, mallory: Person) -> AsyncIterator[Town]:
     """Yield two tenants with a claim each, a resource that is being deleted and paused, Secrets, and all tokens."""
     await running.install_cloud("aws")
@@ -182,7 +182,7 @@ _COPIED = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def marked(town: Town) -> dict[str, str]:
     """Return the annotations of the child of a claim whose tenant wrote a forged value into every mark."""
     claim = CLAIM.new("mallory", "marked", spec={"version": "16", "size": "small"})
@@ -216,7 +216,7 @@ _HOSTILE: dict[int, JsonObject] = {
 _TIME_ZONES = (101, 102)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def hostile(running: System, mallory: Person) -> dict[int, JsonObject]:
     """Return claims with hostile settings, each once it was answered."""
     for number, spec in _HOSTILE.items():

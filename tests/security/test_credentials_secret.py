@@ -21,7 +21,7 @@ from tests.support.system import System, decoded
 from tests.support.tenants import Person
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 PASSWORD = "Attackers1own2password3chosen456"
 _ROLES = """
@@ -86,7 +86,7 @@ class Duel:
         return roles, [row for row in members if any(str(name).startswith(stem) for name in row[:2])]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def duel(running: System, alice: Person, mallory: Person) -> Duel:
     tail = secrets.token_hex(2)
     victim = await move_in(running, claim(alice.namespace, f"v{tail}"))
@@ -94,7 +94,7 @@ async def duel(running: System, alice: Person, mallory: Person) -> Duel:
     return Duel(running, victim, attacker)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def attacker(running: System, mallory: Person) -> Duel:
     """Return a database that its own tenant tampers with: one a test, for a second rotation waits for an hour."""
     home = await move_in(running, claim(mallory.namespace, f"tampered-{secrets.token_hex(2)}"))

@@ -25,7 +25,7 @@ from tests.support.system import System
 from tests.support.tenants import Person
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 async def _ready(system: System, person: Person, *names: str, **spec: object) -> None:

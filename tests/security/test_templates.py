@@ -10,14 +10,14 @@ import pytest
 from tests.security.builders import composed_settings, database, panics, says, settings
 from tests.support.api import JsonObject
 from tests.support.audit import Match
-from tests.support.grants import allow_composer
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, SECRET, composition, condition, is_ready
 from tests.support.kinds import database as direct
+from tests.support.shared import at_work
 from tests.support.system import COMPOSER, PROVIDER, System
 from tests.support.tenants import Person
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _TEXTS = {
     "string": "{{ resources.database.status | string }}",
@@ -32,7 +32,6 @@ _TEXTS = {
 async def test_a_status_as_text_is_written_once_and_shows_no_address_of_memory(
     running: System, mallory: Person, platform: Person, form: str
 ) -> None:
-    await allow_composer(running, "", "configmaps")
     body = composition(f"text-{form}", database(), settings(text=_TEXTS[form]), connection={"from": "database"})
     await platform.create(COMPOSITION, body)
     await running.until(COMPOSITION, "", f"text-{form}", lambda obj: bool(condition(obj, "Ready")))
@@ -51,7 +50,6 @@ async def test_a_status_as_text_is_written_once_and_shows_no_address_of_memory(
 async def test_bytes_that_are_no_text_are_a_missing_key_and_no_panic(
     running: System, mallory: Person, platform: Person
 ) -> None:
-    await allow_composer(running, "", "configmaps")
     keys = {name: name for name in ("host", "port", "database", "username", "password", "sslmode")}
     source = {"secretRef": {"resource": "settings", "name": "{{ claim.metadata.name }}-source", "keys": keys}}
     await platform.create(COMPOSITION, composition("bytes", settings(), connection=source))
@@ -124,7 +122,7 @@ def _open_files(pid: int) -> int:
 
 
 async def test_idle_connections_to_the_health_port_hold_no_file_and_no_probe(running: System) -> None:
-    port, program = running.ports["composer"], running.started[0]
+    port, (program,) = running.ports["composer"], at_work(running, "composer")
     before = _open_files(program.pid)
     opened = await asyncio.gather(*(asyncio.open_connection("127.0.0.1", port) for _ in range(300)))
     try:

@@ -10,7 +10,7 @@ from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, PROVIDER_CONFIG, S
 from tests.support.system import System
 from tests.support.tenants import Person
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 async def test_a_tenant_reads_nothing_of_others(alice: Person, mallory: Person) -> None:

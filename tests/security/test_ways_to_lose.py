@@ -14,7 +14,7 @@ from tests.support.losses import CLAIM_DELETED, LEFT_OUT, SIDES, WAYS, Case, Out
 from tests.support.staff import employ
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _WAYS = tuple(way for way in WAYS if way not in WAVES)
 
@@ -25,10 +25,10 @@ def _is_of_the_slice(case: Case) -> bool:
     return case.way in _WAYS and (case.policy, case.act) in chosen
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def outcomes(system: System) -> list[Outcome]:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def outcomes(alone: System) -> list[Outcome]:
     """Return what became of every claim."""
-    return await run(await employ(system, "--no-elect"), _is_of_the_slice)
+    return await run(await employ(alone, "--no-elect"), _is_of_the_slice)
 
 
 @pytest.mark.parametrize("side", SIDES)

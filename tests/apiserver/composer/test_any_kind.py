@@ -25,7 +25,7 @@ from tests.support.second_api import SecondApi
 from tests.support.system import COMPOSER, System, decoded
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _LIMIT_S = 120.0
 _WATCHED = re.compile(r'^reflector_stale_seconds\{resource="([^"]+)"\}', re.MULTILINE)

@@ -23,7 +23,7 @@ from tests.support.kinds import (
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 def _settings(name: str = "settings", size: str = "{{ claim.spec.size }}", **fields: Any) -> JsonObject:

@@ -11,7 +11,7 @@ from tests.support.kinds import CLAIM, CONFIG_MAP, EVENT, claim, composition, is
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 SETTINGS = {
     "name": "settings",

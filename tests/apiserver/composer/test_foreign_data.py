@@ -15,7 +15,7 @@ from tests.support.second_api import SecondApi
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _LIMIT_S = 120.0
 _UP = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}

@@ -27,10 +27,11 @@ from tests.support.kinds import (
     is_ready,
     trouble,
 )
+from tests.support.shared import USUAL, at_work
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 def _is_halted(obj: JsonObject) -> bool:
@@ -66,10 +67,10 @@ async def test_a_rollout_halts_at_an_unhealthy_claim_of_its_first_wave_and_leave
         assert [failure["claim"] for failure in state["failures"]] == [f"{namespace}/{failed}"]
 
         # How far it has come is no process's memory.
-        (composer,) = [program for program in composing.started if program.is_running]
+        (composer,) = at_work(composing, "composer")
         await composer.kill9()
         restarted = composing.audit()
-        await composing.start_composer("--no-elect", "--resync", "5")
+        await composing.start_composer(*USUAL["composer"])
         await composing.at_rest(for_s=1.0)
         writes = restarted.requests(Match(user=COMPOSER, verbs=WRITES, namespace=namespace))
         # A new process tries once what was refused.

@@ -25,25 +25,24 @@ from tests.support.kinds import (
 )
 from tests.support.kube_proxy import kube_proxy
 from tests.support.second_api import SecondApi
+from tests.support.shared import USUAL, at_work
 from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _UP = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
-_FLAGS = ("--no-elect", "--resync", "5")
 
 
 @asynccontextmanager
 async def _composer_away(system: System) -> AsyncIterator[None]:
     """Have no composer for the length of a block."""
-    for program in system.started:
-        if program.is_running:
-            await program.kill9()
+    for program in at_work(system, "composer"):
+        await program.kill9()
     try:
         yield
     finally:
-        await system.start_composer(*_FLAGS)
+        await system.start_composer(*USUAL["composer"])
 
 
 def _settings(value: str, *, name: str = "settings", **fields: Any) -> JsonObject:
@@ -181,7 +180,7 @@ async def test_a_child_whose_create_had_no_answer_goes_with_its_claim(
         gate = _LostAnswers("POST nodes", meanwhile)
         direct = await system.plane.service_account_kubeconfig("fairlead-system", "fairlead-composer")
         async with _composer_away(system), kube_proxy(system.plane.folder, direct, gate, lag=lag) as through:
-            program = await system.start_composer(*_FLAGS, "--kubeconfig", str(through), name="behind")
+            program = await system.start_composer("--kubeconfig", str(through), *USUAL["composer"], name="behind")
             spec = {"memoryMB": 64, "deletionPolicy": "Delete"}
             await system.create(api.cache, api.cache.new(namespace, "orders", spec=spec))
 

@@ -21,11 +21,8 @@ from tests.support.grants import let_watch_secrets
 from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, CRD, NAMESPACE, SECRET, claim, in_trouble, is_ready
 from tests.support.operators.converting import converting
 from tests.support.operators.played import ALL, Played, crds
-from tests.support.rigs import running, system
 from tests.support.system import System, decoded, rig
 from tests.support.waiting import eventually
-
-__all__ = ["running", "system"]
 
 _ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 180.0

@@ -15,12 +15,12 @@ from tests.support.operators.played import ACK, value_at
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _CONSENT = re.compile(r"fairlead\.dev/consent=(\S+?)`")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def ack(running: System) -> AsyncIterator[Stage]:
     """Yield ACK's controller, which wants to be given a password, beside the composer."""
     await install(running, ACK, {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +12,9 @@ from devcloud.controlplane.plane import Plane
 from tests.apiserver.policies.actors import CHILD, DEVELOPER, As, body_of
 from tests.support.api import connect
 from tests.support.kinds import CLAIM, NAMESPACE
+from tests.support.system import System
 from tests.support.waiting import eventually
 
-BASE = Path(__file__).resolve().parents[3] / "deploy" / "kustomize" / "base"
 # A developer who may do everything that RBAC can give to our kinds, so that what refuses him is the policy alone.
 _PEOPLE = """
 apiVersion: rbac.authorization.k8s.io/v1
@@ -49,10 +48,10 @@ subjects:
 """
 
 
-@pytest.fixture(scope="session")
-def base(plane: Plane) -> Plane:
-    """Return a plane with `deploy/kustomize/base` applied, once for the session."""
-    asyncio.run(plane.kubectl.run("apply", "--server-side", "--kustomize", str(BASE)))
+@pytest.fixture(scope="module")
+def base(plane: Plane, alone: System) -> Plane:
+    """Return a plane with `deploy/kustomize/base` applied, on which no process of ours answers a request."""
+    del alone
     return plane
 
 

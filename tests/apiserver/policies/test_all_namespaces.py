@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
-from devcloud.controlplane.plane import Plane
+import pytest
+
 from tests.apiserver.policies.actors import COMPOSER, ONPREM, OTHER_CLOUD
-from tests.support.api import Api, connect
+from tests.support.api import Api
+from tests.support.grants import as_installed
+from tests.support.system import System
 from tests.support.waiting import eventually
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 _FOLDER = Path(__file__).resolve().parents[3] / "deploy" / "kustomize" / "all-namespaces"
 _UNPREPARED = ("default", "kube-system")
@@ -37,38 +41,39 @@ async def _is_allowed(api: Api, who: str, resource: str, namespace: str, verb: s
     return bool(answer["status"]["allowed"])
 
 
-async def _until_secrets(plane: Plane, *, are_given: bool) -> None:
+async def _until_secrets(api: Api, *, are_given: bool) -> None:
     """Wait until the authorizer has seen the bindings come or go."""
-    async with connect(plane.kubeconfig) as api:
-        for who in (COMPOSER, ONPREM):
+    for who in (COMPOSER, ONPREM):
 
-            async def is_heeded(who: str = who) -> bool:
-                return await _is_allowed(api, who, "secrets", "default", "get") == are_given
+        async def is_heeded(who: str = who) -> bool:
+            return await _is_allowed(api, who, "secrets", "default", "get") == are_given
 
-            await eventually(is_heeded, f"{who} {'has' if are_given else 'lost'} the rights of all-namespaces")
-
-
-async def _rights(plane: Plane) -> dict[tuple[str, str, str], frozenset[str]]:
-    async with connect(plane.kubeconfig) as api:
-        return {
-            (who, resource, namespace): frozenset(
-                [verb for verb in _VERBS if await _is_allowed(api, who, resource, namespace, verb)]
-            )
-            for who, resource in _GIVEN
-            for namespace in _UNPREPARED
-        }
+        await eventually(is_heeded, f"{who} {'has' if are_given else 'lost'} the rights of all-namespaces")
 
 
-def test_the_composer_and_one_provider_may_use_secrets_by_name_everywhere_until_it_is_taken_back(base: Plane) -> None:
-    apply = ("apply", "--server-side", "--kustomize", str(_FOLDER))
-    asyncio.run(base.kubectl.run(*apply))
-    try:
-        asyncio.run(_until_secrets(base, are_given=True))
-        given = asyncio.run(_rights(base))
-    finally:
-        asyncio.run(base.kubectl.run("delete", "--kustomize", str(_FOLDER)))
-    asyncio.run(_until_secrets(base, are_given=False))
-    left = asyncio.run(_rights(base))
+async def _rights(api: Api) -> dict[tuple[str, str, str], frozenset[str]]:
+    return {
+        (who, resource, namespace): frozenset(
+            [verb for verb in _VERBS if await _is_allowed(api, who, resource, namespace, verb)]
+        )
+        for who, resource in _GIVEN
+        for namespace in _UNPREPARED
+    }
+
+
+async def test_the_composer_and_one_provider_may_use_secrets_by_name_everywhere_until_it_is_taken_back(
+    alone: System,
+) -> None:
+    api, run = alone.api, alone.kubectl.run
+    async with as_installed(alone):
+        await run("apply", "--server-side", "--kustomize", str(_FOLDER))
+        try:
+            await _until_secrets(api, are_given=True)
+            given = await _rights(api)
+        finally:
+            await run("delete", "--kustomize", str(_FOLDER))
+        await _until_secrets(api, are_given=False)
+        left = await _rights(api)
 
     assert given == {
         (who, resource, namespace): verbs for (who, resource), verbs in _GIVEN.items() for namespace in _UNPREPARED

@@ -1,7 +1,7 @@
-"""The platform of tests/support/rigs.py; resources stand alone, without a claim."""
+"""Namespaces on the platform; resources stand alone, without a claim."""
 
 from __future__ import annotations
 
-from tests.support.rigs import namespace, running, system
+from tests.support.shared import namespace
 
-__all__ = ["namespace", "running", "system"]
+__all__ = ["namespace"]

@@ -11,7 +11,7 @@ from tests.support.api import ApiError, JsonObject
 from tests.support.kinds import DATABASE, NAMESPACE, PROVIDER_CONFIG, SECRET, condition, database, in_trouble, is_ready
 from tests.support.system import System, decoded
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 async def ready(system: System, namespace: str, name: str) -> JsonObject:
