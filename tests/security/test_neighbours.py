@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.security.builders import database, owned_databases, says
+from tests.security.builders import database, databases_of, owned_databases, says
 from tests.support.api import JsonObject
 from tests.support.home import until_gone
 from tests.support.kinds import (
@@ -40,7 +40,7 @@ async def test_a_tenants_own_mistake_neither_halts_nor_reverts_a_rollout(
     running: System, alice: Person, mallory: Person, platform: Person, on_failure: str
 ) -> None:
     name = f"fleet-{on_failure.lower()}"
-    rollout = {"waves": ["100%"], "soakSeconds": 8, "maxFailed": 0, "onFailure": on_failure}
+    rollout = {"waves": ["100%"], "soakSeconds": 3, "maxFailed": 0, "onFailure": on_failure}
     body = composition(name, database(), connection={"from": "database"}, rollout=rollout)
     await platform.create(COMPOSITION, body)
     reference = {"compositionRef": {"name": name}}
@@ -130,8 +130,7 @@ async def test_a_composition_for_other_namespaces_serves_no_claim_that_names_it(
     await mallory.claim(name, **{way: reference})
 
     await running.until(CLAIM, "mallory", name, says("Synced", "NotAllowed", "CompositionNotFound"))
-    children = await running.api.items(DATABASE.path("mallory"))
-    assert [child for child in children if child["metadata"]["annotations"]["fairlead.dev/claim-name"] == name] == []
+    assert await databases_of(running, "mallory", name) == []
 
 
 async def test_a_provider_config_for_others_is_neither_dialled_nor_described(running: System, mallory: Person) -> None:

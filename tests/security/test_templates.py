@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.security.builders import composed_settings, database, panics, says, settings
+from tests.security.builders import composed_settings, database, databases_of, panics, says, settings
 from tests.support.api import JsonObject
 from tests.support.audit import Match
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, SECRET, composition, condition, is_ready
@@ -72,8 +72,7 @@ async def test_bytes_that_are_no_text_are_a_missing_key_and_no_panic(
 async def test_bytes_in_the_secrets_of_a_claim_are_no_panic(running: System, mallory: Person) -> None:
     await mallory.claim("garbled")
     await running.until(CLAIM, "mallory", "garbled", is_ready)
-    children = await running.api.items(DATABASE.path("mallory"))
-    [child] = [child for child in children if child["metadata"]["annotations"]["fairlead.dev/claim-name"] == "garbled"]
+    [child] = await databases_of(running, "mallory", "garbled")
     for name in ("garbled-connection", f"{child['metadata']['name']}-credentials"):
         for key in ("password", "username", "current", "pending", "host"):
             # Where a tenant may not write it, the attack ends here.

@@ -75,15 +75,23 @@ async def test_a_child_that_refuses_an_edit_is_made_anew_once_it_is_deleted(comp
 # A kind of another operator
 
 
+def _node_crd(api: SecondApi, *, stateful: str, served: bool = True) -> JsonObject:
+    crd = api.node_crd(composable="true", zone={"type": "string"})
+    crd["metadata"]["labels"]["fairlead.dev/stateful"] = stateful
+    (version,) = crd["spec"]["versions"]
+    # As the CRDs of CloudNativePG and Zalando have it.
+    version["schema"]["openAPIV3Schema"]["required"] = ["apiVersion", "kind", "metadata", "spec"]
+    version["served"] = served
+    return crd
+
+
 @asynccontextmanager
 async def _node_claim(system: System, namespace: str, *, stateful: str, **spec: Any) -> AsyncIterator[SecondApi]:
     """Have a Composition of a ConfigMap and a node of another operator's kind."""
     api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
-    crd = api.node_crd(composable="true", zone={"type": "string"})
-    crd["metadata"]["labels"]["fairlead.dev/stateful"] = stateful
     await system.apply(CLUSTER_ROLE, api.role())
     await system.apply(CRD, api.cache_crd())
-    await system.apply(CRD, crd)
+    await system.apply(CRD, _node_crd(api, stateful=stateful))
     for kind in (api.cache, api.node):
         await system.api.until_served(kind.path())
     await system.create(COMPOSITION, api.composition(name, appliesTo={}, **spec))
@@ -102,6 +110,54 @@ async def _comes_up(system: System, api: SecondApi, namespace: str) -> JsonObjec
     path = api.node.path(namespace, node["metadata"]["name"], "status")
     await system.api.merge(path, {"status": {"conditions": [_UP]}})
     return await system.until(api.cache, namespace, "orders", is_ready)
+
+
+async def test_a_claim_waits_for_a_kind_that_is_not_served_while_it_goes(composing: System, namespace: str) -> None:
+    system = composing
+    async with _node_claim(system, namespace, stateful="true", deletionPolicies=["Orphan", "Delete"]) as api:
+        path, spec = api.cache.path(namespace, "orders"), {"memoryMB": 64, "deletionPolicy": "Delete"}
+        await system.create(api.cache, api.cache.new(namespace, "orders", spec=spec))
+        await _comes_up(system, api, namespace)
+        await system.apply(CRD, _node_crd(api, stateful="true", served=False))
+        await system.until(api.cache, namespace, "orders", in_trouble("KindNotInstalled"))
+
+        await system.api.delete(path)
+
+        def held(obj: JsonObject) -> bool:
+            return "deletionTimestamp" in obj["metadata"] and in_trouble("KindNotInstalled")(obj)
+
+        obj = await system.until(api.cache, namespace, "orders", held)
+        assert "is not served" in condition(obj, "Synced")["message"]
+        await system.at_rest(for_s=1.0)
+        assert await system.api.find(path) is not None
+        await system.apply(CRD, _node_crd(api, stateful="true"))
+        await system.api.until_served(api.node.path())
+        await system.api.until_gone(path)
+        assert await system.api.items(api.node.path(namespace)) == []
+
+
+async def test_snapshot_is_not_offered_for_what_nobody_can_back_up_and_nothing_goes_under_it(
+    composing: System, namespace: str
+) -> None:
+    system, policies = composing, ["Orphan", "Snapshot", "Delete"]
+    async with _node_claim(system, namespace, stateful="false", deletionPolicies=policies) as api:
+        path, spec = api.cache.path(namespace, "orders"), {"memoryMB": 64, "deletionPolicy": "Snapshot"}
+        await system.create(api.cache, api.cache.new(namespace, "orders", spec=spec))
+        await _comes_up(system, api, namespace)
+        await system.apply(CRD, _node_crd(api, stateful="true"))
+        refused = await system.until(COMPOSITION, "", f"{namespace}-c", in_trouble("BackupImpossible"))
+        assert "Snapshot cannot be offered" in condition(refused, "Stalled")["message"]
+
+        await system.api.delete(path)
+        held = await system.until(api.cache, namespace, "orders", in_trouble("BackupImpossible"))
+        assert "set spec.deletionPolicy to Orphan" in condition(held, "Stalled")["message"]
+        await system.at_rest(for_s=1.0)
+        (node,) = await system.api.items(api.node.path(namespace))
+        assert "deletionTimestamp" not in node["metadata"]
+        await system.edit(api.cache, namespace, "orders", {"spec": {"deletionPolicy": "Orphan"}})
+        await system.api.until_gone(path)
+        (left,) = await system.api.items(api.node.path(namespace))
+        assert "deletionTimestamp" not in left["metadata"]
 
 
 # An apply that nobody remembers
