@@ -29,11 +29,11 @@ async def allow_composer(system: System, group: str, resource: str) -> None:
 async def as_installed(system: System) -> AsyncIterator[None]:
     """Have the composer without what it was allowed here for the length of a block."""
     bindings = await system.api.items(CLUSTER_ROLE_BINDING.path())
-    given = [binding for binding in bindings if binding["metadata"]["name"].startswith("composer-")]
-    for binding in given:
+    granted = [binding for binding in bindings if binding["metadata"]["name"].startswith("composer-")]
+    for binding in granted:
         await system.api.delete(CLUSTER_ROLE_BINDING.path("", binding["metadata"]["name"]))
     yield
-    for binding in given:
+    for binding in granted:
         name = binding["metadata"]["name"]
         again = {"roleRef": binding["roleRef"], "subjects": binding["subjects"]}
         await system.apply(CLUSTER_ROLE_BINDING, CLUSTER_ROLE_BINDING.new("", name, **again))

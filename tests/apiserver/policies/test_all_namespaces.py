@@ -69,13 +69,13 @@ async def test_the_composer_and_one_provider_may_use_secrets_by_name_everywhere_
         await run("apply", "--server-side", "--kustomize", str(_FOLDER))
         try:
             await _until_secrets(api, are_given=True)
-            given = await _rights(api)
+            granted = await _rights(api)
         finally:
             await run("delete", "--kustomize", str(_FOLDER))
         await _until_secrets(api, are_given=False)
         left = await _rights(api)
 
-    assert given == {
+    assert granted == {
         (who, resource, namespace): verbs for (who, resource), verbs in _GIVEN.items() for namespace in _UNPREPARED
     }
     assert set(left.values()) == {frozenset()}
