@@ -143,8 +143,9 @@ async def _names(plane: Plane, *query: str) -> list[str]:
 def installed(tmp_path_factory: pytest.TempPathFactory, empty: Plane) -> Plane:
     """Return the plane with the chart and all its clouds."""
     values = tmp_path_factory.mktemp("rights") / "values.json"
-    providers = {cloud: {"enabled": True} for cloud in CLOUDS}
-    values.write_bytes(msgspec.json.encode({"providers": providers, "claimNamespaces": [WITH_CLAIMS]}))
+    providers = {cloud: {"enabled": True, "databases": [{"cidr": "10.0.0.0/8"}]} for cloud in CLOUDS}
+    whole = {"providers": providers, "claimNamespaces": [WITH_CLAIMS], "metrics": {"dashboards": {"enabled": True}}}
+    values.write_bytes(msgspec.json.encode(whole))
     objects = helm_program.template(helm_program.program(), "--values", values)
     asyncio.run(_install(empty, objects))
     return empty

@@ -126,7 +126,7 @@ async def _secrets(cloud: SimulatedCloud, account: Account, namespace: str) -> d
     api = cloud.system.api
     secrets = [content_of(secret) for secret in await api.items(SECRET.path(namespace))]
     own = [content_of(secret) for secret in await api.items(SECRET.path(f"fairlead-{cloud.cloud}"))]
-    canaries = {}
+    canaries: dict[str, str] = {}
     for number, content in enumerate(secrets):
         passwords = {key: content[key] for key in ("current", "pending", "password") if content.get(key)}
         canaries |= {f"Secret {number}, {key}": text for key, text in passwords.items()}
