@@ -213,3 +213,70 @@ async def test_a_requested_pass_at_rest_writes_only_its_echo(composing: System, 
         reasons = [event["reason"] for event in await composing.api.items(EVENT.path(namespace))]
         assert reasons == ["ChildCreated"]
         await composing.delete(CLAIM, namespace, "asked")
+
+
+async def test_the_first_edits_of_a_claim_are_one_apply_each_and_warn_of_nobody(
+    composing: System, namespace: str
+) -> None:
+    async with composing.composition(composition(f"{namespace}-c", _settings())) as name:
+        await _ready(composing, namespace, "edited", compositionRef={"name": name})
+        await composing.at_rest(for_s=1.0)
+        audit = composing.audit()
+
+        for size in ("large", "medium"):
+            await composing.edit(CLAIM, namespace, "edited", {"spec": {"size": size}})
+
+            async def has_come(size: str = size) -> bool:
+                return bool((await _child(composing, namespace, "edited"))["data"] == {"size": size})
+
+            await eventually(has_come, "the edit")
+            await composing.at_rest(for_s=1.0)
+
+        reasons = [event["reason"] for event in await composing.api.items(EVENT.path(namespace))]
+        assert "FieldTakenBack" not in reasons
+        applies = audit.requests(Match(user=COMPOSER, verbs=WRITES, resource="configmaps", namespace=namespace))
+        assert [request.code for request in applies] == [200, 200]
+
+
+async def test_foreign_children_with_data_go_in_waves_by_policy_and_stay_without(
+    composing: System, namespace: str
+) -> None:
+    """Foreground deletion has the collector take all dependents at once: what holds data is none of its business."""
+    first, second = _settings("first", stateful=True), _settings("second", stateful=True, dependsOn=["first"])
+    made = composition(f"{namespace}-c", first, second)
+    async with composing.composition(made) as name:
+        for policy in ("Delete", "Orphan"):
+            body = {"deletionPolicy": policy, "compositionRef": {"name": name}}
+            await _ready(composing, namespace, policy.lower(), **body)
+        children = {policy: await _by_resource(composing, namespace, policy) for policy in ("delete", "orphan")}
+        for child in (child for of_resource in children.values() for child in of_resource.values()):
+            assert child["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
+            assert "ownerReferences" not in child["metadata"]
+        kept, going = children["delete"]["first"], children["delete"]["second"]
+        held_by = {"metadata": {"finalizers": ["fairlead.dev/teardown", "example.org/hold"]}}
+        await composing.api.merge(CONFIG_MAP.path(namespace, going["metadata"]["name"]), held_by)
+
+        for policy in children:
+            await composing.api.delete(CLAIM.path(namespace, policy), propagation="Foreground")
+
+        await composing.api.until_gone(CLAIM.path(namespace, "orphan"))
+        for child in children["orphan"].values():
+            left = await composing.api.get(CONFIG_MAP.path(namespace, child["metadata"]["name"]))
+            assert left["data"] == {"size": "small"}
+            assert "finalizers" not in left["metadata"]
+            assert "fairlead.dev/claim" not in left["metadata"].get("labels", {})
+        held = await composing.until(CLAIM, namespace, "delete", in_trouble("DeleteBlocked"))
+        message = condition(held, "Synced")["message"]
+        assert f"ConfigMap {going['metadata']['name']} is held by finalizer example.org/hold since 20" in message
+        waits = await composing.api.get(CONFIG_MAP.path(namespace, kept["metadata"]["name"]))
+        assert "deletionTimestamp" not in waits["metadata"]
+
+        released = {"metadata": {"finalizers": None}}
+        await composing.api.merge(CONFIG_MAP.path(namespace, going["metadata"]["name"]), released)
+        await composing.api.until_gone(CLAIM.path(namespace, "delete"))
+        assert await composing.api.find(CONFIG_MAP.path(namespace, kept["metadata"]["name"])) is None
+
+
+async def _by_resource(system: System, namespace: str, name: str) -> dict[str, JsonObject]:
+    children = await system.children(namespace, name)
+    return {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in children}
