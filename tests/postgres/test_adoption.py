@@ -126,6 +126,7 @@ async def test_a_retired_database_is_brought_back_with_its_data(
     kept, tail = await former.cloud.latest(former.where), secrets.token_hex(5)
     hash_ = DATABASES.naming.hash_in(former.where.spec, kept)
     assert hash_ == former.where.hash
+    assert await former.but(name=kept).logs_in() is not Login.OK
     owner = Owner("installation-1", f"uid-{tail}", f"claim-{tail}", "team-a", "orders", "database")
 
     again = await _taken_over(former.but(name=kept, owner=owner, hash=hash_, active=""))

@@ -1,4 +1,4 @@
-"""Every statement of a create, a change of password, a retirement and a deletion may be the last one that was sent."""
+"""Every statement of a change of password, a retirement and a deletion may be the last one that was sent."""
 
 from __future__ import annotations
 
@@ -56,23 +56,28 @@ async def databases(server: OnPremServer, where: Where) -> list[str]:
     return [str(name) for (name,) in rows if where.hash in str(name)]
 
 
-async def test_a_retirement_cut_off_anywhere_keeps_the_data_and_its_row(
-    cloud: OnPremCloud, onprem_server: OnPremServer
+@pytest.mark.parametrize("policy", [Policy.DELETE, Policy.SNAPSHOT])
+async def test_a_deletion_cut_off_anywhere_is_finished(
+    cloud: OnPremCloud, onprem_server: OnPremServer, policy: Policy
 ) -> None:
     for after in itertools.count():
         where = new_target()
         await cloud.create(where, credential(where), FENCE)
         seen = await cloud.observe(where)
         assert isinstance(seen, Present)
-        cut = await interrupted(partial(cloud.delete, where, seen.observed, Policy.SNAPSHOT), after)
+        cut = await interrupted(partial(cloud.delete, where, seen.observed, policy), after)
         again = await cloud.observe(where)
         if isinstance(again, Present) or again.remains:
             observed = again.observed if isinstance(again, Present) else None
-            await cloud.delete(where, observed, Policy.SNAPSHOT, FENCE)
+            await cloud.delete(where, observed, policy, FENCE)
 
         assert await cloud.observe(where) == Absent(), after
-        kept = await cloud.latest(where)
-        assert await databases(onprem_server, where) == [kept]
+        left = await databases(onprem_server, where)
+        if policy is Policy.SNAPSHOT:
+            assert left == [await cloud.latest(where)]
+        else:
+            roles = await onprem_server.server.execute("SELECT rolname FROM pg_catalog.pg_roles")
+            assert (left, [name for (name,) in roles if where.hash in str(name)]) == ([], [])
         if not cut:
             break
     assert after > 5

@@ -148,3 +148,5 @@ async def test_open_sessions_of_a_database_are_named(make: Make) -> None:
 
     await database.delete()
     assert await database.cloud.observe(database.where) == Absent()
+    roles = await database.run("SELECT rolname FROM pg_catalog.pg_roles")
+    assert [name for (name,) in roles if database.where.hash in str(name)] == []
