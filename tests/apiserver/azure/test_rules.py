@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.support.api import Api
 from tests.support.rules import Case, assert_refused, edited, of_kind, refusal, refusals_of_edits
+
+# A process at work would answer what is stored.
+pytestmark = pytest.mark.usefixtures("alone")
 
 VERSION = "azure.fairlead.dev/v1alpha1"
 SUBNET = "/subscriptions/s/resourceGroups/n/providers/Microsoft.Network/virtualNetworks/v/subnets/p"
