@@ -86,11 +86,15 @@ class Duel:
         return roles, [row for row in members if any(str(name).startswith(stem) for name in row[:2])]
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def victim(running: System, alice: Person) -> Home:
+    """Return the database of a neighbour, which no attack may change: one for all of them."""
+    return await move_in(running, claim(alice.namespace, f"v{secrets.token_hex(2)}"))
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def duel(running: System, alice: Person, mallory: Person) -> Duel:
-    tail = secrets.token_hex(2)
-    victim = await move_in(running, claim(alice.namespace, f"v{tail}"))
-    attacker = await move_in(running, claim(mallory.namespace, f"m{tail}"))
+async def duel(running: System, victim: Home, mallory: Person) -> Duel:
+    attacker = await move_in(running, claim(mallory.namespace, f"m{secrets.token_hex(2)}"))
     return Duel(running, victim, attacker)
 
 
