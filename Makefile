@@ -15,7 +15,7 @@ AT_REST ?=
 BIN := .venv/bin
 FAULTS = $(BIN)/pytest -q -s -o faulthandler_timeout=0
 # Tests of operators that share no rig with the others: they run beside those.
-OF_THEIR_OWN := tests/apiserver/operators/test_kills.py tests/apiserver/operators/test_ack_on_rds.py
+OF_THEIR_OWN := tests/apiserver/operators/kills_matrix.py tests/apiserver/operators/ack_on_rds_matrix.py
 # Every process of a run is a new one: without compiled modules each compiles its imports, half a second of processor time.
 unexport PYTHONDONTWRITEBYTECODE
 export UV := $(CURDIR)/.bootstrap/uv
@@ -70,7 +70,8 @@ operators: .venv/.synced ## claims through other operators' resources (CRDS=fold
 	@export OPERATOR_CRDS="$(if $(CRDS),$(abspath $(CRDS)))"; log=$$(mktemp); failed=0; \
 	$(BIN)/pytest -q $(OF_THEIR_OWN) tests/composer/test_operator_compositions.py >"$$log" 2>&1 & others=$$!; \
 	trap 'trap - TERM; kill 0' INT TERM; \
-	$(BIN)/pytest -q tests/apiserver/operators $(addprefix --ignore=,$(OF_THEIR_OWN)) || failed=1; \
+	$(BIN)/pytest -q tests/apiserver/operators/life_matrix.py tests/apiserver/operators/losses_matrix.py \
+		tests/apiserver/operators/moves_matrix.py || failed=1; \
 	wait $$others || failed=1; cat "$$log"; rm "$$log"; exit $$failed
 
 faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 80 rotations

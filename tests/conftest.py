@@ -10,4 +10,4 @@ settings.register_profile(
 settings.register_profile("wide", parent=settings.get_profile("steady"), derandomize=False, max_examples=2_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
-pytest_plugins = ["tests.support.fixtures", "tests.support.longest_first"]
+pytest_plugins = ["tests.support.fixtures", "tests.support.shared_platform", "tests.support.longest_first"]

@@ -10,10 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from devcloud.controlplane.plane import Plane
 from devcloud.manifests import objects_of
 from tests.support import helm as helm_program
-from tests.support.api import Api
 from tests.support.helm import RELEASE, ROOT, Rendered, objects, template
 
 pytestmark = pytest.mark.slow
@@ -291,26 +289,3 @@ def test_an_old_cluster_is_refused(helm: Path) -> None:
 
 def test_the_release_has_a_namespace_of_its_own(rendered: Rendered) -> None:
     assert {key[1] for key in rendered} & {RELEASE, "default"} == set()
-
-
-async def test_an_api_server_takes_every_object(
-    plane: Plane, api: Api, namespace: str, helm: Path, tmp_path: Path
-) -> None:
-    path = tmp_path / "values.json"
-    of_providers = {cloud: {"enabled": True, "databases": [{"cidr": "10.0.0.0/8"}]} for cloud in CLOUDS}
-    values = {"providers": of_providers, "claimNamespaces": [namespace], "metrics": {"dashboards": {"enabled": True}}}
-    path.write_bytes(msgspec.json.encode(values))
-    text = template(helm, "--values", path)
-    # A dry run makes no namespace that what comes after it could lie in.
-    for name in (key[2] for key in objects(text) if key[0] == "Namespace"):
-        if await api.find(f"/api/v1/namespaces/{name}") is None:
-            body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            await api.create("/api/v1/namespaces", body)
-
-    answer = await plane.kubectl.run(
-        *("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--output=name", "--filename=-"),
-        standard_input=text,
-        limit_s=300.0,
-    )
-
-    assert len(answer.splitlines()) == len(objects(text))

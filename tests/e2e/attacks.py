@@ -44,4 +44,4 @@ __all__ = [
     "town",
 ]
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")

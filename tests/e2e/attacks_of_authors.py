@@ -30,4 +30,4 @@ __all__ = [
     "test_what_an_object_is_is_written_out",
 ]
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")

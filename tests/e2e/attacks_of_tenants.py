@@ -10,7 +10,6 @@ import pytest
 from tests.security.conftest import alice, mallory
 from tests.security.test_tenants import (
     test_a_claim_neither_publishes_into_nor_deletes_a_secret_of_another,
-    test_a_tenant_changes_nothing_but_claims,
     test_a_tenant_forges_no_mark_of_a_claim,
     test_a_tenant_reads_nothing_of_others,
 )
@@ -19,9 +18,8 @@ __all__ = [
     "alice",
     "mallory",
     "test_a_claim_neither_publishes_into_nor_deletes_a_secret_of_another",
-    "test_a_tenant_changes_nothing_but_claims",
     "test_a_tenant_forges_no_mark_of_a_claim",
     "test_a_tenant_reads_nothing_of_others",
 ]
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")

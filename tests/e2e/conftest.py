@@ -20,7 +20,7 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def running(cluster: Cluster) -> AsyncIterator[System]:
     """Yield the cluster, whose pods are at work, without claims and databases of attacks of another module."""
     async with cluster.system() as system:

@@ -2,231 +2,136 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import Any
 
-import psycopg
 import pytest
 
 from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
 from providers.external.credential import Credential, Login
-from providers.external.diff import diff
-from providers.external.observation import Absent, Present
-from providers.onprem.client import OnPremCloud, connect
-from providers.onprem.facts import broken_rules
+from providers.external.observation import Absent
+from providers.onprem.client import connect
 from providers.onprem.incarnations import oid_of
-from providers.onprem.models import PostgresDatabaseParameters
-from providers.onprem.translate import wanted
 from runtime.errors import Blocked, Conflict
-from tests.postgres.conftest import FENCE, Where, config_of, credential, log_in, secrets_of
+from tests.postgres.conftest import FENCE, Database, config_of, credential, new_target, secrets_of
 
-Make = Callable[..., Where]
-
-
-async def present(cloud: OnPremCloud, where: Where) -> Present[PostgresDatabaseParameters, Any]:
-    seen = await cloud.observe(where)
-    assert isinstance(seen, Present)
-    return seen
+Make = Callable[..., Awaitable[Database]]
 
 
-async def as_tenant(server: OnPremServer, where: Where, password: str) -> psycopg.AsyncConnection:
-    return await psycopg.AsyncConnection.connect(
-        host=server.host, port=server.port, dbname=where.name, user=where.active, password=password,
-        sslmode="verify-full", sslrootcert=str(server.certificate.with_name("authority.crt")), autocommit=True,
-    )  # fmt: skip
+async def test_a_new_database_has_no_difference_and_works(make: Make) -> None:
+    database = await make(connectionLimit=20, extensions=["plpgsql"], parameters={"work_mem": "8MB"}, version="16")
 
-
-async def test_a_new_database_has_no_difference_and_works(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target(connectionLimit=20, extensions=["plpgsql"], parameters={"work_mem": "8MB"}, version="16")
-    assert await cloud.observe(where) == Absent()
-
-    await cloud.create(where, credential(where), FENCE)
-
-    seen = (await present(cloud, where)).observed
-    assert diff(where.spec, seen.spec) == ()
-    assert broken_rules(wanted(where), seen.facts) == ()
-    assert where.owner.owns(seen.owner)
-    assert await log_in(cloud, where, credential(where)) is Login.OK
-    assert await log_in(cloud, where, credential(where, "wrong-password-1")) is Login.REFUSED
-    async with await as_tenant(onprem_server, where, credential(where).password) as connection:
+    assert await database.changes() == ()
+    assert database.where.owner.owns((await database.look()).owner)
+    assert await database.logs_in() is Login.OK
+    assert await database.logs_in(credential(database.where, "wrong-password-1")) is Login.REFUSED
+    async with await database.connect() as connection:
         cursor = await connection.execute("SHOW work_mem")
         assert await cursor.fetchone() == ("8MB",)
         await connection.execute("CREATE TABLE kept (line text)")
         cursor = await connection.execute("SELECT tableowner FROM pg_tables WHERE tablename = 'kept'")
-        assert await cursor.fetchone() == (where.name,)
+        assert await cursor.fetchone() == (database.name,)
 
 
-async def test_a_second_create_finishes_and_doubles_nothing(cloud: OnPremCloud, target: Make) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    first = (await present(cloud, where)).observed.incarnation
-
-    await cloud.create(where, credential(where), FENCE)
-
-    assert (await present(cloud, where)).observed.incarnation == first
-
-
-async def test_two_logins_alternate_and_both_work(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    async with await as_tenant(onprem_server, where, credential(where).password) as connection:
+async def test_two_logins_alternate_and_both_work(make: Make) -> None:
+    database = await make()
+    first = database.where.active
+    async with await database.connect() as connection:
         await connection.execute("CREATE TABLE kept (line text)")
-    other = Credential(where.active.removesuffix("_a") + "_b", "Another1password2here3")
+    other = Credential(first.removesuffix("_a") + "_b", "Another1password2here3")
 
-    await cloud.set(where, (await present(cloud, where)).observed, other, FENCE)
+    await database.cloud.set(database.where, await database.look(), other, FENCE)
 
-    assert await log_in(cloud, where, credential(where)) is Login.OK
-    assert await log_in(cloud, where, other) is Login.OK
-    rotated = replace(where, active=other.username, retiring=where.active)
-    async with await as_tenant(onprem_server, rotated, other.password) as connection:
+    assert await database.logs_in() is Login.OK
+    assert await database.logs_in(other) is Login.OK
+    rotated = database.but(active=other.username, retiring=first)
+    async with await rotated.connect(other.password) as connection:
         await connection.execute("DROP TABLE kept")
-    assert broken_rules(wanted(rotated), (await present(cloud, rotated)).observed.facts) == ()
+    assert await rotated.changes() == ()
 
-    await cloud.disable(rotated, (await present(cloud, rotated)).observed, where.active, FENCE)
+    await database.cloud.disable(rotated.where, await rotated.look(), first, FENCE)
 
-    assert await log_in(cloud, where, credential(where)) is Login.REFUSED
-    done = replace(where, active=other.username)
-    assert broken_rules(wanted(done), (await present(cloud, done)).observed.facts) == ()
-
-
-async def test_delete_drops_with_open_sessions_and_leaves_nothing(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    held = await as_tenant(onprem_server, where, credential(where).password)
-
-    await cloud.delete(where, (await present(cloud, where)).observed, Policy.DELETE, FENCE)
-
-    assert await cloud.observe(where) == Absent()
-    roles = await onprem_server.server.execute("SELECT rolname FROM pg_catalog.pg_roles")
-    assert [name for (name,) in roles if where.hash in str(name)] == []
-    with pytest.raises(psycopg.OperationalError):
-        await held.execute("SELECT 1")
-    await held.close()
+    assert await database.logs_in() is Login.REFUSED
+    assert await database.but(active=other.username).changes() == ()
 
 
-async def test_snapshot_retires_and_keeps_the_data(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    async with await as_tenant(onprem_server, where, credential(where).password) as connection:
-        await connection.execute("CREATE TABLE kept (line text)")
-        await connection.execute("INSERT INTO kept VALUES ('canary')")
+async def test_a_database_that_somebody_renamed_is_absent_and_found_again(make: Make) -> None:
+    database = await make()
+    before, moved = (await database.look()).incarnation, f"{database.where.hash}_old"
+    known, cloud = database.but(incarnation=before), database.cloud
 
-    await cloud.delete(where, (await present(cloud, where)).observed, Policy.SNAPSHOT, FENCE)
-
-    assert await cloud.observe(where) == Absent()
-    kept = await cloud.latest(where)
-    assert kept.startswith("retired_")
-    assert await log_in(cloud, where, credential(where)) is not Login.OK
-    await onprem_server.server.execute(f'ALTER DATABASE "{kept}" ALLOW_CONNECTIONS true')
-    assert await onprem_server.server.execute("SELECT line FROM public.kept", database=kept) == [("canary",)]
-
-
-async def test_a_database_that_somebody_renamed_is_absent_and_found_again(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    before = (await present(cloud, where)).observed.incarnation
-
-    await onprem_server.server.execute(f'ALTER DATABASE "{where.name}" RENAME TO "{where.hash}_old"')
-    known = replace(where, incarnation=before)
-    assert await cloud.observe(known) == Absent(remains=True, renamed=f"{where.hash}_old")
-    assert await cloud.observe(where) == Absent(remains=True, renamed=f"{where.hash}_old", recorded=before)
-    assert await cloud.latest(where) == f"{where.hash}_old"
+    await database.run(f'ALTER DATABASE "{database.name}" RENAME TO "{moved}"')
+    assert await cloud.observe(known.where) == Absent(remains=True, renamed=moved)
+    assert await cloud.observe(database.where) == Absent(remains=True, renamed=moved, recorded=before)
+    assert await cloud.latest(database.where) == moved
     for policy in (Policy.DELETE, Policy.SNAPSHOT):
-        with pytest.raises(Blocked, match=f"it is called {where.hash}_old now; rename it back, or drop it") as refusal:
-            await cloud.delete(where, None, policy, FENCE)
+        with pytest.raises(Blocked, match=f"it is called {moved} now; rename it back, or drop it") as refusal:
+            await cloud.delete(database.where, None, policy, FENCE)
         assert refusal.value.reason == "DatabaseRenamed"
-    assert await cloud.latest(where) == f"{where.hash}_old"
+    assert await cloud.latest(database.where) == moved
 
-    await onprem_server.server.execute(f'ALTER DATABASE "{where.hash}_old" RENAME TO "{where.name}"')
-    seen = (await present(cloud, where)).observed
-    assert seen.incarnation == before
-    assert broken_rules(wanted(where), seen.facts) == ()
-    assert await cloud.latest(where) == ""
-
-
-async def test_a_renamed_database_whose_row_was_lost_is_no_lost_database(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    known = replace(where, incarnation=(await present(cloud, where)).observed.incarnation)
-    forget = f"DELETE FROM fairlead.ownership WHERE database = '{where.name}'"  # noqa: S608 - a name by rule
-    await onprem_server.server.execute(forget, database=onprem_server.database)
-    await onprem_server.server.execute(f'ALTER DATABASE "{where.name}" RENAME TO "{where.hash}_old"')
-
-    assert await cloud.observe(known) == Absent(renamed=f"{where.hash}_old")
-    assert await cloud.observe(where) == Absent()
-    await onprem_server.server.execute(f'ALTER DATABASE "{where.hash}_old" RENAME TO "{where.name}"')
-    assert (await present(cloud, known)).observed.incarnation == known.incarnation
+    await database.run(f'ALTER DATABASE "{moved}" RENAME TO "{database.name}"')
+    assert (await database.look()).incarnation == before
+    assert await database.changes() == ()
+    assert await cloud.latest(database.where) == ""
 
 
-async def test_the_server_remembers_a_finished_database_that_is_gone(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    incarnation = (await present(cloud, where)).observed.incarnation
-    await onprem_server.server.execute(f'DROP DATABASE "{where.name}"')
+async def test_a_renamed_database_whose_row_was_lost_is_no_lost_database(make: Make) -> None:
+    database = await make()
+    known, moved = database.but(incarnation=(await database.look()).incarnation), f"{database.where.hash}_old"
+    await database.lose_its_row()
+    await database.run(f'ALTER DATABASE "{database.name}" RENAME TO "{moved}"')
 
-    assert await cloud.observe(where) == Absent(remains=True, recorded=incarnation)
-    assert await cloud.observe(replace(where, incarnation="9-another")) == Absent(remains=True, recorded=incarnation)
+    assert await database.cloud.observe(known.where) == Absent(renamed=moved)
+    assert await database.cloud.observe(database.where) == Absent()
+    await database.run(f'ALTER DATABASE "{moved}" RENAME TO "{database.name}"')
+    assert (await known.look()).incarnation == known.where.incarnation
+
+
+async def test_the_server_remembers_a_finished_database_that_is_gone(make: Make) -> None:
+    database = await make()
+    incarnation, observe = (await database.look()).incarnation, database.cloud.observe
+    await database.run(f'DROP DATABASE "{database.name}"')
+
+    assert await observe(database.where) == Absent(remains=True, recorded=incarnation)
+    assert await observe(database.but(incarnation="9-another").where) == Absent(remains=True, recorded=incarnation)
     for recorded in (incarnation, oid_of(incarnation)):
-        assert await cloud.observe(replace(where, incarnation=recorded)) == Absent(remains=True)
+        assert await observe(database.but(incarnation=recorded).where) == Absent(remains=True)
 
 
-async def test_an_incarnation_is_more_than_the_oid(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    first = (await present(cloud, where)).observed
-    oid = oid_of(first.incarnation)
-    await onprem_server.server.execute(f'DROP DATABASE "{where.name}"')
+async def test_an_incarnation_is_more_than_the_oid(make: Make) -> None:
+    database = await make()
+    first = await database.look()
+    await database.run(f'DROP DATABASE "{database.name}"')
 
-    await cloud.create(where, credential(where), FENCE)
-    made = (await present(cloud, where)).observed
+    made = await (await database.create()).look()
     # As on a server that was restored from a backup, and hands out the same oids again.
-    same = f"UPDATE fairlead.ownership SET oid = {oid_of(made.incarnation)} WHERE database = '{where.name}'"  # noqa: S608 - our own
-    await onprem_server.server.execute(same, database=onprem_server.database)
+    oid = oid_of(made.incarnation)
+    same = f"UPDATE fairlead.ownership SET oid = {oid} WHERE database = '{database.name}'"  # noqa: S608 - our own
+    await database.server.server.execute(same, database=database.server.database)
 
-    assert oid
-    assert made.incarnation.partition("-")[2] != first.incarnation.partition("-")[2]
-    restored = f"{oid_of(made.incarnation)}-{first.incarnation.partition('-')[2]}"
-    assert not made.is_recorded_as(restored)
-    assert made.is_recorded_as(oid_of(made.incarnation))
+    random = first.incarnation.partition("-")[2]
+    assert oid_of(first.incarnation)
+    assert made.incarnation.partition("-")[2] != random
+    assert not made.is_recorded_as(f"{oid}-{random}")
+    assert made.is_recorded_as(oid)
     with pytest.raises(Conflict):
-        await cloud.update(where, replace(made, facts=first.facts), (), FENCE)
+        await database.cloud.update(database.where, replace(made, facts=first.facts), (), FENCE)
 
 
-async def test_a_lost_row_comes_back_with_the_random_that_was_recorded(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    known = replace(where, incarnation=(await present(cloud, where)).observed.incarnation)
-    forget = f"DELETE FROM fairlead.ownership WHERE database = '{where.name}'"  # noqa: S608 - a name by rule
-    await onprem_server.server.execute(forget, database=onprem_server.database)
+async def test_a_lost_row_comes_back_with_the_random_that_was_recorded(make: Make) -> None:
+    database = await make()
+    known = database.but(incarnation=(await database.look()).incarnation)
+    await database.lose_its_row()
 
-    seen = (await present(cloud, known)).observed
-    await cloud.update(known, seen, broken_rules(wanted(known), seen.facts), FENCE)
+    await known.update()
 
-    assert (await present(cloud, where)).observed.incarnation == known.incarnation
+    assert (await database.look()).incarnation == known.where.incarnation
 
 
-async def test_rows_of_before_the_random_was_kept_each_get_one(onprem_server: OnPremServer, target: Make) -> None:
-    places = [target(), target()]
+async def test_rows_of_before_the_random_was_kept_each_get_one(onprem_server: OnPremServer) -> None:
+    places = [new_target(), new_target()]
     async with connect(config_of(onprem_server), secrets_of(onprem_server)) as cloud:
         for where in places:
             await cloud.create(where, credential(where), FENCE)
@@ -234,9 +139,9 @@ async def test_rows_of_before_the_random_was_kept_each_get_one(onprem_server: On
     await onprem_server.server.execute(drop, database=onprem_server.database)
 
     async with connect(config_of(onprem_server), secrets_of(onprem_server)) as cloud:
-        seen = [(await present(cloud, where)).observed for where in places]
+        seen = [await Database(cloud, onprem_server, where).look() for where in places]
 
-    randoms = {database.incarnation.partition("-")[2] for database in seen}
+    randoms = {observed.incarnation.partition("-")[2] for observed in seen}
     assert len(randoms - {""}) == 2
-    for database in seen:
-        assert database.is_recorded_as(oid_of(database.incarnation))
+    for observed in seen:
+        assert observed.is_recorded_as(oid_of(observed.incarnation))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 import psycopg
@@ -14,129 +12,93 @@ import pytest
 from apis.teardown import Policy
 from devcloud.onprem import OnPremServer
 from providers.external.credential import Login
-from providers.external.diff import diff
-from providers.external.observation import Absent, Change, Observed, Present
+from providers.external.observation import Absent, Present
 from providers.onprem.client import OnPremCloud, connect
-from providers.onprem.facts import broken_rules
-from providers.onprem.models import PostgresDatabaseParameters
 from providers.onprem.names import retired_name
-from providers.onprem.translate import wanted
 from runtime.errors import Blocked, Terminal
-from tests.postgres.conftest import FENCE, Where, config_of, credential, log_in, secrets_of
+from tests.postgres.conftest import FENCE, Database, config_of, credential, new_target, secrets_of
 
-Make = Callable[..., Where]
-
-
-async def look(cloud: OnPremCloud, where: Where) -> Observed[PostgresDatabaseParameters, Any]:
-    seen = await cloud.observe(where)
-    assert isinstance(seen, Present)
-    return seen.observed
+Make = Callable[..., Awaitable[Database]]
 
 
-async def all_changes(cloud: OnPremCloud, where: Where) -> tuple[Change, ...]:
-    seen = await look(cloud, where)
-    return (*diff(where.spec, seen.spec), *broken_rules(wanted(where), seen.facts))
-
-
-async def update(cloud: OnPremCloud, where: Where) -> None:
-    await cloud.update(where, await look(cloud, where), await all_changes(cloud, where), FENCE)
-
-
-async def test_one_refused_statement_leaves_the_others_to_be_made(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target(connectionLimit=20)
-    await cloud.create(where, credential(where), FENCE)
-    stranger = f"anna_{where.hash}"
-    await onprem_server.server.execute(
+async def test_one_refused_statement_leaves_the_others_to_be_made(make: Make) -> None:
+    database = await make(connectionLimit=20)
+    name, stranger = database.name, f"anna_{database.where.hash}"
+    await database.run(
         f'CREATE ROLE "{stranger}"',
-        f'GRANT "{where.name}" TO "{stranger}"',
-        f'ALTER DATABASE "{where.name}" SET log_min_duration_statement = 0',
-        f'ALTER ROLE "{where.active}" NOLOGIN',
+        f'GRANT "{name}" TO "{stranger}"',
+        f'ALTER DATABASE "{name}" SET log_min_duration_statement = 0',
+        f'ALTER ROLE "{database.where.active}" NOLOGIN',
     )
-    edited = replace(where, spec=msgspec.structs.replace(where.spec, connection_limit=33))
+    edited = database.but(spec=msgspec.structs.replace(database.where.spec, connection_limit=33))
 
     with pytest.raises(Terminal) as refusal:
-        await update(cloud, edited)
+        await edited.update()
 
     assert refusal.value.reason == "AccessDenied"
-    assert f"members.{where.name}.{stranger}" in str(refusal.value)
+    assert f"members.{name}.{stranger}" in str(refusal.value)
     assert "settings.log_min_duration_statement" in str(refusal.value)
-    assert (await look(cloud, edited)).spec.connection_limit == 33
-    assert await log_in(cloud, where, credential(where)) is Login.OK
-    left = {change.path[0] for change in await all_changes(cloud, edited)}
-    assert left == {"members", "settings"}
+    assert (await edited.look()).spec.connection_limit == 33
+    assert await database.logs_in() is Login.OK
+    assert {change.path[0] for change in await edited.changes()} == {"members", "settings"}
 
-    await onprem_server.server.execute(
-        f'REVOKE "{where.name}" FROM "{stranger}"', f'ALTER DATABASE "{where.name}" RESET log_min_duration_statement'
+    await database.run(
+        f'REVOKE "{name}" FROM "{stranger}"', f'ALTER DATABASE "{name}" RESET log_min_duration_statement'
     )
-    await update(cloud, edited)
-    assert await all_changes(cloud, edited) == ()
+    await edited.update()
+    assert await edited.changes() == ()
 
 
-async def test_a_database_is_not_opened_while_its_closing_is_refused(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    stranger = f"anna_{where.hash}"
-    await onprem_server.server.execute(
+async def test_a_database_is_not_opened_while_its_closing_is_refused(make: Make) -> None:
+    database = await make()
+    stranger = f"anna_{database.where.hash}"
+    await database.run(
         f'CREATE ROLE "{stranger}"',
-        f'GRANT "{where.name}" TO "{stranger}"',
-        f'ALTER DATABASE "{where.name}" ALLOW_CONNECTIONS false',
+        f'GRANT "{database.name}" TO "{stranger}"',
+        f'ALTER DATABASE "{database.name}" ALLOW_CONNECTIONS false',
     )
 
     with pytest.raises(Terminal, match="members"):
-        await update(cloud, where)
+        await database.update()
 
-    assert ("database", "allowConnections") in {change.path for change in await all_changes(cloud, where)}
+    assert ("database", "allowConnections") in {change.path for change in await database.changes()}
 
 
 @pytest.mark.parametrize("lost", ["dropped", "renamed"])
-async def test_a_missing_owner_role_comes_back_with_its_grants(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make, lost: str
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
+async def test_a_missing_owner_role_comes_back_with_its_grants(make: Make, lost: str) -> None:
+    database = await make()
+    name = database.name
     if lost == "renamed":
-        await onprem_server.server.execute(f'ALTER ROLE "{where.name}" RENAME TO "{where.hash}_elsewhere"')
+        await database.run(f'ALTER ROLE "{name}" RENAME TO "{database.where.hash}_elsewhere"')
     else:
-        await onprem_server.server.execute(
-            f'REASSIGN OWNED BY "{where.name}" TO postgres',
-            f'DROP OWNED BY "{where.name}"',
-            database=where.name,
-        )
-        await onprem_server.server.execute(f'DROP OWNED BY "{where.name}"', f'DROP ROLE "{where.name}"')
+        await database.run_inside(f'REASSIGN OWNED BY "{name}" TO postgres', f'DROP OWNED BY "{name}"')
+        await database.run(f'DROP OWNED BY "{name}"', f'DROP ROLE "{name}"')
 
     with pytest.raises(Terminal, match=r"schemas\.public\.owner"):
-        await update(cloud, where)
+        await database.update()
 
     # Only the schema, which belongs to another role now, is left to a person.
-    assert {change.path[0] for change in await all_changes(cloud, where)} == {"schemas"}
-    await onprem_server.server.execute(f'ALTER SCHEMA public OWNER TO "{where.name}"', database=where.name)
-    assert await all_changes(cloud, where) == ()
-    assert await log_in(cloud, where, credential(where)) is Login.OK
+    assert {change.path[0] for change in await database.changes()} == {"schemas"}
+    await database.run_inside(f'ALTER SCHEMA public OWNER TO "{name}"')
+    assert await database.changes() == ()
+    assert await database.logs_in() is Login.OK
 
 
-async def test_a_taken_name_does_not_stop_a_retirement(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    taken = retired_name(where.name, datetime.now(UTC).strftime("%Y%m%d"))
-    await onprem_server.server.execute(f'CREATE DATABASE "{taken}"')
+async def test_a_taken_name_does_not_stop_a_retirement(make: Make) -> None:
+    database = await make()
+    taken = retired_name(database.name, datetime.now(UTC).strftime("%Y%m%d"))
+    await database.run(f'CREATE DATABASE "{taken}"')
 
-    await cloud.delete(where, await look(cloud, where), Policy.SNAPSHOT, FENCE)
+    await database.delete(Policy.SNAPSHOT)
 
-    kept = await cloud.latest(where)
+    kept = await database.cloud.latest(database.where)
     assert kept.startswith("retired_")
     assert kept not in {"", taken}
-    assert where.hash in kept
+    assert database.where.hash in kept
 
 
-async def test_a_template_that_is_not_there_is_named(onprem_server: OnPremServer, target: Make) -> None:
-    config = msgspec.structs.replace(config_of(onprem_server), template_database="nosuch")
-    where = target()
+async def test_a_template_that_is_not_there_is_named(onprem_server: OnPremServer) -> None:
+    config, where = msgspec.structs.replace(config_of(onprem_server), template_database="nosuch"), new_target()
     async with connect(config, secrets_of(onprem_server)) as cloud:
         with pytest.raises(Terminal, match=r"templateDatabase nosuch") as refusal:
             await cloud.create(where, credential(where), FENCE)
@@ -144,8 +106,8 @@ async def test_a_template_that_is_not_there_is_named(onprem_server: OnPremServer
     assert refusal.value.reason == "InvalidValue"
 
 
-async def test_a_collation_that_is_not_there_is_an_invalid_value(cloud: OnPremCloud, target: Make) -> None:
-    where = target(lcCollate="xx_YY")
+async def test_a_collation_that_is_not_there_is_an_invalid_value(cloud: OnPremCloud) -> None:
+    where = new_target(lcCollate="xx_YY")
 
     with pytest.raises(Terminal, match="xx_YY") as refusal:
         await cloud.create(where, credential(where), FENCE)
@@ -154,46 +116,37 @@ async def test_a_collation_that_is_not_there_is_an_invalid_value(cloud: OnPremCl
 
 
 @pytest.mark.parametrize("policy", [Policy.DELETE, Policy.SNAPSHOT])
-async def test_a_deletion_repairs_a_lost_ownership_row(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make, policy: Policy
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    known = replace(where, incarnation=(await look(cloud, where)).incarnation)
-    forget = f"DELETE FROM fairlead.ownership WHERE database = '{where.name}'"  # noqa: S608 - a name by rule
-    await onprem_server.server.execute(forget, database=onprem_server.database)
+async def test_a_deletion_repairs_a_lost_ownership_row(make: Make, policy: Policy) -> None:
+    database = await make()
+    known = database.but(incarnation=(await database.look()).incarnation)
+    await database.lose_its_row()
 
-    await cloud.delete(known, await look(cloud, known), policy, FENCE)
+    await known.delete(policy)
 
-    assert await cloud.observe(known) == Absent()
-    assert (await cloud.latest(known) != "") is (policy is Policy.SNAPSHOT)
+    assert await database.cloud.observe(known.where) == Absent()
+    assert (await database.cloud.latest(known.where) != "") is (policy is Policy.SNAPSHOT)
 
 
-async def test_a_lost_row_of_an_unrecorded_database_is_not_made_up_for_a_deletion(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    forget = f"DELETE FROM fairlead.ownership WHERE database = '{where.name}'"  # noqa: S608 - a name by rule
-    await onprem_server.server.execute(forget, database=onprem_server.database)
+async def test_a_lost_row_of_an_unrecorded_database_is_not_made_up_for_a_deletion(make: Make) -> None:
+    database = await make()
+    await database.lose_its_row()
 
     with pytest.raises(Blocked, match=r"no row of fairlead\.ownership") as refusal:
-        await cloud.delete(where, await look(cloud, where), Policy.DELETE, FENCE)
+        await database.delete()
 
     assert refusal.value.reason == "DeleteBlocked"
-    assert isinstance(await cloud.observe(where), Present)
+    assert isinstance(await database.cloud.observe(database.where), Present)
 
 
-async def test_open_sessions_of_a_database_are_named(
-    cloud: OnPremCloud, onprem_server: OnPremServer, target: Make
-) -> None:
-    where = target()
-    await cloud.create(where, credential(where), FENCE)
-    person = await psycopg.AsyncConnection.connect(onprem_server.server.superuser_conninfo(where.name), autocommit=True)
-    async with person:
+async def test_open_sessions_of_a_database_are_named(make: Make) -> None:
+    database = await make()
+    superuser = database.server.server.superuser_conninfo(database.name)
+    async with await psycopg.AsyncConnection.connect(superuser, autocommit=True):
         with pytest.raises(Blocked, match=r"open in database .*: postgres") as refusal:
-            await cloud.delete(where, await look(cloud, where), Policy.DELETE, FENCE)
+            await database.delete()
     assert refusal.value.reason == "DeleteBlocked"
 
-    await cloud.delete(where, await look(cloud, where), Policy.DELETE, FENCE)
-    assert await cloud.observe(where) == Absent()
+    await database.delete()
+    assert await database.cloud.observe(database.where) == Absent()
+    roles = await database.run("SELECT rolname FROM pg_catalog.pg_roles")
+    assert [name for (name,) in roles if database.where.hash in str(name)] == []

@@ -125,25 +125,6 @@ async def test_databases_that_everybody_may_enter_are_named(newer: OnPremServer)
         assert cloud.warnings() == ()
 
 
-async def test_a_database_dropped_and_made_anew_is_another_incarnation(newer: OnPremServer) -> None:
-    async with connect(config_of(newer), secrets_of(newer)) as cloud:
-        where = new_target()
-        await cloud.create(where, credential(where), FENCE)
-        before = await cloud.observe(where)
-        assert isinstance(before, Present)
-        await newer.server.execute(f'DROP DATABASE "{where.name}"', f'CREATE DATABASE "{where.name}"')
-
-        after = await cloud.observe(where)
-        assert isinstance(after, Present)
-        assert after.observed.incarnation != before.observed.incarnation
-        assert after.observed.owner is None
-        with pytest.raises(Failure):
-            await cloud.delete(where, before.observed, Policy.DELETE, FENCE)
-        with pytest.raises(Failure):
-            await cloud.delete(where, after.observed, Policy.DELETE, FENCE)
-        assert isinstance(await cloud.observe(where), Present)
-
-
 async def test_a_server_that_went_away_comes_back_to_the_same_sessions(newer: OnPremServer) -> None:
     async with connect(config_of(newer), secrets_of(newer)) as cloud:
         where = new_target()

@@ -35,6 +35,13 @@ async def composed_settings(system: System, namespace: str) -> list[JsonObject]:
     ]
 
 
+async def databases_of(system: System, namespace: str, claim: str) -> list[JsonObject]:
+    """Return the PostgresDatabases that a claim composed."""
+    databases = await system.api.items(DATABASE.path(namespace))
+    name = "fairlead.dev/claim-name"
+    return [database for database in databases if database["metadata"].get("annotations", {}).get(name) == claim]
+
+
 async def owned_databases(system: System, namespace: str) -> list[str]:
     """Return the databases that are on the server for claims of a namespace, living or left over."""
     rows = await system.server.server.execute(

@@ -1,34 +1,47 @@
-"""A running platform for each module, and the people on it; see tests/support/rigs.py and tests/support/tenants.py."""
+"""The platform of tests/support/shared.py and the people on it, whose namespaces outlive a module."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest_asyncio
 
-from tests.support.rigs import _employed, aws, aws_at_work, namespace, running, staff, system
+from tests.support.kinds import NAMESPACE
+from tests.support.prepared import prepare
+from tests.support.shared import alone, running, system
 from tests.support.system import System
 from tests.support.tenants import Person, platform_team, tenant
 
-__all__ = ["_employed", "aws", "aws_at_work", "namespace", "running", "staff", "system"]
+__all__ = ["alone", "running", "system"]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def alice(running: System) -> AsyncIterator[Person]:
     """Yield a tenant with `edit` in the namespace `alice`: the victim."""
-    async with tenant(running, "alice") as person:
+    async with _tenant(running, "alice") as person:
         yield person
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def mallory(running: System) -> AsyncIterator[Person]:
     """Yield a tenant with `edit` in the namespace `mallory`: the attacker."""
-    async with tenant(running, "mallory") as person:
+    async with _tenant(running, "mallory") as person:
         yield person
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def platform(running: System) -> AsyncIterator[Person]:
     """Yield a person of the platform team, who may write Compositions and ProviderConfigs and read no Secret."""
     async with platform_team(running) as person:
+        yield person
+
+
+@asynccontextmanager
+async def _tenant(system: System, namespace: str) -> AsyncIterator[Person]:
+    """Have a tenant of a namespace that is prepared for one cloud alone, whichever are installed."""
+    if await system.api.find(NAMESPACE.path("", namespace)) is None:
+        await system.create(NAMESPACE, NAMESPACE.new("", namespace))
+        await prepare(system.api, namespace, "onprem")
+    async with tenant(system, namespace) as person:
         yield person

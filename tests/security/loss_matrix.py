@@ -10,13 +10,13 @@ from tests.support.losses import POLICIES, SIDES, WAYS, Outcome, wrongs
 from tests.support.staff import Staff, employ
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def outcomes(system: System) -> list[Outcome]:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def outcomes(alone: System) -> list[Outcome]:
     """Return what became of every claim."""
-    staff: Staff = await employ(system, "--no-elect")
+    staff: Staff = await employ(alone, "--no-elect")
     return await run(staff)
 
 

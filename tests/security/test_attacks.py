@@ -16,13 +16,16 @@ import pytest_asyncio
 
 from tests.security import attacks_of_processes, attacks_of_tenants
 from tests.security.attack import Attack
+from tests.security.builders import databases_of
 from tests.support.api import Api, JsonObject, connect
+from tests.support.grants import as_installed
 from tests.support.kinds import CLAIM, DATABASE, SECRET, condition, database, in_trouble, is_ready
+from tests.support.shared import dismiss
 from tests.support.system import COMPOSER, System
 from tests.support.tenants import Person, member
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _ACCOUNTS = {
     "composer": ("fairlead-system", "fairlead-composer"),
@@ -43,17 +46,17 @@ class Town:
 
 
 async def _child_of(system: System, namespace: str, claim: str) -> str:
-    children = await system.api.items(DATABASE.path(namespace))
-    annotation = "fairlead.dev/claim-name"
-    (child,) = [child for child in children if child["metadata"]["annotations"].get(annotation) == claim]
+    (child,) = await databases_of(system, namespace, claim)
     return str(child["metadata"]["name"])
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def town(running: System, alice: Person, mallory: Person) -> AsyncIterator[Town]:
     """Yield two tenants with a claim each, a resource that is being deleted and paused, Secrets, and all tokens."""
     await running.install_cloud("aws")
-    if await running.api.find(SECRET.path("fairlead-aws", "aws-key")) is None:
+    key = SECRET.path("fairlead-aws", "aws-key")
+    is_made = await running.api.find(key) is None
+    if is_made:
         await running.create(SECRET, SECRET.new("fairlead-aws", "aws-key", stringData={"key": "canary"}))
     await running.create(SECRET, SECRET.new("kube-system", "platform-key", stringData={"key": "canary"}))
     await alice.secret("notes", text="canary")
@@ -74,7 +77,12 @@ async def town(running: System, alice: Person, mallory: Person) -> AsyncIterator
         for name, account in _ACCOUNTS.items():
             kubeconfig = await running.plane.service_account_kubeconfig(*account)
             tokens[name] = await stack.enter_async_context(connect(kubeconfig))
+        await stack.enter_async_context(as_installed(running))
         yield Town(running, tokens, names)
+    if is_made:
+        await running.api.delete(key)
+    await running.delete(CLAIM, "alice", "app")
+    await dismiss(running)
 
 
 async def _put_direct_resources(system: System) -> None:
@@ -182,7 +190,7 @@ _COPIED = {
 }
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def marked(town: Town) -> dict[str, str]:
     """Return the annotations of the child of a claim whose tenant wrote a forged value into every mark."""
     claim = CLAIM.new("mallory", "marked", spec={"version": "16", "size": "small"})
@@ -216,7 +224,7 @@ _HOSTILE: dict[int, JsonObject] = {
 _TIME_ZONES = (101, 102)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def hostile(running: System, mallory: Person) -> dict[int, JsonObject]:
     """Return claims with hostile settings, each once it was answered."""
     for number, spec in _HOSTILE.items():

@@ -35,9 +35,10 @@ from tests.support.kinds import (
     in_trouble,
     is_ready,
 )
+from tests.support.shared import at_work
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _CHOSEN = {
     "good": "Canary-of-a-good-password-1",
@@ -45,6 +46,7 @@ _CHOSEN = {
     "short": "Canry-3",
 }
 _NOTES, _WRONG = "Canary-of-a-tenants-own-Secret-4", "Canary-of-a-wrong-administrators-password-5"
+_OWN = ("canaries", "fairlead-onprem", "fairlead-system")
 _CORE_EVENTS = "/api/v1/events"
 
 
@@ -56,19 +58,18 @@ class Exposure:
     canaries: dict[str, str]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def talking(system: System) -> System:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def talking(alone: System) -> System:
     """Return the rig with composer and provider at DEBUG."""
-    await system.start_composer("--log-level=DEBUG")
-    await system.start_provider("--log-level=DEBUG")
-    await system.until(PROVIDER_CONFIG, "", "default", is_ready)
-    return system
+    await asyncio.gather(alone.start_composer("--log-level=DEBUG"), alone.start_provider("--log-level=DEBUG"))
+    await alone.until(PROVIDER_CONFIG, "", "default", is_ready)
+    return alone
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def exposure(talking: System) -> Exposure:
     """Return all that shows once passwords were given, made, rotated, refused and wrong."""
-    system, namespace = talking, "canaries"
+    system, (namespace, *_) = talking, _OWN
     await system.namespaced(namespace)
     await system.create(SECRET, SECRET.new(namespace, "notes", stringData={"text": _NOTES}))
     published = [await _live(system, namespace, "rotated")]
@@ -82,7 +83,8 @@ async def exposure(talking: System) -> Exposure:
     await _mistake(system, namespace)
     await system.at_rest()
 
-    kept = [content_of(secret) for secret in await system.api.items(SECRET.path())]
+    # Other tests have passwords that are words.
+    kept = [content_of(secret) for own in _OWN for secret in await system.api.items(SECRET.path(own))]
     canaries = {f"published {number}": binding["password"] for number, binding in enumerate(published)}
     canaries |= {f"chosen: {name}": text for name, text in _CHOSEN.items()}
     canaries |= {"a tenant's": _NOTES, "a wrong administrator's": _WRONG, "the administrator's": system.server.password}
@@ -133,15 +135,15 @@ def _token(kubeconfig: Path) -> str:
 
 
 async def _places(system: System, namespace: str) -> dict[str, str]:
-    pids = [pid for program in system.started for pid in _family(program.pid)]
+    pids = [pid for program in at_work(system) for pid in _family(program.pid)]
     return {
         "339-postgresqls-log": system.server.server.log.read_text(errors="replace"),
         "340-arguments": _of_processes(pids, "cmdline"),
         "341-audit-log": system.plane.audit_log.read_text(errors="replace"),
         "342-environments": _of_processes(pids, "environ"),
         "344-objects-and-events": await _objects(system.api),
-        "345-logs-at-debug": "".join(program.text() for program in system.started),
-        "metrics": "".join([await metrics_at(port) for port in system.ports.values()]),
+        "345-logs-at-debug": "".join(program.text() for program in at_work(system)),
+        "metrics": "".join([await metrics_at(system.ports[name]) for name in ("composer", "provider")]),
         "commands": await _commands(system, namespace),
     }
 

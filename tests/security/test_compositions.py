@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from tests.support.api import ApiError, JsonObject
+from tests.support.grants import as_installed
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, SECRET, composition, condition, is_ready
+from tests.support.shared import dismiss, employ
 from tests.support.system import System
 from tests.support.tenants import Person
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _KINDS = (
     "v1 Pod",
@@ -121,9 +124,18 @@ def _template(api_version: str, kind: str, **more: object) -> JsonObject:
     return _resource({"apiVersion": api_version, "kind": kind, **more})
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def judged(running: System, platform: Person) -> dict[str, str]:
-    """Return the reason that each Composition got; `refused` where the API server took it not."""
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def judged(running: System, platform: Person) -> AsyncIterator[dict[str, str]]:
+    """Yield the reason that each Composition got; `refused` where the API server took it not."""
+    async with as_installed(running):
+        # What a composer has seen of its rights it believes for minutes.
+        await dismiss(running)
+        await employ(running)
+        yield await _judge(running, platform)
+    await dismiss(running)
+
+
+async def _judge(running: System, platform: Person) -> dict[str, str]:
     bodies = {f"kind-{n}": composition(f"kind-{n}", _template(*kind.split(" ", 1))) for n, kind in enumerate(_KINDS)}
     for name, metadata in _METADATA.items():
         bodies[f"metadata-{name}"] = composition(f"metadata-{name}", _resource({**_DATABASE, "metadata": metadata}))

@@ -21,7 +21,7 @@ from tests.support.system import System, decoded
 from tests.support.tenants import Person
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 PASSWORD = "Attackers1own2password3chosen456"
 _ROLES = """
@@ -86,15 +86,19 @@ class Duel:
         return roles, [row for row in members if any(str(name).startswith(stem) for name in row[:2])]
 
 
-@pytest_asyncio.fixture(loop_scope="module")
-async def duel(running: System, alice: Person, mallory: Person) -> Duel:
-    tail = secrets.token_hex(2)
-    victim = await move_in(running, claim(alice.namespace, f"v{tail}"))
-    attacker = await move_in(running, claim(mallory.namespace, f"m{tail}"))
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def victim(running: System, alice: Person) -> Home:
+    """Return the database of a neighbour, which no attack may change: one for all of them."""
+    return await move_in(running, claim(alice.namespace, f"v{secrets.token_hex(2)}"))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def duel(running: System, victim: Home, mallory: Person) -> Duel:
+    attacker = await move_in(running, claim(mallory.namespace, f"m{secrets.token_hex(2)}"))
     return Duel(running, victim, attacker)
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def attacker(running: System, mallory: Person) -> Duel:
     """Return a database that its own tenant tampers with: one a test, for a second rotation waits for an hour."""
     home = await move_in(running, claim(mallory.namespace, f"tampered-{secrets.token_hex(2)}"))

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from tests.security.builders import database, owned_databases, says
+from tests.security.builders import database, databases_of, owned_databases, says
 from tests.support.api import JsonObject
 from tests.support.home import until_gone
 from tests.support.kinds import (
@@ -22,10 +22,10 @@ from tests.support.kinds import (
     is_ready,
 )
 from tests.support.system import System
-from tests.support.tenants import Person
+from tests.support.tenants import Person, tenant
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 async def _ready(system: System, person: Person, *names: str, **spec: object) -> None:
@@ -40,7 +40,7 @@ async def test_a_tenants_own_mistake_neither_halts_nor_reverts_a_rollout(
     running: System, alice: Person, mallory: Person, platform: Person, on_failure: str
 ) -> None:
     name = f"fleet-{on_failure.lower()}"
-    rollout = {"waves": ["100%"], "soakSeconds": 8, "maxFailed": 0, "onFailure": on_failure}
+    rollout = {"waves": ["100%"], "soakSeconds": 3, "maxFailed": 0, "onFailure": on_failure}
     body = composition(name, database(), connection={"from": "database"}, rollout=rollout)
     await platform.create(COMPOSITION, body)
     reference = {"compositionRef": {"name": name}}
@@ -96,23 +96,26 @@ async def test_a_tenants_deletions_stop_nobody_elses(running: System, alice: Per
     await until_gone(running, CLAIM.path("alice", "single"))
 
 
-async def test_limits_count_what_a_namespace_left_behind(running: System, mallory: Person) -> None:
+async def test_limits_count_what_a_namespace_left_behind(running: System) -> None:
     limits = {"perNamespace": 3, "destroysPerHour": 10_000}
     await running.create(PROVIDER_CONFIG, running.provider_config("narrow", limits=limits))
     await running.create(COMPOSITION, composition("narrow", database("narrow"), connection={"from": "database"}))
-    before = await owned_databases(running, "mallory")
     spec = {"compositionRef": {"name": "narrow"}, "deletionPolicy": "Orphan"}
-    for turn in ("first", "second"):
-        names = [f"{turn}-{number}" for number in range(3)]
-        for name in names:
-            await mallory.claim(name, **spec)
-        for name in names:
-            await running.until(CLAIM, "mallory", name, lambda obj: is_ready(obj) or in_trouble("LimitReached")(obj))
-            await mallory.api.delete(CLAIM.path("mallory", name))
-        for name in names:
-            await until_gone(running, CLAIM.path("mallory", name))
+    # Other tests leave databases behind, too.
+    async with tenant(running, "hoarder") as hoarder:
+        for turn in ("first", "second"):
+            names = [f"{turn}-{number}" for number in range(3)]
+            for name in names:
+                await hoarder.claim(name, **spec)
+            for name in names:
+                await running.until(
+                    CLAIM, "hoarder", name, lambda obj: is_ready(obj) or in_trouble("LimitReached")(obj)
+                )
+                await hoarder.api.delete(CLAIM.path("hoarder", name))
+            for name in names:
+                await until_gone(running, CLAIM.path("hoarder", name))
 
-    made = [name for name in await owned_databases(running, "mallory") if name not in before]
+    made = await owned_databases(running, "hoarder")
     assert len(made) == 3, made
 
 
@@ -130,8 +133,7 @@ async def test_a_composition_for_other_namespaces_serves_no_claim_that_names_it(
     await mallory.claim(name, **{way: reference})
 
     await running.until(CLAIM, "mallory", name, says("Synced", "NotAllowed", "CompositionNotFound"))
-    children = await running.api.items(DATABASE.path("mallory"))
-    assert [child for child in children if child["metadata"]["annotations"]["fairlead.dev/claim-name"] == name] == []
+    assert await databases_of(running, "mallory", name) == []
 
 
 async def test_a_provider_config_for_others_is_neither_dialled_nor_described(running: System, mallory: Person) -> None:

@@ -15,7 +15,7 @@ from tests.support.system import System
 from tests.support.tenants import Person, tenant
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _KIND = Kind("odd.example.org", "v1", "Node", "nodes")
 _READY: JsonObject = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
@@ -27,6 +27,7 @@ _ODD: dict[str, JsonObject] = {
     "conditions-null": {"conditions": None},
     "generation-text": {"conditions": [_READY], "observedGeneration": "one"},
     "type-number": {"conditions": [{"type": 1, "status": True}]},
+    "type-list": {"conditions": [{"type": ["Ready"], "status": "True"}]},
     "no-reason": {"conditions": [{"type": "Ready", "status": "False"}]},
     "long-message": {"conditions": [{"type": "Ready", "status": "False", "reason": "Broken", "message": _LONG}]},
     "long-reason": {"conditions": [{"type": "Ready", "status": "False", "reason": _LONG, "message": "broken"}]},
@@ -39,7 +40,7 @@ def _crd() -> JsonObject:
     return crd_of(_KIND, {"type": "object", "properties": {"spec": free, "status": free}}, composable="true")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def nodes(running: System) -> str:
     """Return the name of a Composition of a foreign kind whose statuses the test writes."""
     await running.apply(CRD, _crd())
@@ -51,7 +52,7 @@ async def nodes(running: System) -> str:
     return "nodes"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def odd(running: System, nodes: str, mallory: Person) -> AsyncIterator[dict[str, JsonObject]]:
     """Yield claims of one tenant whose children have odd statuses, as they are at rest."""
     for name in _ODD:

@@ -9,18 +9,20 @@ from tests.support.api import JsonObject
 from tests.support.aws import Aws, at_work
 from tests.support.home import until_gone
 from tests.support.kinds import CLAIM, NAMESPACE, claim, condition, is_ready
+from tests.support.system import System
 from tests.support.tenants import tenant
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.rds]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.rds]
 
 _LIMIT_S = 120.0
 _LOGIN = {"databaseName": "orders", "username": "orders_app"}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def serving(aws: Aws) -> Aws:
-    await at_work(aws)
-    return aws
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def serving(alone: System, shared_aws: Aws) -> Aws:
+    del alone
+    await at_work(shared_aws)
+    return shared_aws
 
 
 async def _new_namespace(aws: Aws, name: str) -> None:

@@ -15,7 +15,7 @@ from tests.support.system import System
 from tests.support.tenants import Person
 from tests.support.terminals import read_terminal
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _ESC, _BEL, _CSI = "\x1b", "\x07", "\x9b"
 _REASONS = {

@@ -28,7 +28,7 @@ from tests.support.processes import Program
 
 _ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Assets(crds=_ROOT / "crds", compositions=_ROOT / "compositions", deploy=_ROOT / "deploy")
-_APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit", "system"})
+_APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit", "system", "shared_system"})
 _POSTGRES_FIXTURES = frozenset({"postgres_server", "onprem_server", "onprem_proxy"})
 _RDS_FIXTURES = frozenset({"served", "simulator", "moto_port"})
 _WITH_SERVERS = tuple(_ROOT / "tests" / name for name in ("apiserver", "postgres", "security", "system"))

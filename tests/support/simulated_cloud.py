@@ -29,6 +29,8 @@ DURATIONS = 0.005
 """What takes four minutes in a cloud takes 1.2 seconds here."""
 PORTS = {"aws": 8000, "gcp": 8001, "azure": 8002}
 """The port of each cloud's simulator."""
+_FIRST_DATABASES = {"aws": 1_000, "gcp": 21_000, "azure": 41_000}
+"""The number of the first database's address."""
 _ADDRESS = 2  # of the rig's lease; the first one is the on-prem server's
 
 
@@ -85,6 +87,8 @@ def place_beside(system: System, cloud: str, *, has_tls: bool = False) -> Place:
     folder, for_pods = system.folder / cloud, system.for_pods
     folder.mkdir(mode=0o700)
     (folder / "databases").mkdir(mode=0o700)
+    # Databases of several clouds beside one rig have addresses of one /16.
+    (folder / "databases" / "next").write_text(str(_FIRST_DATABASES[cloud]))
     tls = None
     if for_pods is not None:
         tls = for_pods.tls

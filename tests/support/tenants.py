@@ -113,13 +113,14 @@ async def member(system: System, namespace: str, name: str, *roles: str) -> Asyn
 async def platform_team(system: System, *, roles: Sequence[str] = PLATFORM_ROLES) -> AsyncIterator[Person]:
     """Make a person of the platform team: the shipped ClusterRoles, so no right to read Secrets."""
     namespace = "platform-team"
-    await system.namespaced(namespace)
+    if await system.api.find(NAMESPACE.path("", namespace)) is None:
+        await system.namespaced(namespace)
     kubeconfig = await _account(system, namespace, "engineer")
     subjects = [{"kind": "ServiceAccount", "namespace": namespace, "name": "engineer"}]
     for name in roles:
         role = {"apiGroup": CLUSTER_ROLE.group, "kind": CLUSTER_ROLE.kind, "name": name}
         binding = CLUSTER_ROLE_BINDING.new("", f"engineer-{name}", roleRef=role, subjects=subjects)
-        await system.create(CLUSTER_ROLE_BINDING, binding)
+        await system.apply(CLUSTER_ROLE_BINDING, binding)
     async with connect(kubeconfig) as api:
         await _until_allowed(api, COMPOSITION, "")
         yield Person(namespace, api, kubeconfig)

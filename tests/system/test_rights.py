@@ -1,6 +1,6 @@
 """What the processes do in lives of claims in every cloud is what `deploy/rights` lists, and all that it lists is used.
 
-`tests/deploy/test_effective_rights.py` holds the lists against the API server's own answer.
+`tests/deploy/test_installed.py` holds the lists against the API server's own answer.
 """
 
 from __future__ import annotations

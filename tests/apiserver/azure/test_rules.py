@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
+import pytest
 
-from tests.support.api import Api, ApiError, JsonObject
+from tests.support.api import Api
+from tests.support.rules import Case, assert_refused, edited, of_kind, refusal, refusals_of_edits
+
+# A process at work would answer what is stored.
+pytestmark = pytest.mark.usefixtures("alone")
 
 VERSION = "azure.fairlead.dev/v1alpha1"
 SUBNET = "/subscriptions/s/resourceGroups/n/providers/Microsoft.Network/virtualNetworks/v/subnets/p"
@@ -20,31 +24,6 @@ SERVER: dict[str, Any] = {
     "version": "16",
     "storageSizeGB": 128,
 }
-
-
-class Case(msgspec.Struct, frozen=True):
-    """One edit; an empty `refused` is one that is accepted."""
-
-    says: str
-    edit: dict[str, Any]
-    refused: str = ""
-
-
-def _edited(fields: dict[str, Any], edit: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in (fields | edit).items() if value is not None}
-
-
-def _object(kind: str, namespace: str, fields: dict[str, Any]) -> JsonObject:
-    meta = {"name": "orders", "namespace": namespace}
-    return {"apiVersion": VERSION, "kind": kind, "metadata": meta, "spec": {"forProvider": fields}}
-
-
-async def _answer(api: Api, method: str, path: str, body: JsonObject) -> str:
-    try:
-        await api.request(method, path, body, query={"dryRun": "All", "fieldValidation": "Strict"})
-    except ApiError as error:
-        return str(error) if error.status in {400, 422} else f"status {error.status}"
-    return ""
 
 
 CREATIONS = (
@@ -94,22 +73,16 @@ EDITS = (
 
 async def test_the_rules_of_servers(api: Api, namespace: str) -> None:
     path = api.path(VERSION, "flexibleservers", namespace)
-    answers = {
-        case.says: await _answer(api, "POST", path, _object("FlexibleServer", namespace, _edited(SERVER, case.edit)))
-        for case in CREATIONS
-    }
-    created = await api.create(path, _object("FlexibleServer", namespace, SERVER))
+    answers = {}
+    for case in CREATIONS:
+        body = of_kind(VERSION, "FlexibleServer", namespace, edited(SERVER, case.edit))
+        answers[case.says] = await refusal(api, "POST", path, body)
+    assert_refused(CREATIONS, answers)
+
+    created = await api.create(path, of_kind(VERSION, "FlexibleServer", namespace, SERVER))
     running = {"observedGeneration": 1, "atProvider": {"version": "16", "storageSizeGB": 128}}
     created = await api.request("PUT", f"{path}/orders/status", created | {"status": running})
-    for case in EDITS:
-        edited = created | {
-            "spec": created["spec"] | {"forProvider": _edited(created["spec"]["forProvider"], case.edit)}
-        }
-        answers[case.says] = await _answer(api, "PUT", f"{path}/orders", edited)
-
-    for case in (*CREATIONS, *EDITS):
-        assert bool(answers[case.says]) is bool(case.refused), f"{case.says}: {answers[case.says]}"
-        assert case.refused in answers[case.says], case.says
+    assert_refused(EDITS, await refusals_of_edits(api, path, created, EDITS))
 
 
 NAME = "databases/fl-orders"
@@ -136,7 +109,7 @@ CHILDREN = (
 async def test_the_rules_of_what_is_inside_a_server(api: Api, namespace: str) -> None:
     for kind, fields, refused in CHILDREN:
         path = api.path(VERSION, f"{kind.lower()}s", namespace)
-        answer = await _answer(api, "POST", path, _object(kind, namespace, fields))
+        answer = await refusal(api, "POST", path, of_kind(VERSION, kind, namespace, fields))
         assert bool(answer) is bool(refused), f"{kind} {fields}: {answer}"
         assert refused in answer, answer
 
@@ -166,6 +139,6 @@ async def test_the_rules_of_a_providerconfig(api: Api, namespace: str) -> None:
             "metadata": {"name": namespace},
             "spec": {**CONFIG, **edit},
         }
-        answer = await _answer(api, "POST", path, body)
+        answer = await refusal(api, "POST", path, body)
         assert bool(answer) is bool(refused), f"{edit}: {answer}"
         assert refused in answer, answer

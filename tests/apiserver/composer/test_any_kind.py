@@ -8,19 +8,15 @@ from collections.abc import Callable
 import aiohttp
 import pytest
 
-from tests.support.api import ApiError, JsonObject
+from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
-from tests.support.grants import allow_composer
 from tests.support.kinds import (
-    CLAIM,
     CLUSTER_ROLE,
     COMPOSITION,
     CONFIG_MAP,
     CRD,
     SECRET,
     Kind,
-    claim,
-    composition,
     condition,
     in_trouble,
     is_ready,
@@ -29,10 +25,9 @@ from tests.support.second_api import SecondApi
 from tests.support.system import COMPOSER, System, decoded
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _LIMIT_S = 120.0
-_TOO_MANY_REQUESTS = 429
 _WATCHED = re.compile(r'^reflector_stale_seconds\{resource="([^"]+)"\}', re.MULTILINE)
 
 
@@ -108,66 +103,6 @@ async def test_a_composition_waits_for_its_kinds_and_says_what_each_lacks(compos
     await composing.api.until_gone(COMPOSITION.path("", name))
 
 
-async def test_a_kind_may_be_named_by_another_version_and_be_stored_in_another_one_later(
-    composing: System, namespace: str
-) -> None:
-    api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
-    body = api.composition(name, appliesTo={})
-    body["spec"]["resources"][1]["template"]["apiVersion"] = f"{api.group}/v1beta1"
-    await _served(composing, api)
-    await composing.apply(CRD, _stored_as(api, "v1"))
-    await composing.create(COMPOSITION, body)
-    await composing.create(api.cache, api.cache.new(namespace, "sessions", spec={"memoryMB": 64}))
-
-    async def node() -> JsonObject | None:
-        try:
-            return next(iter(await composing.api.items(api.node.path(namespace))), None)
-        except ApiError as error:
-            if error.status != _TOO_MANY_REQUESTS:
-                raise
-            # The storage of the version that was added is being set up.
-            return None
-
-    made = await eventually(node, "the node is made", limit_s=_LIMIT_S)
-    await _make_ready(composing, api, namespace)
-    await _until(composing, api.cache, namespace, "sessions", is_ready)
-    audit = composing.audit()
-    for stored, token in (("v1", "monday"), ("v1beta1", "tuesday")):
-        await composing.apply(CRD, _stored_as(api, stored))
-        await composing.at_rest(for_s=1.0)
-        annotation: JsonObject = {"metadata": {"annotations": {"fairlead.dev/reconcile-requested-at": token}}}
-        await composing.edit(api.cache, namespace, "sessions", annotation)
-
-        def has_answered(obj: JsonObject, token: str = token) -> bool:
-            return bool(obj["status"].get("lastHandledReconcileAt") == token)
-
-        await _until(composing, api.cache, namespace, "sessions", has_answered)
-    await composing.at_rest(for_s=1.0)
-    assert audit.requests(Match(user=COMPOSER, verbs=WRITES, resource="nodes", namespace=namespace)) == []
-
-    await composing.edit(api.cache, namespace, "sessions", {"spec": {"memoryMB": 128}})
-
-    async def follows() -> bool:
-        child = await node()
-        return child is not None and child["spec"] == {"memory": "128Mi"}
-
-    await eventually(follows, "the node follows", limit_s=_LIMIT_S)
-    assert (await _node_of(composing, api, namespace))["metadata"]["uid"] == made["metadata"]["uid"]
-    await composing.delete(api.cache, namespace, "sessions")
-    await composing.api.delete(COMPOSITION.path("", name))
-    await composing.api.until_gone(COMPOSITION.path("", name))
-
-
-def _stored_as(api: SecondApi, stored: str) -> JsonObject:
-    """Return the CRD of the foreign kind with two versions, one of them stored."""
-    crd = api.node_crd(composable="true")
-    (version,) = crd["spec"]["versions"]
-    crd["spec"]["versions"] = [
-        {**version, "name": version_name, "storage": version_name == stored} for version_name in ("v1", "v1beta1")
-    ]
-    return crd
-
-
 async def test_claims_of_another_api_are_served_while_they_are_there_and_then_watched_no_longer(
     composing: System, namespace: str
 ) -> None:
@@ -199,37 +134,6 @@ async def test_claims_of_another_api_are_served_while_they_are_there_and_then_wa
         return not kinds & await _watched(composing)
 
     await eventually(forgotten, "nobody watches either kind", limit_s=_LIMIT_S, every_s=0.5)
-
-
-async def test_a_composed_kind_changes_its_schema_leaves_the_list_and_goes(composing: System, namespace: str) -> None:
-    api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
-    await _served(composing, api)
-    await composing.create(COMPOSITION, api.composition(name, node={"zone": "z1"}, appliesTo={}))
-    await _until(composing, COMPOSITION, "", name, _refused("SchemaMismatch", "zone"))
-    await composing.apply(CRD, api.node_crd(composable="true", zone={"type": "string"}))
-    await _until(composing, COMPOSITION, "", name, is_ready)
-    await composing.create(api.cache, api.cache.new(namespace, "sessions", spec={"memoryMB": 64}))
-    await _until(composing, api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
-    await _make_ready(composing, api, namespace)
-    await _until(composing, api.cache, namespace, "sessions", is_ready)
-    assert (await _node_of(composing, api, namespace))["spec"]["zone"] == "z1"
-
-    # Off the list it is no longer changed, and its neighbour still is.
-    await composing.apply(CRD, api.node_crd(composable="false", zone={"type": "string"}))
-    await composing.edit(api.cache, namespace, "sessions", {"spec": {"memoryMB": 128}})
-    await _until(composing, api.cache, namespace, "sessions", in_trouble("KindNotAllowed"))
-    (settings,) = [
-        config_map
-        for config_map in await composing.api.items(f"/api/v1/namespaces/{namespace}/configmaps")
-        if "maxmemory" in config_map.get("data", {})
-    ]
-    assert settings["data"] == {"maxmemory": "128mb"}
-    assert (await _node_of(composing, api, namespace))["spec"]["memory"] == "64Mi"
-
-    # And it is still torn down.
-    await composing.delete(api.cache, namespace, "sessions")
-    assert await composing.api.items(api.node.path(namespace)) == []
-    await composing.api.delete(COMPOSITION.path("", name))
 
 
 async def test_a_connection_appears_whole_in_one_write_and_is_put_back_at_once_when_it_is_edited(
@@ -290,33 +194,3 @@ async def test_a_connection_appears_whole_in_one_write_and_is_put_back_at_once_w
     assert audit.writes(COMPOSER) == []
     await composing.delete(api.cache, namespace, "sessions")
     await composing.api.delete(COMPOSITION.path("", "secretive"))
-
-
-async def test_a_quantity_never_becomes_smaller(composing: System, namespace: str) -> None:
-    """A volume that shrinks would be refused by the API server, again and again."""
-    await allow_composer(composing, "", "persistentvolumeclaims")
-    size = "{{ '2Gi' if claim.spec.size == 'large' else '1024Mi' }}"
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}}
-    volume = {
-        "name": "volume",
-        "template": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": spec},
-        "floors": ["spec.resources.requests.storage"],
-        "readyWhen": "{{ true }}",
-    }
-    async with composing.composition(composition(f"{namespace}-c", volume)) as name:
-        body = {"size": "large", "compositionRef": {"name": name}}
-        await composing.create(CLAIM, claim(namespace, "disk", **body))
-        created = await _until(composing, CLAIM, namespace, "disk", is_ready)
-        assert created["status"]["inventory"][0]["floors"] == {"spec.resources.requests.storage": "2Gi"}
-        (before,) = await composing.children(namespace, "disk")
-
-        await composing.edit(CLAIM, namespace, "disk", {"spec": {"size": "small"}})
-        kept = await _until(
-            composing, CLAIM, namespace, "disk", lambda obj: condition(obj, "Synced").get("reason") == "KeptLarger"
-        )
-
-        assert "storage stays 2Gi" in condition(kept, "Synced")["message"]
-        assert "asks for 1024Mi" in condition(kept, "Synced")["message"]
-        assert is_ready(kept)
-        assert await composing.children(namespace, "disk") == [before]
-        await composing.delete(CLAIM, namespace, "disk")

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import Any
 
 import pytest
 
 from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
-from tests.support.grants import allow_composer
 from tests.support.kinds import (
     CLAIM,
-    CLUSTER_ROLE,
     COMPOSITION,
     CONFIG_MAP,
-    DATABASE,
     EVENT,
     REVISION,
     claim,
@@ -28,7 +23,7 @@ from tests.support.kinds import (
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 def _settings(name: str = "settings", size: str = "{{ claim.spec.size }}", **fields: Any) -> JsonObject:
@@ -48,63 +43,6 @@ async def _child(system: System, namespace: str, name: str) -> JsonObject:
 async def _annotate(system: System, namespace: str, name: str, **annotations: str | None) -> None:
     named = {f"fairlead.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
     await system.edit(CLAIM, namespace, name, {"metadata": {"annotations": named}})
-
-
-async def test_a_paused_claim_changes_nothing_and_its_children_know_it(composing: System, namespace: str) -> None:
-    async with composing.composition(composition(f"{namespace}-c", _settings())) as name:
-        await _ready(composing, namespace, "paused", compositionRef={"name": name})
-        await _annotate(composing, namespace, "paused", paused="true", paused_reason="audit week")
-        paused = await composing.until(CLAIM, namespace, "paused", in_trouble("Paused"))
-        assert "audit week" in condition(paused, "Synced")["message"]
-        assert condition(paused, "Ready")["status"] == "True"
-        child = await _child(composing, namespace, "paused")
-        assert child["metadata"]["annotations"]["fairlead.dev/paused"] == "true"
-
-        await composing.edit(CLAIM, namespace, "paused", {"spec": {"size": "large"}})
-        await composing.until(CLAIM, namespace, "paused", in_trouble("Paused"))
-        await composing.at_rest(for_s=1.0)
-        assert (await _child(composing, namespace, "paused"))["data"] == {"size": "small"}
-
-        await _annotate(composing, namespace, "paused", paused=None, paused_reason=None)
-        await composing.until(CLAIM, namespace, "paused", is_ready)
-
-        async def follows() -> bool:
-            child = await _child(composing, namespace, "paused")
-            is_paused = "fairlead.dev/paused" in child["metadata"]["annotations"]
-            return bool(child["data"] == {"size": "large"}) and not is_paused
-
-        await eventually(follows, "the child follows again")
-
-
-async def test_a_request_for_a_pass_reaches_what_a_provider_serves_by_one_write_for_each_token(
-    composing: System, namespace: str
-) -> None:
-    template = {
-        "apiVersion": DATABASE.api_version,
-        "kind": DATABASE.kind,
-        "spec": {"forProvider": {"databaseName": "app", "username": "app"}},
-    }
-    body = composition(f"{namespace}-c", {"name": "database", "template": template}, _settings())
-    async with composing.composition(body) as name:
-        await composing.create(CLAIM, claim(namespace, "asked", deletionPolicy="Orphan", compositionRef={"name": name}))
-        await composing.until(CLAIM, namespace, "asked", lambda obj: len(obj["status"].get("inventory", ())) == 2)
-        await composing.at_rest(for_s=1.0)
-        audit = composing.audit()
-        child = next(child for child in await composing.children(namespace, "asked") if child["kind"] == DATABASE.kind)
-        for token in ("monday", "tuesday"):
-            await _annotate(composing, namespace, "asked", reconcile_requested_at=token)
-
-            def has_answered(obj: JsonObject, token: str = token) -> bool:
-                return bool(obj["status"].get("lastHandledReconcileAt") == token)
-
-            await composing.until(CLAIM, namespace, "asked", has_answered)
-            metadata = {child["kind"]: child["metadata"] for child in await composing.children(namespace, "asked")}
-            assert metadata[DATABASE.kind]["annotations"]["fairlead.dev/reconcile-requested-at"] == token
-            assert "fairlead.dev/reconcile-requested-at" not in metadata["ConfigMap"]["annotations"]
-        await composing.at_rest(for_s=1.0)
-        writes = audit.requests(Match(user=COMPOSER, verbs=WRITES, namespace=namespace))
-        assert [request.name for request in writes] == [child["metadata"]["name"], "asked"] * 2
-        await composing.delete(CLAIM, namespace, "asked")
 
 
 async def test_resources_that_leave_the_composition_go_and_most_of_them_not_at_once(
@@ -249,25 +187,6 @@ async def test_the_metadata_that_ties_a_child_to_its_claim_is_put_back(
         await composing.delete(CLAIM, namespace, "tied")
 
 
-async def test_a_stranger_of_the_childs_name_is_left_byte_for_byte(composing: System, namespace: str) -> None:
-    async with composing.composition(composition(f"{namespace}-c", _settings())) as name:
-        # The claim's uid is known only after it is made: pause it, so that the stranger comes first.
-        body = claim(namespace, "late", compositionRef={"name": name})
-        body["metadata"]["annotations"] = {"fairlead.dev/paused": "true"}
-        uid = (await composing.create(CLAIM, body))["metadata"]["uid"]
-        digest = hashlib.sha256(f"{uid}\0settings\0".encode()).digest()
-        taken = f"late-settings-{base64.b32encode(digest).decode().lower()[:10]}"
-        stranger = await composing.create(CONFIG_MAP, CONFIG_MAP.new(namespace, taken, data={"mine": "yes"}))
-        await _annotate(composing, namespace, "late", paused=None)
-
-        refused = await composing.until(CLAIM, namespace, "late", in_trouble("NotOwned"))
-
-        assert taken in condition(refused, "Synced")["message"]
-        assert await composing.api.get(CONFIG_MAP.path(namespace, taken)) == stranger
-        await composing.delete(CLAIM, namespace, "late")
-        assert await composing.api.get(CONFIG_MAP.path(namespace, taken)) == stranger
-
-
 async def test_a_pending_resource_is_shown_and_made_when_it_can_be(composing: System, namespace: str) -> None:
     ready = "{{ claim.spec.size == 'large' }}"
     body = composition(f"{namespace}-c", _settings("a", readyWhen=ready), _settings("b", dependsOn=["a"]))
@@ -296,75 +215,68 @@ async def test_a_requested_pass_at_rest_writes_only_its_echo(composing: System, 
         await composing.delete(CLAIM, namespace, "asked")
 
 
-async def test_a_kind_that_the_composer_may_not_read_is_named(composing: System, namespace: str) -> None:
-    service = {"name": "front", "template": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 1}]}}}
-    name = f"{namespace}-c"
-    await composing.create(COMPOSITION, composition(name, service))
-    refused = await composing.until(COMPOSITION, "", name, in_trouble("KindNotAllowed"))
-    message = condition(refused, "Ready")["message"]
-    assert "may not get, list, watch, create, patch, delete services (Service)" in message
-    assert "fairlead.dev/aggregate-to-composer" in message
-    await composing.create(CLAIM, claim(namespace, "blind", compositionRef={"name": name}))
-    refused = await composing.until(CLAIM, namespace, "blind", in_trouble("KindNotAllowed"))
-    assert "Service" in condition(refused, "Synced")["message"]
-    # Nothing was made, so nothing is in the way of its end.
-    await composing.create(CLAIM, claim(namespace, "regretted", compositionRef={"name": name}))
-    await composing.until(CLAIM, namespace, "regretted", in_trouble("KindNotAllowed"))
-    await composing.delete(CLAIM, namespace, "regretted")
-
-    await allow_composer(composing, "", "services")
-    await composing.until(COMPOSITION, "", name, is_ready, limit_s=120)
-    await composing.until(CLAIM, namespace, "blind", is_ready, limit_s=120)
-
-    # The right is taken away: a person who asks reads why, and the claim keeps what it has.
-    await composing.api.delete(CLUSTER_ROLE.path("", "composer-services"))
-    token = {"metadata": {"annotations": {"fairlead.dev/reconcile-requested-at": "1"}}}
-    await composing.api.merge(COMPOSITION.path("", name), token)
-    await composing.until(COMPOSITION, "", name, in_trouble("KindNotAllowed"), limit_s=120)
-    assert len(await composing.children(namespace, "blind")) == 1
-    await allow_composer(composing, "", "services")
-    await composing.until(COMPOSITION, "", name, is_ready, limit_s=120)
-    await composing.delete(CLAIM, namespace, "blind")
-    await composing.api.delete(COMPOSITION.path("", name))
-
-
-async def test_a_stranger_that_took_a_lost_childs_name_is_left_alone(composing: System, namespace: str) -> None:
+async def test_the_first_edits_of_a_claim_are_one_apply_each_and_warn_of_nobody(
+    composing: System, namespace: str
+) -> None:
     async with composing.composition(composition(f"{namespace}-c", _settings())) as name:
-        await _ready(composing, namespace, "lost", compositionRef={"name": name})
-        path = CONFIG_MAP.path(namespace, (await _child(composing, namespace, "lost"))["metadata"]["name"])
-        # While nobody looks, so that the stranger comes before the child is made anew.
-        await _annotate(composing, namespace, "lost", paused="true")
-        await composing.until(CLAIM, namespace, "lost", in_trouble("Paused"))
-        await composing.api.delete(path)
-        stranger = await composing.create(
-            CONFIG_MAP, CONFIG_MAP.new(namespace, path.rpartition("/")[2], data={"a": "b"})
-        )
-        await _annotate(composing, namespace, "lost", paused=None)
+        await _ready(composing, namespace, "edited", compositionRef={"name": name})
+        await composing.at_rest(for_s=1.0)
+        audit = composing.audit()
 
-        await composing.until(CLAIM, namespace, "lost", in_trouble("NotOwned"))
-        await composing.delete(CLAIM, namespace, "lost")
+        for size in ("large", "medium"):
+            await composing.edit(CLAIM, namespace, "edited", {"spec": {"size": size}})
 
-        assert await composing.api.get(path) == stranger
+            async def has_come(size: str = size) -> bool:
+                return bool((await _child(composing, namespace, "edited"))["data"] == {"size": size})
+
+            await eventually(has_come, "the edit")
+            await composing.at_rest(for_s=1.0)
+
+        reasons = [event["reason"] for event in await composing.api.items(EVENT.path(namespace))]
+        assert "FieldTakenBack" not in reasons
+        applies = audit.requests(Match(user=COMPOSER, verbs=WRITES, resource="configmaps", namespace=namespace))
+        assert [request.code for request in applies] == [200, 200]
 
 
-async def test_a_child_whose_claim_was_removed_by_force_is_released(composing: System, namespace: str) -> None:
-    """No provider runs here: the test holds the child as one would."""
-    await composing.create(CLAIM, claim(namespace, "forced", deletionPolicy="Delete"))
-    await composing.until(CLAIM, namespace, "forced", lambda obj: bool(obj.get("status", {}).get("inventory")))
-    child = await _child(composing, namespace, "forced")
-    path = DATABASE.path(namespace, child["metadata"]["name"])
-    await composing.api.merge(path, {"metadata": {"finalizers": ["fairlead.dev/teardown"]}})
-    # Paused, so that the composer neither puts the finalizer back nor tears down.
-    await _annotate(composing, namespace, "forced", paused="true")
-    await composing.until(CLAIM, namespace, "forced", in_trouble("Paused"))
-    await composing.api.merge(CLAIM.path(namespace, "forced"), {"metadata": {"finalizers": None}})
-    await composing.api.delete(CLAIM.path(namespace, "forced"), propagation="Orphan")
-    await composing.api.until_gone(CLAIM.path(namespace, "forced"))
-    await composing.api.delete(path)
+async def test_foreign_children_with_data_go_in_waves_by_policy_and_stay_without(
+    composing: System, namespace: str
+) -> None:
+    """Foreground deletion has the collector take all dependents at once: what holds data is none of its business."""
+    first, second = _settings("first", stateful=True), _settings("second", stateful=True, dependsOn=["first"])
+    made = composition(f"{namespace}-c", first, second)
+    async with composing.composition(made) as name:
+        for policy in ("Delete", "Orphan"):
+            body = {"deletionPolicy": policy, "compositionRef": {"name": name}}
+            await _ready(composing, namespace, policy.lower(), **body)
+        children = {policy: await _by_resource(composing, namespace, policy) for policy in ("delete", "orphan")}
+        for child in (child for of_resource in children.values() for child in of_resource.values()):
+            assert child["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
+            assert "ownerReferences" not in child["metadata"]
+        kept, going = children["delete"]["first"], children["delete"]["second"]
+        held_by = {"metadata": {"finalizers": ["fairlead.dev/teardown", "example.org/hold"]}}
+        await composing.api.merge(CONFIG_MAP.path(namespace, going["metadata"]["name"]), held_by)
 
-    async def instruction() -> str:
-        annotations = (await composing.api.get(path))["metadata"]["annotations"]
-        return str(annotations.get("fairlead.dev/teardown", ""))
+        for policy in children:
+            await composing.api.delete(CLAIM.path(namespace, policy), propagation="Foreground")
 
-    assert await eventually(instruction, "the instruction") == f"{child['metadata']['uid']}/Detach"
-    await composing.api.merge(path, {"metadata": {"finalizers": None}})
+        await composing.api.until_gone(CLAIM.path(namespace, "orphan"))
+        for child in children["orphan"].values():
+            left = await composing.api.get(CONFIG_MAP.path(namespace, child["metadata"]["name"]))
+            assert left["data"] == {"size": "small"}
+            assert "finalizers" not in left["metadata"]
+            assert "fairlead.dev/claim" not in left["metadata"].get("labels", {})
+        held = await composing.until(CLAIM, namespace, "delete", in_trouble("DeleteBlocked"))
+        message = condition(held, "Synced")["message"]
+        assert f"ConfigMap {going['metadata']['name']} is held by finalizer example.org/hold since 20" in message
+        waits = await composing.api.get(CONFIG_MAP.path(namespace, kept["metadata"]["name"]))
+        assert "deletionTimestamp" not in waits["metadata"]
+
+        released = {"metadata": {"finalizers": None}}
+        await composing.api.merge(CONFIG_MAP.path(namespace, going["metadata"]["name"]), released)
+        await composing.api.until_gone(CLAIM.path(namespace, "delete"))
+        assert await composing.api.find(CONFIG_MAP.path(namespace, kept["metadata"]["name"])) is None
+
+
+async def _by_resource(system: System, namespace: str, name: str) -> dict[str, JsonObject]:
+    children = await system.children(namespace, name)
+    return {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in children}

@@ -17,10 +17,8 @@ import pytest_asyncio
 from composer.kinds.catalog import catalog
 from composer.render.values import Pending
 from composer.validation.samples import samples
-from devcloud.controlplane import Programs
 from tests.support.api import JsonObject
 from tests.support.gate import Gate
-from tests.support.grants import allow_composer
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
@@ -33,11 +31,11 @@ from tests.support.kinds import (
     is_ready,
 )
 from tests.support.kube_proxy import kube_proxy
-from tests.support.processes import Program
-from tests.support.system import System, free_port, rig
+from tests.support.shared import USUAL, dismiss
+from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 _SHIPPED = Path(__file__).resolve().parents[3] / "compositions" / "postgres-onprem.yaml"
 _CHILDREN = re.compile(r"/namespaces/(?P<namespace>[^/]+)/(configmaps|postgresdatabases)(/[^/]+)?$")
 
@@ -56,10 +54,8 @@ def sent() -> list[Sent]:
     return []
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def composing(
-    tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs, sent: list[Sent]
-) -> AsyncIterator[System]:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def composing(alone: System, sent: list[Sent]) -> AsyncIterator[System]:
     """Yield a composer whose every request passes a proxy that notes it."""
 
     def note(method: str, path: str, body: bytes) -> None:
@@ -69,17 +65,11 @@ async def composing(
             is_apply = method == "PATCH" and body.startswith(b"{")
             sent.append(Sent("APPLY" if is_apply else method, child["namespace"], body))
 
-    async with rig(tmp_path_factory.mktemp(f"rig-{secrets.token_hex(2)}"), control_plane_programs) as made:
-        await allow_composer(made, "", "configmaps")
-        direct = await made.plane.service_account_kubeconfig("fairlead-system", "fairlead-composer")
-        async with kube_proxy(made.plane.folder, direct, Gate(), note=note) as through:
-            port = free_port()
-            flags = ("--kubeconfig", str(through), "--namespace", "fairlead-system", "--health-port", str(port))
-            program = Program(("composer", *flags, "--no-elect", "--resync", "5"), log=made.folder / "composer.log")
-            await program.start()
-            made.started.append(program)
-            await program.until_healthy(port)
-            yield made
+    direct = await alone.plane.service_account_kubeconfig("fairlead-system", "fairlead-composer")
+    async with kube_proxy(alone.plane.folder, direct, Gate(), note=note) as through:
+        await alone.start_composer("--kubeconfig", str(through), *USUAL["composer"])
+        yield alone
+        await dismiss(alone)
 
 
 CLAIMS: dict[str, dict[str, Any]] = {
@@ -169,9 +159,9 @@ async def test_fairlead_render_gives_the_very_bytes_that_the_composer_sends(
     for obj, _ in claims.values():
         await composing.create(CLAIM, obj)
     await eventually(lambda: _count(sent, namespace, "POST", len(CLAIMS) + 4), "all children are sent", limit_s=120)
-    await composing.until(
-        CLAIM, namespace, "steps", lambda obj: len(obj.get("status", {}).get("inventory", [])) == 4, limit_s=120
-    )
+    for name in claims:
+        count = 4 if name == "steps" else 1
+        await composing.until(CLAIM, namespace, name, _has_children(count), limit_s=120)
     rendered = [line for obj, file in claims.values() for line in await _render(tmp_path, obj, file, composing)]
     posted = [request.body for request in sent if request.method == "POST" and request.namespace == namespace]
 

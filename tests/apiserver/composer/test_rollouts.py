@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-
 import pytest
 
 from tests.apiserver.composer.rollout_steps import (
@@ -29,10 +27,11 @@ from tests.support.kinds import (
     is_ready,
     trouble,
 )
+from tests.support.shared import USUAL, at_work
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 def _is_halted(obj: JsonObject) -> bool:
@@ -68,10 +67,10 @@ async def test_a_rollout_halts_at_an_unhealthy_claim_of_its_first_wave_and_leave
         assert [failure["claim"] for failure in state["failures"]] == [f"{namespace}/{failed}"]
 
         # How far it has come is no process's memory.
-        (composer,) = [program for program in composing.started if program.is_running]
+        (composer,) = at_work(composing, "composer")
         await composer.kill9()
         restarted = composing.audit()
-        await composing.start_composer("--no-elect", "--resync", "5")
+        await composing.start_composer(*USUAL["composer"])
         await composing.at_rest(for_s=1.0)
         writes = restarted.requests(Match(user=COMPOSER, verbs=WRITES, namespace=namespace))
         # A new process tries once what was refused.
@@ -92,43 +91,6 @@ async def test_a_rollout_halts_at_an_unhealthy_claim_of_its_first_wave_and_leave
         for claim_name in CLAIMS:
             await composing.delete(CLAIM, namespace, claim_name)
         await composing.delete(CLAIM, namespace, "five")
-
-
-async def test_claims_that_come_while_a_wave_is_open_go_with_the_next(composing: System, namespace: str) -> None:
-    rules, ready_when = waves("50%", "100%"), "{{ claim.spec.highAvailability | default(false) }}"
-    async with composing.composition(composition(f"{namespace}-c", config("a"), rollout=rules)) as name:
-        await create_claims(composing, namespace, name, *CLAIMS)
-        await change(composing, composition(name, config("b", readyWhen=ready_when), rollout=rules))
-        await until_values(composing, namespace, "a", "a", "b", "b")
-        revision = (await composing.until(COMPOSITION, "", name, _is_rolling_out))["status"]["revision"]
-        opened = (await composing.api.get(REVISION.path("", revision)))["status"]["rollout"]["opened"]
-
-        async def is_later() -> bool:
-            probe = await composing.create(CONFIG_MAP, CONFIG_MAP.new(namespace, f"clock-{secrets.token_hex(4)}"))
-            return bool(probe["metadata"]["creationTimestamp"] > opened)
-
-        await eventually(is_later, "the second in which the wave was opened is over")
-        # Each has one chance in two to have its place in the part of the order that the wave has reached.
-        late = [f"late-{number}" for number in range(6)]
-        for claim_name in late:
-            await composing.create(CLAIM, claim(namespace, claim_name, compositionRef={"name": name}))
-        for claim_name in late:
-            await composing.until(CLAIM, namespace, claim_name, is_ready)
-        await composing.at_rest(for_s=1.0)
-
-        assert await values(composing, namespace) == ["a"] * 8 + ["b"] * 2
-        state = (await composing.api.get(REVISION.path("", revision)))["status"]["rollout"]
-        assert (state["phase"], state["wave"], state["total"], state["updated"]) == ("Progressing", 1, 10, 2)
-
-        for claim_name in CLAIMS:
-            await composing.edit(CLAIM, namespace, claim_name, {"spec": {"highAvailability": True}})
-        await until_values(composing, namespace, *["b"] * 10)
-        for claim_name in (*CLAIMS, *late):
-            await composing.delete(CLAIM, namespace, claim_name)
-
-
-def _is_rolling_out(obj: JsonObject) -> bool:
-    return condition(obj, "Synced").get("reason") == "RollingOut"
 
 
 async def test_a_rollback_takes_the_first_wave_back(composing: System, namespace: str) -> None:
@@ -154,28 +116,6 @@ async def test_a_rollback_takes_the_first_wave_back(composing: System, namespace
         revision = await composing.api.get(REVISION.path("", first))
         assert again["status"]["revision"] == first
         assert revision["spec"]["revision"] == 3
-
-
-async def test_a_rollback_that_would_cost_data_is_held_until_consent(composing: System, namespace: str) -> None:
-    rules = waves("1", "100%", onFailure="Rollback", progressDeadlineSeconds=1)
-    async with composing.composition(composition(f"{namespace}-c", config("a"), rollout=rules)) as name:
-        await composing.until(COMPOSITION, "", name, is_ready)
-        await composing.create(CLAIM, claim(namespace, "torn", deletionPolicy="Delete", compositionRef={"name": name}))
-        await composing.until(CLAIM, namespace, "torn", is_ready)
-        await composing.until(COMPOSITION, "", name, is_ready)
-
-        extra = config("x", name="extra", stateful=True, readyWhen="{{ false }}")
-        await change(composing, composition(name, config("b"), extra, rollout=rules))
-        await composing.until(COMPOSITION, "", name, _is_halted)
-        held = await composing.until(CLAIM, namespace, "torn", in_trouble("HeldDeletion"))
-
-        assert "the way back to revision" in condition(held, "Synced")["message"]
-        assert await values(composing, namespace) == ["b", "x"]
-        (uid,) = [entry["uid"] for entry in held["status"]["inventory"] if entry["resource"] == "extra"]
-        consent = {"fairlead.dev/consent": f"extra={uid}"}
-        await composing.edit(CLAIM, namespace, "torn", {"metadata": {"annotations": consent}})
-        await until_values(composing, namespace, "a")
-        await composing.delete(CLAIM, namespace, "torn")
 
 
 async def test_a_renamed_resource_keeps_its_object(composing: System, namespace: str) -> None:
@@ -275,3 +215,36 @@ async def test_revisions_beyond_the_limit_go_but_those_in_use_and_pinned(composi
         await eventually(two_are_left, "only the pinned and the newest revision are left")
         for claim_name in ("pinned", "follows"):
             await composing.delete(CLAIM, namespace, claim_name)
+
+
+async def test_a_deleted_revision_waits_for_the_claims_that_use_it_and_moves_none(
+    composing: System, namespace: str
+) -> None:
+    rules = waves("1", "100%", progressDeadlineSeconds=1)
+    async with composing.composition(composition(f"{namespace}-c", config("a"), rollout=rules)) as name:
+        await create_claims(composing, namespace, name, *CLAIMS)
+        first = str((await composing.api.get(COMPOSITION.path("", name)))["status"]["revision"])
+        await change(composing, composition(name, config("b", readyWhen="{{ false }}"), rollout=rules))
+        await composing.until(COMPOSITION, "", name, _is_halted)
+        await until_values(composing, namespace, "a", "a", "a", "b")
+
+        await composing.api.delete(REVISION.path("", first))
+        await composing.at_rest(for_s=1.0)
+
+        assert await values(composing, namespace) == ["a", "a", "a", "b"]
+        held = await composing.until(REVISION, "", first, in_trouble("InUse"))
+        assert "4 claims use it, are pinned to it or may go back to it" in condition(held, "Stalled")["message"]
+        # A new claim takes none that is halted.
+        await composing.create(CLAIM, claim(namespace, "five", compositionRef={"name": name}))
+        await until_values(composing, namespace, "a", "a", "a", "a", "b")
+
+        await change(composing, composition(name, config("c"), rollout=rules))
+        await until_values(composing, namespace, *"ccccc")
+        await composing.until(COMPOSITION, "", name, is_ready)
+        await composing.api.until_gone(REVISION.path("", first))
+        for claim_name in (*CLAIMS, "five"):
+            await composing.delete(CLAIM, namespace, claim_name)
+        last = str((await composing.api.get(COMPOSITION.path("", name)))["status"]["revision"])
+        await composing.delete(COMPOSITION, "", name)
+        # A revision outlives its Composition, and can be taken away then, too.
+        await composing.delete(REVISION, "", last)

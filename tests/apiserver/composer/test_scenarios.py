@@ -12,11 +12,22 @@ import pytest
 from tests.support.api import JsonObject
 from tests.support.audit import Match
 from tests.support.grants import allow_composer
-from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, claim, composition, condition, in_trouble, is_ready
+from tests.support.kinds import (
+    CLAIM,
+    COMPOSITION,
+    CONFIG_MAP,
+    NAMESPACE,
+    claim,
+    composition,
+    condition,
+    in_trouble,
+    is_ready,
+)
+from tests.support.shared import USUAL, at_work
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _BROKEN = 150
 _WORKERS = 16
@@ -124,7 +135,7 @@ async def test_another_tenants_broken_claims_and_a_restart_keep_a_new_claim_wait
     await composing.create(COMPOSITION, good)
     for body in (bad, good):
         await composing.until(COMPOSITION, "", body["metadata"]["name"], is_ready)
-    composer = composing.started[-1]
+    (composer,) = at_work(composing, "composer")
     assert await composer.terminate() == 0
     theirs, ours = f"{namespace}-a", f"{namespace}-z"
     for tenant in (theirs, ours):
@@ -135,7 +146,7 @@ async def test_another_tenants_broken_claims_and_a_restart_keep_a_new_claim_wait
     await composing.create(CLAIM, claim(ours, "new", compositionRef={"name": good["metadata"]["name"]}))
 
     audit = composing.audit()
-    await composing.start_composer("--no-elect", "--resync", "5")
+    await composing.start_composer(*USUAL["composer"])
     await composing.until(CLAIM, ours, "new", is_ready)
 
     async def all_answered() -> bool:
@@ -148,3 +159,6 @@ async def test_another_tenants_broken_claims_and_a_restart_keep_a_new_claim_wait
     # Those that were under way when its turn came, each time it needed one.
     assert before.index(ours) <= 4 * _WORKERS
     assert before.count(theirs) >= _BROKEN
+    for tenant in (theirs, ours):
+        await composing.api.request("DELETE", CLAIM.path(tenant))
+        await composing.api.delete(NAMESPACE.path("", tenant))

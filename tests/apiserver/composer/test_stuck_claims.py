@@ -25,30 +25,24 @@ from tests.support.kinds import (
 )
 from tests.support.kube_proxy import kube_proxy
 from tests.support.second_api import SecondApi
-from tests.support.system import COMPOSER, System
+from tests.support.shared import USUAL, at_work
+from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 _UP = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
-_FLAGS = ("--no-elect", "--resync", "5")
 
 
 @asynccontextmanager
 async def _composer_away(system: System) -> AsyncIterator[None]:
     """Have no composer for the length of a block."""
-    for program in system.started:
-        if program.is_running:
-            await program.kill9()
+    for program in at_work(system, "composer"):
+        await program.kill9()
     try:
         yield
     finally:
-        await system.start_composer(*_FLAGS)
-
-
-def _recorded_kinds(obj: JsonObject) -> set[str]:
-    return {entry["kind"] for entry in obj["status"]["inventory"]}
+        await system.start_composer(*USUAL["composer"])
 
 
 def _settings(value: str, *, name: str = "settings", **fields: Any) -> JsonObject:
@@ -81,15 +75,23 @@ async def test_a_child_that_refuses_an_edit_is_made_anew_once_it_is_deleted(comp
 # A kind of another operator
 
 
+def _node_crd(api: SecondApi, *, stateful: str, served: bool = True) -> JsonObject:
+    crd = api.node_crd(composable="true", zone={"type": "string"})
+    crd["metadata"]["labels"]["fairlead.dev/stateful"] = stateful
+    (version,) = crd["spec"]["versions"]
+    # As the CRDs of CloudNativePG and Zalando have it.
+    version["schema"]["openAPIV3Schema"]["required"] = ["apiVersion", "kind", "metadata", "spec"]
+    version["served"] = served
+    return crd
+
+
 @asynccontextmanager
 async def _node_claim(system: System, namespace: str, *, stateful: str, **spec: Any) -> AsyncIterator[SecondApi]:
     """Have a Composition of a ConfigMap and a node of another operator's kind."""
     api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
-    crd = api.node_crd(composable="true", zone={"type": "string"})
-    crd["metadata"]["labels"]["fairlead.dev/stateful"] = stateful
     await system.apply(CLUSTER_ROLE, api.role())
     await system.apply(CRD, api.cache_crd())
-    await system.apply(CRD, crd)
+    await system.apply(CRD, _node_crd(api, stateful=stateful))
     for kind in (api.cache, api.node):
         await system.api.until_served(kind.path())
     await system.create(COMPOSITION, api.composition(name, appliesTo={}, **spec))
@@ -110,74 +112,52 @@ async def _comes_up(system: System, api: SecondApi, namespace: str) -> JsonObjec
     return await system.until(api.cache, namespace, "orders", is_ready)
 
 
-async def _let_list_nodes(system: System, api: SecondApi, *, allowed: bool) -> None:
-    role = api.role()
-    if not allowed:
-        role["rules"] = [rule for rule in role["rules"] if rule["resources"] != ["nodes"]]
-    await system.apply(CLUSTER_ROLE, role)
-    attributes = {"verb": "list", "group": api.group, "resource": "nodes"}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": COMPOSER, "resourceAttributes": attributes},
-    }
+async def test_a_claim_waits_for_a_kind_that_is_not_served_while_it_goes(composing: System, namespace: str) -> None:
+    system = composing
+    async with _node_claim(system, namespace, stateful="true", deletionPolicies=["Orphan", "Delete"]) as api:
+        path, spec = api.cache.path(namespace, "orders"), {"memoryMB": 64, "deletionPolicy": "Delete"}
+        await system.create(api.cache, api.cache.new(namespace, "orders", spec=spec))
+        await _comes_up(system, api, namespace)
+        await system.apply(CRD, _node_crd(api, stateful="true", served=False))
+        await system.until(api.cache, namespace, "orders", in_trouble("KindNotInstalled"))
 
-    async def is_heeded() -> bool:
-        return bool((await system.api.create(_REVIEW, review))["status"]["allowed"]) == allowed
+        await system.api.delete(path)
 
-    await eventually(is_heeded, "the authorizer knows the role")
+        def held(obj: JsonObject) -> bool:
+            return "deletionTimestamp" in obj["metadata"] and in_trouble("KindNotInstalled")(obj)
+
+        obj = await system.until(api.cache, namespace, "orders", held)
+        assert "is not served" in condition(obj, "Synced")["message"]
+        await system.at_rest(for_s=1.0)
+        assert await system.api.find(path) is not None
+        await system.apply(CRD, _node_crd(api, stateful="true"))
+        await system.api.until_served(api.node.path())
+        await system.api.until_gone(path)
+        assert await system.api.items(api.node.path(namespace)) == []
 
 
-async def test_a_claim_that_used_a_kind_once_which_nobody_may_list_any_more_is_edited_and_deleted(
+async def test_snapshot_is_not_offered_for_what_nobody_can_back_up_and_nothing_goes_under_it(
     composing: System, namespace: str
 ) -> None:
-    async with _node_claim(composing, namespace, stateful="false") as api:
-        path = api.cache.path(namespace, "orders")
-        await composing.create(api.cache, api.cache.new(namespace, "orders", spec={"memoryMB": 64}))
-        await _comes_up(composing, api, namespace)
-        settings, _ = api.composition("any")["spec"]["resources"]
-        await composing.api.merge(COMPOSITION.path("", f"{namespace}-c"), {"spec": {"resources": [settings]}})
-        # Gone from the record too: a child on record would hold the claim, rightly.
-        await composing.until(api.cache, namespace, "orders", lambda obj: _recorded_kinds(obj) == {"ConfigMap"})
+    system, policies = composing, ["Orphan", "Snapshot", "Delete"]
+    async with _node_claim(system, namespace, stateful="false", deletionPolicies=policies) as api:
+        path, spec = api.cache.path(namespace, "orders"), {"memoryMB": 64, "deletionPolicy": "Snapshot"}
+        await system.create(api.cache, api.cache.new(namespace, "orders", spec=spec))
+        await _comes_up(system, api, namespace)
+        await system.apply(CRD, _node_crd(api, stateful="true"))
+        refused = await system.until(COMPOSITION, "", f"{namespace}-c", in_trouble("BackupImpossible"))
+        assert "Snapshot cannot be offered" in condition(refused, "Stalled")["message"]
 
-        async with _composer_away(composing):
-            # As an earlier version left it: the kinds of a claim were never taken from its record again.
-            kinds = f"ConfigMap,Node.{api.group}"
-            await composing.api.merge(path, {"metadata": {"annotations": {"fairlead.dev/kinds": kinds}}})
-            await _let_list_nodes(composing, api, allowed=False)
-        await composing.edit(api.cache, namespace, "orders", {"spec": {"memoryMB": 96}})
-
-        await composing.until(api.cache, namespace, "orders", is_ready)
-        (child,) = [
-            config_map
-            for config_map in await composing.api.items(CONFIG_MAP.path(namespace))
-            if "fairlead.dev/claim" in config_map["metadata"].get("labels", {})
-        ]
-        assert child["data"] == {"maxmemory": "96mb"}
-        await composing.delete(api.cache, namespace, "orders")
-
-
-async def test_a_claim_waits_for_a_kind_that_nobody_may_list_while_it_has_a_child_of_it(
-    composing: System, namespace: str
-) -> None:
-    async with _node_claim(composing, namespace, stateful="true", deletionPolicies=["Orphan", "Delete"]) as api:
-        spec = {"memoryMB": 64, "deletionPolicy": "Delete"}
-        await composing.create(api.cache, api.cache.new(namespace, "orders", spec=spec))
-        await _comes_up(composing, api, namespace)
-        async with _composer_away(composing):
-            await _let_list_nodes(composing, api, allowed=False)
-        await composing.api.delete(api.cache.path(namespace, "orders"))
-
-        def is_held(obj: JsonObject) -> bool:
-            return "deletionTimestamp" in obj["metadata"] and in_trouble("KindNotAllowed")(obj)
-
-        held = await composing.until(api.cache, namespace, "orders", is_held)
-        assert f"Node.{api.group} cannot be listed" in condition(held, "Synced")["message"]
-        assert len(await composing.api.items(api.node.path(namespace))) == 1
-
-        await _let_list_nodes(composing, api, allowed=True)
-        await composing.api.until_gone(api.cache.path(namespace, "orders"))
-        assert await composing.api.items(api.node.path(namespace)) == []
+        await system.api.delete(path)
+        held = await system.until(api.cache, namespace, "orders", in_trouble("BackupImpossible"))
+        assert "set spec.deletionPolicy to Orphan" in condition(held, "Stalled")["message"]
+        await system.at_rest(for_s=1.0)
+        (node,) = await system.api.items(api.node.path(namespace))
+        assert "deletionTimestamp" not in node["metadata"]
+        await system.edit(api.cache, namespace, "orders", {"spec": {"deletionPolicy": "Orphan"}})
+        await system.api.until_gone(path)
+        (left,) = await system.api.items(api.node.path(namespace))
+        assert "deletionTimestamp" not in left["metadata"]
 
 
 # An apply that nobody remembers
@@ -256,7 +236,7 @@ async def test_a_child_whose_create_had_no_answer_goes_with_its_claim(
         gate = _LostAnswers("POST nodes", meanwhile)
         direct = await system.plane.service_account_kubeconfig("fairlead-system", "fairlead-composer")
         async with _composer_away(system), kube_proxy(system.plane.folder, direct, gate, lag=lag) as through:
-            program = await system.start_composer(*_FLAGS, "--kubeconfig", str(through), name="behind")
+            program = await system.start_composer("--kubeconfig", str(through), *USUAL["composer"], name="behind")
             spec = {"memoryMB": 64, "deletionPolicy": "Delete"}
             await system.create(api.cache, api.cache.new(namespace, "orders", spec=spec))
 

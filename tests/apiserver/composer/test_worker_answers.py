@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import AsyncIterator
-
 import msgspec
 import pytest
 import pytest_asyncio
 
-from devcloud.controlplane import Programs
-from tests.support.grants import allow_composer
 from tests.support.kinds import CLAIM, CONFIG_MAP, claim, composition, condition, in_trouble, is_ready
-from tests.support.system import System, rig
+from tests.support.shared import USUAL, at_work
+from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def composing(
-    tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs
-) -> AsyncIterator[System]:
-    async with rig(tmp_path_factory.mktemp(f"rig-{secrets.token_hex(2)}"), control_plane_programs) as made:
-        await allow_composer(made, "", "configmaps")
-        account = ("fairlead-system", "fairlead-composer")
-        flags = ("--no-elect", "--resync", "5")
-        await made._start("composer", ("tests.support.forging_composer",), account, flags, wait=True)
-        yield made
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def composing(alone: System) -> System:
+    account = ("fairlead-system", "fairlead-composer")
+    await alone._start("composer", ("tests.support.forging_composer",), account, USUAL["composer"], wait=True)
+    return alone
 
 
 async def test_a_forged_answer_writes_nothing_and_is_said_on_its_claim(composing: System) -> None:
@@ -57,7 +48,7 @@ async def test_a_forged_answer_writes_nothing_and_is_said_on_its_claim(composing
 
 
 async def _audit(system: System, namespace: str) -> list[dict[str, str]]:
-    lines = [line for line in system.started[0].log.read_bytes().splitlines() if b'"WorkerEnded"' in line]
+    lines = [line for line in at_work(system, "composer")[0].log.read_bytes().splitlines() if b'"WorkerEnded"' in line]
     entries = [msgspec.json.decode(line, type=dict[str, object]) for line in lines]
     return [{name: str(text) for name, text in entry.items()} for entry in entries if entry["namespace"] == namespace][
         :1

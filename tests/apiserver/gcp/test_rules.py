@@ -9,6 +9,9 @@ import pytest
 from tests.support.api import Api
 from tests.support.rules import Case, assert_refused, edited, of_kind, refusal, refusals_of_edits
 
+# A process at work would answer what is stored.
+pytestmark = pytest.mark.usefixtures("alone")
+
 VERSION = "gcp.fairlead.dev/v1alpha1"
 NETWORK, OTHER_NETWORK = (f"projects/shop-prod-314159/global/networks/{name}" for name in ("default", "other"))
 KEY = "projects/shop-prod-314159/locations/europe-west1/keyRings/r/cryptoKeys/k"

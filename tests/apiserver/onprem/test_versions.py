@@ -9,6 +9,9 @@ import pytest
 
 from tests.support.api import Api, ApiError, JsonObject
 
+# A process at work would answer what is stored.
+pytestmark = pytest.mark.usefixtures("alone")
+
 CLAIM = "database.fairlead.dev/v1alpha1"
 DATABASE = "onprem.fairlead.dev/v1alpha1"
 

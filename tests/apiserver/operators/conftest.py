@@ -18,10 +18,11 @@ from devcloud.controlplane import Programs
 from fairlead.psql import find_psql
 from tests.support.api import ApiError, JsonObject
 from tests.support.grants import let_watch_secrets
-from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, CRD, NAMESPACE, claim, in_trouble, is_ready
+from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, CRD, NAMESPACE, SECRET, claim, in_trouble, is_ready
 from tests.support.operators.converting import converting
 from tests.support.operators.played import ALL, Played, crds
-from tests.support.system import System, rig
+from tests.support.system import System, decoded, rig
+from tests.support.waiting import eventually
 
 _ROOT = Path(__file__).resolve().parents[3]
 LIMIT_S = 180.0
@@ -59,6 +60,31 @@ class Stage:
     async def passed(self, name: str) -> JsonObject:
         """Return a claim after one more pass."""
         return await passed(self.system, self.namespace, name)
+
+    async def binding(self, name: str) -> dict[str, str]:
+        return await self.system.binding(self.namespace, name)
+
+    async def passwords(self, name: str) -> dict[str, str]:
+        """Return the passwords that the composer made for a claim, by the names of their Secrets."""
+        items = await self.system.api.items(SECRET.path(self.namespace))
+        made = [secret for secret in items if secret.get("type") == "fairlead.dev/password"]
+        return {
+            secret["metadata"]["name"]: decoded(secret)["password"]
+            for secret in made
+            if secret["metadata"]["name"].startswith(f"{name}-password-")
+        }
+
+    async def rotate(self, name: str, token: str) -> None:
+        """Ask for another password, and have the operator carry it out once its object names the new Secret."""
+        api, before = self.system.api, await self.passwords(name)
+        await self.system.edit(CLAIM, self.namespace, name, {"spec": {"passwordRotation": {"token": token}}})
+
+        async def made() -> list[str]:
+            return [secret for secret in await self.passwords(name) if secret not in before]
+
+        (secret,) = await eventually(made, "another password is made", limit_s=LIMIT_S)
+        await self.operator.until_named(api, self.namespace, name, secret)
+        await self.operator.bring_up(api, self.namespace, name)
 
     async def until_in_trouble(self, name: str, *reasons: str) -> JsonObject:
         return await self.system.until(CLAIM, self.namespace, name, in_trouble(*reasons), limit_s=LIMIT_S)

@@ -1,23 +1,33 @@
-"""Who acts, and on what: shared by the tests of the admission policies."""
+"""Who acts, on what, and the rules by which the admission policies let them: shared by the tests of the policies."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
 from tests.support.api import MERGE, Api, ApiError, JsonObject
+from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, PROVIDER_CONFIG, REVISION, Kind
 
 COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
 ONPREM = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
 OTHER_CLOUD = "system:serviceaccount:fairlead-aws:fairlead-provider-aws"
 DEVELOPER, PLATFORM = "developer", "platform"
 PREFIX = "fairlead.dev/"
-CLAIM, CHILD, CONFIG = "claim", "child", "config"
+CHILD, CONFIG = DATABASE, PROVIDER_CONFIG
 UID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 IDENTITY = {"identity": f"{UID}@shop/orders"}
 INSTRUCTION = {"teardown": f"{UID}/Delete"}
 EXTERNAL_REFERENCE = {"external-name": "orders_1", "incarnation": "16384", "account": "7301"}
+_CONTENT = {"compositeTypeRef": {"apiVersion": "a.b/v1", "kind": "A"}, "resources": [{"name": "a", "template": {}}]}
+_SPECS: dict[Kind, JsonObject] = {
+    CLAIM: {"version": "16", "size": "small"},
+    CHILD: {"forProvider": {"databaseName": "orders", "username": "orders"}},
+    CONFIG: {"host": "127.0.0.1", "adminSecretRef": {"name": "a"}, "caSecretRef": {"name": "b"}},
+    COMPOSITION: _CONTENT,
+    REVISION: {"compositionName": "a", "revision": 1, "hash": "0", "composition": _CONTENT},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,49 +51,84 @@ class As:
     async def merge(self, path: str, body: JsonObject) -> JsonObject:
         return await self.request("PATCH", path, body, content_type=MERGE)
 
-
-def body_of(on: str, namespace: str, annotations: dict[str, str]) -> JsonObject:
-    metadata = {"name": "one", "namespace": namespace, "annotations": prefixed(annotations)}
-    match on:
-        case "claim":
-            spec: JsonObject = {"version": "16", "size": "small"}
-            return {
-                "apiVersion": "database.fairlead.dev/v1alpha1",
-                "kind": "PostgreSQLInstance",
-                "metadata": metadata,
-                "spec": spec,
-            }
-        case "child":
-            spec = {"forProvider": {"databaseName": "orders", "username": "orders"}}
-            return {
-                "apiVersion": "onprem.fairlead.dev/v1alpha1",
-                "kind": "PostgresDatabase",
-                "metadata": metadata,
-                "spec": spec,
-            }
-        case _:
-            metadata = {"name": namespace, "annotations": prefixed(annotations)}
-            spec = {"host": "127.0.0.1", "adminSecretRef": {"name": "a"}, "caSecretRef": {"name": "b"}}
-            return {
-                "apiVersion": "onprem.fairlead.dev/v1alpha1",
-                "kind": "ProviderConfig",
-                "metadata": metadata,
-                "spec": spec,
-            }
+    async def refusal(
+        self, method: str, path: str, body: JsonObject | None = None, *, content_type: str = "application/json"
+    ) -> str:
+        """Return the sentence by which a request is refused that would not be stored; empty where it is accepted."""
+        try:
+            await self.request(method, f"{path}?dryRun=All", body, content_type=content_type)
+        except ApiError as error:
+            return str(error)
+        return ""
 
 
-def prefixed(names: dict[str, str]) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A change of an object, and who may make it.
+
+    Attributes:
+        says: What is changed, in words.
+        on: The kind of object.
+        change: The merge patch.
+        may: Who is let through.
+        refused: Who is not, with a part of the answer.
+        before: Annotations that the object has.
+        finalizers: Those that it has.
+        dying: Whether it is being deleted.
+        subresource: Of the object, to which the patch is sent.
+    """
+
+    says: str
+    on: Kind
+    change: JsonObject
+    may: tuple[str, ...] = ()
+    refused: dict[str, str] = field(default_factory=dict)
+    before: dict[str, str] = field(default_factory=dict)
+    finalizers: tuple[str, ...] = ()
+    dying: bool = False
+    subresource: str = ""
+
+
+async def judge(api: Api, namespace: str, rule: Rule, name: str) -> None:
+    """Assert that a rule holds, for an object of its own."""
+    body = body_of(rule.on, namespace, rule.before, name=name)
+    body["metadata"]["finalizers"] = list(rule.finalizers)
+    within = namespace if rule.on.namespaced else ""
+    path = rule.on.path(within, name)
+    await api.create(rule.on.path(within), body)
+    try:
+        if rule.dying:
+            await api.delete(path)
+        target = f"{path}/{rule.subresource}" if rule.subresource else path
+        tried = {
+            who: await As(api, who).refusal("PATCH", target, rule.change, content_type=MERGE)
+            for who in (*rule.may, *rule.refused)
+        }
+    finally:
+        await api.merge(path, {"metadata": {"finalizers": []}})
+        if not rule.dying:
+            await api.delete(path)
+    assert {who: tried[who] for who in rule.may} == dict.fromkeys(rule.may, "")
+    for who, words in rule.refused.items():
+        assert tried[who].startswith("403"), (who, tried[who])
+        assert words in tried[who], (who, tried[who])
+
+
+def body_of(on: Kind, namespace: str, annotations: dict[str, str], *, name: str = "one") -> JsonObject:
+    body: JsonObject = on.new(namespace if on.namespaced else "", name, spec={**_SPECS[on]})
+    body["metadata"]["annotations"] = prefixed(annotations)
+    return body
+
+
+def prefixed(names: dict[str, Any]) -> dict[str, Any]:
     return {PREFIX + name: value for name, value in names.items()}
 
 
-def paths(on: str, namespace: str) -> tuple[str, str]:
-    """Return the collection and the object of a kind of test object."""
-    match on:
-        case "claim":
-            collection = Api.path("database.fairlead.dev/v1alpha1", "postgresqlinstances", namespace)
-        case "child":
-            collection = Api.path("onprem.fairlead.dev/v1alpha1", "postgresdatabases", namespace)
-        case _:
-            collection = Api.path("onprem.fairlead.dev/v1alpha1", "providerconfigs")
-            return collection, f"{collection}/{namespace}"
-    return collection, f"{collection}/one"
+def annotated(**values: str | None) -> JsonObject:
+    """Return a merge patch that sets annotations of ours; `_` stands for `-`."""
+    return {"metadata": {"annotations": prefixed({name.replace("_", "-"): text for name, text in values.items()})}}
+
+
+def marked(values: dict[str, str]) -> JsonObject:
+    """Return a merge patch that sets annotations of ours by their names."""
+    return {"metadata": {"annotations": prefixed(values)}}

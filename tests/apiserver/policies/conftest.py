@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from devcloud.controlplane.plane import Plane
-from tests.apiserver.policies.actors import CHILD, CLAIM, DEVELOPER, As, body_of, paths
-from tests.support.api import Api, ApiError
+from tests.apiserver.policies.actors import CHILD, DEVELOPER, As, body_of
+from tests.support.api import connect
+from tests.support.kinds import CLAIM, NAMESPACE
+from tests.support.system import System
 from tests.support.waiting import eventually
 
-BASE = Path(__file__).resolve().parents[3] / "deploy" / "kustomize" / "base"
 # A developer who may do everything that RBAC can give to our kinds, so that what refuses him is the policy alone.
 _PEOPLE = """
 apiVersion: rbac.authorization.k8s.io/v1
@@ -47,10 +48,10 @@ subjects:
 """
 
 
-@pytest.fixture(scope="session")
-def base(plane: Plane) -> Plane:
-    """Return a plane with `deploy/kustomize/base` applied, once for the session."""
-    asyncio.run(plane.kubectl.run("apply", "--server-side", "--kustomize", str(BASE)))
+@pytest.fixture(scope="module")
+def base(plane: Plane, alone: System) -> Plane:
+    """Return a plane with `deploy/kustomize/base` applied, on which no process of ours answers a request."""
+    del alone
     return plane
 
 
@@ -62,25 +63,25 @@ def people(base: Plane) -> Iterator[Plane]:
     asyncio.run(base.kubectl.run("delete", "--filename", "-", standard_input=_PEOPLE))
 
 
-@pytest.fixture
-async def policed(people: Plane, api: Api, namespace: str) -> str:  # noqa: ARG001 - a fixture cannot use usefixtures
-    """Return a namespace on a plane whose policies are in force; the API server takes a moment to compile them."""
+@pytest.fixture(scope="module")
+def policed(people: Plane) -> Iterator[str]:
+    """Yield a namespace on a plane whose policies are in force; the API server takes a moment to compile them."""
+    name = f"test-{secrets.token_hex(4)}"
+    asyncio.run(_until_in_force(people, name))
+    yield name
+    asyncio.run(people.kubectl.run("delete", "namespace", name, "--wait=false"))
 
-    async def refuses() -> bool:
-        tries = (
-            (CLAIM, {"identity": "x"}),
-            (CHILD, {"external-name": "x"}),
-        )
-        for on, forged in tries:
-            try:
-                await As(api, DEVELOPER).request(
-                    "POST", f"{paths(on, namespace)[0]}?dryRun=All", body_of(on, namespace, forged)
-                )
-            except ApiError as error:
-                if error.status == 403 and "ValidatingAdmissionPolicy" in str(error):
-                    continue
-            return False
-        return True
 
-    await eventually(refuses, "the admission policies are in force")
-    return namespace
+async def _until_in_force(plane: Plane, namespace: str) -> None:
+    async with connect(plane.kubeconfig) as api:
+        await api.create(NAMESPACE.path(), NAMESPACE.new("", namespace))
+        developer = As(api, DEVELOPER)
+
+        async def refuses() -> bool:
+            answers = [
+                await developer.refusal("POST", on.path(namespace), body_of(on, namespace, forged))
+                for on, forged in ((CLAIM, {"identity": "x"}), (CHILD, {"external-name": "x"}))
+            ]
+            return all("403" in answer and "ValidatingAdmissionPolicy" in answer for answer in answers)
+
+        await eventually(refuses, "the admission policies are in force")

@@ -31,33 +31,6 @@ async def test_applying_the_base_again_changes_nothing(base: Plane) -> None:
     assert versions[0] == versions[1]
 
 
-async def test_the_base_holds_no_crd_and_no_secret(base: Plane) -> None:
-    kinds = {obj["kind"] for obj in await built(base, "base")}
-
-    assert not kinds & {"CustomResourceDefinition", "Secret", "ConfigMap"}
-
-
-async def test_every_deployment_runs_under_an_account_of_the_base(base: Plane) -> None:
-    items = await built(base, "cluster")
-    accounts = {
-        (account["metadata"]["namespace"], account["metadata"]["name"])
-        for account in items
-        if account["kind"] == "ServiceAccount"
-    }
-    deployments = [obj for obj in items if obj["kind"] == "Deployment"]
-
-    running = {
-        (deployment["metadata"]["namespace"], deployment["spec"]["template"]["spec"]["serviceAccountName"])
-        for deployment in deployments
-    }
-    assert running == accounts
-    # Names made by rule: the process, its account and its image are called the same.
-    assert all(
-        deployment["metadata"]["name"] == deployment["spec"]["template"]["spec"]["serviceAccountName"]
-        for deployment in deployments
-    )
-
-
 @pytest.mark.parametrize(
     ("namespace", "name"), [("fairlead-system", "fairlead-composer"), ("fairlead-onprem", "fairlead-provider-onprem")]
 )
@@ -79,23 +52,3 @@ async def test_a_pod_of_ours_meets_the_restricted_standard(base: Plane, api: Api
         await api.create(f"/api/v1/namespaces/{namespace}/pods", loose, dryRun="All")
 
     assert accepted["spec"]["serviceAccountName"] == name
-
-
-@pytest.mark.parametrize("scope", ["claim-namespace", "all-namespaces"])
-@pytest.mark.parametrize("cloud", ["", "clouds/aws/"])
-async def test_a_prepared_namespace_lets_in_the_composer_and_one_clouds_provider(
-    base: Plane, scope: str, cloud: str
-) -> None:
-    folder = KUSTOMIZE / f"{cloud}{scope}"
-    answer = await base.kubectl.run(
-        *("apply", "--namespace=default", "--server-side", "--dry-run=server", "--output=json"),
-        *("--kustomize", str(folder)),
-    )
-    items = msgspec.json.decode(answer)["items"]
-
-    accounts = {binding["subjects"][0]["name"] for binding in items}
-    assert accounts == {"fairlead-composer", f"fairlead-provider-{'aws' if cloud else 'onprem'}"}
-    wanted = "RoleBinding" if scope == "claim-namespace" else "ClusterRoleBinding"
-    assert {binding["kind"] for binding in items} == {wanted}
-    namespaces = {binding["metadata"].get("namespace") for binding in items}
-    assert namespaces == ({"default"} if wanted == "RoleBinding" else {None})

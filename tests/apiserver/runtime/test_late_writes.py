@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import pytest
@@ -109,121 +109,92 @@ async def act(late: LateKube, step: Step, live: Object, *, leaving: bool = False
     return await actor.act(factories.snapshot(known, of=factories.claim(deleted=leaving)), (step,))
 
 
-def applied(live: Object) -> Any:
-    return factories.entry(facts=factories.SETTINGS, uid=uid_of(live), name=key_of(live).name, applied=True)
+class Case(NamedTuple):
+    """One step of the composer that comes too late.
+
+    Attributes:
+        verb: By which it reaches the API server.
+        step: Makes it of the child's entry in the inventory and of the child as the late process saw it.
+        successor: What the successor wrote meanwhile: other data, or the teardown instruction.
+        finalizers: Of the child.
+        leaving: Whether the claim is being deleted.
+        is_taken: Whether another manager holds the child's data.
+        is_deleted: Whether its deletion comes before what is refused.
+    """
+
+    verb: str
+    step: Callable[[Any, Object], Step]
+    successor: str = "instruction"
+    finalizers: tuple[str, ...] = ()
+    leaving: bool = False
+    is_taken: bool = False
+    is_deleted: bool = False
 
 
-async def stored(kube: KubeClient, obj: Object) -> Object:
-    return await kube.get(CONFIG_MAPS, key_of(obj))
+def _apply(entry: Any, live: Object) -> Step:
+    return Apply(entry, factories.SETTINGS, child(key_of(live).namespace, data={"x": "late"}), live)
 
 
-async def test_a_late_apply_of_a_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
-    live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "1"}), manager=MANAGER)
-    step = Apply(applied(live), factories.SETTINGS, child(namespace, data={"x": "late"}), live)
-
-    async def successor() -> None:
-        await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "new"}), manager=MANAGER, force=True)
-
-    error = await delivered_late(late, "apply", lambda: act(late, step, live), successor)
-
-    assert isinstance(error, WriteConflict)
-    assert (await stored(kube, live))["data"] == {"x": "new"}
+def _remove(entry: Any, live: Object) -> Step:
+    return Delete(entry, factories.SETTINGS, live, "child/Delete", "it leaves the composition")
 
 
-async def test_a_late_apply_that_takes_a_field_back_is_refused(
-    kube: KubeClient, late: LateKube, namespace: str
+def _delete(entry: Any, live: Object) -> Step:
+    return Delete(entry, factories.SETTINGS, live, "", "it leaves the composition")
+
+
+def _instruct(entry: Any, live: Object) -> Step:
+    return Annotate(entry, factories.SETTINGS, live, {names.TEARDOWN: "child/Delete"})
+
+
+_OF_PROVIDER = ("example.dev/provider",)
+CASES = {
+    "an apply of a child": Case("apply", _apply, "data"),
+    "an apply that takes a field back": Case("apply", _apply, "data", is_taken=True),
+    "an instruction": Case("json_patch", _instruct),
+    "an instruction to remove, the claim goes": Case("json_patch", _remove, finalizers=_OF_PROVIDER, leaving=True),
+    "an instruction to remove, the claim lives": Case("json_patch", _remove, finalizers=_OF_PROVIDER, is_deleted=True),
+    "a deletion of a child": Case("delete", _delete, "data"),
+    "a release of a foreign child": Case("json_patch", lambda entry, live: Orphan(entry, factories.SETTINGS, live)),
+    "a removal of a finalizer": Case(
+        "json_patch",
+        lambda entry, live: RemoveFinalizer(entry, factories.SETTINGS, live),
+        finalizers=(names.TEARDOWN_FINALIZER,),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+async def test_a_late_step_of_the_composer_is_refused(
+    kube: KubeClient, late: LateKube, namespace: str, case: Case
 ) -> None:
-    live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "1"}), manager=MANAGER)
-    live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "2"}), manager="rival", force=True)
-    step = Apply(applied(live), factories.SETTINGS, child(namespace, data={"x": "late"}), live)
+    body = child(namespace, data={"x": "1"}, metadata={"finalizers": list(case.finalizers)})
+    live = await kube.apply(CONFIG_MAPS, body, manager=MANAGER)
+    if case.is_taken:
+        live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "2"}), manager="rival", force=True)
+    entry = factories.entry(facts=factories.SETTINGS, uid=uid_of(live), name=key_of(live).name, applied=True)
+    step = case.step(entry, live)
 
     async def successor() -> None:
-        await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "new"}), manager=MANAGER, force=True)
+        if case.successor == "data":
+            again = child(namespace, data={"x": "new"}, metadata={"finalizers": list(case.finalizers)})
+            await kube.apply(CONFIG_MAPS, again, manager=MANAGER, force=True)
+        else:
+            metadata = {"annotations": {names.TEARDOWN: INSTRUCTION}}
+            instructed = config_map(namespace, key_of(live).name, metadata=metadata)
+            await kube.apply(CONFIG_MAPS, instructed, manager="successor", force=True)
 
-    error = await delivered_late(late, "apply", lambda: act(late, step, live), successor)
-
-    assert isinstance(error, WriteConflict)
-    assert (await stored(kube, live))["data"] == {"x": "new"}
-
-
-async def test_a_late_instruction_is_refused_after_the_successors(
-    kube: KubeClient, late: LateKube, namespace: str
-) -> None:
-    live = await kube.create(CONFIG_MAPS, child(namespace), manager=MANAGER)
-    step = Annotate(applied(live), factories.SETTINGS, live, {names.TEARDOWN: "child/Delete"})
-
-    async def successor() -> None:
-        await annotate(kube, live, INSTRUCTION)
-
-    error = await delivered_late(late, "json_patch", lambda: act(late, step, live), successor)
+    error = await delivered_late(late, case.verb, lambda: act(late, step, live, leaving=case.leaving), successor)
+    left = await kube.get(CONFIG_MAPS, key_of(live))
 
     assert isinstance(error, WriteConflict)
-    assert annotations_of(await stored(kube, live))[names.TEARDOWN] == INSTRUCTION
-
-
-@pytest.mark.parametrize("leaving", [True, False], ids=["the claim goes", "the claim lives"])
-async def test_a_late_instruction_to_remove_is_refused_after_the_successors(
-    kube: KubeClient, late: LateKube, namespace: str, *, leaving: bool
-) -> None:
-    body = child(namespace, metadata={"finalizers": ["example.dev/provider"]})
-    live = await kube.create(CONFIG_MAPS, body, manager=MANAGER)
-    step = Delete(applied(live), factories.SETTINGS, live, "child/Delete", "it leaves the composition")
-
-    async def successor() -> None:
-        await annotate(kube, live, INSTRUCTION)
-
-    error = await delivered_late(late, "json_patch", lambda: act(late, step, live, leaving=leaving), successor)
-
-    assert isinstance(error, WriteConflict)
-    assert annotations_of(await stored(kube, live))[names.TEARDOWN] == INSTRUCTION
-
-
-async def test_a_late_deletion_of_a_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
-    live = await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "1"}), manager=MANAGER)
-    step = Delete(applied(live), factories.SETTINGS, live, "", "it leaves the composition")
-
-    async def successor() -> None:
-        await kube.apply(CONFIG_MAPS, child(namespace, data={"x": "wanted again"}), manager=MANAGER, force=True)
-
-    error = await delivered_late(late, "delete", lambda: act(late, step, live), successor)
-
-    assert isinstance(error, WriteConflict)
-    assert not deleting(await stored(kube, live))
-
-
-async def test_a_late_release_of_a_foreign_child_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
-    live = await kube.create(CONFIG_MAPS, child(namespace), manager=MANAGER)
-    step = Orphan(applied(live), factories.SETTINGS, live)
-
-    async def successor() -> None:
-        await annotate(kube, live, INSTRUCTION)
-
-    error = await delivered_late(late, "json_patch", lambda: act(late, step, live), successor)
-
-    assert isinstance(error, WriteConflict)
-    assert names.CLAIM_LABEL in labels_of(await stored(kube, live))
-
-
-async def test_a_late_removal_of_a_finalizer_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
-    body = child(namespace, metadata={"finalizers": [names.TEARDOWN_FINALIZER]})
-    live = await kube.create(CONFIG_MAPS, body, manager=MANAGER)
-    step = RemoveFinalizer(applied(live), factories.SETTINGS, live)
-
-    async def successor() -> None:
-        await annotate(kube, live, INSTRUCTION)
-
-    error = await delivered_late(late, "json_patch", lambda: act(late, step, live), successor)
-
-    assert isinstance(error, WriteConflict)
-    assert (await stored(kube, live))["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
-
-
-async def annotate(kube: KubeClient, live: Object, instruction: str) -> Object:
-    """Write an instruction as the successor."""
-    body = config_map(
-        key_of(live).namespace, key_of(live).name, metadata={"annotations": {names.TEARDOWN: instruction}}
-    )
-    return await kube.apply(CONFIG_MAPS, body, manager="successor", force=True)
+    assert deleting(left) == case.is_deleted
+    assert names.CLAIM_LABEL in labels_of(left)
+    assert left["metadata"].get("finalizers", []) == list(case.finalizers)
+    if case.successor == "data":
+        assert left["data"] == {"x": "new"}
+    else:
+        assert annotations_of(left)[names.TEARDOWN] == INSTRUCTION
 
 
 @pytest.mark.usefixtures("widgets")

@@ -121,14 +121,6 @@ async def test_a_frozen_leader_begins_no_call_when_it_wakes(callers: Callable[..
     assert overlaps(leader, standby)[1:] == []  # the call that was frozen in its middle ends late, and no other
 
 
-async def test_a_killed_leader_is_replaced(callers: Callable[..., Awaitable[Caller]]) -> None:
-    leader, standby = await a_pair(callers)
-    await leader.program.kill9()
-    await standby.until_calls_after(time.monotonic())
-
-    assert overlaps(leader, standby) == []
-
-
 async def test_a_clean_stop_ends_what_began_and_frees_the_lease(
     callers: Callable[..., Awaitable[Caller]], kube: KubeClient, namespace: str
 ) -> None:

@@ -39,34 +39,6 @@ _NEXT_LOGIN: dict[str, Callable[[str], Callable[[str], JsonObject]]] = {
 }
 
 
-async def _binding(stage: Stage, name: str) -> dict[str, str]:
-    return await stage.system.binding(stage.namespace, name)
-
-
-async def _passwords(stage: Stage, name: str) -> dict[str, str]:
-    """Return the passwords that the composer made for a claim, by the names of their Secrets."""
-    items = await stage.system.api.items(SECRET.path(stage.namespace))
-    return {
-        secret["metadata"]["name"]: decoded(secret)["password"]
-        for secret in items
-        if secret.get("type") == "fairlead.dev/password" and secret["metadata"]["name"].startswith(f"{name}-password-")
-    }
-
-
-async def _rotate(stage: Stage, name: str, token: str) -> None:
-    """Ask for another password, and have the operator carry it out once its object names the new Secret."""
-    operator, api, namespace = stage.operator, stage.system.api, stage.namespace
-    before = await _passwords(stage, name)
-    await stage.system.edit(CLAIM, namespace, name, {"spec": {"passwordRotation": {"token": token}}})
-
-    async def made() -> list[str]:
-        return [secret for secret in await _passwords(stage, name) if secret not in before]
-
-    (secret,) = await eventually(made, "another password is made", limit_s=LIMIT_S)
-    await operator.until_named(api, namespace, name, secret)
-    await operator.bring_up(api, namespace, name)
-
-
 async def test_a_claim_is_ready_when_its_operator_says_so_and_its_secret_has_these_keys(stage: Stage) -> None:
     operator, namespace = stage.operator, stage.namespace
     await stage.system.create(CLAIM, claim(namespace, "orders", **LOGIN))
@@ -79,11 +51,11 @@ async def test_a_claim_is_ready_when_its_operator_says_so_and_its_secret_has_the
     ready = await stage.until_ready("orders")
 
     source = await operator.child(stage.system.api, namespace, "orders")
-    binding = await _binding(stage, "orders")
+    binding = await stage.binding("orders")
     plain = {key: value for key, value in binding.items() if key not in _FOLLOWS}
     assert plain == operator.connection(source["metadata"]["name"], namespace)
     assert binding.keys() - plain.keys() == _FOLLOWS
-    made = await _passwords(stage, "orders")
+    made = await stage.passwords("orders")
     assert list(made.values()) == ([binding["password"]] if operator.password_ref else [])
     assert ready["status"]["endpoint"]
 
@@ -162,23 +134,23 @@ async def test_a_failure_is_reported_in_the_operators_words(stage: Stage) -> Non
 async def test_a_rotation_reaches_the_connection_secret(stage: Stage) -> None:
     operator, api, namespace = stage.operator, stage.system.api, stage.namespace
     await stage.ready_claim("rotated")
-    before = (await _binding(stage, "rotated"))["password"]
+    before = (await stage.binding("rotated"))["password"]
 
     if operator.password_ref:
-        await _rotate(stage, "rotated", "2026-12")
+        await stage.rotate("rotated", "2026-12")
     else:
         await operator.play(api, namespace, "rotated", Step(None, secret=_NEXT_LOGIN[operator.name]("second")))
 
     async def rotated() -> bool:
-        return (await _binding(stage, "rotated"))["password"] != before
+        return (await stage.binding("rotated"))["password"] != before
 
     await eventually(rotated, "the connection Secret has the new password", limit_s=LIMIT_S)
     await stage.until_ready("rotated")
     if operator.password_ref:
 
         async def only_the_new_one() -> bool:
-            left = await _passwords(stage, "rotated")
-            return list(left.values()) == [(await _binding(stage, "rotated"))["password"]]
+            left = await stage.passwords("rotated")
+            return list(left.values()) == [(await stage.binding("rotated"))["password"]]
 
         await eventually(only_the_new_one, "the password before is deleted", limit_s=LIMIT_S)
 
@@ -191,7 +163,7 @@ def _is_kept(obj: JsonObject) -> bool:
 async def test_under_orphan_objects_and_passwords_stay(stage: Stage) -> None:
     operator, api, namespace = stage.operator, stage.system.api, stage.namespace
     await stage.ready_claim("kept")
-    binding = await _binding(stage, "kept")
+    binding = await stage.binding("kept")
 
     await stage.system.delete(CLAIM, namespace, "kept")
 
@@ -203,7 +175,7 @@ async def test_under_orphan_objects_and_passwords_stay(stage: Stage) -> None:
     assert "fairlead.dev/claim" not in (source["metadata"].get("labels") or {})
     assert "fairlead.dev/teardown" not in source["metadata"].get("finalizers", [])
     assert decoded(await api.get(SECRET.path(namespace, "kept-connection"))) == binding
-    assert list((await _passwords(stage, "kept")).values()) == ([binding["password"]] if operator.password_ref else [])
+    assert list((await stage.passwords("kept")).values()) == ([binding["password"]] if operator.password_ref else [])
 
 
 async def _uids(stage: Stage, name: str) -> set[str]:
@@ -263,7 +235,7 @@ async def test_under_delete_everything_goes(stage: Stage) -> None:
             return not await operator.children(api, namespace, "gone", kind)
 
         await eventually(none_left, f"no {kind.kind} is left", limit_s=LIMIT_S)
-    assert await _passwords(stage, "gone") == {}
+    assert await stage.passwords("gone") == {}
     # The cluster's garbage collector deletes it after its claim.
     await api.until_gone(SECRET.path(namespace, "gone-connection"), limit_s=LIMIT_S)
 
@@ -319,7 +291,7 @@ async def test_a_password_that_is_gone_is_not_made_again_before_a_new_token(want
     stage = wanting
     api, namespace = stage.system.api, stage.namespace
     await stage.ready_claim("lost")
-    ((secret, password),) = (await _passwords(stage, "lost")).items()
+    ((secret, password),) = (await stage.passwords("lost")).items()
 
     await api.delete(SECRET.path(namespace, secret))
 
@@ -327,14 +299,14 @@ async def test_a_password_that_is_gone_is_not_made_again_before_a_new_token(want
     assert secret in condition(unknown, "Stalled")["message"]
     assert condition(unknown, "Ready")["status"] == "True"
     await stage.passed("lost")
-    assert await _passwords(stage, "lost") == {}
-    assert (await _binding(stage, "lost"))["password"] == password
+    assert await stage.passwords("lost") == {}
+    assert (await stage.binding("lost"))["password"] == password
 
-    await _rotate(stage, "lost", "again")
+    await stage.rotate("lost", "again")
     await stage.until_ready("lost")
 
     async def published() -> bool:
-        return (await _binding(stage, "lost"))["password"] in (await _passwords(stage, "lost")).values()
+        return (await stage.binding("lost"))["password"] in (await stage.passwords("lost")).values()
 
     await eventually(published, "the other password is published", limit_s=LIMIT_S)
 
