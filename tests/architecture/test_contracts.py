@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+import functools
 import itertools
 import re
 import shutil
@@ -47,7 +49,6 @@ def _pure_of_rooms() -> set[Path]:
 PURE_OF_CLOUDS = sorted(_pure_of_clouds())
 SAYING_PURE = {path for path in tree.modules(*tree.PACKAGES) if path.name != "__init__.py" and _says(path, "Pure")}
 PURE = sorted(SAYING_PURE | _pure_of_clouds() | _pure_of_rooms())
-each_pure_module = pytest.mark.parametrize("path", PURE, ids=tree.module_name)
 
 
 def _copy(into: Path) -> Path:
@@ -163,8 +164,13 @@ def test_a_breach_is_seen(seed: Seed, report_of_breaches: str) -> None:
     assert seed.import_ in section
 
 
+@functools.cache
+def _graph() -> grimp.ImportGraph:
+    return grimp.build_graph(*tree.PACKAGES, include_external_packages=True, exclude_type_checking_imports=True)
+
+
 def test_clouds_do_not_know_one_another() -> None:
-    graph = grimp.build_graph(*tree.PACKAGES, exclude_type_checking_imports=True)
+    graph = _graph()
     chains = {
         f"{package}.{cloud} -> {package}.{other}"
         for package in ("providers", "devcloud")
@@ -201,10 +207,6 @@ def _impure_chains(graph: grimp.ImportGraph) -> set[str]:
     return {" -> ".join(chain) for chain in chains if chain}
 
 
-def _graph() -> grimp.ImportGraph:
-    return grimp.build_graph(*tree.PACKAGES, include_external_packages=True, exclude_type_checking_imports=True)
-
-
 def test_pure_modules_reach_no_event_loop_no_sdk_no_clock_and_no_system() -> None:
     # Most say so themselves; who takes it out of a docstring takes a module out of this test.
     assert len(SAYING_PURE) > 120
@@ -213,7 +215,7 @@ def test_pure_modules_reach_no_event_loop_no_sdk_no_clock_and_no_system() -> Non
 
 @pytest.mark.parametrize("cloud", tree.clouds("providers"))
 def test_a_pure_module_of_a_cloud_that_reaches_asyncio_is_seen(cloud: str) -> None:
-    graph = _graph()
+    graph = copy.deepcopy(_graph())
     importer = next(name for name in map(tree.module_name, PURE_OF_CLOUDS) if name.startswith(f"providers.{cloud}."))
     graph.add_import(importer=importer, imported="providers.external.login")
 
@@ -223,20 +225,26 @@ def test_a_pure_module_of_a_cloud_that_reaches_asyncio_is_seen(cloud: str) -> No
 CLOCKS = frozenset({"now", "utcnow", "today", "monotonic", "perf_counter", "time_ns", "monotonic_ns"})
 
 
-@each_pure_module
-def test_pure_modules_do_not_read_the_clock(path: Path) -> None:
+def test_pure_modules_do_not_read_the_clock() -> None:
     reads = [
-        f"{path.name}:{node.lineno} {ast.unparse(node)}"
-        for node in ast.walk(tree.parse(path))
+        f"{tree.name_of(path)}:{node.lineno} {ast.unparse(node)}"
+        for path in PURE
+        for node in tree.nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS
     ]
 
     assert reads == []
 
 
-@each_pure_module
-def test_pure_modules_hold_no_coroutine(path: Path) -> None:
-    assert [node.name for node in ast.walk(tree.parse(path)) if isinstance(node, ast.AsyncFunctionDef)] == []
+def test_pure_modules_hold_no_coroutine() -> None:
+    coroutines = [
+        f"{tree.name_of(path)}:{node.lineno} {node.name}"
+        for path in PURE
+        for node in tree.nodes(path)
+        if isinstance(node, ast.AsyncFunctionDef)
+    ]
+
+    assert coroutines == []
 
 
 FOREIGN_TO_THE_RUNTIME = re.compile(
@@ -246,11 +254,15 @@ FOREIGN_TO_THE_RUNTIME = re.compile(
 )
 
 
-@pytest.mark.parametrize("path", tree.modules("runtime"), ids=lambda path: path.name)
-def test_the_runtime_would_fit_another_project(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
+def test_the_runtime_would_fit_another_project() -> None:
+    foreign = [
+        f"{path.name}:{number}: {line}"
+        for path in tree.modules("runtime")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if FOREIGN_TO_THE_RUNTIME.search(line)
+    ]
 
-    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if FOREIGN_TO_THE_RUNTIME.search(line)] == []
+    assert foreign == []
 
 
 BANNED_VERBS = re.compile(r"^_?(handle|process|do)(_|$)|(^|_)(helpers?|utils?)$")
@@ -260,7 +272,7 @@ BANNED_NOUNS = re.compile(r"(helper|util|handler|processor|(?<!^)manager)s?$", r
 def _vague(path: Path) -> Iterator[str]:
     if BANNED_NOUNS.search(path.stem):
         yield path.name
-    for node in ast.walk(tree.parse(path)):
+    for node in tree.nodes(path):
         match node:
             case ast.ClassDef(name=name) if BANNED_NOUNS.search(name):
                 yield f"{path.name}:{node.lineno} {name}"
