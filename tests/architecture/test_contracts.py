@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import copy
+import functools
 import itertools
 import re
 import shutil
@@ -25,14 +27,15 @@ def _says(path: Path, word: str) -> bool:
     return re.search(rf"\b{word}\b", ast.get_docstring(tree.parse(path)) or "") is not None
 
 
-def _pure_of_clouds() -> set[Path]:
+@functools.cache
+def _pure_of_clouds() -> frozenset[Path]:
     """Return the modules of clouds that are pure: all but the wiring and those whose docstring says `Impure`."""
-    return {
+    return frozenset(
         path
         for cloud in tree.clouds("providers")
         for path in tree.modules(f"providers/{cloud}")
         if path.name != "__init__.py" and not _says(path, "Impure")
-    }
+    )
 
 
 def _pure_of_rooms() -> set[Path]:
@@ -44,10 +47,15 @@ def _pure_of_rooms() -> set[Path]:
     }
 
 
-PURE_OF_CLOUDS = sorted(_pure_of_clouds())
-SAYING_PURE = {path for path in tree.modules(*tree.PACKAGES) if path.name != "__init__.py" and _says(path, "Pure")}
-PURE = sorted(SAYING_PURE | _pure_of_clouds() | _pure_of_rooms())
-each_pure_module = pytest.mark.parametrize("path", PURE, ids=tree.module_name)
+@functools.cache
+def _saying_pure() -> frozenset[Path]:
+    modules = tree.modules(*tree.PACKAGES)
+    return frozenset(path for path in modules if path.name != "__init__.py" and _says(path, "Pure"))
+
+
+@functools.cache
+def _pure() -> list[Path]:
+    return sorted(_saying_pure() | _pure_of_clouds() | _pure_of_rooms())
 
 
 def _copy(into: Path) -> Path:
@@ -163,8 +171,13 @@ def test_a_breach_is_seen(seed: Seed, report_of_breaches: str) -> None:
     assert seed.import_ in section
 
 
+@functools.cache
+def _graph() -> grimp.ImportGraph:
+    return grimp.build_graph(*tree.PACKAGES, include_external_packages=True, exclude_type_checking_imports=True)
+
+
 def test_clouds_do_not_know_one_another() -> None:
-    graph = grimp.build_graph(*tree.PACKAGES, exclude_type_checking_imports=True)
+    graph = _graph()
     chains = {
         f"{package}.{cloud} -> {package}.{other}"
         for package in ("providers", "devcloud")
@@ -196,25 +209,23 @@ def test_the_generic_part_of_providers_knows_no_cloud() -> None:
 def _impure_chains(graph: grimp.ImportGraph) -> set[str]:
     """Return how pure modules reach what they may not."""
     forbidden = {name for name in PURE_CONTRACT["forbidden_modules"] if name in graph.modules}
-    reached = ((module, graph.find_upstream_modules(module) & forbidden) for module in map(tree.module_name, PURE))
+    reached = ((module, graph.find_upstream_modules(module) & forbidden) for module in map(tree.module_name, _pure()))
     chains = (graph.find_shortest_chain(module, name) for module, names in reached for name in names)
     return {" -> ".join(chain) for chain in chains if chain}
 
 
-def _graph() -> grimp.ImportGraph:
-    return grimp.build_graph(*tree.PACKAGES, include_external_packages=True, exclude_type_checking_imports=True)
-
-
 def test_pure_modules_reach_no_event_loop_no_sdk_no_clock_and_no_system() -> None:
     # Most say so themselves; who takes it out of a docstring takes a module out of this test.
-    assert len(SAYING_PURE) > 120
+    assert len(_saying_pure()) > 120
     assert _impure_chains(_graph()) == set()
 
 
 @pytest.mark.parametrize("cloud", tree.clouds("providers"))
 def test_a_pure_module_of_a_cloud_that_reaches_asyncio_is_seen(cloud: str) -> None:
-    graph = _graph()
-    importer = next(name for name in map(tree.module_name, PURE_OF_CLOUDS) if name.startswith(f"providers.{cloud}."))
+    graph = copy.deepcopy(_graph())
+    importer = next(
+        name for name in map(tree.module_name, sorted(_pure_of_clouds())) if name.startswith(f"providers.{cloud}.")
+    )
     graph.add_import(importer=importer, imported="providers.external.login")
 
     assert f"{importer} -> providers.external.login -> asyncio" in _impure_chains(graph)
@@ -223,20 +234,26 @@ def test_a_pure_module_of_a_cloud_that_reaches_asyncio_is_seen(cloud: str) -> No
 CLOCKS = frozenset({"now", "utcnow", "today", "monotonic", "perf_counter", "time_ns", "monotonic_ns"})
 
 
-@each_pure_module
-def test_pure_modules_do_not_read_the_clock(path: Path) -> None:
+def test_pure_modules_do_not_read_the_clock() -> None:
     reads = [
-        f"{path.name}:{node.lineno} {ast.unparse(node)}"
-        for node in ast.walk(tree.parse(path))
+        f"{tree.name_of(path)}:{node.lineno} {ast.unparse(node)}"
+        for path in _pure()
+        for node in tree.nodes(path)
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CLOCKS
     ]
 
     assert reads == []
 
 
-@each_pure_module
-def test_pure_modules_hold_no_coroutine(path: Path) -> None:
-    assert [node.name for node in ast.walk(tree.parse(path)) if isinstance(node, ast.AsyncFunctionDef)] == []
+def test_pure_modules_hold_no_coroutine() -> None:
+    coroutines = [
+        f"{tree.name_of(path)}:{node.lineno} {node.name}"
+        for path in _pure()
+        for node in tree.nodes(path)
+        if isinstance(node, ast.AsyncFunctionDef)
+    ]
+
+    assert coroutines == []
 
 
 FOREIGN_TO_THE_RUNTIME = re.compile(
@@ -246,11 +263,15 @@ FOREIGN_TO_THE_RUNTIME = re.compile(
 )
 
 
-@pytest.mark.parametrize("path", tree.modules("runtime"), ids=lambda path: path.name)
-def test_the_runtime_would_fit_another_project(path: Path) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines()
+def test_the_runtime_would_fit_another_project() -> None:
+    foreign = [
+        f"{path.name}:{number}: {line}"
+        for path in tree.modules("runtime")
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if FOREIGN_TO_THE_RUNTIME.search(line)
+    ]
 
-    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if FOREIGN_TO_THE_RUNTIME.search(line)] == []
+    assert foreign == []
 
 
 BANNED_VERBS = re.compile(r"^_?(handle|process|do)(_|$)|(^|_)(helpers?|utils?)$")
@@ -260,7 +281,7 @@ BANNED_NOUNS = re.compile(r"(helper|util|handler|processor|(?<!^)manager)s?$", r
 def _vague(path: Path) -> Iterator[str]:
     if BANNED_NOUNS.search(path.stem):
         yield path.name
-    for node in ast.walk(tree.parse(path)):
+    for node in tree.nodes(path):
         match node:
             case ast.ClassDef(name=name) if BANNED_NOUNS.search(name):
                 yield f"{path.name}:{node.lineno} {name}"

@@ -35,7 +35,7 @@ def _declared() -> set[str]:
 def _imported() -> set[str]:
     packages = set()
     for path in tree.modules(*tree.PACKAGES):
-        for node in ast.walk(tree.parse(path)):
+        for node in tree.nodes(path):
             if isinstance(node, ast.Import):
                 packages |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module:

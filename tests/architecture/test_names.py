@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.architecture import tree
 
 # A cloud may bring a page of its own, with the same sections.
@@ -52,6 +50,7 @@ def _kind_of(crd: dict[str, Any]) -> list[str]:
     ]
 
 
+@functools.cache
 def _crds() -> list[dict[str, Any]]:
     return [crd for _, crd in tree.documents(tree.CRDS) if crd["kind"] == "CustomResourceDefinition"]
 
@@ -100,26 +99,31 @@ def _texts(path: Path) -> tuple[str, ...]:
     if path.suffix != ".py":
         return (path.read_text(encoding="utf-8"),)
     texts = (ast.Constant, ast.BinOp, ast.JoinedStr)
-    return tuple(_fold(node) for node in ast.walk(tree.parse(path)) if isinstance(node, texts))
+    return tuple(_fold(node) for node in tree.nodes(path) if isinstance(node, texts))
 
 
+@functools.cache
 def _sources() -> list[Path]:
     data = [path for folder in ("crds", "compositions", "deploy") for path in (tree.ROOT / folder).rglob("*.yaml")]
     return [*tree.modules(*tree.PACKAGES), *sorted(data)]
 
 
-@pytest.mark.parametrize("path", _sources(), ids=lambda path: str(path.relative_to(tree.ROOT)))
-def test_prefixed_names_are_on_the_page(path: Path) -> None:
-    used = {name for text in _texts(path) for name in OURS.findall(text)} - VERSIONS
+@functools.cache
+def _prefixed() -> dict[str, str]:
+    """Return the names with our prefix that the sources use, each with a file that does."""
+    return {name: tree.name_of(path) for path in _sources() for text in _texts(path) for name in OURS.findall(text)}
 
-    assert {name for name in used if not any(_covers(name, known) for known in NAMES)} == set()
+
+def test_prefixed_names_are_on_the_page() -> None:
+    used = {name: file for name, file in _prefixed().items() if name not in VERSIONS}
+
+    assert {name: file for name, file in used.items() if not any(_covers(name, known) for known in NAMES)} == {}
 
 
 def test_every_prefixed_name_of_the_page_is_used() -> None:
-    used = {name for path in _sources() for text in _texts(path) for name in OURS.findall(text)}
     offered = {name for name in NAMES if OURS.fullmatch(name)} - _promised(PAGE)
 
-    assert {name for name in offered if not any(_covers(text, name) for text in used)} == set()
+    assert {name for name in offered if not any(_covers(text, name) for text in _prefixed())} == set()
 
 
 def _covers(used: str, name: str) -> bool:

@@ -26,7 +26,7 @@ def _documented() -> dict[str, list[str]]:
 def _calls() -> Iterator[tuple[ast.Call, str]]:
     for folder in ("runtime", "apis", "composer", "providers"):
         for path in sorted((tree.ROOT / folder).rglob("*.py")):
-            for node in ast.walk(tree.parse(path)):
+            for node in tree.nodes(path):
                 if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _SUFFIX:
                     yield node, _SUFFIX[node.func.id]
 
@@ -81,7 +81,7 @@ def test_the_page_repeats_the_help_of_each_metric() -> None:
 def _audit_of(process: str) -> list[frozenset[str]]:
     """Return the names of the fields of each kind of line for the audit, `action` left out."""
     package = {"composer": "composer", "provider": "providers"}[process]
-    calls = (node for path in tree.modules(package) for node in ast.walk(tree.parse(path)))
+    calls = (node for path in tree.modules(package) for node in tree.nodes(path))
     written = [node for node in calls if isinstance(node, ast.Call) and node.args]
     return [
         frozenset(str(keyword.arg) for keyword in call.keywords) - {"action"}

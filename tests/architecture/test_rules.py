@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -16,13 +15,14 @@ FOLDERS = (*tree.PACKAGES, "crds", "compositions", "deploy", "tests", "benchmark
 HERE = "tests/architecture/test_rules.py"
 
 
-def _files() -> Iterator[Path]:
+@functools.cache
+def _files() -> dict[str, str]:
+    """Return the texts that the rules are for, by name."""
     candidates = [path for folder in FOLDERS for path in (tree.ROOT / folder).rglob("*")]
     candidates += [path for path in tree.ROOT.iterdir() if not path.name.startswith(".coverage")]
-    for path in sorted(candidates):
-        name = str(path.relative_to(tree.ROOT))
-        if path.is_file() and path.suffix in TEXT and "__pycache__" not in path.parts and name != HERE:
-            yield path
+    files = (path for path in candidates if path.suffix in TEXT and "__pycache__" not in path.parts and path.is_file())
+    named = {tree.name_of(path): path for path in sorted(files)}
+    return {name: path.read_text(encoding="utf-8") for name, path in named.items() if name != HERE}
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -77,13 +77,12 @@ each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.says)
 
 @each_rule
 def test_rule(rule: Rule) -> None:
-    exempt = EXEMPT.get(rule.says)
+    exempt, pattern = EXEMPT.get(rule.says), re.compile(rule.pattern, re.MULTILINE)
     breaches = [
-        f"{name}:{number}: {line.strip()[:120]}"
-        for path in _files()
-        if (name := str(path.relative_to(tree.ROOT))).startswith(rule.within) and not (exempt and exempt.search(name))
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
-        if re.search(rule.pattern, line)
+        f"{name}:{text.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}"
+        for name, text in _files().items()
+        if name.startswith(rule.within) and not (exempt and exempt.search(name))
+        for match in pattern.finditer(text)
     ]
 
     assert breaches == []

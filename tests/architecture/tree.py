@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import re
 import tomllib
 from collections.abc import Iterator
@@ -42,23 +43,43 @@ def _exports_provider(path: Path) -> bool:
     return any(isinstance(target, ast.Name) and target.id == "PROVIDER" for target in targets)
 
 
+def name_of(path: Path) -> str:
+    """Return a file's path as a message names it: from the checkout on."""
+    return path.relative_to(ROOT).as_posix()
+
+
 @functools.cache
 def parse(path: Path) -> ast.Module:
-    """Return the syntax tree of a module."""
-    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+    """Return the syntax tree of a module, parsed once in a process."""
+    return parsed(path.read_text(encoding="utf-8"))
+
+
+def parsed(source: str) -> ast.Module:
+    """Return the syntax tree of a source; nobody keeps it."""
+    # A tree is new objects and no garbage: collections while it is built would take twice what the parser takes.
+    gc.disable()
+    try:
+        return ast.parse(source)
+    finally:
+        gc.enable()
+
+
+@functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """Return the nodes of a module's syntax tree."""
+    return tuple(ast.walk(parse(path)))
 
 
 def strings(path: Path) -> Iterator[str]:
     """Yield every string constant of a module that is not a docstring, the parts of f-strings included."""
-    tree = parse(path)
     prose = {
         id(node.body[0].value)
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes(path):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose:
             yield node.value
 
@@ -71,11 +92,13 @@ def documents(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
                 yield path, document
 
 
+@functools.cache
 def pyproject() -> dict[str, Any]:
     """Return pyproject.toml."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
+@functools.cache
 def locked() -> list[dict[str, Any]]:
     """Return the packages of uv.lock."""
     packages: list[dict[str, Any]] = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))["package"]

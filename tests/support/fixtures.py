@@ -31,7 +31,7 @@ ASSETS = Assets(crds=_ROOT / "crds", compositions=_ROOT / "compositions", deploy
 _APISERVER_FIXTURES = frozenset({"plane", "api", "namespace", "audit", "system", "shared_system"})
 _POSTGRES_FIXTURES = frozenset({"postgres_server", "onprem_server", "onprem_proxy"})
 _RDS_FIXTURES = frozenset({"served", "simulator", "moto_port"})
-_WITH_SERVERS = tuple(_ROOT / "tests" / name for name in ("apiserver", "postgres", "security", "system"))
+_WITH_SERVERS = tuple(f"tests/{name}/" for name in ("apiserver", "postgres", "security", "system"))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -44,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.postgres)
         if used & _RDS_FIXTURES:
             item.add_marker(pytest.mark.rds)
-        if any(folder in item.path.parents for folder in _WITH_SERVERS):
+        if item.nodeid.startswith(_WITH_SERVERS):
             # The quick ones among them go along: `make check` does not even read these folders.
             item.add_marker(pytest.mark.slow)
 

@@ -1,18 +1,34 @@
-"""YAML files of the checkout, parsed once in a process: the reader in Python takes seconds for all CRDs."""
+"""YAML files of the checkout, parsed once in a process by a reader in C: one in Python takes seconds for all CRDs."""
 
 from __future__ import annotations
 
 import copy
 import functools
+import re
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
+import yaml
+
+_BOOL, _INT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int"
+
+
+class _Loader(yaml.CSafeLoader):  # type: ignore[misc]  # PyYAML ships no types
+    """What is a text in YAML 1.2 (on, off, yes, no, 22:45) is one."""
+
+    yaml_implicit_resolvers = {  # noqa: RUF012 - the library's own way to declare them
+        first: [resolver for resolver in resolvers if resolver[0] not in (_BOOL, _INT)]
+        for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
+    }
+
+
+_Loader.add_implicit_resolver(_BOOL, re.compile("^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+_Loader.add_implicit_resolver(_INT, re.compile("^[-+]?(?:0[0-7]*|[1-9][0-9]*|0x[0-9a-fA-F]+)$"), list("-+0123456789"))
 
 
 def load_all(path: Path) -> list[Any]:
     """Return the documents of a file; a copy, which may be changed."""
-    return copy.deepcopy(_parsed(path.read_text(encoding="utf-8")))
+    return documents_of(path.read_text(encoding="utf-8"))
 
 
 def load(path: Path) -> Any:
@@ -21,6 +37,11 @@ def load(path: Path) -> Any:
     return document
 
 
+def documents_of(text: str) -> list[Any]:
+    """Return the documents of a text; a copy, which may be changed."""
+    return copy.deepcopy(_parsed(text))
+
+
 @functools.cache
 def _parsed(text: str) -> list[Any]:
-    return list(YAML(typ="safe", pure=True).load_all(text))
+    return list(yaml.load_all(text, _Loader))
