@@ -134,6 +134,29 @@ def snapshot(
     )
 
 
+TEMPLATE: Object = {
+    "apiVersion": DATABASES.api_version,
+    "kind": DATABASES.kind,
+    "spec": {"forProvider": {"databaseName": "app"}},
+}
+
+
+def template_of(**fields: Any) -> Object:
+    """Return the template of a database with more of what its provider is asked for."""
+    return {**TEMPLATE, "spec": {"forProvider": {**TEMPLATE["spec"]["forProvider"], **fields}}}
+
+
+def resource_of(name: str, template: Object | None = None, **fields: Any) -> Object:
+    """Return a resource of a Composition, a database by default."""
+    return {"name": name, "template": template or TEMPLATE, **fields}
+
+
+def composition_of(*resources: Object, **spec: Any) -> Object:
+    """Return the spec of a Composition."""
+    ref = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
+    return {"compositeTypeRef": ref, "resources": list(resources), **spec}
+
+
 def child(obj: Object, resource: str = "database", *, ready: bool = True, depends_on: Iterable[str] = ()) -> Child:
     """Return a rendered child."""
     return Child(resource=resource, key="", object=obj, depends_on=tuple(depends_on), stateful=None, ready=ready)

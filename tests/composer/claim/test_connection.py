@@ -9,8 +9,8 @@ import pytest
 
 from apis import names
 from composer.claim.compose import Prepared
-from composer.claim.connection import Connected, connect
-from composer.claim.outcomes import Note
+from composer.claim.connection import connect
+from composer.claim.outcomes import Connected, Note
 from composer.composition.revision import Revision
 from composer.models import CompositionSpec
 from runtime.objects import SECRETS, Key, Object
