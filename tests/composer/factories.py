@@ -7,11 +7,12 @@ from typing import Any
 
 from apis import names
 from apis.identity import Identity, child_name
-from composer.claim.snapshot import ObservedChild, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
+from composer.hashes import sent_hash
 from composer.inventory import Entry
 from composer.kinds.catalog import Catalog, KindFacts
 from composer.render.render import Child, Rendered
-from runtime.objects import Object, Resource
+from runtime.objects import Object, Resource, uid_of
 
 CLAIMS = Resource("database.fairlead.dev", "v1alpha1", "PostgreSQLInstance", "postgresqlinstances")
 DATABASES = Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases")
@@ -99,6 +100,26 @@ def entry(resource: str = "database", facts: KindFacts = DATABASE, **fields: Any
     return Entry(**known)
 
 
+def sent(obj: Object, stored: Object, **fields: Any) -> Entry:
+    """Return the entry of a child that is stored as it was sent."""
+    kind, resource = obj["kind"], obj["metadata"]["annotations"][names.RESOURCE]
+    facts = next(facts for facts in CATALOG.values() if facts.resource.kind == kind)
+    known = {"uid": uid_of(stored), "desired": sent_hash(obj), "live": live_hash(stored, obj, None), "applied": True}
+    return entry(resource, facts, **known | fields)
+
+
+AS_RENDERED: Object = {}
+
+
+def observed(
+    resource: str = "database", facts: KindFacts = DATABASE, *, stored: Object | None = AS_RENDERED, **fields: Any
+) -> ObservedChild:
+    """Return a child as it was seen: an object with its entry; None is one that is gone."""
+    if stored is AS_RENDERED:
+        stored = live(desired(resource, facts), uid=fields.get("uid", "child-uid"))
+    return ObservedChild(entry(resource, facts, **fields), stored, facts)
+
+
 def snapshot(
     *known: ObservedChild, of: Object | None = None, namespace: Object | None = None, kind_deleting: bool = False
 ) -> Snapshot:
@@ -113,9 +134,43 @@ def snapshot(
     )
 
 
+TEMPLATE: Object = {
+    "apiVersion": DATABASES.api_version,
+    "kind": DATABASES.kind,
+    "spec": {"forProvider": {"databaseName": "app"}},
+}
+
+
+def template_of(**fields: Any) -> Object:
+    """Return the template of a database with more of what its provider is asked for."""
+    return {**TEMPLATE, "spec": {"forProvider": {**TEMPLATE["spec"]["forProvider"], **fields}}}
+
+
+def resource_of(name: str, template: Object | None = None, **fields: Any) -> Object:
+    """Return a resource of a Composition, a database by default."""
+    return {"name": name, "template": template or TEMPLATE, **fields}
+
+
+def composition_of(*resources: Object, **spec: Any) -> Object:
+    """Return the spec of a Composition."""
+    ref = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
+    return {"compositeTypeRef": ref, "resources": list(resources), **spec}
+
+
 def child(obj: Object, resource: str = "database", *, ready: bool = True, depends_on: Iterable[str] = ()) -> Child:
     """Return a rendered child."""
     return Child(resource=resource, key="", object=obj, depends_on=tuple(depends_on), stateful=None, ready=ready)
+
+
+def condition(type_: str, status: str, reason: str, *, since: str = "2026-11-01T00:00:00Z") -> Object:
+    """Return a condition of the first generation, whose message says the reason."""
+    shown = {"type": type_, "status": status, "reason": reason, "message": f"{reason}!", "observedGeneration": 1}
+    return {**shown, "lastTransitionTime": since}
+
+
+def conditions_of(status: Object) -> dict[str, str]:
+    """Return the conditions of a status by type: `True Available`."""
+    return {shown["type"]: f"{shown['status']} {shown['reason']}" for shown in status["conditions"]}
 
 
 def rendered(*children: Child, **fields: Any) -> Rendered:

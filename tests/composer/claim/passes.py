@@ -186,18 +186,22 @@ async def make_pass(cached: Snapshot, is_requested: Snapshot | None, composed: R
 def reconciler(
     reads: Reads,
     composed: Rendered,
-    kube: LoggedKube,
+    kube: FakeKube,
     monotonic: Callable[[], float],
     *,
     preparer: Prepares | None = None,
 ) -> ClaimReconciler:
+    return ClaimReconciler(tools_of(reads, preparer or Prepares(composed), kube, monotonic))
+
+
+def tools_of(reads: Reads, preparer: Prepares, kube: FakeKube, monotonic: Callable[[], float]) -> Tools:
     def now() -> datetime:
         return datetime(2026, 11, 21, 12, tzinfo=UTC)
 
     tools: dict[str, Any] = {
         "kube": kube,
         "gatherer": reads,
-        "preparer": preparer or Prepares(composed),
+        "preparer": preparer,
         "actor": Actor(kube, now=now, remember=lambda _facts, _obj, _over: None),
         "publisher": None,
         "passwords": None,
@@ -205,4 +209,4 @@ def reconciler(
         "now": now,
         "monotonic": monotonic,
     }
-    return ClaimReconciler(Tools(**tools))
+    return Tools(**tools)

@@ -85,6 +85,12 @@ class _Taking:
         return factories.live({**obj, "metadata": {**EDITED["metadata"]}})
 
 
+def _taking() -> tuple[_Taking, Actor, Snapshot]:
+    kube = _Taking()
+    port: Any = kube
+    return kube, Actor(port, now=lambda: NOON, remember=lambda _kind, _obj, _over: None), factories.snapshot()
+
+
 def _cached(obj: Object, *managers: Object, **meta: Any) -> Object:
     """Return a child as the cache has it: with the managers that are not Fairlead's."""
     return factories.live(obj, managedFields=list(managers), **meta)
@@ -102,9 +108,7 @@ def _edit(*managers: Object, applied: bool = False) -> Apply:
 
 async def test_fields_that_the_create_of_a_child_left_to_us_are_taken_without_a_note() -> None:
     """A POST stands in managedFields as an Update by us."""
-    snapshot = factories.snapshot()
-    kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
+    kube, actor, snapshot = _taking()
     for _ in range(20):
         (outcome,) = await actor.act(snapshot, (_edit(_holder(snapshot.manager, "Update")),))
 
@@ -116,9 +120,7 @@ async def test_fields_that_the_create_of_a_child_left_to_us_are_taken_without_a_
 
 
 async def test_a_rival_is_reported_beside_fields_that_a_create_left_to_us() -> None:
-    snapshot = factories.snapshot()
-    kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
+    _, actor, snapshot = _taking()
     managers = _holder(snapshot.manager, "Update"), _holder("gadget-operator", "Update")
 
     (outcome,) = await actor.act(snapshot, (_edit(*managers),))
@@ -130,9 +132,7 @@ async def test_a_rival_is_reported_beside_fields_that_a_create_left_to_us() -> N
 
 @pytest.mark.parametrize(("operation", "taken"), [("Update", 10), ("Apply", 3)])
 async def test_a_field_is_yielded_to_a_rival_that_takes_it_again_and_again(operation: str, taken: int) -> None:
-    snapshot = factories.snapshot()
-    kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
+    kube, actor, snapshot = _taking()
     step, warned = _edit(_holder("gadget-operator", operation), applied=True), 0
     for _ in range(30):
         (outcome,) = await actor.act(snapshot, (step,))
@@ -282,9 +282,7 @@ async def test_a_field_that_is_removed_without_a_conflict_is_not_applied_for_eve
 
 
 async def test_a_manager_that_changes_another_field_than_ours_is_no_rival() -> None:
-    snapshot = factories.snapshot()
-    kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
+    kube, actor, snapshot = _taking()
     stored = factories.live(EDITED)
     entry = factories.entry(desired=sent_hash(EDITED), live=stored_hash(stored, EDITED, None), applied=True)
     step = Apply(entry, factories.DATABASE, EDITED, _cached(EDITED, generation=2))
@@ -296,9 +294,7 @@ async def test_a_manager_that_changes_another_field_than_ours_is_no_rival() -> N
 
 
 async def test_an_edit_of_the_claim_is_applied_also_while_somebody_removes_its_fields() -> None:
-    snapshot = factories.snapshot()
-    kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
+    kube, actor, snapshot = _taking()
     entry = factories.entry(desired=sent_hash(EDITED), applied=True)
     step = Apply(entry, factories.DATABASE, EDITED, _cached(factories.desired()))
     for _ in range(12):

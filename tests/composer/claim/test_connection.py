@@ -10,23 +10,26 @@ import pytest
 from apis import names
 from composer.claim.compose import Prepared
 from composer.claim.connection import connect
-from composer.claim.outcomes import Note
-from composer.claim.snapshot import ObservedChild
+from composer.claim.outcomes import Connected, Note
 from composer.composition.revision import Revision
 from composer.models import CompositionSpec
-from composer.render.render import Rendered
 from runtime.objects import SECRETS, Key, Object
 from tests.composer.connection.world import OURS, PLAIN, SECRET, World, encoded
-from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, snapshot
+from tests.composer.factories import child, claim, desired, live, observed, rendered, snapshot
 from tests.runtime.virtual_loop import run
 
+PASSWORD = {"name": "app-login", "key": "password", "hash": "h"}
+CONNECTION = {**PLAIN, "port": 5432, "passwordRef": PASSWORD}
+SOURCE = observed(stored={**live(desired()), "status": {"connection": CONNECTION}})
 
-def _prepared(composed: Rendered) -> Prepared:
+
+async def _connected(at: World, owner: Object) -> Connected:
+    """Connect a claim to its database as a pass does."""
+    composed = rendered(child(desired(), ready=True), connection={"from": "database"})
     spec: dict[str, Any] = {"compositeTypeRef": {"apiVersion": "a/v1", "kind": "K"}, "resources": []}
     spec["deletionPolicies"] = ["Delete"]
-    return Prepared(
-        "c", Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec), composed, snapshot()
-    )
+    revision, read = Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec)
+    return await connect(at.publisher, snapshot(SOURCE, of=owner), Prepared("c", revision, read, composed, snapshot()))
 
 
 @pytest.mark.parametrize(
@@ -39,22 +42,15 @@ def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_there(
     label: str,
     is_left: bool,  # noqa: FBT001 - a column of the table
 ) -> None:
-    former, login = Key("shop", "former"), {"name": "app-login", "key": "password", "hash": "h"}
-    source = {
-        **live(desired()),
-        "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}},
-    }
+    former = Key("shop", "former")
     owner = claim(connectionSecretName="renamed", status={"binding": {"name": "former"}, "connectionHash": "old"})
 
     async def scene() -> tuple[str, bool, list[tuple[str, str]], list[Note]]:
         at = World()
         meta = {"labels": {names.CLAIM_LABEL: label}}
         at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=encoded(password="old"))
-        seen = snapshot(ObservedChild(entry(), source, DATABASE), of=owner)
-        composed = rendered(child(desired(), ready=True), connection={"from": "database"})
         # A process that stops before the status is written does it once more.
-        first = await connect(at.publisher, seen, _prepared(composed))
-        connected = await connect(at.publisher, seen, _prepared(composed))
+        first, connected = await _connected(at, owner), await _connected(at, owner)
         assert connected.causes == ()
         assert (SECRETS, Key("shop", "renamed")) in at.kube.objects
         moved = [note for note in (*first.notes, *connected.notes) if note.reason == "ConnectionMoved"]
@@ -81,11 +77,7 @@ def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_there(
 )
 def test_a_secret_that_is_written_again_is_an_event(status: Object, reasons: list[str]) -> None:
     async def scene() -> list[str]:
-        login = {"name": "app-login", "key": "password", "hash": "h"}
-        source = {**live(desired()), "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}}}
-        seen = snapshot(ObservedChild(entry(), source, DATABASE), of=claim(status=status))
-        composed = rendered(child(desired(), ready=True), connection={"from": "database"})
-        connected = await connect(World().publisher, seen, _prepared(composed))
+        connected = await _connected(World(), claim(status=status))
         assert connected.is_seen
         return [note.reason for note in connected.notes]
 
@@ -95,11 +87,7 @@ def test_a_secret_that_is_written_again_is_an_event(status: Object, reasons: lis
 def test_a_secret_that_keeps_its_name_is_not_deleted() -> None:
     async def scene() -> list[tuple[str, str]]:
         at = World()
-        login = {"name": "app-login", "key": "password", "hash": "h"}
-        source = {**live(desired()), "status": {"connection": {**PLAIN, "port": 5432, "passwordRef": login}}}
-        owner = claim(status={"binding": {"name": SECRET.name}, "connectionHash": "old"})
-        composed = rendered(child(desired(), ready=True), connection={"from": "database"})
-        await connect(at.publisher, snapshot(ObservedChild(entry(), source, DATABASE), of=owner), _prepared(composed))
+        await _connected(at, claim(status={"binding": {"name": SECRET.name}, "connectionHash": "old"}))
         return at.kube.writes
 
     assert [verb for verb, _ in run(scene())] == ["create"]

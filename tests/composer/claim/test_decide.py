@@ -3,8 +3,6 @@
 # long: one table of rows for all that is decided of a child
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 import pytest
 
@@ -19,9 +17,8 @@ from composer.claim.decide import (
     Step,
     decide,
 )
-from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
-from composer.hashes import sent_hash
-from composer.inventory import Entry, YieldedField, external_reference_of
+from composer.claim.snapshot import ObservedChild, Snapshot
+from composer.inventory import YieldedField, external_reference_of
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object
 from tests.composer.factories import (
@@ -35,7 +32,9 @@ from tests.composer.factories import (
     desired,
     entry,
     live,
+    observed,
     rendered,
+    sent,
     snapshot,
 )
 
@@ -45,8 +44,7 @@ MARKS = {"external-name": "orders_x", "incarnation": "16400", "account": "77"}
 MARKED = annotated(LIVE, external_name="orders_x", incarnation="16400", account="77")
 
 
-def _sent(obj: Object, stored: Object, **fields: Any) -> Entry:
-    return entry(desired=sent_hash(obj), live=live_hash(stored, obj, None), applied=True, **fields)
+SENT = sent(WANTED, LIVE)
 
 
 def _only_step(known: Snapshot, composed: Rendered) -> Step:
@@ -65,44 +63,33 @@ def test_a_missing_child_is_created() -> None:
     assert step.object == WANTED
 
 
-def test_a_child_as_it_was_sent_is_kept() -> None:
-    step = _only_step(snapshot(ObservedChild(_sent(WANTED, LIVE), LIVE, DATABASE)), rendered(child(WANTED)))
-
-    assert isinstance(step, Keep)
-
-
-def test_fields_that_others_add_are_kept() -> None:
-    more = {**LIVE, "spec": {**LIVE["spec"], "theirs": 1}, "status": {"observedGeneration": 1}}
-
-    assert isinstance(
-        _only_step(snapshot(ObservedChild(_sent(WANTED, LIVE), more, DATABASE)), rendered(child(WANTED))), Keep
-    )
-
-
 def test_a_value_that_was_normalised_is_not_sent_again() -> None:
     normalised = {**LIVE, "spec": {"limit": "1"}}
+    known = snapshot(ObservedChild(sent(WANTED, normalised), normalised, DATABASE))
 
-    assert isinstance(
-        _only_step(snapshot(ObservedChild(_sent(WANTED, normalised), normalised, DATABASE)), rendered(child(WANTED))),
+    assert isinstance(_only_step(known, rendered(child(WANTED))), Keep)
+
+
+STORED: dict[str, tuple[Object, Object, type[Step]]] = {
+    "as it was sent it is kept": (WANTED, LIVE, Keep),
+    "fields that others add are kept": (
+        WANTED,
+        {**LIVE, "spec": {**LIVE["spec"], "theirs": 1}, "status": {"observedGeneration": 1}},
         Keep,
-    )
+    ),
+    "a new value is wanted": (desired(spec={"limit": 21}), LIVE, Apply),
+    "somebody changed a field": (WANTED, {**LIVE, "spec": {"limit": 3}}, Apply),
+    "somebody removed our label": (WANTED, {**LIVE, "metadata": {**LIVE["metadata"], "labels": {}}}, Apply),
+    "a field is dropped": (desired(spec={}), LIVE, Apply),
+}
 
 
-@pytest.mark.parametrize(
-    ("wanted", "stored"),
-    [
-        (desired(spec={"limit": 21}), LIVE),
-        (WANTED, {**LIVE, "spec": {"limit": 3}}),
-        (WANTED, {**LIVE, "metadata": {**LIVE["metadata"], "labels": {}}}),
-        (desired(spec={}), LIVE),
-    ],
-    ids=["a new value is wanted", "somebody changed a field", "somebody removed our label", "a field is dropped"],
-)
-def test_a_child_that_differs_is_applied(wanted: Object, stored: Object) -> None:
-    step = _only_step(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE)), rendered(child(wanted)))
+@pytest.mark.parametrize(("wanted", "stored", "does"), STORED.values(), ids=STORED)
+def test_a_child_is_applied_where_it_differs(wanted: Object, stored: Object, does: type[Step]) -> None:
+    step = _only_step(snapshot(ObservedChild(SENT, stored, DATABASE)), rendered(child(wanted)))
 
-    assert isinstance(step, Apply)
-    assert step.object == wanted
+    assert isinstance(step, does)
+    assert not isinstance(step, Apply) or step.object == wanted
 
 
 def test_a_foreign_object_of_our_name_is_not_touched() -> None:
@@ -115,9 +102,8 @@ def test_a_foreign_object_of_our_name_is_not_touched() -> None:
 
 
 def test_a_child_that_is_gone_is_created_again_with_its_external_references_and_finalizer() -> None:
-    step = _only_step(
-        snapshot(ObservedChild(entry(external_reference=MARKS), None, DATABASE)), rendered(child(WANTED, ready=False))
-    )
+    gone = observed(stored=None, external_reference=MARKS)
+    step = _only_step(snapshot(gone), rendered(child(WANTED, ready=False)))
 
     assert isinstance(step, Create)
     assert step.object["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
@@ -145,10 +131,8 @@ def test_a_wanted_child_that_somebody_deleted_is_detached(case: Dying) -> None:
     if case.instruction:
         dying = annotated(dying, teardown=case.instruction)
 
-    step = _only_step(
-        snapshot(ObservedChild(entry(external_reference=case.recorded), dying, DATABASE)),
-        rendered(child(WANTED, ready=False)),
-    )
+    known = snapshot(observed(stored=dying, external_reference=case.recorded))
+    step = _only_step(known, rendered(child(WANTED, ready=False)))
 
     if case.expected is None:
         assert isinstance(step, Keep)
@@ -161,7 +145,7 @@ def test_a_wanted_child_that_somebody_deleted_is_detached(case: Dying) -> None:
 def test_an_instruction_on_a_living_child_is_removed() -> None:
     instructed = annotated(LIVE, teardown="child-uid/Delete")
 
-    step = _only_step(snapshot(ObservedChild(_sent(WANTED, LIVE), instructed, DATABASE)), rendered(child(WANTED)))
+    step = _only_step(snapshot(ObservedChild(SENT, instructed, DATABASE)), rendered(child(WANTED)))
 
     assert isinstance(step, Annotate)
     assert step.annotations == {names.TEARDOWN: None}
@@ -175,9 +159,9 @@ def test_a_kind_that_is_gone_is_named() -> None:
 
 # Prune
 
-OTHER = live(desired("settings", SETTINGS), uid="settings-uid")
-SETTINGS_KNOWN = ObservedChild(entry("settings", SETTINGS, uid="settings-uid"), OTHER, SETTINGS)
-DATABASE_KNOWN = ObservedChild(_sent(WANTED, LIVE), LIVE, DATABASE)
+SETTINGS_KNOWN = observed("settings", SETTINGS, uid="settings-uid")
+DATABASE_KNOWN = ObservedChild(SENT, LIVE, DATABASE)
+SETTINGS_ALONE = rendered(child(desired("settings", SETTINGS), "settings"))
 
 
 def test_a_child_without_data_is_deleted() -> None:
@@ -189,9 +173,7 @@ def test_a_child_without_data_is_deleted() -> None:
 
 
 def test_a_child_with_data_is_held_and_the_consent_is_named() -> None:
-    known = snapshot(DATABASE_KNOWN, SETTINGS_KNOWN)
-    composed = rendered(child(desired("settings", SETTINGS), "settings"))
-    plan = decide(known, composed, now=NOW)
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), SETTINGS_ALONE, now=NOW)
 
     assert not [step for step in plan.steps if isinstance(step, Delete)]
     (held,) = plan.causes
@@ -211,8 +193,7 @@ def test_a_child_with_data_is_held_and_the_consent_is_named() -> None:
 )
 def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT001 - a column of the table
     owner = claim(annotations={names.CONSENT: consent}, deletionPolicy="Snapshot")
-    composed = rendered(child(desired("settings", SETTINGS), "settings"))
-    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), composed, now=NOW)
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), SETTINGS_ALONE, now=NOW)
     removed = [(step.instruction, step.policy) for step in plan.steps if isinstance(step, Delete)]
 
     assert removed == ([("child-uid/Snapshot", "Snapshot")] if goes else [])
@@ -228,8 +209,7 @@ def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT0
 )
 def test_the_consent_is_named_as_a_command(before: str, command: str, entries: str) -> None:
     owner = claim(annotations={names.CONSENT: before} if before else {})
-    composed = rendered(child(desired("settings", SETTINGS), "settings"))
-    (held,) = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), composed, now=NOW).causes
+    (held,) = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), SETTINGS_ALONE, now=NOW).causes
 
     assert f"`{command} postgresqlinstance/orders -n shop fairlead.dev/consent={entries}`" in held.message
 
@@ -242,9 +222,8 @@ def test_a_child_of_another_kind_in_the_same_place_is_held_and_not_doubled() -> 
 
 
 def test_foreign_data_is_left_alone_with_consent_under_orphan() -> None:
-    stored = live(desired("data", VOLUME), uid="data-uid")
     owner = claim(annotations={names.CONSENT: "data=data-uid"})
-    known = snapshot(DATABASE_KNOWN, ObservedChild(entry("data", VOLUME, uid="data-uid"), stored, VOLUME), of=owner)
+    known = snapshot(DATABASE_KNOWN, observed("data", VOLUME, uid="data-uid"), of=owner)
 
     plan = decide(known, rendered(child(WANTED)), now=NOW)
 
@@ -255,12 +234,9 @@ def test_an_old_and_a_new_kind_in_one_place_are_distinguished() -> None:
     """After a switch with consent: the old one goes, the new one stays as it is."""
     wanted = desired("database", SETTINGS)
     stored = live(wanted, uid="new-uid")
-    new = entry("database", SETTINGS, uid="new-uid", desired=sent_hash(wanted), live=live_hash(stored, wanted, None))
+    new = ObservedChild(sent(wanted, stored, applied=False), stored, SETTINGS)
     owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
-    for known in (
-        (DATABASE_KNOWN, ObservedChild(new, stored, SETTINGS)),
-        (ObservedChild(new, stored, SETTINGS), DATABASE_KNOWN),
-    ):
+    for known in ((DATABASE_KNOWN, new), (new, DATABASE_KNOWN)):
         plan = decide(snapshot(*known, of=owner), rendered(child(wanted)), now=NOW)
 
         assert [type(step) for step in plan.steps] == [Keep, Delete]
@@ -268,46 +244,31 @@ def test_an_old_and_a_new_kind_in_one_place_are_distinguished() -> None:
 
 def test_a_child_whose_namespace_is_deleted_gets_no_instruction() -> None:
     going = {"metadata": {"name": "shop", "labels": {}, "deletionTimestamp": NOW}}
-    dying = live(MARKED, deleted=True)
-    plan = decide(
-        snapshot(ObservedChild(entry(external_reference=MARKS), dying, DATABASE), namespace=going),
-        rendered(child(WANTED)),
-        now=NOW,
-    )
+    dying = observed(stored=live(MARKED, deleted=True), external_reference=MARKS)
+    plan = decide(snapshot(dying, namespace=going), rendered(child(WANTED)), now=NOW)
 
     assert [type(step) for step in plan.steps] == [Keep]
 
 
 def test_most_of_the_children_are_not_deleted_at_once() -> None:
-    known = [
-        ObservedChild(entry(name, SETTINGS, uid=name), live(desired(name, SETTINGS), uid=name), SETTINGS)
-        for name in ("a", "b", "c")
-    ]
+    known = [observed(name, SETTINGS, uid=name) for name in ("a", "b", "c")]
     kept = rendered(child(desired("a", SETTINGS), "a"))
 
     assert _reasons(snapshot(*known), kept) == ["HeldDeletion", "HeldDeletion"]
 
 
 def test_data_under_another_object_name_is_held_and_nothing_takes_its_place() -> None:
-    known = ObservedChild(entry(name="orders-database-former"), live(desired()), DATABASE)
-
-    plan = decide(snapshot(known), rendered(child(desired())), now=NOW)
+    plan = decide(snapshot(observed(name="orders-database-former")), rendered(child(desired())), now=NOW)
 
     assert [cause.reason for cause in plan.causes] == ["HeldDeletion"]
     assert [type(step) for step in plan.steps] == [Keep]
 
 
 def test_a_deletion_waits_while_something_else_fails() -> None:
-    settings = desired("settings", SETTINGS)
-    known = ObservedChild(entry("settings", SETTINGS), live(settings), SETTINGS)
-    mine = desired()
-    stranger = live(mine, uid="other", labels={})
-    others = [
-        ObservedChild(entry(uid="child-uid"), stranger, DATABASE),
-        ObservedChild(entry("a", SETTINGS), live(settings), SETTINGS),
-    ]
+    stranger = observed(stored=live(WANTED, uid="other", labels={}))
+    known = (observed("settings", SETTINGS), stranger, observed("a", SETTINGS))
 
-    plan = decide(snapshot(known, *others), rendered(child(mine), child(desired("a", SETTINGS), "a")), now=NOW)
+    plan = decide(snapshot(*known), rendered(child(WANTED), child(desired("a", SETTINGS), "a")), now=NOW)
 
     assert [cause.reason for cause in plan.causes] == ["NotOwned", "ResourcePending"]
     assert not any(isinstance(step, Delete) for step in plan.steps)
@@ -328,12 +289,8 @@ def test_a_child_that_waits_again_is_kept() -> None:
 
 
 def test_a_child_is_deleted_after_those_that_depend_on_it() -> None:
-    user = ObservedChild(
-        entry("user", SETTINGS, uid="user-uid", depends_on=("settings",)),
-        live(desired("user", SETTINGS), uid="user-uid"),
-        SETTINGS,
-    )
-    more = ObservedChild(entry("more", SETTINGS, uid="m"), live(desired("more", SETTINGS), uid="m"), SETTINGS)
+    user = observed("user", SETTINGS, uid="user-uid", depends_on=("settings",))
+    more = observed("more", SETTINGS, uid="m")
     composed = rendered(child(WANTED), child(desired("more", SETTINGS), "more"))
     plan = decide(snapshot(DATABASE_KNOWN, more, SETTINGS_KNOWN, user), composed, now=NOW)
 
@@ -352,9 +309,7 @@ def test_a_yielded_field_is_left_out_until_its_time(until: str, left_out: bool) 
     yielded = (YieldedField(".spec.limit", "rival", until),)
     stored = {**LIVE, "spec": {"limit": 3, "other": 1}}
     wanted = desired(spec={"limit": 20, "other": 2})
-    step = _only_step(
-        snapshot(ObservedChild(entry(yielded=yielded, applied=True), stored, DATABASE)), rendered(child(wanted))
-    )
+    step = _only_step(snapshot(observed(stored=stored, yielded=yielded, applied=True)), rendered(child(wanted)))
 
     assert isinstance(step, Apply)
     assert ("limit" not in step.object["spec"]) == left_out
@@ -365,7 +320,7 @@ def test_a_database_of_a_living_claim_is_never_deleted_without_consent() -> None
     """Whatever a render says of other things, a database without consent gets no instruction but Detach."""
     for composed in (rendered(child(WANTED)), rendered(), rendered(child(desired("x", SETTINGS), "x"))):
         for stored in (LIVE, live(WANTED, deleted=True), annotated(LIVE, teardown="child-uid/Delete")):
-            plan = decide(snapshot(ObservedChild(_sent(WANTED, LIVE), stored, DATABASE)), composed, now=NOW)
+            plan = decide(snapshot(ObservedChild(SENT, stored, DATABASE)), composed, now=NOW)
 
             assert not [step for step in plan.steps if isinstance(step, Delete | Orphan)]
             instructions = [step.annotations.get(names.TEARDOWN) for step in plan.steps if isinstance(step, Annotate)]

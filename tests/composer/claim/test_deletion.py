@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -9,15 +10,16 @@ import pytest
 
 from apis import names
 from apis.teardown import DeletionPolicy
-from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, mirrored_pause
+from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, Step, mirrored_pause
 from composer.claim.deletion import effective_policy, tear_down, teardown_policy
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.kinds.catalog import KindFacts
 from runtime.objects import Object, Resource
-from tests.composer.factories import DATABASE, NOW, SETTINGS, VOLUME, annotated, claim, desired, entry, live, snapshot
+from tests.composer.factories import NOW, SETTINGS, VOLUME, annotated, claim, desired, live, observed, snapshot
 
 LIVE = live(desired())
 DYING = live(desired(), deleted=True)
+DONE = annotated(DYING, teardown="child-uid/Delete")
 
 
 def _namespace(*, deleted: bool, ephemeral: bool = False) -> Object:
@@ -83,43 +85,44 @@ def _going(*known: ObservedChild, **fields: Any) -> Snapshot:
     return snapshot(*known, of=claim(deleted=True, **fields))
 
 
+def _step(stored: Object, policy: DeletionPolicy = "Delete") -> Step:
+    """Return what is done with the one child of a claim that goes."""
+    (step,) = tear_down(_going(observed(stored=stored)), policy).steps
+    return step
+
+
 def test_a_protected_claim_is_held_whatever_else_is_set() -> None:
-    plan = tear_down(_going(ObservedChild(entry(), DYING, DATABASE), deletionProtection=True), "Delete")
+    plan = tear_down(_going(observed(stored=DYING), deletionProtection=True), "Delete")
 
     assert [type(step) for step in plan.steps] == [Keep]
     assert [cause.reason for cause in plan.causes] == ["DeletionProtected"]
     assert not plan.done
 
 
-def test_a_managed_child_gets_the_instruction_and_is_deleted() -> None:
-    (step,) = tear_down(_going(ObservedChild(entry(), LIVE, DATABASE)), "Snapshot").steps
-
-    assert isinstance(step, Delete)
-    assert step.instruction == "child-uid/Snapshot"
-
-
 def _with_policy(obj: Object, policy: str) -> Object:
     return {**obj, "spec": {**obj["spec"], "deletionPolicy": policy}}
 
 
-@pytest.mark.parametrize("stored", [LIVE, _with_policy(LIVE, "Orphan")], ids=["without one", "with another one"])
-def test_a_child_gets_the_policy_in_force_with_the_instruction(stored: Object) -> None:
-    """A claim that is edited and deleted at once, and a child of before children had a policy."""
-    (step,) = tear_down(_going(ObservedChild(entry(), stored, DATABASE)), "Delete").steps
+INSTRUCTED: dict[str, tuple[Object, DeletionPolicy, str]] = {
+    "a child of before children had a policy": (LIVE, "Delete", "Delete"),
+    "a child of a claim that is edited and deleted at once": (_with_policy(LIVE, "Orphan"), "Delete", "Delete"),
+    "a child that has the policy": (_with_policy(LIVE, "Delete"), "Delete", ""),
+    "a child that is backed up": (LIVE, "Snapshot", "Snapshot"),
+}
+
+
+@pytest.mark.parametrize(("stored", "policy", "sent"), INSTRUCTED.values(), ids=INSTRUCTED)
+def test_a_managed_child_is_deleted_with_the_instruction_and_the_policy_in_force(
+    stored: Object, policy: DeletionPolicy, sent: str
+) -> None:
+    step = _step(stored, policy)
 
     assert isinstance(step, Delete)
-    assert step.policy == "Delete"
-
-
-def test_a_child_that_has_its_policy_gets_the_instruction_alone() -> None:
-    (step,) = tear_down(_going(ObservedChild(entry(), _with_policy(LIVE, "Delete"), DATABASE)), "Delete").steps
-
-    assert isinstance(step, Delete)
-    assert step.policy == ""
+    assert (step.instruction, step.policy) == (f"child-uid/{policy}", sent)
 
 
 def test_an_orphaned_child_keeps_its_policy() -> None:
-    going = snapshot(ObservedChild(entry(), LIVE, DATABASE), of=claim(deleted=True), namespace=_namespace(deleted=True))
+    going = snapshot(observed(), of=claim(deleted=True), namespace=_namespace(deleted=True))
     (step,) = tear_down(going, "Delete").steps
 
     assert isinstance(step, Delete)
@@ -128,101 +131,69 @@ def test_an_orphaned_child_keeps_its_policy() -> None:
 
 def test_a_child_that_has_the_instruction_without_the_policy_gets_the_policy() -> None:
     """Its provider was upgraded before its composer."""
-    instructed = _with_policy(annotated(DYING, teardown="child-uid/Delete"), "Orphan")
-    (step,) = tear_down(_going(ObservedChild(entry(), instructed, DATABASE)), "Delete").steps
+    step = _step(_with_policy(DONE, "Orphan"))
 
     assert isinstance(step, Annotate)
     assert (step.annotations, step.policy) == ({}, "Delete")
 
 
-@pytest.mark.parametrize(
-    ("stored", "expected"),
-    [
-        (annotated(LIVE, paused="true"), {names.PAUSED: None}),
-        (annotated(DYING, paused="true"), {names.PAUSED: None, names.TEARDOWN: "child-uid/Delete"}),
-        (annotated(DYING, paused="true", teardown="child-uid/Delete"), {names.PAUSED: None}),
-    ],
-    ids=["that lives", "that goes", "that has the instruction"],
-)
-def test_a_pause_that_has_ended_is_lifted_from_a_child(stored: Object, expected: dict[str, str | None]) -> None:
-    (step,) = tear_down(_going(ObservedChild(entry(), stored, DATABASE)), "Delete").steps
+INSTRUCTION: dict[str, str | None] = {names.TEARDOWN: "child-uid/Delete"}
+ANNOTATED: dict[str, tuple[Object, dict[str, str | None] | None]] = {
+    "a pause has ended for one that lives": (annotated(LIVE, paused="true"), {names.PAUSED: None}),
+    "a pause has ended for one that goes": (annotated(DYING, paused="true"), {names.PAUSED: None, **INSTRUCTION}),
+    "a pause has ended for one that has the instruction": (annotated(DONE, paused="true"), {names.PAUSED: None}),
+    "one goes without an instruction": (DYING, INSTRUCTION),
+    "one goes with another instruction": (annotated(DYING, teardown="child-uid/Detach"), INSTRUCTION),
+    "one goes with a void instruction": (annotated(DYING, teardown="other-uid/Delete"), INSTRUCTION),
+    "one goes with the instruction": (_with_policy(DONE, "Delete"), None),
+}
 
-    assert isinstance(step, Annotate)
-    assert step.annotations == expected
+
+@pytest.mark.parametrize(("stored", "expected"), ANNOTATED.values(), ids=ANNOTATED)
+def test_a_child_is_freed_of_a_pause_that_has_ended_and_instructed_once(
+    stored: Object, expected: dict[str, str | None] | None
+) -> None:
+    step = _step(stored)
+
+    assert isinstance(step, Keep if expected is None else Annotate)
+    assert not isinstance(step, Annotate) or step.annotations == expected
 
 
 def test_a_pause_reaches_a_child_that_is_being_deleted() -> None:
     owner = annotated(claim(deleted=True), paused="true")
-    (step,) = mirrored_pause(
-        snapshot(ObservedChild(entry(), annotated(DYING, teardown="child-uid/Delete"), DATABASE), of=owner)
-    )
+    (step,) = mirrored_pause(snapshot(observed(stored=DONE), of=owner))
 
     assert isinstance(step, Annotate)
     assert step.annotations == {names.PAUSED: "true"}
 
 
-@pytest.mark.parametrize(
-    ("stored", "expected"),
-    [
-        (DYING, "child-uid/Delete"),
-        (annotated(DYING, teardown="child-uid/Detach"), "child-uid/Delete"),
-        (annotated(DYING, teardown="other-uid/Delete"), "child-uid/Delete"),
-        (_with_policy(annotated(DYING, teardown="child-uid/Delete"), "Delete"), None),
-    ],
-    ids=["without one", "with another one", "with a void one", "with it"],
-)
-def test_a_child_that_is_being_deleted_gets_the_instruction_once(stored: Object, expected: str | None) -> None:
-    (step,) = tear_down(_going(ObservedChild(entry(), stored, DATABASE)), "Delete").steps
-
-    if expected is None:
-        assert isinstance(step, Keep)
-    else:
-        assert isinstance(step, Annotate)
-        assert step.annotations == {names.TEARDOWN: expected}
+def _deleted(*known: ObservedChild) -> list[str]:
+    return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Delete)]
 
 
 def test_waves_are_deleted_in_reverse_order() -> None:
-    base = ObservedChild(entry("base", SETTINGS, uid="base"), live(desired("base", SETTINGS), uid="base"), SETTINGS)
-    middle = ObservedChild(
-        entry("middle", SETTINGS, uid="middle", depends_on=("base",)),
-        live(desired("middle", SETTINGS), uid="middle"),
-        SETTINGS,
-    )
-    top = ObservedChild(
-        entry("top", SETTINGS, uid="top", depends_on=("middle",)), live(desired("top", SETTINGS)), SETTINGS
-    )
+    base = observed("base", SETTINGS, uid="base")
+    middle = observed("middle", SETTINGS, uid="middle", depends_on=("base",))
+    top = observed("top", SETTINGS, uid="top", depends_on=("middle",))
+    middle_gone, top_gone = replace(middle, live=None), replace(top, live=None)
 
-    def goes(*known: ObservedChild) -> list[str]:
-        return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Delete)]
-
-    assert goes(base, middle, top) == ["top"]
-    assert goes(base, middle, ObservedChild(top.entry, None, SETTINGS)) == ["middle"]
-    assert goes(base, ObservedChild(middle.entry, None, SETTINGS), ObservedChild(top.entry, None, SETTINGS)) == ["base"]
+    assert _deleted(base, middle, top) == ["top"]
+    assert _deleted(base, middle, top_gone) == ["middle"]
+    assert _deleted(base, middle_gone, top_gone) == ["base"]
 
 
 def test_a_child_that_lives_inside_another_goes_with_it() -> None:
     inside = msgspec.structs.replace(SETTINGS, inside=True)
-    server = ObservedChild(entry(uid="server"), live(desired(), uid="server"), DATABASE)
-    user = ObservedChild(
-        entry("user", SETTINGS, uid="user", depends_on=("database",)),
-        live(desired("user", SETTINGS), uid="user"),
-        inside,
-    )
-    other = ObservedChild(
-        entry("other", SETTINGS, uid="other", depends_on=("database",)),
-        live(desired("other", SETTINGS), uid="other"),
-        SETTINGS,
-    )
+    server = observed(uid="server")
+    user = observed("user", inside, uid="user", depends_on=("database",))
+    other = observed("other", SETTINGS, uid="other", depends_on=("database",))
 
-    def goes(*known: ObservedChild) -> list[str]:
-        return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Delete)]
-
-    assert goes(server, user) == ["database", "user"]
-    assert goes(server, user, other) == ["user", "other"]
+    assert _deleted(server, user) == ["database", "user"]
+    assert _deleted(server, user, other) == ["user", "other"]
 
 
 def test_a_teardown_is_done_when_all_children_are_proven_gone() -> None:
-    plan = tear_down(_going(ObservedChild(entry(), None, DATABASE)), "Delete")
+    plan = tear_down(_going(observed(stored=None)), "Delete")
 
     assert plan.done
     assert plan.steps == ()
@@ -235,6 +206,16 @@ def test_the_connection_secret_stays_where_the_database_does(policy: str) -> Non
     plan = tear_down(snapshot(of=claim(deleted=True), namespace=space), "Orphan" if policy == "Orphan" else "Delete")
 
     assert plan.keeps_secret
+
+
+CLUSTER = KindFacts(Resource("acid.zalan.do", "v1", "postgresql", "postgresqls"), stateful=True, allowed=True)
+
+
+def _foreign(facts: KindFacts = VOLUME, *, deleted: bool = False, **fields: Any) -> ObservedChild:
+    """Return another operator's child with data, which our finalizer holds."""
+    uid = fields.get("uid", "child-uid")
+    stored = live(desired("data", facts), uid=uid, deleted=deleted, finalizers=[names.TEARDOWN_FINALIZER])
+    return observed("data", facts, stored=stored, **fields)
 
 
 class Foreign(msgspec.Struct, frozen=True):
@@ -254,19 +235,14 @@ FOREIGN = {
 
 @pytest.mark.parametrize("case", FOREIGN.values(), ids=FOREIGN)
 def test_a_foreign_child_with_data_is_deleted_or_released_by_policy(case: Foreign) -> None:
-    stored = live(desired("data", VOLUME), deleted=case.deleted, finalizers=[names.TEARDOWN_FINALIZER])
-    (step,) = tear_down(_going(ObservedChild(entry("data", VOLUME), stored, VOLUME)), case.policy).steps
+    (step,) = tear_down(_going(_foreign(deleted=case.deleted)), case.policy).steps
 
     assert isinstance(step, case.expected)
 
 
-CLUSTER = KindFacts(Resource("acid.zalan.do", "v1", "postgresql", "postgresqls"), stateful=True, allowed=True)
-
-
 @pytest.mark.parametrize("deleted", [False, True], ids=["it is there", "it was deleted"])
 def test_a_foreign_child_with_data_holds_its_namespace_until_a_consent(*, deleted: bool) -> None:
-    stored = live(desired("data", CLUSTER), deleted=deleted, finalizers=[names.TEARDOWN_FINALIZER])
-    known, space = ObservedChild(entry("data", CLUSTER), stored, CLUSTER), _namespace(deleted=True)
+    known, space = _foreign(CLUSTER, deleted=deleted), _namespace(deleted=True)
     owner = claim(deleted=True, deletionPolicy="Delete")
     consented = annotated(owner, consent="data=child-uid")
 
@@ -294,9 +270,8 @@ WITH_NAMESPACE = {
 
 @pytest.mark.parametrize("case", WITH_NAMESPACE.values(), ids=WITH_NAMESPACE)
 def test_a_foreign_child_goes_with_an_ephemeral_namespace_by_the_policy(case: Foreign) -> None:
-    stored = live(desired("data", CLUSTER), deleted=case.deleted, finalizers=[names.TEARDOWN_FINALIZER])
     going = snapshot(
-        ObservedChild(entry("data", CLUSTER), stored, CLUSTER),
+        _foreign(CLUSTER, deleted=case.deleted),
         of=claim(deleted=True, deletionPolicy=case.policy),
         namespace=_namespace(deleted=True, ephemeral=True),
     )
@@ -305,10 +280,7 @@ def test_a_foreign_child_goes_with_an_ephemeral_namespace_by_the_policy(case: Fo
 
 
 def test_a_foreign_child_stays_when_the_kind_of_its_claim_goes() -> None:
-    stored = live(desired("data", CLUSTER), finalizers=[names.TEARDOWN_FINALIZER])
-    known = ObservedChild(entry("data", CLUSTER), stored, CLUSTER)
-
-    plan = tear_down(snapshot(known, of=claim(deleted=True), kind_deleting=True), "Delete")
+    plan = tear_down(snapshot(_foreign(CLUSTER), of=claim(deleted=True), kind_deleting=True), "Delete")
 
     assert [type(step) for step in plan.steps] == [Orphan]
 
@@ -317,14 +289,14 @@ def test_a_foreign_child_that_was_released_blocks_nothing() -> None:
     stored = live(desired("data", VOLUME))
     stored["metadata"]["labels"] = {}
 
-    assert tear_down(_going(ObservedChild(entry("data", VOLUME), stored, VOLUME)), "Orphan").done
+    assert tear_down(_going(observed("data", VOLUME, stored=stored)), "Orphan").done
 
 
 @pytest.mark.parametrize(("policy", "expected"), [("Delete", Delete), ("Orphan", Orphan), ("Snapshot", Keep)])
 def test_a_foreign_child_whose_label_alone_was_taken_off_is_not_gone(policy: DeletionPolicy, expected: type) -> None:
     stored = live(desired("data", VOLUME), finalizers=[names.TEARDOWN_FINALIZER])
     stored["metadata"]["labels"] = {}
-    plan = tear_down(_going(ObservedChild(entry("data", VOLUME), stored, VOLUME)), policy)
+    plan = tear_down(_going(observed("data", VOLUME, stored=stored)), policy)
 
     assert [type(step) for step in plan.steps] == [expected]
     assert not plan.done
@@ -340,7 +312,7 @@ def test_a_foreign_child_whose_label_alone_was_taken_off_is_not_gone(policy: Del
 )
 def test_a_deletion_reports_what_stays_in_the_cloud(policy: DeletionPolicy, end: str) -> None:
     stored = annotated(LIVE, **{"external-name": "orders_x7"})
-    (step,) = tear_down(_going(ObservedChild(entry(), stored, DATABASE)), policy).steps
+    step = _step(stored, policy)
 
     assert isinstance(step, Delete)
     assert step.why == f"the claim is being deleted {end}"
@@ -348,22 +320,17 @@ def test_a_deletion_reports_what_stays_in_the_cloud(policy: DeletionPolicy, end:
 
 def test_the_blocker_of_a_child_is_reported() -> None:
     blocked = {
-        **annotated(DYING, teardown="child-uid/Delete"),
+        **DONE,
         "status": {"conditions": [{"type": "Stalled", "status": "True", "reason": "DeleteBlocked", "message": "why"}]},
     }
-    plan = tear_down(_going(ObservedChild(entry(), blocked, DATABASE)), "Delete")
+    plan = tear_down(_going(observed(stored=blocked)), "Delete")
 
     assert plan.causes[0].reason == "DeleteBlocked"
     assert "why" in plan.causes[0].message
 
 
-_VOLUME = live(desired("data", VOLUME), uid="data-uid", finalizers=[names.TEARDOWN_FINALIZER])
-_VOLUME_DYING = live(desired("data", VOLUME), uid="data-uid", deleted=True, finalizers=[names.TEARDOWN_FINALIZER])
-
-
 def test_a_snapshot_policy_holds_all_beside_data_that_nobody_can_back_up() -> None:
-    data = ObservedChild(entry("data", VOLUME, uid="data-uid"), _VOLUME, VOLUME)
-    plan = tear_down(_going(ObservedChild(entry(), LIVE, DATABASE), data), "Snapshot")
+    plan = tear_down(_going(observed(), _foreign(uid="data-uid")), "Snapshot")
 
     assert [type(step) for step in plan.steps] == [Keep, Keep]
     assert [cause.reason for cause in plan.causes] == ["BackupImpossible"]
@@ -372,7 +339,7 @@ def test_a_snapshot_policy_holds_all_beside_data_that_nobody_can_back_up() -> No
 
 
 def test_foreign_data_that_is_deleted_against_the_policy_is_released_by_consent() -> None:
-    data = ObservedChild(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
+    data = _foreign(deleted=True, uid="data-uid")
     held = tear_down(_going(data), "Orphan")
     freed = tear_down(snapshot(data, of=claim(deleted=True, annotations={names.CONSENT: "data=data-uid"})), "Orphan")
 
@@ -382,7 +349,7 @@ def test_foreign_data_that_is_deleted_against_the_policy_is_released_by_consent(
 
 
 def test_a_child_that_goes_with_its_namespace_is_not_held() -> None:
-    data = ObservedChild(entry("data", VOLUME, uid="data-uid"), _VOLUME_DYING, VOLUME)
+    data = _foreign(deleted=True, uid="data-uid")
     plan = tear_down(snapshot(data, of=claim(deleted=True), namespace=_namespace(deleted=True)), "Orphan")
 
     assert [type(step) for step in plan.steps] == [RemoveFinalizer]
@@ -390,7 +357,7 @@ def test_a_child_that_goes_with_its_namespace_is_not_held() -> None:
 
 @pytest.mark.parametrize("policy", ["Orphan", "Snapshot", "Delete"])
 def test_an_unlistable_kind_holds_the_claim(policy: DeletionPolicy) -> None:
-    plan = tear_down(_going(ObservedChild(entry(), None, None, unseen=True)), policy)
+    plan = tear_down(_going(replace(observed(stored=None), facts=None, unseen=True)), policy)
 
     assert not plan.done
     assert [cause.reason for cause in plan.causes] == ["KindNotInstalled"]

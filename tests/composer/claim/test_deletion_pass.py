@@ -5,20 +5,18 @@ from __future__ import annotations
 import pytest
 
 from composer.claim.gather import Gatherer
-from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
-from composer.hashes import sent_hash
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.kinds.cluster import Cluster
 from runtime.cache import Cache
 from runtime.errors import WriteConflict
 from runtime.objects import Object, dumps, key_of
 from tests.composer.claim.passes import LoggedKube, Reads, make_pass, reconciler
-from tests.composer.factories import CLAIMS, DATABASE, claim, desired, entry, live, rendered, snapshot
+from tests.composer.factories import CLAIMS, DATABASE, claim, desired, live, observed, rendered, sent, snapshot
 
 LIVING: Object = {"metadata": {"name": "shop", "labels": {}}}
 WANTED = desired()
 LIVE = live(WANTED)
-SENT = entry(desired=sent_hash(WANTED), live=live_hash(LIVE, WANTED, None), applied=True)
-CHILD = ObservedChild(SENT, LIVE, DATABASE)
+CHILD = ObservedChild(sent(WANTED, LIVE), LIVE, DATABASE)
 
 
 def _deleted() -> Object:
@@ -29,13 +27,18 @@ def _in_version(of: Object, version: str, **spec: object) -> Object:
     return {**of, "metadata": {**of["metadata"], "resourceVersion": version}, "spec": {**of["spec"], **spec}}
 
 
+def _kube(*, is_held: bool = True) -> LoggedKube:
+    kube = LoggedKube(is_held=is_held)
+    kube.there(LIVE)
+    return kube
+
+
 def _seen(of: Object, *children: ObservedChild) -> Snapshot:
     return snapshot(*children, of=of, namespace=LIVING)
 
 
 async def test_a_claim_goes_in_one_pass_without_a_read_where_the_answers_prove_that_its_children_are_gone() -> None:
-    kube = LoggedKube(is_held=False)
-    kube.there(LIVE)
+    kube = _kube(is_held=False)
     seen = _seen(_deleted(), CHILD)
 
     await make_pass(seen, seen, rendered(), kube)
@@ -51,8 +54,7 @@ async def test_a_claim_goes_in_one_pass_without_a_read_where_the_answers_prove_t
 
 
 async def test_a_claim_stays_while_a_finalizer_holds_a_child() -> None:
-    kube = LoggedKube()
-    kube.there(LIVE)
+    kube = _kube()
     seen = _seen(_deleted(), CHILD)
 
     await make_pass(seen, seen, rendered(), kube)
@@ -61,12 +63,9 @@ async def test_a_claim_stays_while_a_finalizer_holds_a_child() -> None:
 
 
 async def test_a_claim_stays_while_another_child_is_not_gone() -> None:
-    kube = LoggedKube(is_held=False)
-    kube.there(LIVE)
-    waiting = ObservedChild(
-        entry("later", name="orders-later", uid="later-uid"), live(WANTED, uid="later-uid"), DATABASE
-    )
-    first = ObservedChild(entry(desired=SENT.desired, live=SENT.live, depends_on=("later",)), LIVE, DATABASE)
+    kube = _kube(is_held=False)
+    waiting = observed("later", stored=live(WANTED, uid="later-uid"), name="orders-later", uid="later-uid")
+    first = ObservedChild(sent(WANTED, LIVE, applied=False, depends_on=("later",)), LIVE, DATABASE)
     seen = _seen(_deleted(), first, waiting)
 
     await make_pass(seen, seen, rendered(), kube)
@@ -75,35 +74,28 @@ async def test_a_claim_stays_while_another_child_is_not_gone() -> None:
     assert "patch PostgreSQLInstance" not in kube.verbs()
 
 
-async def test_a_protection_that_the_cache_has_not_seen_is_obeyed() -> None:
-    kube = LoggedKube()
-    kube.there(LIVE)
-    cached = _deleted()
-    protected = _in_version(cached, "8", deletionProtection=True)
+async def _pass_over_protected(cached: Object) -> LoggedKube:
+    """Make a pass over a claim that was protected since the cache saw it."""
+    kube, protected = _kube(), _in_version(cached, "8", deletionProtection=True)
     reads = Reads(Cache(kube).informer(CLAIMS), _seen(cached, CHILD), _seen(protected, CHILD))
     kube.objects[CLAIMS, key_of(protected)] = protected
-
     await reconciler(reads, rendered(), kube, lambda: 0.0).reconcile(key_of(cached))
+    return kube
+
+
+async def test_a_protection_that_the_cache_has_not_seen_is_obeyed() -> None:
+    kube = await _pass_over_protected(_deleted())
 
     assert kube.instructions() == []
     assert kube.verbs() == ["status PostgreSQLInstance"]
 
 
 async def test_where_nothing_is_to_be_recorded_the_claim_is_read_before_a_child_is_deleted() -> None:
-    kube = LoggedKube()
-    kube.there(LIVE)
-    recording = LoggedKube()
-    recording.there(LIVE)
-    before = _seen(_deleted(), CHILD)
+    recording, before = _kube(), _seen(_deleted(), CHILD)
     await make_pass(before, before, rendered(), recording)
     status = next(operations[-1]["value"] for verb, _, operations in recording.written if verb == "status")
-    cached = {**_deleted(), "status": status}
-    protected = _in_version(cached, "8", deletionProtection=True)
-    instructed = ObservedChild(SENT, LIVE, DATABASE)
-    reads = Reads(Cache(kube).informer(CLAIMS), _seen(cached, instructed), _seen(protected, instructed))
-    kube.objects[CLAIMS, key_of(protected)] = protected
 
-    await reconciler(reads, rendered(), kube, lambda: 0.0).reconcile(key_of(cached))
+    kube = await _pass_over_protected({**_deleted(), "status": status})
 
     assert kube.instructions() == []
     assert "delete PostgresDatabase" not in kube.verbs()

@@ -16,8 +16,22 @@ from composer.claim.deletion import blocker
 from composer.claim.outcomes import Note, finalizer_note, gathered, instruction_note
 from composer.claim.report import NOBODY, Findings, Pauser, pauser, report, report_deletion, report_pause
 from composer.claim.snapshot import ObservedChild, Snapshot
+from runtime.conditions import timestamp
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, NOW, VOLUME, annotated, claim, desired, entry, live, snapshot
+from tests.composer.factories import (
+    DATABASE,
+    NOW,
+    VOLUME,
+    annotated,
+    claim,
+    condition,
+    conditions_of,
+    desired,
+    entry,
+    live,
+    observed,
+    snapshot,
+)
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SINCE = "2026-11-21T09:30:00Z"
@@ -25,7 +39,7 @@ SINCE = "2026-11-21T09:30:00Z"
 
 def _going(*conditions: tuple[str, str, str]) -> Object:
     reported = [
-        {"type": type_, "status": status, "reason": reason, "message": "the cloud's words", "lastTransitionTime": SINCE}
+        {**condition(type_, status, reason, since=SINCE), "message": "the cloud's words"}
         for type_, status, reason in conditions
     ]
     return {**live(desired(), deleted=True), "status": {"conditions": reported}}
@@ -69,25 +83,15 @@ def test_a_blocker_is_the_cause_that_holds_a_deletion(case: Blocked) -> None:
 
 
 def test_a_blocker_is_named_with_its_error_since_when_and_the_next_try() -> None:
-    blocking = blocker(ObservedChild(entry(), _going(("Stalled", "True", "DeleteBlocked")), DATABASE))
+    blocking = blocker(observed(stored=_going(("Stalled", "True", "DeleteBlocked"))))
 
     assert blocking is not None
     for part in (f"PostgresDatabase {entry().name}", "the cloud's words", f"since {SINCE}", "tried again within 5 min"):
         assert part in blocking.message
     held = live(desired("data", VOLUME), deleted=True, finalizers=["example.dev/hold"])
-    foreign = blocker(ObservedChild(entry("data", VOLUME), held, VOLUME))
+    foreign = blocker(observed("data", VOLUME, stored=held))
     assert foreign is not None
     assert "held by finalizer example.dev/hold since " + NOW in foreign.message
-
-
-def _conditions(status: Object) -> dict[str, str]:
-    return {condition["type"]: f"{condition['status']} {condition['reason']}" for condition in status["conditions"]}
-
-
-def _reconciling(since: datetime) -> Object:
-    stamp = since.strftime("%Y-%m-%dT%H:%M:%SZ")
-    condition = {"type": "Reconciling", "status": "True", "reason": "Deleting", "message": "", "observedGeneration": 1}
-    return {"conditions": [{**condition, "lastTransitionTime": stamp}]}
 
 
 class Ends(msgspec.Struct, frozen=True):
@@ -109,10 +113,11 @@ ENDS = {
 
 @pytest.mark.parametrize("case", ENDS.values(), ids=ENDS)
 def test_a_claim_that_is_being_deleted_reports_its_conditions(case: Ends) -> None:
-    before = _reconciling(AT - timedelta(minutes=case.minutes))
+    since = timestamp(AT - timedelta(minutes=case.minutes))
+    before = {"conditions": [condition("Reconciling", "True", "Deleting", since=since)]}
     status = report_deletion(snapshot(of=claim(deleted=True, status=before)), case.causes, AT)
 
-    assert _conditions(status) == {
+    assert conditions_of(status) == {
         "Ready": f"False {case.reason}",
         "Synced": f"False {case.reason}",
         case.abnormal: f"True {case.reason}",
@@ -222,7 +227,7 @@ def test_a_foreign_child_that_is_released_is_noted_once() -> None:
 def test_a_child_that_gives_no_reason_blocks_a_deletion_in_words() -> None:
     bare = {**live(desired(), deleted=True), "status": {"conditions": [{"type": "Stalled", "status": "True"}]}}
 
-    why = blocker(ObservedChild(entry(), bare, DATABASE))
+    why = blocker(observed(stored=bare))
 
     assert why is not None
     assert why.reason == "Unknown"

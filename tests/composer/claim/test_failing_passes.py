@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
 from apis import names
 from composer.claim import reconciler as claims
-from composer.claim.act import Actor
-from composer.claim.compose import Choice, Chosen, Prepared, untouched
-from composer.claim.reconciler import ClaimReconciler, Tools
+from composer.claim.compose import Choice, Prepared
+from composer.claim.reconciler import ClaimReconciler
+from composer.claim.report import Findings
 from composer.claim.snapshot import ObservedChild, Snapshot
-from composer.composition.revision import Revision
-from composer.models import CompositionSpec
-from runtime.cache import Cache, Informer
+from runtime.cache import Cache
 from runtime.errors import ApiError, Failure, NotLeading, Transient, Unavailable
-from runtime.events import EventRecorder
 from runtime.objects import Key, Object, Resource
-from tests.composer.factories import CLAIMS, DATABASE, IDENTITY, child, claim, desired, entry, live, rendered, snapshot
+from tests.composer.claim.passes import Prepares, Reads, tools_of
+from tests.composer.factories import (
+    CLAIMS,
+    DATABASE,
+    IDENTITY,
+    child,
+    claim,
+    condition,
+    conditions_of,
+    desired,
+    live,
+    observed,
+    rendered,
+    snapshot,
+)
 from tests.support.fake_kube import FakeKube
 
-AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 WANTED = desired()
-
-
-def _condition(type_: str, status: str, reason: str) -> Object:
-    condition = {"type": type_, "status": status, "reason": reason, "message": "x", "observedGeneration": 1}
-    return {**condition, "lastTransitionTime": "2026-11-01T00:00:00Z"}
 
 
 def _child(*conditions: Object) -> ObservedChild:
     status = {"observedGeneration": 1, "conditions": list(conditions)}
-    return ObservedChild(entry(applied=True), {**live(WANTED, managedFields=[]), "status": status}, DATABASE)
+    return observed(stored={**live(WANTED, managedFields=[]), "status": status}, applied=True)
 
 
-WORKS = _child(_condition("Ready", "True", "Available"))
-LOST = _child(_condition("Ready", "False", "DatabaseLost"), _condition("Stalled", "True", "DatabaseLost"))
+WORKS = _child(condition("Ready", "True", "Available"))
+LOST = _child(condition("Ready", "False", "DatabaseLost"), condition("Stalled", "True", "DatabaseLost"))
 
 
 @dataclass
@@ -67,100 +71,66 @@ class _Kube(FakeKube):
         return {**claim(), "status": operations[-1]["value"]}
 
 
-@dataclass
-class _World:
-    """One claim; `broken` is what preparing it raises, `unread` what reading it raises."""
+class _World(Prepares, Reads):
+    """One claim, what is read of it and how it is prepared.
 
-    known: ObservedChild
-    of: Object
-    broken: Exception | None = None
-    unread: Exception | None = None
-    hangs: str | None = None
+    `broken`: what preparing it raises, `unread`: what reading it raises, `hangs`: which of them never ends.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(
+        self,
+        known: ObservedChild,
+        of: Object,
+        *,
+        broken: Exception | None = None,
+        unread: Exception | None = None,
+        hangs: str = "",
+    ) -> None:
+        self.known, self.of, self.broken, self.unread, self.hangs = known, of, broken, unread, hangs
         self.kube = _Kube()
-        self.claims: Informer = Cache(self.kube).informer(CLAIMS)
-        self.claims.store.remember(self.of)
+        self.composed = rendered(child(WANTED, ready=True))
+        self.claims = Cache(self.kube).informer(CLAIMS)
+        self.claims.store.remember(of)
 
-    async def gather(self, key: Key, *, more_kinds: Any) -> Snapshot:
-        del key, more_kinds
+    async def gather(self, _key: Key, *, more_kinds: Any) -> Snapshot:  # noqa: ARG002 - the port has it
         if self.hangs == "gather":
             await asyncio.Event().wait()
         if self.unread:
             raise self.unread
         return snapshot(self.known, of=self.now)
 
+    async def gather_live(self, view: Snapshot) -> Snapshot:
+        return view
+
+    async def gather_around(self, view: Snapshot) -> Snapshot:
+        return view
+
+    async def check_version(self, view: Snapshot) -> None:
+        pass
+
     @property
     def now(self) -> Object:
         """The claim with the status that was written last."""
         return {**self.of, "status": self.kube.statuses[-1]} if self.kube.statuses else self.of
-
-    async def abandoned(self, _key: Key) -> tuple[ObservedChild, ...]:
-        return ()
-
-    async def with_predecessors(self, seen: Snapshot) -> Snapshot:
-        return seen
-
-    async def gather_live(self, seen: Snapshot) -> Snapshot:
-        return seen
-
-    async def gather_around(self, seen: Snapshot) -> Snapshot:
-        return seen
-
-    async def check_version(self, seen: Snapshot) -> None:
-        pass
-
-    async def unseen(self, _view: Snapshot) -> tuple[str, ...]:
-        return ()
-
-    def kinds(self, _claim: Object) -> frozenset[str]:
-        return frozenset()
-
-    def is_chosen_by_namespace(self, _seen: Snapshot) -> bool:
-        return False
 
     def supported_policies(self, _view: Snapshot) -> tuple[str, ...]:
         if self.broken:
             raise self.broken
         return ("Orphan",)
 
-    async def prepare(self, seen: Snapshot) -> Prepared:
-        return await self.render(self.choose(seen))
-
-    def choose(self, seen: Snapshot) -> Choice:
-        of = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
-        spec: dict[str, Any] = {"compositeTypeRef": of, "deletionPolicies": ["Orphan"], "resources": []}
-        revision, read = Revision("c-1", 1, "c", spec, None), msgspec.convert(spec, CompositionSpec)
-        return Choice(Chosen("c", revision, read, is_rollback=False, outside=None), seen, untouched(seen))
-
-    async def render(self, choice: Choice) -> Prepared:
+    async def render(self, choice: Choice) -> Prepared | Findings:
         if self.hangs == "prepare":
             await asyncio.Event().wait()
         if self.broken:
             raise self.broken
-        chosen, composed = choice.chosen, rendered(child(WANTED, ready=True))
-        return Prepared(chosen.composition, chosen.revision, chosen.spec, composed, choice.snapshot)
+        return await super().render(choice)
 
     def reconciler(self) -> ClaimReconciler:
-        tools: dict[str, Any] = {
-            "kube": self.kube,
-            "gatherer": self,
-            "preparer": self,
-            "actor": Actor(self.kube, now=lambda: AT, remember=lambda _facts, _obj, _over: None),
-            "publisher": None,
-            "passwords": None,
-            "events": EventRecorder(self.kube, controller="c", instance="i"),
-            "now": lambda: AT,
-            "monotonic": lambda: 0.0,
-            "pass_limit": timedelta(seconds=100) if self.hangs is None else timedelta(milliseconds=20),
-        }
-        return ClaimReconciler(Tools(**tools))
+        limit = timedelta(milliseconds=20) if self.hangs else timedelta(seconds=100)
+        return ClaimReconciler(replace(tools_of(self, self, self.kube, lambda: 0.0), pass_limit=limit))
 
     def conditions(self) -> dict[str, str]:
-        return {
-            condition["type"]: f"{condition['status']} {condition['reason']}"
-            for condition in self.now["status"]["conditions"]
-        }
+        return conditions_of(self.now["status"])
 
 
 def _claim(**more: Any) -> Object:
@@ -170,7 +140,7 @@ def _claim(**more: Any) -> Object:
         names.KINDS: DATABASE.resource.group_kind,
     }
     inventory = [{"resource": "database", "apiVersion": "v1", "kind": "PostgresDatabase", "name": "x"}]
-    conditions = [_condition("Ready", "True", "Available"), _condition("Synced", "True", "InSync")]
+    conditions = [condition("Ready", "True", "Available"), condition("Synced", "True", "InSync")]
     return claim(annotations=recorded, status={"conditions": conditions, "inventory": inventory}, **more)
 
 

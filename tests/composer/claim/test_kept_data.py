@@ -10,8 +10,7 @@ import pytest
 from apis import names
 from apis.reasons import ReasonClass
 from composer.claim.decide import Create, Delete, Keep, RemoveFinalizer, decide
-from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
-from composer.hashes import sent_hash
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child, Rendered, Waiting
 from runtime.objects import Object
@@ -23,17 +22,18 @@ from tests.composer.factories import (
     child,
     claim,
     desired,
-    entry,
     live,
+    observed,
     rendered,
+    sent,
     snapshot,
 )
 
 WANTED = desired()
 LIVE = live(WANTED)
-SENT = entry(desired=sent_hash(WANTED), live=live_hash(LIVE, WANTED, None), applied=True)
-OTHER = live(desired("settings", SETTINGS), uid="settings-uid")
-SETTINGS_KNOWN = ObservedChild(entry("settings", SETTINGS, uid="settings-uid"), OTHER, SETTINGS)
+SENT = sent(WANTED, LIVE)
+KEPT = ObservedChild(SENT, LIVE, DATABASE)
+SETTINGS_KNOWN = observed("settings", SETTINGS, uid="settings-uid")
 
 
 def _reasons(known: Snapshot, composed: Rendered) -> list[str]:
@@ -71,7 +71,7 @@ TAKEN: dict[str, tuple[Object | None, str, str]] = {
 @pytest.mark.parametrize(("stored", "consent", "reason"), TAKEN.values(), ids=TAKEN)
 def test_foreign_data_that_somebody_deleted_is_not_replaced(stored: Object | None, consent: str, reason: str) -> None:
     owner = claim(annotations={names.CONSENT: consent})
-    plan = decide(snapshot(ObservedChild(entry("data", VOLUME), stored, VOLUME), of=owner), _with_volume(), now=NOW)
+    plan = decide(snapshot(observed("data", VOLUME, stored=stored), of=owner), _with_volume(), now=NOW)
 
     assert [type(step) for step in plan.steps] == [Keep]
     assert plan.steps[0].entry.uid == "child-uid"
@@ -91,7 +91,7 @@ def test_foreign_data_that_somebody_deleted_is_not_replaced(stored: Object | Non
 )
 def test_consent_releases_foreign_data_that_somebody_deleted(stored: Object | None, does: type) -> None:
     owner = claim(annotations={names.CONSENT: "data=child-uid"})
-    plan = decide(snapshot(ObservedChild(entry("data", VOLUME), stored, VOLUME), of=owner), _with_volume(), now=NOW)
+    plan = decide(snapshot(observed("data", VOLUME, stored=stored), of=owner), _with_volume(), now=NOW)
 
     assert [type(step) for step in plan.steps] == [does]
     assert plan.causes == ()
@@ -99,7 +99,7 @@ def test_consent_releases_foreign_data_that_somebody_deleted(stored: Object | No
 
 def test_a_foreign_child_without_data_is_created_again() -> None:
     wanted = rendered(child(desired("settings", SETTINGS), "settings", ready=False))
-    plan = decide(snapshot(ObservedChild(entry("settings", SETTINGS), None, SETTINGS)), wanted, now=NOW)
+    plan = decide(snapshot(observed("settings", SETTINGS, stored=None)), wanted, now=NOW)
 
     assert [type(step) for step in plan.steps] == [Create]
 
@@ -110,8 +110,7 @@ def _with_volume() -> Rendered:
 
 def test_foreign_data_does_not_leave_the_composition_under_snapshot() -> None:
     owner = claim(annotations={names.CONSENT: "data=child-uid"}, deletionPolicy="Snapshot")
-    volume = ObservedChild(entry("data", VOLUME), live(VOLUME_WANTED), VOLUME)
-    plan = decide(snapshot(ObservedChild(SENT, LIVE, DATABASE), volume, of=owner), rendered(child(WANTED)), now=NOW)
+    plan = decide(snapshot(KEPT, observed("data", VOLUME), of=owner), rendered(child(WANTED)), now=NOW)
 
     assert [type(step) for step in plan.steps] == [Keep, Keep]
     assert [cause.reason for cause in plan.causes] == ["BackupImpossible"]
@@ -121,8 +120,8 @@ def test_foreign_data_does_not_leave_the_composition_under_snapshot() -> None:
 
 
 def test_a_child_of_an_unlistable_kind_stays_in_the_inventory() -> None:
-    gone = ObservedChild(entry("other"), None, None, unseen=True)
-    plan = decide(snapshot(gone, ObservedChild(SENT, LIVE, DATABASE)), rendered(child(WANTED)), now=NOW)
+    gone = replace(observed("other", stored=None), facts=None, unseen=True)
+    plan = decide(snapshot(gone, KEPT), rendered(child(WANTED)), now=NOW)
 
     assert sorted(step.entry.resource for step in plan.steps) == ["database", "other"]
     assert {type(step) for step in plan.steps} == {Keep}
@@ -132,28 +131,22 @@ def test_a_child_of_an_unlistable_kind_stays_in_the_inventory() -> None:
 # One object under two names
 
 
+FORMER = ObservedChild(msgspec.structs.replace(SENT, resource="first"), LIVE, DATABASE)
+"""The same object, as the resource had it under its former name; consented to below."""
+CONSENTED = claim(annotations={names.CONSENT: "first=child-uid"}, deletionPolicy="Delete")
+
+
 def test_an_object_that_another_resource_has_is_not_deleted_with_its_former_name() -> None:
-    """Consented to or not: the object of the name is wanted under the other one."""
-    owner = claim(annotations={names.CONSENT: "first=child-uid"}, deletionPolicy="Delete")
-    both = (
-        ObservedChild(SENT, LIVE, DATABASE),
-        ObservedChild(msgspec.structs.replace(SENT, resource="first"), LIVE, DATABASE),
-    )
-    for known in (both, both[::-1]):
-        plan = decide(snapshot(*known, SETTINGS_KNOWN, of=owner), _with_settings(child(WANTED)), now=NOW)
+    for known in ((KEPT, FORMER), (FORMER, KEPT)):
+        plan = decide(snapshot(*known, SETTINGS_KNOWN, of=CONSENTED), _with_settings(child(WANTED)), now=NOW)
 
         assert not [step for step in plan.steps if isinstance(step, Delete)]
         assert [step.entry.resource for step in plan.steps] == ["database", "settings"]
 
 
 def test_an_object_of_a_resource_that_waits_is_not_deleted_with_its_former_name() -> None:
-    owner = claim(annotations={names.CONSENT: "first=child-uid"}, deletionPolicy="Delete")
-    both = (
-        ObservedChild(SENT, LIVE, DATABASE),
-        ObservedChild(msgspec.structs.replace(SENT, resource="first"), LIVE, DATABASE),
-    )
     composed = _with_settings(waiting=(Waiting("database", "settings", "resources.settings.status.x"),))
-    plan = decide(snapshot(*both, SETTINGS_KNOWN, of=owner), composed, now=NOW)
+    plan = decide(snapshot(KEPT, FORMER, SETTINGS_KNOWN, of=CONSENTED), composed, now=NOW)
 
     assert not [step for step in plan.steps if isinstance(step, Delete)]
 

@@ -11,8 +11,7 @@ from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Create, Delete, Keep, Orphan, Plan, RemoveFinalizer, decide
 from composer.claim.deletion import tear_down
-from composer.claim.snapshot import ObservedChild, Snapshot, live_hash
-from composer.hashes import sent_hash
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object, uid_of
@@ -28,6 +27,7 @@ from tests.composer.factories import (
     entry,
     live,
     rendered,
+    sent,
     snapshot,
 )
 
@@ -53,11 +53,9 @@ def _known(draw: st.DrawFn, resource: str) -> ObservedChild | None:
         if facts is VOLUME:
             stored["metadata"]["finalizers"] = [names.TEARDOWN_FINALIZER]
     depends_on = tuple(name for name in RESOURCES if name < resource and draw(st.booleans()))
-    in_sync = stored is not None and draw(st.booleans())
-    fields: dict[str, Any] = {"uid": uid, "depends_on": depends_on}
-    if in_sync and stored is not None:
-        fields |= {"desired": sent_hash(obj), "live": live_hash(stored, obj, None), "applied": True}
-    return ObservedChild(entry(resource, facts, **fields), stored, facts)
+    if stored is not None and draw(st.booleans()):
+        return ObservedChild(sent(obj, stored, depends_on=depends_on), stored, facts)
+    return ObservedChild(entry(resource, facts, uid=uid, depends_on=depends_on), stored, facts)
 
 
 @st.composite

@@ -18,7 +18,19 @@ from composer.inventory import Entry, load
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object, Resource
-from tests.composer.factories import DATABASE, SETTINGS, child, claim, desired, entry, live, rendered, snapshot
+from tests.composer.factories import (
+    DATABASE,
+    SETTINGS,
+    child,
+    claim,
+    condition,
+    conditions_of,
+    desired,
+    entry,
+    live,
+    rendered,
+    snapshot,
+)
 
 AT = datetime(2026, 11, 22, 12, tzinfo=UTC)
 FOREIGN = KindFacts(Resource("acid.zalan.do", "v1", "postgresql", "postgresqls"), stateful=True, reports=True)
@@ -26,18 +38,12 @@ WORKLOAD = KindFacts(Resource("apps", "v1", "StatefulSet", "statefulsets"), stat
 NEVER_READY = "Creating"
 
 
-def _condition(type_: str, status: str, reason: str) -> Object:
-    stamp = "2026-11-01T00:00:00Z"
-    condition = {"type": type_, "status": status, "reason": reason, "message": f"{reason}!", "observedGeneration": 1}
-    return {**condition, "lastTransitionTime": stamp}
-
-
-READY_TRUE = _condition("Ready", "True", "Available")
+READY_TRUE = condition("Ready", "True", "Available")
 WAS_READY = claim(status={"conditions": [READY_TRUE]})
 READY = {"observedGeneration": 1, "conditions": [READY_TRUE]}
 LOST = {
     "observedGeneration": 1,
-    "conditions": [_condition("Ready", "False", "DatabaseLost"), _condition("Stalled", "True", "DatabaseLost")],
+    "conditions": [condition("Ready", "False", "DatabaseLost"), condition("Stalled", "True", "DatabaseLost")],
 }
 
 
@@ -50,12 +56,7 @@ def _known(
 
 
 def _ready(seen: Snapshot, findings: Findings) -> str:
-    status = report(seen, with_broken(seen, findings), AT)
-    return next(
-        f"{condition['status']} {condition['reason']}"
-        for condition in status["conditions"]
-        if condition["type"] == "Ready"
-    )
+    return conditions_of(report(seen, with_broken(seen, findings), AT))["Ready"]
 
 
 # Where nothing is rendered: a hold, a refusal, a broken template
@@ -102,23 +103,21 @@ def test_a_claim_that_cannot_be_rendered_reports_first_what_its_lost_database_re
 
     status = report(seen, with_broken(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))), AT)
 
-    synced = next(condition for condition in status["conditions"] if condition["type"] == "Synced")
-    assert (synced["status"], synced["reason"]) == ("False", "DatabaseLost")
-    assert synced["message"] == "DatabaseLost!; also: why"
+    assert conditions_of(status)["Synced"] == "False DatabaseLost"
+    (message,) = (shown["message"] for shown in status["conditions"] if shown["type"] == "Synced")
+    assert message == "DatabaseLost!; also: why"
 
 
 @pytest.mark.parametrize(("known", "expected"), UNRENDERED.values(), ids=UNRENDERED)
 def test_ready_of_a_paused_claim_follows_its_children(known: ObservedChild, expected: str) -> None:
     status = report_pause(snapshot(known, of=WAS_READY), NOBODY, AT)
 
-    ready, synced = status["conditions"]
-    assert f"{ready['status']} {ready['reason']}" == expected
-    assert (synced["status"], synced["reason"]) == ("False", "Paused")
+    assert conditions_of(status) == {"Ready": expected, "Synced": "False Paused"}
 
 
 # After an outage, where nothing is rendered
 
-AWAY = _condition("Ready", "False", "ServerUnreachable")
+AWAY = condition("Ready", "False", "ServerUnreachable")
 AFTER_OUTAGE: dict[str, tuple[ObservedChild, bool, str]] = {
     "the database is back": (_known(READY), True, "True Available"),
     "the database is back, and the claim was never ready": (_known(READY), False, "False ServerUnreachable"),
@@ -143,13 +142,13 @@ def _after_outage(*, is_bound: bool) -> Object:
 def test_ready_of_a_paused_claim_returns_after_an_outage(
     known: ObservedChild, *, is_bound: bool, expected: str
 ) -> None:
-    ready = report_pause(snapshot(known, of=_after_outage(is_bound=is_bound)), NOBODY, AT)["conditions"][0]
+    status = report_pause(snapshot(known, of=_after_outage(is_bound=is_bound)), NOBODY, AT)
 
-    assert f"{ready['status']} {ready['reason']}" == expected
+    assert conditions_of(status)["Ready"] == expected
 
 
-@pytest.mark.parametrize("known", [_known(READY)])
-def test_ready_of_a_claim_that_stays_as_it_is_returns(known: ObservedChild) -> None:
+def test_ready_of_a_claim_that_stays_as_it_is_returns() -> None:
+    known = _known(READY)
     seen = snapshot(known, of=_after_outage(is_bound=True))
 
     assert _ready(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))) == "True Available"
@@ -202,11 +201,11 @@ RENDERED: dict[str, tuple[ObservedChild, bool, frozenset[str], str]] = {
         "True Available",
     ),
     "a provider works on a database that can be used": (
-        _known({**READY, "conditions": [READY_TRUE, _condition("Reconciling", "True", "CloudBusy")]}),
+        _known({**READY, "conditions": [READY_TRUE, condition("Reconciling", "True", "CloudBusy")]}),
         False, frozenset(), "True Available",
     ),
     "a provider refuses an edit of a database that can be used": (
-        _known({**READY, "conditions": [READY_TRUE, _condition("Stalled", "True", "HeldChange")]}),
+        _known({**READY, "conditions": [READY_TRUE, condition("Stalled", "True", "HeldChange")]}),
         False, frozenset(), "True Available",
     ),
     "a Zalando cluster failed": (_known(PHASE, FOREIGN), False, frozenset(), "False ChildNotReady"),
@@ -267,7 +266,7 @@ HELD = cause("HeldChange", "a consent is needed", resource="database")
 EDITS: dict[str, tuple[tuple[ObservedChild, ...], Rendered, str]] = {
     "it is made in this pass": ((_known(READY),), _with_settings(), "True Available"),
     "it is not ready yet": (
-        (_known(READY), _new_database({"conditions": [_condition("Ready", "False", "CloudBusy")]})),
+        (_known(READY), _new_database({"conditions": [condition("Ready", "False", "CloudBusy")]})),
         _with_settings(),
         "True Available",
     ),

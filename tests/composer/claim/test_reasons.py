@@ -11,9 +11,9 @@ import pytest
 
 from composer.causes import cause
 from composer.claim.report import Findings, report
-from composer.claim.snapshot import ObservedChild
+from runtime.conditions import timestamp
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, child, claim, desired, entry, live, rendered, snapshot
+from tests.composer.factories import child, claim, condition, conditions_of, desired, live, observed, rendered, snapshot
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "names.md").read_text(encoding="utf-8")
@@ -65,12 +65,10 @@ REASONS = _classes()
 
 
 def _condition(type_: str, status: str, reason: str, at: datetime) -> Object:
-    stamp = at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    condition = {"type": type_, "status": status, "reason": reason, "message": "x", "observedGeneration": 1}
-    return {**condition, "lastTransitionTime": stamp}
+    return condition(type_, status, reason, since=timestamp(at))
 
 
-def _reported(reason: str, *, was_ready: bool, lasted: timedelta = timedelta()) -> dict[str, tuple[str, str]]:
+def _reported(reason: str, *, was_ready: bool, lasted: timedelta = timedelta()) -> dict[str, str]:
     """Report a claim whose only trouble is `reason`; its child says what a child in that trouble says."""
     before = [_condition("Ready", "True" if was_ready else "False", "Available" if was_ready else reason, AT - lasted)]
     if lasted:
@@ -78,12 +76,9 @@ def _reported(reason: str, *, was_ready: bool, lasted: timedelta = timedelta()) 
     usable = was_ready and reason not in NO_DATABASE
     stored = live(desired())
     stored["status"] = {"conditions": [_condition("Ready", "True" if usable else "False", reason, AT)]}
-    known = snapshot(ObservedChild(entry(), stored, DATABASE), of=claim(status={"conditions": before}))
+    known = snapshot(observed(stored=stored), of=claim(status={"conditions": before}))
     findings = Findings((cause(reason, "why"),), (), rendered(child(desired(), ready=False)), waited=lasted)
-    return {
-        condition["type"]: (condition["status"], condition["reason"])
-        for condition in report(known, findings, AT)["conditions"]
-    }
+    return conditions_of(report(known, findings, AT))
 
 
 def test_the_page_lists_the_reasons() -> None:
@@ -97,13 +92,13 @@ def test_a_reason_shows_in_conditions_as_the_page_says(reason: str) -> None:
     conditions = _reported(reason, was_ready=True)
 
     abnormal = {type_: shown_as for type_, shown_as in conditions.items() if type_ in ("Reconciling", "Stalled")}
-    assert abnormal == ({shown.now: ("True", reason)} if shown.now else {})
+    assert abnormal == ({shown.now: f"True {reason}"} if shown.now else {})
     if shown.synced is not None:
-        assert conditions["Synced"] == (shown.synced, reason)
+        assert conditions["Synced"] == f"{shown.synced} {reason}"
     if reason in NO_DATABASE:
-        assert conditions["Ready"] == ("False", reason)
+        assert conditions["Ready"] == f"False {reason}"
     elif shown.keeps_ready:
-        assert conditions["Ready"] == ("True", "Available")
+        assert conditions["Ready"] == "True Available"
 
 
 @pytest.mark.parametrize("reason", REASONS)
@@ -112,7 +107,7 @@ def test_a_reason_that_lasts_shows_in_conditions_as_the_page_says(reason: str) -
     conditions = _reported(reason, was_ready=False, lasted=LONG)
 
     abnormal = {type_: shown_as for type_, shown_as in conditions.items() if type_ in ("Reconciling", "Stalled")}
-    assert abnormal == ({shown.later: ("True", reason)} if shown.later else {})
-    assert conditions["Ready"] == ("False", reason)
+    assert abnormal == ({shown.later: f"True {reason}"} if shown.later else {})
+    assert conditions["Ready"] == f"False {reason}"
     if shown.later == "Stalled":
-        assert conditions["Synced"] == ("False", reason)
+        assert conditions["Synced"] == f"False {reason}"

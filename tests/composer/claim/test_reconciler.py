@@ -12,8 +12,7 @@ from composer.claim.act import Actor
 from composer.claim.decide import Create, Delete, Step
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import Outcome, after
-from composer.claim.snapshot import ObservedChild, live_hash
-from composer.hashes import sent_hash
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import dump
 from composer.kinds.cluster import Cluster
 from composer.kinds.informers import claim_index
@@ -33,6 +32,7 @@ from tests.composer.factories import (
     entry,
     live,
     rendered,
+    sent,
     snapshot,
 )
 
@@ -40,32 +40,30 @@ LIVING: Object = {"metadata": {"name": "shop", "labels": {}}}
 GOING: Object = {"metadata": {"name": "shop", "labels": {}, "deletionTimestamp": NOW}}
 WANTED = desired()
 LIVE = live(WANTED)
-SENT = entry(desired=sent_hash(WANTED), live=live_hash(LIVE, WANTED, None), applied=True)
+SENT = sent(WANTED, LIVE)
 SETTLED = live(desired("settings", SETTINGS), uid="settings-uid")
-SETTLED_SENT = entry(
-    "settings",
-    SETTINGS,
-    uid="settings-uid",
-    desired=sent_hash(desired("settings", SETTINGS)),
-    live=live_hash(SETTLED, desired("settings", SETTINGS), None),
-    applied=True,
-)
+SETTLED_SENT = sent(desired("settings", SETTINGS), SETTLED)
+
+
+def _going(namespace: Object = LIVING) -> Snapshot:
+    """Return what is seen of a claim that is being deleted, with its one child."""
+    owner = claim(deleted=True, deletionPolicy="Delete")
+    return snapshot(ObservedChild(SENT, LIVE, DATABASE), of=owner, namespace=namespace)
+
+
+def _kube(*stored: Object) -> LoggedKube:
+    kube = LoggedKube()
+    kube.there(*stored)
+    return kube
 
 
 # Words
 
 
 async def test_the_instruction_of_a_teardown_rests_on_a_fresh_read_of_the_namespace() -> None:
-    known, owner, kube = (
-        ObservedChild(SENT, LIVE, DATABASE),
-        claim(deleted=True, deletionPolicy="Delete"),
-        LoggedKube(),
-    )
-    kube.there(LIVE)
+    kube = _kube(LIVE)
 
-    await make_pass(
-        snapshot(known, of=owner, namespace=LIVING), snapshot(known, of=owner, namespace=GOING), rendered(), kube
-    )
+    await make_pass(_going(), _going(GOING), rendered(), kube)
 
     assert kube.instructions() == ["child-uid/Detach"]
 
@@ -73,18 +71,14 @@ async def test_the_instruction_of_a_teardown_rests_on_a_fresh_read_of_the_namesp
 async def test_the_instruction_for_a_child_that_leaves_the_composition_rests_on_a_fresh_read_of_the_namespace() -> None:
     owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
     known = (ObservedChild(SENT, LIVE, DATABASE), ObservedChild(SETTLED_SENT, SETTLED, SETTINGS))
-    composed, kube = rendered(child(desired("settings", SETTINGS), "settings")), LoggedKube()
-    kube.there(LIVE, SETTLED)
+    composed, kube = rendered(child(desired("settings", SETTINGS), "settings")), _kube(LIVE, SETTLED)
+    seen = snapshot(*known, of=owner, namespace=LIVING)
 
-    await make_pass(
-        snapshot(*known, of=owner, namespace=LIVING), snapshot(*known, of=owner, namespace=GOING), composed, kube
-    )
+    await make_pass(seen, snapshot(*known, of=owner, namespace=GOING), composed, kube)
     assert kube.instructions() == []
     assert "delete PostgresDatabase" not in kube.verbs()
 
-    await make_pass(
-        snapshot(*known, of=owner, namespace=LIVING), snapshot(*known, of=owner, namespace=LIVING), composed, kube
-    )
+    await make_pass(seen, seen, composed, kube)
     assert kube.instructions() == ["child-uid/Delete"]
 
 
@@ -99,49 +93,29 @@ async def test_a_claim_that_was_created_again_decides_nothing_about_the_children
     assert await gatherer.gather_live(snapshot(of=claim(deleted=True))) is None
 
 
-async def test_an_instruction_is_not_written_on_another_object_of_the_name() -> None:
-    known, owner, kube = (
-        ObservedChild(SENT, LIVE, DATABASE),
-        claim(deleted=True, deletionPolicy="Delete"),
-        LoggedKube(),
-    )
-    kube.there(live(WANTED, uid="strangers-uid"))
+@pytest.mark.parametrize(
+    "stored",
+    [live(WANTED, uid="strangers-uid"), {**LIVE, "metadata": {**LIVE["metadata"], "resourceVersion": "newer"}}],
+    ids=["another object of the name", "it was written since"],
+)
+async def test_a_child_that_is_not_as_it_was_seen_gets_no_instruction(stored: Object) -> None:
+    kube = _kube(stored)
 
     with pytest.raises(Conflict):
-        await make_pass(snapshot(known, of=owner), snapshot(known, of=owner), rendered(), kube)
+        await make_pass(_going(), _going(), rendered(), kube)
 
     assert kube.instructions() == []
     assert "delete PostgresDatabase" not in kube.verbs()
 
 
 async def test_a_child_is_deleted_in_the_version_that_was_seen_without_a_read() -> None:
-    known, owner, kube = (
-        ObservedChild(SENT, LIVE, DATABASE),
-        claim(deleted=True, deletionPolicy="Delete"),
-        LoggedKube(),
-    )
-    kube.there(LIVE)
+    kube = _kube(LIVE)
 
-    await make_pass(snapshot(known, of=owner), snapshot(known, of=owner), rendered(), kube)
+    await make_pass(_going(), _going(), rendered(), kube)
 
     assert kube.instructions() == ["child-uid/Delete"]
     assert "delete PostgresDatabase" in kube.verbs()
     assert DATABASES.kind not in kube.reads
-
-
-async def test_a_child_that_was_written_since_it_was_seen_is_decided_on_again() -> None:
-    known, owner, kube = (
-        ObservedChild(SENT, LIVE, DATABASE),
-        claim(deleted=True, deletionPolicy="Delete"),
-        LoggedKube(),
-    )
-    kube.there({**LIVE, "metadata": {**LIVE["metadata"], "resourceVersion": "newer"}})
-
-    with pytest.raises(Conflict):
-        await make_pass(snapshot(known, of=owner), snapshot(known, of=owner), rendered(), kube)
-
-    assert kube.instructions() == []
-    assert "delete PostgresDatabase" not in kube.verbs()
 
 
 # The order of a pass

@@ -25,6 +25,7 @@ from tests.composer.factories import (
     SETTINGS,
     child,
     claim,
+    composition_of,
     desired,
     entry,
     live,
@@ -36,51 +37,21 @@ _TEMPLATE = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "b"}}
 
 
 def _spec(*resources: dict[str, Any]) -> dict[str, Any]:
-    whole = [{"template": _TEMPLATE, **resource} for resource in resources]
-    return {"compositeTypeRef": {"apiVersion": "database.fairlead.dev/v1alpha1", "kind": "X"}, "resources": whole}
+    return composition_of(*({"template": _TEMPLATE, **resource} for resource in resources))
 
 
 def _read(*resources: dict[str, Any]) -> CompositionSpec:
     return msgspec.convert(_spec(*resources), CompositionSpec)
 
 
-class Move(msgspec.Struct, frozen=True):
-    recorded: tuple[Entry, ...]
-    resources: tuple[dict[str, Any], ...]
-    gives: tuple[tuple[str, str], ...]
-    """(resource, origin) of each entry."""
-
-
 def _entry(resource: str, **fields: Any) -> Entry:
     return entry(resource, SETTINGS, **fields)
 
 
-MOVES = {
-    "a resource under a new name takes the entry over": Move(
-        (_entry("old"),), ({"name": "fresh", "movedFrom": ["old"]},), (("fresh", "old"),)
-    ),
-    "all elements of a forEach go along": Move(
-        (_entry("old", key="a"), _entry("old", key="b")),
-        ({"name": "fresh", "movedFrom": ["old"]},),
-        (("fresh", "old"), ("fresh", "old")),
-    ),
-    "a second move keeps the first origin": Move(
-        (_entry("mid", origin="old"),), ({"name": "fresh", "movedFrom": ["mid", "old"]},), (("fresh", "old"),)
-    ),
-    "a move is made once": Move(
-        (_entry("fresh", origin="old"),), ({"name": "fresh", "movedFrom": ["old"]},), (("fresh", "old"),)
-    ),
-    "what has an object of its own takes none over": Move(
-        (_entry("old"), _entry("fresh")), ({"name": "fresh", "movedFrom": ["old"]},), (("old", ""), ("fresh", ""))
-    ),
-    "an earlier revision gets its name back": Move(
-        (_entry("fresh", origin="old"),), ({"name": "old"},), (("old", ""),)
-    ),
-    "a name without a move is another resource": Move((_entry("old"),), ({"name": "fresh"},), (("old", ""),)),
-}
+_FRESH = ({"name": "fresh", "movedFrom": ["old"]},)
 
 
-class ElementMove(msgspec.Struct, frozen=True):
+class Move(msgspec.Struct, frozen=True):
     recorded: tuple[Entry, ...]
     resources: tuple[dict[str, Any], ...]
     gives: tuple[tuple[str, str, str], ...]
@@ -92,67 +63,90 @@ class ElementMove(msgspec.Struct, frozen=True):
 _MANY = {"name": "groups", "forEach": "{{ [claim.spec.version] }}", "movedFrom": ["group{{ each.key }}"]}
 _ELEMENT = _entry("groups", key="16", origin="group16", name=child_name(IDENTITY, "group16"))
 _OWN_ELEMENT = _entry("groups", key="17", name=child_name(IDENTITY, "groups", "17"))
-ELEMENT_MOVES = {
-    "a resource without a key becomes an element": ElementMove(
+MOVES = {
+    "a resource under a new name takes the entry over": Move(
+        (_entry("old"),), _FRESH, (("fresh", "", "old"),), origins={"fresh": "old"}
+    ),
+    "all elements of a forEach go along": Move(
+        tuple(_entry("old", key=key, name=child_name(IDENTITY, "old", key)) for key in ("a", "b")),
+        _FRESH,
+        (("fresh", "a", "old"), ("fresh", "b", "old")),
+        origins={"fresh": "old"},
+    ),
+    "a second move keeps the first origin": Move(
+        (_entry("mid", origin="old"),),
+        ({"name": "fresh", "movedFrom": ["mid", "old"]},),
+        (("fresh", "", "old"),),
+        origins={"fresh": "old"},
+    ),
+    "a move is made once": Move(
+        (_entry("fresh", origin="old"),), _FRESH, (("fresh", "", "old"),), origins={"fresh": "old"}
+    ),
+    "what has an object of its own takes none over": Move(
+        (_entry("old"), _entry("fresh")), _FRESH, (("old", "", ""), ("fresh", "", ""))
+    ),
+    "an earlier revision gets its name back": Move(
+        (_entry("fresh", origin="old"),), ({"name": "old"},), (("old", "", ""),)
+    ),
+    "a name without a move is another resource": Move((_entry("old"),), ({"name": "fresh"},), (("old", "", ""),)),
+    "a resource without a key becomes an element": Move(
         (_entry("group16"), _entry("other")),
         (_MANY, {"name": "other"}),
         (("groups", "16", "group16"), ("other", "", "")),
         {"groups": {"16": "group16"}},
     ),
-    "several become one element each": ElementMove(
+    "several become one element each": Move(
         (_entry("group16"), _entry("group17")),
         (_MANY,),
         (("groups", "16", "group16"), ("groups", "17", "group17")),
         {"groups": {"16": "group16", "17": "group17"}},
     ),
-    "what comes before and after the key is cut off": ElementMove(
+    "what comes before and after the key is cut off": Move(
         (_entry("my16group"),),
         ({**_MANY, "movedFrom": ["my{{each.key}}group"]},),
         (("groups", "16", "my16group"),),
         {"groups": {"16": "my16group"}},
     ),
-    "an element is moved once": ElementMove(
+    "an element is moved once": Move(
         (_ELEMENT,), (_MANY,), (("groups", "16", "group16"),), {"groups": {"16": "group16"}}
     ),
-    "an element that has an object takes none over": ElementMove(
+    "an element that has an object takes none over": Move(
         (_entry("group17"), _OWN_ELEMENT), (_MANY,), (("group17", "", ""), ("groups", "17", ""))
     ),
-    "an element with an object of its own keeps no other from moving": ElementMove(
+    "an element with an object of its own keeps no other from moving": Move(
         (_entry("group16"), _OWN_ELEMENT),
         (_MANY,),
         (("groups", "16", "group16"), ("groups", "17", "")),
         {"groups": {"16": "group16"}},
     ),
-    "the first of two earlier names is taken": ElementMove(
+    "the first of two earlier names is taken": Move(
         (_entry("b16"), _entry("a16")),
         ({**_MANY, "movedFrom": ["a{{ each.key }}", "b{{ each.key }}"]},),
         (("b16", "", ""), ("groups", "16", "a16")),
         {"groups": {"16": "a16"}},
     ),
-    "elements are moved on with their resource": ElementMove(
+    "elements are moved on with their resource": Move(
         (_ELEMENT, _OWN_ELEMENT),
         ({"name": "sets", "forEach": "{{ ['16'] }}", "movedFrom": ["groups"]},),
         (("sets", "16", "group16"), ("sets", "17", "groups")),
         {"sets": {"16": "group16"}},
         {"sets": "groups"},
     ),
-    "an earlier revision gets its resource back": ElementMove(
-        (_ELEMENT,), ({"name": "group16"},), (("group16", "", ""),)
-    ),
-    "an earlier revision gets no element that was made later": ElementMove(
+    "an earlier revision gets its resource back": Move((_ELEMENT,), ({"name": "group16"},), (("group16", "", ""),)),
+    "an earlier revision gets no element that was made later": Move(
         (_ELEMENT, _OWN_ELEMENT),
         ({"name": "group16"}, {"name": "group17"}),
         (("group16", "", ""), ("groups", "17", "")),
     ),
-    "an element of a former forEach is none of the new one by its name": ElementMove(
+    "an element of a former forEach is none of the new one by its name": Move(
         (_entry("group16", key="a"),), (_MANY,), (("group16", "a", ""),)
     ),
-    "the name without a key is no element": ElementMove((_entry("group"),), (_MANY,), (("group", "", ""),)),
+    "the name without a key is no element": Move((_entry("group"),), (_MANY,), (("group", "", ""),)),
 }
 
 
-@pytest.mark.parametrize("case", ELEMENT_MOVES.values(), ids=ELEMENT_MOVES)
-def test_a_rename_to_an_element_moves_the_entries(case: ElementMove) -> None:
+@pytest.mark.parametrize("case", MOVES.values(), ids=MOVES)
+def test_a_rename_moves_the_entries(case: Move) -> None:
     before = snapshot(*(ObservedChild(recorded, None, SETTINGS) for recorded in case.recorded))
     spec = _read(*case.resources)
 
@@ -190,16 +184,6 @@ def test_an_element_that_was_renamed_renders_as_it_was_created() -> None:
     assert reader.object["data"] == {"of": old.object["metadata"]["name"]}
     # By all names that its objects were made under: without a status they are found by these.
     assert reader.object["metadata"]["annotations"][names.DEPENDS_ON] == "groups,group16"
-
-
-@pytest.mark.parametrize("case", MOVES.values(), ids=MOVES)
-def test_a_rename_moves_the_entry(case: Move) -> None:
-    before = snapshot(*(ObservedChild(recorded, None, SETTINGS) for recorded in case.recorded))
-
-    after = renames.renamed(before, _read(*case.resources))
-
-    assert tuple((observed.entry.resource, observed.entry.origin) for observed in after.children) == case.gives
-    assert [observed.entry.name for observed in after.children] == [recorded.name for recorded in case.recorded]
 
 
 def test_a_rename_is_known_to_the_resources_before_the_renamed_one() -> None:

@@ -13,28 +13,29 @@ from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
 from composer.claim.readiness import child_cause
 from composer.claim.report import NOBODY, Findings, report, report_deletion, report_pause
-from composer.claim.snapshot import ObservedChild
 from composer.render.render import Rendered
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, annotated, child, claim, desired, entry, live, rendered, snapshot
+from tests.composer.factories import (
+    annotated,
+    child,
+    claim,
+    condition,
+    conditions_of,
+    desired,
+    entry,
+    live,
+    observed,
+    rendered,
+    snapshot,
+)
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
-READY_BEFORE = {
-    "type": "Ready",
-    "status": "True",
-    "reason": "Available",
-    "message": "ready",
-    "observedGeneration": 1,
-    "lastTransitionTime": "2026-11-01T00:00:00Z",
-}
+READY_BEFORE = condition("Ready", "True", "Available")
 
 
-def _with_conditions(obj: Object, *conditions: tuple[str, str, str], generation: int = 1) -> Object:
-    reported = [
-        {"type": kind, "status": status, "reason": reason, "message": f"{reason}!", "observedGeneration": generation}
-        for kind, status, reason in conditions
-    ]
-    return {**obj, "status": {"observedGeneration": generation, "conditions": reported}}
+def _with_conditions(obj: Object, *conditions: tuple[str, str, str]) -> Object:
+    reported = [condition(kind, status, reason) for kind, status, reason in conditions]
+    return {**obj, "status": {"observedGeneration": 1, "conditions": reported}}
 
 
 LIVE = live(desired())
@@ -107,17 +108,13 @@ ROWS = {
 }  # fmt: skip
 
 
-def _conditions(status: Object) -> dict[str, str]:
-    return {condition["type"]: f"{condition['status']} {condition['reason']}" for condition in status["conditions"]}
-
-
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_the_conditions_follow_the_findings(row: Row) -> None:
     owner = claim(status={"conditions": [READY_BEFORE]} if row.before else {})
-    known = snapshot(ObservedChild(entry(), row.stored, DATABASE), of=owner)
+    known = snapshot(observed(stored=row.stored), of=owner)
     findings = Findings(row.causes, (), row.composed, published=row.published, waited=row.waited)
 
-    conditions = _conditions(report(known, findings, AT))
+    conditions = conditions_of(report(known, findings, AT))
 
     kind, _, reason = row.abnormal.partition(" ")
     expected = {"Ready": row.ready, "Synced": row.synced} | ({kind: f"True {reason}"} if kind else {})
@@ -138,10 +135,10 @@ def test_a_cause_that_lasts_too_long_is_stalled(before: str, hours: float, abnor
     known = {**READY_BEFORE, "type": before, "reason": "Creating", "lastTransitionTime": since}
     owner = claim(status={"conditions": [known]})
 
-    status = report(snapshot(ObservedChild(entry(), None, DATABASE), of=owner), Findings((CREATING,), (), UNREADY), AT)
+    status = report(snapshot(observed(stored=None), of=owner), Findings((CREATING,), (), UNREADY), AT)
 
-    assert _conditions(status)[abnormal] == "True Creating"
-    assert _conditions(status)["Synced"] == ("True InSync" if abnormal == "Reconciling" else "False Creating")
+    assert conditions_of(status)[abnormal] == "True Creating"
+    assert conditions_of(status)["Synced"] == ("True InSync" if abnormal == "Reconciling" else "False Creating")
 
 
 def test_an_edit_that_is_under_way_is_not_ready_for_its_generation() -> None:
@@ -150,7 +147,7 @@ def test_an_edit_that_is_under_way_is_not_ready_for_its_generation() -> None:
     stale = {**FINE, "metadata": {**FINE["metadata"], "generation": 2}}
     updating = cause("Updating", "on its way")
 
-    status = report(snapshot(ObservedChild(entry(), stale, DATABASE), of=owner), Findings((updating,), (), UNREADY), AT)
+    status = report(snapshot(observed(stored=stale), of=owner), Findings((updating,), (), UNREADY), AT)
 
     ready, synced, working = status["conditions"]
     assert (ready["status"], ready["observedGeneration"], ready["lastTransitionTime"]) == (
@@ -226,30 +223,26 @@ def test_a_closed_and_a_missing_provider_config_read_the_same() -> None:
 
 def test_the_status_is_the_same_when_nothing_changed() -> None:
     owner = claim()
-    known = snapshot(ObservedChild(entry(), FINE, DATABASE), of=owner)
+    known = snapshot(observed(stored=FINE), of=owner)
     findings = Findings((), (entry(),), rendered(child(desired())), "c", "c-1", "Orphan")
     first = report(known, findings, AT)
-    again = report(
-        snapshot(ObservedChild(entry(), FINE, DATABASE), of={**owner, "status": first}),
-        findings,
-        AT + timedelta(hours=1),
-    )
+    later = snapshot(observed(stored=FINE), of={**owner, "status": first})
 
-    assert again == first
+    assert report(later, findings, AT + timedelta(hours=1)) == first
 
 
 def test_a_pause_keeps_ready_as_it_was() -> None:
     owner = annotated(claim(status={"conditions": [READY_BEFORE]}), paused="true", paused_reason="audit")
     status = report_pause(snapshot(of=owner), NOBODY, AT)
 
-    assert _conditions(status) == {"Ready": "True Available", "Synced": "False Paused"}
+    assert conditions_of(status) == {"Ready": "True Available", "Synced": "False Paused"}
     assert "audit" in status["conditions"][1]["message"]
 
 
 def test_a_deletion_reports_what_it_waits_for() -> None:
     status = report_deletion(snapshot(of=claim(deleted=True)), (cause("Deleting", "waits for x"),), AT)
 
-    assert _conditions(status) == {
+    assert conditions_of(status) == {
         "Ready": "False Deleting",
         "Synced": "False Deleting",
         "Reconciling": "True Deleting",
@@ -291,6 +284,6 @@ def test_a_long_message_of_a_child_fits_the_status_of_its_claim() -> None:
 
     status = report(snapshot(), Findings((reported, cause("RenderFailed", "n" * 5_000)), ()), AT)
 
-    for condition in status["conditions"]:
-        assert len(condition["message"]) <= 2_000
-        assert len(condition["reason"]) <= 1_024
+    for shown in status["conditions"]:
+        assert len(shown["message"]) <= 2_000
+        assert len(shown["reason"]) <= 1_024

@@ -42,22 +42,24 @@ class Choice(msgspec.Struct, frozen=True):
     known: tuple[Revision, ...] = (FINISHED,)
 
 
+IN_WAVE = _revision(NEW, 2, "Progressing", through=_PLACE)
+BEFORE_WAVE = _revision(NEW, 2, "Progressing", through="0" * 16)
+LAST_WAVE = _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True)
+FINISHED_NEW, HALTED = (_revision(NEW, 2, phase) for phase in ("Finished", "Halted"))
+BAD = _revision("c-bad", 2, "Reverted")
+GONE = ClaimState(_IDENTITY, "c-gone", has_children=True)
+WELL_AND_GONE = ClaimState(_IDENTITY, "c-gone", is_well=True, has_children=True)
+LATE = ClaimState(_IDENTITY, OLD, "", is_well=True, since=NOW + MINUTE)
 CHOICES = {
-    "a finished one is everybody's": Choice(_revision(NEW, 2, "Finished"), NEW),
+    "a finished one is everybody's": Choice(FINISHED_NEW, NEW),
     "one whose rollout has not begun moves nobody": Choice(_revision(NEW, 2), OLD),
-    "a claim in the wave moves": Choice(_revision(NEW, 2, "Progressing", through=_PLACE), NEW),
+    "a claim in the wave moves": Choice(IN_WAVE, NEW),
     "a claim that came after the wave was opened stays": Choice(
-        _revision(NEW, 2, "Progressing", through="f" * 16, opened="2026-11-21T12:00:00Z"),
-        OLD,
-        ClaimState(_IDENTITY, OLD, "", is_well=True, since=NOW + MINUTE),
+        _revision(NEW, 2, "Progressing", through="f" * 16, opened="2026-11-21T12:00:00Z"), OLD, LATE
     ),
-    "a claim before the wave stays": Choice(_revision(NEW, 2, "Progressing", through="0" * 16), OLD),
-    "a claim that is ill stays until the last wave": Choice(
-        _revision(NEW, 2, "Progressing", through=_PLACE), OLD, ClaimState(_IDENTITY, OLD)
-    ),
-    "in the last wave it moves": Choice(
-        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), NEW, ClaimState(_IDENTITY, OLD)
-    ),
+    "a claim before the wave stays": Choice(BEFORE_WAVE, OLD),
+    "a claim that is ill stays until the last wave": Choice(IN_WAVE, OLD, ClaimState(_IDENTITY, OLD)),
+    "in the last wave it moves": Choice(LAST_WAVE, NEW, ClaimState(_IDENTITY, OLD)),
     "after a halt nobody moves": Choice(_revision(NEW, 2, "Halted", through="f" * 16, everyone=True), OLD),
     "after a halt who has it keeps it": Choice(
         _revision(NEW, 2, "Halted", through=_PLACE), NEW, ClaimState(_IDENTITY, NEW, OLD)
@@ -71,9 +73,7 @@ CHOICES = {
     "after a rollback without a memory it takes the last that finished": Choice(
         _revision(NEW, 2, "Reverted"), OLD, ClaimState(_IDENTITY, NEW)
     ),
-    "a new claim takes the last that finished": Choice(
-        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True), OLD, ClaimState(_IDENTITY)
-    ),
+    "a new claim takes the last that finished": Choice(LAST_WAVE, OLD, ClaimState(_IDENTITY)),
     "a new claim takes the newest where none finished": Choice(
         _revision(NEW, 2, "Progressing"), NEW, ClaimState(_IDENTITY), (_revision(OLD, 1, "Halted"),)
     ),
@@ -82,29 +82,15 @@ CHOICES = {
     ),
     "without waves it is everybody's at once": Choice(Revision(NEW, 2, "c", {}), NEW),
     "a claim whose revision is gone takes the last that finished": Choice(
-        _revision(NEW, 2, "Halted"), OLD, ClaimState(_IDENTITY, "c-pruned")
+        HALTED, OLD, ClaimState(_IDENTITY, "c-pruned")
     ),
     "a claim whose revision is gone stays as it is with all that was composed": Choice(
-        _revision(NEW, 2, "Halted"), "RevisionNotFound", ClaimState(_IDENTITY, "c-gone", has_children=True), ()
+        HALTED, "RevisionNotFound", GONE, ()
     ),
-    "it goes to no other one, though that has finished": Choice(
-        _revision(NEW, 3, "Halted"), "RevisionNotFound", ClaimState(_IDENTITY, "c-gone", has_children=True)
-    ),
-    "it does not follow a rollout that has not come to it": Choice(
-        _revision(NEW, 2, "Progressing", through="0" * 16),
-        "RevisionNotFound",
-        ClaimState(_IDENTITY, "c-gone", is_well=True, has_children=True),
-        (),
-    ),
-    "it goes with its wave": Choice(
-        _revision(NEW, 2, "Progressing", through=_PLACE),
-        NEW,
-        ClaimState(_IDENTITY, "c-gone", is_well=True, has_children=True),
-        (),
-    ),
-    "it follows a newer one that has finished": Choice(
-        _revision(NEW, 2, "Finished"), NEW, ClaimState(_IDENTITY, "c-gone", has_children=True), ()
-    ),
+    "it goes to no other one, though that has finished": Choice(_revision(NEW, 3, "Halted"), "RevisionNotFound", GONE),
+    "it does not follow a rollout that has not come to it": Choice(BEFORE_WAVE, "RevisionNotFound", WELL_AND_GONE, ()),
+    "it goes with its wave": Choice(IN_WAVE, NEW, WELL_AND_GONE, ()),
+    "it follows a newer one that has finished": Choice(FINISHED_NEW, NEW, GONE, ()),
     "a claim that lost its status stays where no revision is known to be good": Choice(
         _revision(NEW, 2), "RevisionNotFound", ClaimState(_IDENTITY, has_children=True), (_revision(OLD, 1),)
     ),
@@ -112,45 +98,35 @@ CHOICES = {
         _revision(NEW, 2), NEW, ClaimState(_IDENTITY, has_children=True), ()
     ),
     "a claim that lost its status takes the last that finished": Choice(
-        _revision(NEW, 2, "Halted"), OLD, ClaimState(_IDENTITY, has_children=True)
+        HALTED, OLD, ClaimState(_IDENTITY, has_children=True)
     ),
-    "a new claim takes none that is stopped": Choice(
-        _revision(NEW, 2, "Halted"), "RevisionNotFound", ClaimState(_IDENTITY), ()
-    ),
+    "a new claim takes none that is stopped": Choice(HALTED, "RevisionNotFound", ClaimState(_IDENTITY), ()),
     "who had not gone back yet goes back, also when a newer one is under way": Choice(
         _revision(NEW, 3, "Progressing", through="0" * 16),
         OLD,
         ClaimState(_IDENTITY, "c-bad", OLD, is_well=True),
-        (FINISHED, _revision("c-bad", 2, "Reverted")),
+        (FINISHED, BAD),
     ),
     "who had not gone back yet goes back, also when a newer one is halted": Choice(
         _revision(NEW, 3, "Halted", through="f" * 16, everyone=True),
         OLD,
         ClaimState(_IDENTITY, "c-bad", OLD),
-        (FINISHED, _revision("c-bad", 2, "Reverted")),
+        (FINISHED, BAD),
     ),
     "who had not gone back yet goes with its wave of a newer one": Choice(
         _revision(NEW, 3, "Progressing", through=_PLACE),
         NEW,
         ClaimState(_IDENTITY, "c-bad", OLD, is_well=True),
-        (FINISHED, _revision("c-bad", 2, "Reverted")),
+        (FINISHED, BAD),
     ),
     "nobody goes back to another one that was rolled back": Choice(
-        _revision(NEW, 3, "Reverted"),
-        OLD,
-        ClaimState(_IDENTITY, NEW, "c-bad"),
-        (FINISHED, _revision("c-bad", 2, "Reverted")),
+        _revision(NEW, 3, "Reverted"), OLD, ClaimState(_IDENTITY, NEW, "c-bad"), (FINISHED, BAD)
     ),
     "who has nothing to go back to stays": Choice(
-        _revision(NEW, 3, "Progressing", through="0" * 16),
-        "c-bad",
-        ClaimState(_IDENTITY, "c-bad", "c-gone"),
-        (_revision("c-bad", 2, "Reverted"),),
+        _revision(NEW, 3, "Progressing", through="0" * 16), "c-bad", ClaimState(_IDENTITY, "c-bad", "c-gone"), (BAD,)
     ),
     "who joins the last wave after it was opened stays": Choice(
-        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True, opened="2026-11-21T12:00:00Z"),
-        OLD,
-        ClaimState(_IDENTITY, OLD, "", is_well=True, since=NOW + MINUTE),
+        _revision(NEW, 2, "Progressing", through="f" * 16, everyone=True, opened="2026-11-21T12:00:00Z"), OLD, LATE
     ),
 }
 

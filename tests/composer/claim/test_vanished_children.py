@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -27,6 +28,7 @@ from tests.composer.factories import (
     desired,
     entry,
     live,
+    observed,
     snapshot,
 )
 
@@ -34,6 +36,7 @@ MARKS = {"external-name": "orders_ab12", "incarnation": "16401"}
 RENDERED = (child(desired()),)
 LIVE = live(desired())
 DYING = live(desired(), deleted=True)
+VANISHED = observed(stored=None, external_reference=MARKS)
 
 
 def _going(known: ObservedChild, **fields: Any) -> Snapshot:
@@ -51,27 +54,22 @@ class Case(msgspec.Struct, frozen=True):
     policy: str
     again: bool
     facts: KindFacts = DATABASE
-    unseen: bool = False
+
+
+def _case(policy: str, outcome: str = "", *, again: bool) -> Case:
+    return Case(entry(external_reference=MARKS, outcome=outcome), policy, again)
 
 
 CASES = {
-    "under Snapshot": Case(entry(external_reference=MARKS), "Snapshot", again=True),
-    "under Delete": Case(entry(external_reference=MARKS), "Delete", again=True),
-    "under Orphan it may live on": Case(entry(external_reference=MARKS), "Orphan", again=False),
+    "under Snapshot": _case("Snapshot", again=True),
+    "under Delete": _case("Delete", again=True),
+    "under Orphan it may live on": _case("Orphan", again=False),
     "nothing was ever made for it": Case(entry(), "Delete", again=False),
-    "its instruction was Snapshot": Case(
-        entry(external_reference=MARKS, outcome="child-uid/Snapshot"), "Snapshot", again=False
-    ),
-    "its instruction was Delete": Case(
-        entry(external_reference=MARKS, outcome="child-uid/Delete"), "Delete", again=False
-    ),
-    "it was instructed before the policy changed": Case(
-        entry(external_reference=MARKS, outcome="child-uid/Snapshot"), "Delete", again=False
-    ),
-    "the instruction was for a former object": Case(
-        entry(external_reference=MARKS, outcome="former-uid/Delete"), "Delete", again=True
-    ),
-    "it was let go of": Case(entry(external_reference=MARKS, outcome="child-uid/Detach"), "Delete", again=True),
+    "its instruction was Snapshot": _case("Snapshot", "child-uid/Snapshot", again=False),
+    "its instruction was Delete": _case("Delete", "child-uid/Delete", again=False),
+    "it was instructed before the policy changed": _case("Delete", "child-uid/Snapshot", again=False),
+    "the instruction was for a former object": _case("Delete", "former-uid/Delete", again=True),
+    "it was let go of": _case("Delete", "child-uid/Detach", again=True),
     "a kind of somebody else's": Case(
         entry("settings", SETTINGS, external_reference=MARKS), "Delete", again=False, facts=SETTINGS
     ),
@@ -91,9 +89,8 @@ def test_a_child_that_vanished_is_created_again_before_its_claim_is_gone(case: C
 
 
 def test_a_child_that_is_created_again_has_its_external_references_and_finalizer() -> None:
-    (step,) = _torn_down(
-        ObservedChild(entry(external_reference=MARKS, outcome="former-uid/Delete"), None, DATABASE), "Snapshot"
-    ).steps
+    vanished = observed(stored=None, external_reference=MARKS, outcome="former-uid/Delete")
+    (step,) = _torn_down(vanished, "Snapshot").steps
 
     assert isinstance(step, Create)
     assert annotations_of(step.object).items() >= {names.PREFIX + mark: text for mark, text in MARKS.items()}.items()
@@ -105,7 +102,7 @@ def test_a_child_that_is_created_again_has_its_external_references_and_finalizer
     ("facts", "reason"), [(DATABASE, "RevisionNotFound"), (None, "KindNotInstalled")], ids=["no render", "no kind"]
 )
 def test_a_claim_waits_for_a_child_that_cannot_be_created_again(facts: KindFacts | None, reason: str) -> None:
-    plan = _torn_down(ObservedChild(entry(external_reference=MARKS), None, facts), "Snapshot", ())
+    plan = _torn_down(replace(VANISHED, facts=facts), "Snapshot", ())
 
     assert not plan.done
     assert [type(step) for step in plan.steps] == [Keep]
@@ -115,7 +112,7 @@ def test_a_claim_waits_for_a_child_that_cannot_be_created_again(facts: KindFacts
 
 def test_a_namespace_being_deleted_holds_no_claim_for_children_that_cannot_be_created_in_it() -> None:
     space: Object = {"metadata": {"name": "shop", "labels": {names.EPHEMERAL_LABEL: "true"}, "deletionTimestamp": NOW}}
-    going = _going(ObservedChild(entry(external_reference=MARKS), None, DATABASE), namespace=space)
+    going = _going(VANISHED, namespace=space)
 
     assert tear_down(going, "Delete", RENDERED).done
 
@@ -132,7 +129,7 @@ def test_a_namespace_being_deleted_holds_no_claim_for_children_that_cannot_be_cr
     ids=["living", "living, Orphan", "going", "going by this instruction", "going by another instruction"],
 )
 def test_the_instruction_is_recorded_before_it_is_written(stored: Object, policy: Any, outcome: str) -> None:
-    going = _going(ObservedChild(entry(external_reference=MARKS), stored, DATABASE))
+    going = _going(replace(VANISHED, live=stored))
 
     plan = tear_down(going, policy)
 
@@ -153,8 +150,8 @@ def test_an_instruction_that_replaces_another_is_recorded_once_the_object_has_it
 
 def test_an_instruction_that_cannot_be_recorded_is_remembered_until_the_claim_is_gone() -> None:
     noted, instructed = UnwrittenEntries(), entry(external_reference=MARKS, outcome="child-uid/Delete")
-    going = _going(ObservedChild(entry(external_reference=MARKS), None, DATABASE))
-    another = _going(ObservedChild(entry(external_reference=MARKS, uid="another-uid"), None, DATABASE))
+    going = _going(VANISHED)
+    another = _going(observed(stored=None, external_reference=MARKS, uid="another-uid"))
     noted.note(going.key, (instructed, entry("settings", SETTINGS)))
 
     assert tear_down(noted.added_to(going), "Delete", ()).done

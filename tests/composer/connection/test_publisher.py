@@ -13,26 +13,34 @@ from composer.claim.outcomes import Connected
 from composer.connection.secret import Origin, SecretTarget, Wanted, wanted
 from runtime.objects import SECRETS, Key, Object
 from runtime.results import Result
-from tests.composer.connection.world import CLAIM, OURS, PLAIN, SECRET, TEN_MINUTES, World, change_of, encoded
+from tests.composer.connection.world import (
+    CLAIM,
+    OURS,
+    PLAIN,
+    SECRET,
+    TEN_MINUTES,
+    World,
+    change_of,
+    encoded,
+    published,
+)
 from tests.composer.factories import claim, desired, live
 from tests.runtime.virtual_loop import run
 
-
-def _wanted(source: str = "app-login") -> Wanted:
-    origin = Origin(PLAIN, {"password": SecretRef(source, "password")})
-    return wanted(claim(), {"from": "database"}, live(desired()), origin, SecretTarget(SECRET, "claim-uid", owned=True))
+# What a Composition declares of the Secret of another operator.
+DECLARED = {"secretRef": {"resource": "database", "name": "app-login", "keys": {"password": "password"}}}
 
 
 def test_the_secret_is_written_once_and_read_again_after_ten_minutes_or_on_request() -> None:
     async def scene() -> list[bool]:
         at = World()
-        changes = [(await at.publish(_wanted(), known=False)).changed]
+        changes = [(await at.publish(published(), known=False)).changed]
         at.login("second")
-        changes.append((await at.publish(_wanted())).changed)
+        changes.append((await at.publish(published())).changed)
         at.now += TEN_MINUTES
-        changes.append((await at.publish(_wanted())).changed)
+        changes.append((await at.publish(published())).changed)
         at.login("third")
-        changes.append((await at.publish(_wanted(), is_requested=True)).changed)
+        changes.append((await at.publish(published(), is_requested=True)).changed)
         assert at.stored() == "third"
         return changes
 
@@ -41,10 +49,7 @@ def test_the_secret_is_written_once_and_read_again_after_ten_minutes_or_on_reque
 
 def test_renewed_certificates_are_copied_with_the_next_status() -> None:
     def want(hash_: str) -> Wanted:
-        certificates = SecretRef("app-login", "ca.crt", hash=hash_)
-        origin = Origin(PLAIN, {"password": SecretRef("app-login", "password"), "certificates": certificates})
-        target = SecretTarget(SECRET, "claim-uid", owned=True)
-        return wanted(claim(), {"from": "database"}, live(desired()), origin, target)
+        return published(certificates=SecretRef("app-login", "ca.crt", hash=hash_))
 
     async def scene() -> tuple[list[bool], dict[str, str]]:
         at, changes, known_hash = World(), list[bool](), ""
@@ -64,8 +69,7 @@ def test_renewed_certificates_are_copied_with_the_next_status() -> None:
 
 
 def test_a_change_of_another_operators_object_looks_at_its_secret_at_once() -> None:
-    declared = {"secretRef": {"resource": "database", "name": "app-login", "keys": {"password": "password"}}, **PLAIN}
-    origin = Origin({}, {"password": SecretRef("app-login", "password")})
+    declared, origin = {**DECLARED, **PLAIN}, Origin({}, {"password": SecretRef("app-login", "password")})
 
     async def scene() -> list[bool]:
         at, changes, known_hash = World(), list[bool](), ""
@@ -83,7 +87,7 @@ def test_a_change_of_another_operators_object_looks_at_its_secret_at_once() -> N
 def test_a_missing_source_is_named_and_nothing_is_written() -> None:
     async def scene() -> tuple[str, str, bool]:
         at = World()
-        publication = await at.publish(_wanted("nowhere"), known=False)
+        publication = await at.publish(published("nowhere"), known=False)
         assert publication.problem is not None
         return publication.problem.reason, publication.problem.message, (SECRETS, SECRET) in at.kube.objects
 
@@ -98,7 +102,7 @@ def test_a_foreign_secret_is_not_touched() -> None:
     async def scene() -> str:
         at = World()
         at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="mine"), type="Opaque")
-        publication = await at.publish(_wanted(), known=False)
+        publication = await at.publish(published(), known=False)
         assert at.stored() == "mine"
         return publication.problem.reason if publication.problem else ""
 
@@ -108,12 +112,12 @@ def test_a_foreign_secret_is_not_touched() -> None:
 def test_a_secret_that_somebody_changed_concerns_its_claim_and_our_own_write_nobody() -> None:
     async def scene() -> list[tuple[Key, ...]]:
         at = World()
-        await at.publish(_wanted(), known=False)
+        await at.publish(published(), known=False)
         concerned = at.publisher.concerned
         claims = [concerned(at.change(SECRET))]
         at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="edited"), type=OURS)
         claims.append(concerned(at.change(SECRET)))
-        assert (await at.publish(_wanted())).changed
+        assert (await at.publish(published())).changed
         claims += [concerned(at.change(SECRET)), concerned(change_of(SECRET, None))]
         at.login("second")
         claims.append(concerned(at.change(Key("shop", "app-login"))))
@@ -129,8 +133,8 @@ def test_another_source_is_watched_in_the_place_of_the_first() -> None:
     async def scene() -> list[tuple[Key, ...]]:
         at = World()
         at.kube.put(SECRETS, "other-login", namespace="shop", data=encoded(password="x"))
-        await at.publish(_wanted(), known=False)
-        await at.publish(_wanted("other-login"))
+        await at.publish(published(), known=False)
+        await at.publish(published("other-login"))
         await asyncio.sleep(0)
         names = ("app-login", "other-login")
         return [at.publisher.concerned(change_of(Key("shop", name), None)) for name in names]
@@ -142,7 +146,7 @@ def test_a_value_that_is_no_text_is_reported_as_a_missing_key() -> None:
     scene = World()
     scene.kube.put(SECRETS, "app-login", namespace="shop", data={"password": base64.b64encode(b"\xff\xfe").decode()})
 
-    publication = run(scene.publish(_wanted(), known=False))
+    publication = run(scene.publish(published(), known=False))
 
     assert publication.problem is not None
     assert publication.problem.reason == "SecretNotFound"
@@ -162,15 +166,15 @@ def test_a_changed_source_is_published_within_one_resync_whatever_passes_lie_bet
 
     async def scene() -> float:
         at = World(resync=timedelta(seconds=resync))
-        await at.publish(_wanted(), known=False)
+        await at.publish(published(), known=False)
         at.login("second")
         pauses = []
         for moment in passes_at:
             at.now = moment
-            pauses.append((await at.publish(_wanted())).again)
+            pauses.append((await at.publish(published())).again)
         if at.stored() == "first":
             at.now += (pauses[-1] or timedelta(seconds=resync)).total_seconds()
-            await at.publish(_wanted())
+            await at.publish(published())
         assert at.stored() == "second"
         return at.now
 
@@ -181,10 +185,7 @@ def test_a_source_that_was_created_again_is_read_at_once() -> None:
     """The operator that made it has given it another password, and no status shows it."""
 
     def foreign(uid: str) -> Wanted:
-        origin = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
-        declared = {"secretRef": {"resource": "database", "name": "app-login", "keys": {"password": "password"}}}
-        source = live(desired(), uid=uid)
-        return wanted(claim(), declared, source, origin, SecretTarget(SECRET, "claim-uid", owned=True))
+        return published(declared=DECLARED, of=live(desired(), uid=uid))
 
     async def scene() -> str:
         at = World()
@@ -202,7 +203,7 @@ def test_the_memory_of_a_claim_that_is_gone_is_dropped() -> None:
 
     async def scene() -> list[tuple[Key, ...]]:
         at = World()
-        await at.publish(_wanted(), known=False)
+        await at.publish(published(), known=False)
         before = at.publisher.concerned(change_of(SECRET, None))
         at.publisher.forget_claim(Key("shop", "another"))
         between = at.publisher.concerned(change_of(SECRET, None))
@@ -220,14 +221,14 @@ def test_a_published_secret_is_read_once_a_resync_and_its_loss_is_reported() -> 
             problem = await at.publisher.look(SECRET, "claim-uid", is_requested=is_requested)
             reasons.append(problem.reason if problem else "")
 
-        await at.publish(_wanted(), known=False)
+        await at.publish(published(), known=False)
         del at.kube.objects[SECRETS, SECRET]
         await look()
         await look(is_requested=True)
         await look()
         at.now += 60
         await look()
-        await at.publish(_wanted())
+        await at.publish(published())
         at.now += 60
         await look()
         at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="mine"), type="Opaque")
@@ -244,7 +245,7 @@ def test_a_published_secret_is_read_once_a_resync_and_its_loss_is_reported() -> 
 def test_a_watched_secret_that_is_deleted_is_read_at_once() -> None:
     async def scene() -> str:
         at = World()
-        await at.publish(_wanted(), known=False)
+        await at.publish(published(), known=False)
         del at.kube.objects[SECRETS, SECRET]
         assert at.publisher.concerned(change_of(SECRET, None)) == (CLAIM,)
         problem = await at.publisher.look(SECRET, "claim-uid", is_requested=False)
@@ -271,12 +272,12 @@ def test_a_missing_source_is_read_again_soon_and_then_less_and_less_often() -> N
     async def scene() -> list[float]:
         at, reads = World(), list[float]()
         while at.now < TEN_MINUTES:
-            publication = await at.publish(_wanted("nowhere"))
+            publication = await at.publish(published("nowhere"))
             assert publication.again is not None
             reads.append(at.now)
             at.now += publication.again.total_seconds()
         at.kube.put(SECRETS, "nowhere", namespace="shop", data=encoded(password="back"))
-        assert (await at.publish(_wanted("nowhere"))).changed
+        assert (await at.publish(published("nowhere"))).changed
         return reads
 
     assert run(scene()) == [0, 2, 4, 8, 16, 32, 64, 128, 256, 512]
@@ -295,9 +296,7 @@ def test_a_secret_that_is_kept_is_read_unless_it_was_seen_lately_without_an_owne
     later: float,
     reads: int,
 ) -> None:
-    origin = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
-    target = SecretTarget(SECRET, "claim-uid", owned=owned)
-    want = wanted(claim(), {"from": "database"}, live(desired()), origin, target)
+    want = published(owned=owned)
 
     async def scene() -> int:
         at = World()
@@ -312,6 +311,7 @@ def test_a_secret_that_is_kept_is_read_unless_it_was_seen_lately_without_an_owne
 
 
 CHILD_CREATED = "2026-11-21T12:00:00Z"
+OF_NEW_CHILD = published(of=live(desired(), creationTimestamp=CHILD_CREATED), owned=False)
 
 
 def _watched(created: str, *, login: str = "u", **data: str) -> Object:
@@ -338,47 +338,34 @@ def _watched(created: str, *, login: str = "u", **data: str) -> Object:
 def test_the_first_secret_is_made_of_a_watched_one_that_was_made_for_its_child(
     watched: Object | None, reads: int, password: str
 ) -> None:
-    origin = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
-    source = live(desired(), creationTimestamp=CHILD_CREATED)
-    target = SecretTarget(SECRET, "claim-uid", owned=False)
-    want = wanted(claim(), {"from": "database"}, source, origin, target)
-
     async def scene() -> tuple[int, str]:
         at = World()
         at.login("stored")
         if watched:
             at.watched[Key("shop", "app-login")] = watched
-        await at.publish(want, known=False)
+        await at.publish(OF_NEW_CHILD, known=False)
         return len(at.kube.reads), at.stored()
 
     assert run(scene()) == (reads, password)
 
 
 def test_a_connection_secret_that_is_there_is_renewed_by_a_read() -> None:
-    origin = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
-    source = live(desired(), creationTimestamp=CHILD_CREATED)
-    want = wanted(claim(), {"from": "database"}, source, origin, SecretTarget(SECRET, "claim-uid", owned=False))
-
     async def scene() -> str:
         at = World()
         at.watched[Key("shop", "app-login")] = _watched(CHILD_CREATED, password="old")
-        await at.publish(want, known=False)
+        await at.publish(OF_NEW_CHILD, known=False)
         at.login("new")
-        await at.publish(want, is_requested=True)
+        await at.publish(OF_NEW_CHILD, is_requested=True)
         return at.stored()
 
     assert run(scene()) == "new"
 
 
 def test_a_watched_secret_of_another_login_publishes_nothing() -> None:
-    origin = Origin(PLAIN, {"password": SecretRef("app-login", "password")})
-    source = live(desired(), creationTimestamp=CHILD_CREATED)
-    want = wanted(claim(), {"from": "database"}, source, origin, SecretTarget(SECRET, "claim-uid", owned=False))
-
     async def scene() -> str:
         at = World()
         at.watched[Key("shop", "app-login")] = _watched(CHILD_CREATED, login="u_b", password="seen")
-        publication = await at.publish(want, known=False)
+        publication = await at.publish(OF_NEW_CHILD, known=False)
         assert (SECRETS, SECRET) not in at.kube.objects
         return publication.problem.reason if publication.problem else ""
 

@@ -9,18 +9,11 @@ from datetime import timedelta
 import pytest
 
 from apis.connection import SecretRef
-from composer.connection.secret import Origin, SecretTarget, Wanted, wanted
 from runtime.objects import CONFIG_MAPS, SECRETS, Key
-from tests.composer.connection.world import PLAIN, SECRET, TEN_MINUTES, World, encoded
-from tests.composer.factories import claim, desired, live
+from tests.composer.connection.world import SECRET, TEN_MINUTES, World, encoded, published
 from tests.runtime.virtual_loop import run
 
 SOURCE = Key("shop", "app-login")
-
-
-def _wanted() -> Wanted:
-    origin = Origin(PLAIN, {"password": SecretRef(SOURCE.name, "password")})
-    return wanted(claim(), {"from": "database"}, live(desired()), origin, SecretTarget(SECRET, "claim-uid", owned=True))
 
 
 def _edited(at: World) -> None:
@@ -45,14 +38,14 @@ def test_a_secret_whose_versions_a_watch_has_is_read_again_only_where_one_moved(
 ) -> None:
     async def scene() -> tuple[int, bool, timedelta | None]:
         at = World(are_versions_watched=True)
-        await at.publish(_wanted(), known=False)
+        await at.publish(published(), known=False)
         meanwhile(at)
         at.kube.reads.clear()
         at.now += TEN_MINUTES
-        publications = [await at.publish(_wanted())]
+        publications = [await at.publish(published())]
         before = len(at.kube.reads)
         at.now += TEN_MINUTES
-        publications.append(await at.publish(_wanted()))
+        publications.append(await at.publish(published()))
         assert len(at.kube.reads) == before, "what was verified is read again"
         assert at.stored() == base64.b64decode(at.kube.objects[SECRETS, SOURCE]["data"]["password"]).decode()
         return before, publications[0].changed, publications[1].again
@@ -63,14 +56,14 @@ def test_a_secret_whose_versions_a_watch_has_is_read_again_only_where_one_moved(
 def test_a_secret_of_which_the_watch_is_late_or_knows_nothing_is_read() -> None:
     async def scene() -> list[int]:
         at = World(are_versions_watched=True)
-        await at.publish(_wanted(), known=False)
+        await at.publish(published(), known=False)
         late = {SECRET: "1", SOURCE: None}
         counts = []
         for key, version in late.items():
             at.kube.reads.clear()
             at.now += TEN_MINUTES
             at.seen = {key: version}
-            await at.publish(_wanted())
+            await at.publish(published())
             counts.append(len(at.kube.reads))
         return counts
 
@@ -81,10 +74,7 @@ def test_what_is_made_of_a_config_map_is_read_within_a_resync() -> None:
     async def scene() -> int:
         at = World(are_versions_watched=True)
         at.kube.put(CONFIG_MAPS, "ca", namespace="shop", data={"ca.crt": "PEM"})
-        certificates = SecretRef("ca", "ca.crt", kind="ConfigMap")
-        origin = Origin(PLAIN, {"password": SecretRef("app-login", "password"), "certificates": certificates})
-        target = SecretTarget(SECRET, "claim-uid", owned=True)
-        want = wanted(claim(), {"from": "database"}, live(desired()), origin, target)
+        want = published(certificates=SecretRef("ca", "ca.crt", kind="ConfigMap"))
         await at.publish(want, known=False)
         at.kube.reads.clear()
         at.now += TEN_MINUTES

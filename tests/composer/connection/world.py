@@ -6,11 +6,13 @@ import base64
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from apis.connection import SecretRef
 from composer.connection.publisher import Publication, Publisher
-from composer.connection.secret import Wanted
+from composer.connection.secret import Origin, SecretTarget, Wanted, wanted
 from runtime.changes import Change, ChangeKind
 from runtime.objects import SECRETS, Key, Object, Resource, dumps, version_of
 from runtime.record import record_of
+from tests.composer.factories import claim, desired, live
 from tests.support.fake_kube import FakeKube
 
 SECRET = Key("shop", "orders-connection")
@@ -22,6 +24,20 @@ OURS = "servicebinding.io/postgresql"
 
 def encoded(**data: str) -> dict[str, str]:
     return {name: base64.b64encode(value.encode()).decode() for name, value in data.items()}
+
+
+def published(
+    source: str = "app-login",
+    *,
+    of: Object | None = None,
+    declared: Object | None = None,
+    owned: bool = True,
+    **kept: SecretRef,
+) -> Wanted:
+    """Return the Secret that a claim wants of a login; `of` is the child that has it, `kept` what else is copied."""
+    origin = Origin(PLAIN, {"password": SecretRef(source, "password"), **kept})
+    target = SecretTarget(SECRET, "claim-uid", owned=owned)
+    return wanted(claim(), declared or {"from": "database"}, of or live(desired()), origin, target)
 
 
 @dataclass

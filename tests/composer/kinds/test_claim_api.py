@@ -92,55 +92,32 @@ def test_the_shipped_kind_lacks_nothing() -> None:
     assert claim_api.absent_options(_version(SHIPPED)) == ()
 
 
-@pytest.mark.parametrize(
-    ("group", "label", "holds_data"),
-    [
-        ("aws.fairlead.dev", "true", True),
-        ("aws.fairlead.dev", None, True),
-        ("aws.fairlead.dev", "", True),
-        ("aws.fairlead.dev", "no", True),
-        ("aws.fairlead.dev", "false", False),
-        ("example.org", "true", True),
-        ("example.org", None, False),
-    ],
-)
-def test_a_kind_of_a_provider_holds_data_unless_its_crd_says_that_it_does_not(
-    group: str,
-    label: str | None,
-    holds_data: bool,  # noqa: FBT001 - a column of the table
+LABELLED: dict[str, tuple[str, dict[str, str], str, bool]] = {
+    "ours says that it holds data": ("aws.fairlead.dev", {"stateful": "true"}, "stateful", True),
+    "ours does not say whether it holds data": ("aws.fairlead.dev", {}, "stateful", True),
+    "ours says nothing of its data": ("aws.fairlead.dev", {"stateful": ""}, "stateful", True),
+    "ours says something else of its data": ("aws.fairlead.dev", {"stateful": "no"}, "stateful", True),
+    "ours says that it holds no data": ("aws.fairlead.dev", {"stateful": "false"}, "stateful", False),
+    "a stranger's says that it holds data": ("example.org", {"stateful": "true"}, "stateful", True),
+    "a stranger's says nothing": ("example.org", {}, "stateful", False),
+    "ours is inside another": ("gcp.fairlead.dev", {"inside": "true"}, "inside", True),
+    "ours is not inside another": ("gcp.fairlead.dev", {"inside": "false"}, "inside", False),
+    "ours does not say where it is": ("gcp.fairlead.dev", {}, "inside", False),
+    "a stranger's is inside nothing": ("example.org", {"inside": "true"}, "inside", False),
+    "ours is prompt": ("onprem.fairlead.dev", {"prompt": "true"}, "prompt", True),
+    "ours is not prompt": ("onprem.fairlead.dev", {"prompt": "false"}, "prompt", False),
+    "ours does not say whether it is prompt": ("onprem.fairlead.dev", {}, "prompt", False),
+}
+
+
+@pytest.mark.parametrize(("group", "labels", "fact", "expected"), LABELLED.values(), ids=LABELLED)
+def test_a_kind_of_a_provider_is_what_the_labels_of_its_crd_say(
+    group: str, labels: dict[str, str], fact: str, *, expected: bool
 ) -> None:
-    facts = facts_of(_crd_of(group, {} if label is None else {"fairlead.dev/stateful": label}))
+    facts = facts_of(_crd_of(group, {f"fairlead.dev/{name}": text for name, text in labels.items()}))
 
     assert facts is not None
-    assert facts.stateful is holds_data
-
-
-@pytest.mark.parametrize(
-    ("group", "label", "inside"),
-    [
-        ("gcp.fairlead.dev", "true", True),
-        ("gcp.fairlead.dev", "false", False),
-        ("gcp.fairlead.dev", None, False),
-        ("example.org", "true", False),
-    ],
-)
-def test_a_kind_of_a_provider_is_inside_another_where_its_crd_says_so(
-    group: str,
-    label: str | None,
-    inside: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    facts = facts_of(_crd_of(group, {} if label is None else {"fairlead.dev/inside": label}))
-
-    assert facts is not None
-    assert facts.inside is inside
-
-
-@pytest.mark.parametrize("label", ["true", "false", None])
-def test_a_kind_is_prompt_where_its_crd_says_so(label: str | None) -> None:
-    facts = facts_of(_crd_of("onprem.fairlead.dev", {} if label is None else {"fairlead.dev/prompt": label}))
-
-    assert facts is not None
-    assert facts.prompt is (label == "true")
+    assert getattr(facts, fact) is expected
 
 
 def _crd_of(group: str, labels: dict[str, str]) -> dict[str, Any]:

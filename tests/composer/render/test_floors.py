@@ -11,8 +11,7 @@ import pytest
 
 from composer.claim.decide import Apply, Create, Keep, decide
 from composer.claim.outcomes import causes_of_floors
-from composer.claim.snapshot import ObservedChild, live_hash
-from composer.hashes import sent_hash
+from composer.claim.snapshot import ObservedChild
 from composer.models import CompositionSpec
 from composer.quantities import Amount, measured
 from composer.render.errors import CompositionError
@@ -20,7 +19,22 @@ from composer.render.floors import Floor, Kept, faults, floors_of, raised, reach
 from composer.render.render import render
 from composer.render.request import Request
 from runtime.objects import Object
-from tests.composer.factories import DATABASE, IDENTITY, NOW, child, claim, desired, entry, live, rendered, snapshot
+from tests.composer.factories import (
+    DATABASE,
+    IDENTITY,
+    NOW,
+    child,
+    claim,
+    composition_of,
+    desired,
+    live,
+    observed,
+    rendered,
+    resource_of,
+    sent,
+    snapshot,
+    template_of,
+)
 
 PATH = "spec.forProvider.storageGiB"
 KIND = DATABASE.resource.group_kind
@@ -76,22 +90,14 @@ def _spec(*floors: str) -> CompositionSpec:
 
 STORED = live(_sized(50))
 SOURCES: dict[str, tuple[ObservedChild, tuple[str, ...], list[Amount]]] = {
-    "the inventory remembers it": (ObservedChild(entry(floors={PATH: 100}), STORED, DATABASE), (PATH,), [100]),
-    "the inventory remembers it of an object that is gone": (
-        ObservedChild(entry(floors={PATH: 100}), None, DATABASE),
-        (PATH,),
-        [100],
-    ),
-    "without a memory the object counts": (ObservedChild(entry(), STORED, DATABASE), (PATH,), [50]),
-    "without either there is none": (ObservedChild(entry(), None, DATABASE), (PATH,), []),
-    "a quantity is remembered": (ObservedChild(entry(floors={PATH: "1Gi"}), STORED, DATABASE), (PATH,), ["1Gi"]),
-    "a quantity of the object": (ObservedChild(entry(), live(_sized("2Gi")), DATABASE), (PATH,), ["2Gi"]),
-    "a memory that is no amount is none": (
-        ObservedChild(entry(floors={PATH: "much"}), STORED, DATABASE),
-        (PATH,),
-        [50],
-    ),
-    "what the composition does not name has none": (ObservedChild(entry(floors={PATH: 100}), STORED, DATABASE), (), []),
+    "the inventory remembers it": (observed(stored=STORED, floors={PATH: 100}), (PATH,), [100]),
+    "the inventory remembers it of an object that is gone": (observed(stored=None, floors={PATH: 100}), (PATH,), [100]),
+    "without a memory the object counts": (observed(stored=STORED), (PATH,), [50]),
+    "without either there is none": (observed(stored=None), (PATH,), []),
+    "a quantity is remembered": (observed(stored=STORED, floors={PATH: "1Gi"}), (PATH,), ["1Gi"]),
+    "a quantity of the object": (observed(stored=live(_sized("2Gi"))), (PATH,), ["2Gi"]),
+    "a memory that is no amount is none": (observed(stored=STORED, floors={PATH: "much"}), (PATH,), [50]),
+    "what the composition does not name has none": (observed(stored=STORED, floors={PATH: 100}), (), []),
 }
 
 
@@ -117,8 +123,7 @@ CARRIED_OUT: dict[str, tuple[Amount | None, Object, list[Amount]]] = {
 def test_a_floor_is_no_larger_than_what_was_carried_out(
     memory: Amount | None, status: Object, values: list[Amount]
 ) -> None:
-    stored = {**STORED, "status": status}
-    known = ObservedChild(entry(floors={} if memory is None else {PATH: memory}), stored, DATABASE)
+    known = observed(stored={**STORED, "status": status}, floors={} if memory is None else {PATH: memory})
     spec = _spec(PATH)
     resource = msgspec.structs.replace(spec.resources[0], carried_out={PATH: DONE})
     spec = msgspec.structs.replace(spec, resources=(resource,))
@@ -128,15 +133,8 @@ def test_a_floor_is_no_larger_than_what_was_carried_out(
 
 
 def _composition(size: Any) -> dict[str, Any]:
-    template = {
-        "apiVersion": DATABASE.resource.api_version,
-        "kind": DATABASE.resource.kind,
-        "spec": {"forProvider": {"storageGiB": size}},
-    }
-    kind = {"apiVersion": "database.fairlead.dev/v1alpha1", "kind": "PostgreSQLInstance"}
-    resources = [{"name": "database", "template": template, "floors": [PATH]}]
     status = {"size": "{{ resources.database.spec.forProvider.storageGiB }}"}
-    return {"compositeTypeRef": kind, "resources": resources, "status": status}
+    return composition_of(resource_of("database", template_of(storageGiB=size), floors=[PATH]), status=status)
 
 
 @pytest.mark.parametrize(("size", "floor"), [(20, 100), ("20Gi", "0.1Ti")], ids=["numbers", "quantities"])
@@ -181,11 +179,9 @@ def _rendered(size: int) -> Any:
 
 def test_a_floor_holds_once_it_is_applied() -> None:
     (created,) = decide(snapshot(), _rendered(100), now=NOW).steps
-    (changed,) = decide(
-        snapshot(ObservedChild(entry(floors={PATH: 50}), STORED, DATABASE)), _rendered(100), now=NOW
-    ).steps
-    still_yielded = entry(desired=sent_hash(_sized(50)), live=live_hash(STORED, _sized(50), None), applied=True)
-    (kept,) = decide(snapshot(ObservedChild(still_yielded, STORED, DATABASE)), _rendered(50), now=NOW).steps
+    (changed,) = decide(snapshot(observed(stored=STORED, floors={PATH: 50})), _rendered(100), now=NOW).steps
+    in_sync = ObservedChild(sent(_sized(50), STORED), STORED, DATABASE)
+    (kept,) = decide(snapshot(in_sync), _rendered(50), now=NOW).steps
 
     assert isinstance(created, Create)
     assert (created.entry.floors, created.floors) == ({}, {PATH: 100})

@@ -11,28 +11,10 @@ from composer.render.errors import CompositionError
 from composer.render.render import Rendered, render
 from composer.render.request import Observed, Request
 from runtime.objects import Object
-from tests.composer.factories import CLAIMS, claim
+from tests.composer.factories import TEMPLATE, claim, composition_of, resource_of, template_of
 
 IDENTITY = "claim-uid@shop/orders"
 READY = [{"type": "Ready", "status": "True"}]
-DATABASE: dict[str, Any] = {
-    "apiVersion": "onprem.fairlead.dev/v1alpha1",
-    "kind": "PostgresDatabase",
-    "spec": {"forProvider": {"databaseName": "app"}},
-}
-
-
-def _with(**fields: Any) -> dict[str, Any]:
-    return {**DATABASE, "spec": {"forProvider": {**DATABASE["spec"]["forProvider"], **fields}}}
-
-
-def _resource(name: str, template: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
-    return {"name": name, "template": template or DATABASE, **fields}
-
-
-def _composition(*resources: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    ref = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
-    return {"compositeTypeRef": ref, "resources": list(resources), **spec}
 
 
 def _render(composition: dict[str, Any], *observed: Observed, **spec: Any) -> Rendered:
@@ -41,7 +23,7 @@ def _render(composition: dict[str, Any], *observed: Observed, **spec: Any) -> Re
 
 def _observed(name: str, status: Object | None = None, key: str = "") -> Observed:
     obj = {
-        **DATABASE,
+        **TEMPLATE,
         "metadata": {"name": name, "generation": 1},
         "status": {"observedGeneration": 1, **(status or {})},
     }
@@ -52,9 +34,9 @@ def _made(rendered: Rendered) -> list[str]:
     return [child.resource for child in rendered.children]
 
 
-PAIR = _composition(
-    _resource("user", _with(username="{{ resources.net.status.id }}")),
-    _resource("net"),
+PAIR = composition_of(
+    resource_of("user", template_of(username="{{ resources.net.status.id }}")),
+    resource_of("net"),
 )
 
 
@@ -74,9 +56,9 @@ def test_a_resource_is_composed_when_the_status_is_there() -> None:
 
 
 def test_a_variable_that_waits_makes_its_readers_wait() -> None:
-    composition = _composition(
-        _resource("user", _with(username="{{ vars.id }}")),
-        _resource("net"),
+    composition = composition_of(
+        resource_of("user", template_of(username="{{ vars.id }}")),
+        resource_of("net"),
         variables={"id": "{{ resources.net.status.id }}"},
     )
 
@@ -85,7 +67,9 @@ def test_a_variable_that_waits_makes_its_readers_wait() -> None:
 
 
 def test_a_variable_that_nobody_reads_makes_nobody_wait() -> None:
-    composition = _composition(_resource("a"), _resource("net"), variables={"id": "{{ resources.net.status.id }}"})
+    composition = composition_of(
+        resource_of("a"), resource_of("net"), variables={"id": "{{ resources.net.status.id }}"}
+    )
 
     assert _made(_render(composition)) == ["a", "net"]
 
@@ -96,7 +80,7 @@ def test_a_variable_that_nobody_reads_makes_nobody_wait() -> None:
     ids=["absent", "not ready", "ready"],
 )
 def test_depends_on_waits_for_ready(conditions: Any, made: list[str]) -> None:
-    composition = _composition(_resource("b", dependsOn=["a"]), _resource("a"))
+    composition = composition_of(resource_of("b", dependsOn=["a"]), resource_of("a"))
     observed = () if conditions is None else (_observed("a", {"conditions": conditions}),)
 
     assert _made(_render(composition, *observed)) == made
@@ -105,10 +89,10 @@ def test_depends_on_waits_for_ready(conditions: Any, made: list[str]) -> None:
 def test_a_child_that_has_reported_nothing_yet_is_not_ready_unless_ready_when_says_so() -> None:
     created = msgspec.structs.replace(_observed("a"), object={**_observed("a").object, "status": {}})
     silent = msgspec.structs.replace(created, is_silent=True)
-    always = _composition(_resource("a", readyWhen="{{ resources.a.metadata.name != '' }}"))
+    always = composition_of(resource_of("a", readyWhen="{{ resources.a.metadata.name != '' }}"))
 
-    assert _render(_composition(_resource("a")), created).children[0].ready
-    assert not _render(_composition(_resource("a")), silent).children[0].ready
+    assert _render(composition_of(resource_of("a")), created).children[0].ready
+    assert not _render(composition_of(resource_of("a")), silent).children[0].ready
     assert _render(always, silent).children[0].ready
 
 
@@ -129,13 +113,13 @@ def test_a_zalando_cluster_is_ready_when_its_operator_says_running(phase: str | 
     template = {"apiVersion": "acid.zalan.do/v1", "kind": "postgresql", "spec": {"teamId": "a"}}
     made = {**template, "metadata": {"name": "a", "generation": 1}, "status": {"PostgresClusterStatus": phase}}
 
-    whole = _render(_composition(_resource("a", template)), Observed("a", "", made))
+    whole = _render(composition_of(resource_of("a", template)), Observed("a", "", made))
 
     assert whole.children[0].ready == ready
 
 
 def test_ready_when_decides_where_it_is_set() -> None:
-    composition = _composition(_resource("a", readyWhen="{{ resources.a.status.phase == 'Up' }}"))
+    composition = composition_of(resource_of("a", readyWhen="{{ resources.a.status.phase == 'Up' }}"))
 
     assert not _render(composition, _observed("a", {"conditions": READY})).children[0].ready
     assert not _render(composition, _observed("a", {"phase": "Down"})).children[0].ready
@@ -143,10 +127,10 @@ def test_ready_when_decides_where_it_is_set() -> None:
 
 
 def test_ready_when_may_read_resources_that_come_later() -> None:
-    composition = _composition(
-        _resource("a", readyWhen="{{ vars.host == 'h' }}"),
-        _resource("b", _with(username="{{ vars.host }}")),
-        _resource("c"),
+    composition = composition_of(
+        resource_of("a", readyWhen="{{ vars.host == 'h' }}"),
+        resource_of("b", template_of(username="{{ vars.host }}")),
+        resource_of("c"),
         variables={"host": "{{ resources.c.status.host }}"},
     )
     rendered = _render(composition, _observed("a"), _observed("c", {"host": "h"}))
@@ -156,9 +140,9 @@ def test_ready_when_may_read_resources_that_come_later() -> None:
 
 
 def test_when_leaves_a_resource_out() -> None:
-    composition = _composition(
-        _resource("a", _with(username="{{ resources.b.status.x | or_else('none') }}")),
-        _resource("b", when="{{ claim.spec.size == 'large' }}"),
+    composition = composition_of(
+        resource_of("a", template_of(username="{{ resources.b.status.x | or_else('none') }}")),
+        resource_of("b", when="{{ claim.spec.size == 'large' }}"),
     )
 
     assert _made(_render(composition)) == ["a"]
@@ -166,7 +150,9 @@ def test_when_leaves_a_resource_out() -> None:
 
 
 def test_for_each_composes_a_child_for_every_element() -> None:
-    composition = _composition(_resource("a", _with(username="{{ each.key }}"), forEach="{{ claim.spec.extensions }}"))
+    composition = composition_of(
+        resource_of("a", template_of(username="{{ each.key }}"), forEach="{{ claim.spec.extensions }}")
+    )
     rendered = _render(composition, extensions=["x", "y"])
 
     assert [(child.key, child.object["spec"]["forProvider"]["username"]) for child in rendered.children] == [
@@ -178,8 +164,8 @@ def test_for_each_composes_a_child_for_every_element() -> None:
 
 
 def test_for_each_of_a_map_gives_its_values() -> None:
-    composition = _composition(
-        _resource("a", _with(username="{{ each.value }}"), forEach="{{ claim.spec.parameters }}")
+    composition = composition_of(
+        resource_of("a", template_of(username="{{ each.value }}"), forEach="{{ claim.spec.parameters }}")
     )
 
     (child,) = _render(composition, parameters={"k": "v"}).children
@@ -190,7 +176,7 @@ def test_for_each_of_a_map_gives_its_values() -> None:
 def test_foreign_kinds_with_data_carry_our_finalizer_and_no_owner() -> None:
     volume = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {}}
     request = Request(
-        "c", _composition(_resource("a", volume)), claim(), IDENTITY, stateful_foreign=("PersistentVolumeClaim",)
+        "c", composition_of(resource_of("a", volume)), claim(), IDENTITY, stateful_foreign=("PersistentVolumeClaim",)
     )
 
     meta = render(request).children[0].object["metadata"]
@@ -201,7 +187,7 @@ def test_foreign_kinds_with_data_carry_our_finalizer_and_no_owner() -> None:
 
 def test_annotations_of_others_are_not_copied_to_children() -> None:
     tracked = claim(annotations={"argocd.argoproj.io/tracking-id": "x", "fairlead.dev/adopt": "none"})
-    (child,) = render(Request("c", _composition(_resource("a")), tracked, IDENTITY)).children
+    (child,) = render(Request("c", composition_of(resource_of("a")), tracked, IDENTITY)).children
 
     assert sorted(child.object["metadata"]["annotations"]) == [
         "fairlead.dev/adopt",
@@ -219,15 +205,15 @@ class Refusal(msgspec.Struct, frozen=True):
 
 
 RENDERS = {
-    "nothing composed": Refusal(_composition(_resource("a", when="{{ false }}")), "EmptyResult"),
-    "when that is no condition": Refusal(_composition(_resource("a", when="{{ 'yes' }}")), "RenderFailed"),
-    "forEach over a number": Refusal(_composition(_resource("a", forEach="{{ 3 }}")), "RenderFailed"),
+    "nothing composed": Refusal(composition_of(resource_of("a", when="{{ false }}")), "EmptyResult"),
+    "when that is no condition": Refusal(composition_of(resource_of("a", when="{{ 'yes' }}")), "RenderFailed"),
+    "forEach over a number": Refusal(composition_of(resource_of("a", forEach="{{ 3 }}")), "RenderFailed"),
     "forEach with the same key twice": Refusal(
-        _composition(_resource("a", forEach="{{ ['x', 'x'] }}")), "DuplicateResource"
+        composition_of(resource_of("a", forEach="{{ ['x', 'x'] }}")), "DuplicateResource"
     ),
-    "forEach with an empty key": Refusal(_composition(_resource("a", forEach="{{ [''] }}")), "RenderFailed"),
+    "forEach with an empty key": Refusal(composition_of(resource_of("a", forEach="{{ [''] }}")), "RenderFailed"),
     "more children than there may be": Refusal(
-        _composition(_resource("a", forEach="{{ claim.spec.extensions }}")),
+        composition_of(resource_of("a", forEach="{{ claim.spec.extensions }}")),
         "RenderLimit",
         spec={"extensions": [f"x{number}" for number in range(200)]},
     ),
@@ -258,7 +244,7 @@ SETTINGS: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "data": {}}
 def test_a_managed_child_has_the_deletion_policy_in_force(
     offered: list[str], spec: dict[str, str], written: str
 ) -> None:
-    composition = _composition(_resource("a"), _resource("settings", SETTINGS), deletionPolicies=offered)
+    composition = composition_of(resource_of("a"), resource_of("settings", SETTINGS), deletionPolicies=offered)
     database, settings = (child.object for child in _render(composition, **spec).children)
 
     assert database["spec"]["deletionPolicy"] == written
@@ -270,7 +256,7 @@ def test_a_managed_child_has_the_deletion_policy_in_force(
 )
 def test_a_template_cannot_set_the_deletion_policy(spec: Any) -> None:
     with pytest.raises(CompositionError) as refused:
-        _render(_composition(_resource("a", {**DATABASE, "spec": spec})))
+        _render(composition_of(resource_of("a", {**TEMPLATE, "spec": spec})))
 
     (problem,) = refused.value.problems
     assert (problem.reason, problem.path) == ("TemplateForbidden", "spec.resources[0].template.spec.deletionPolicy")
@@ -278,16 +264,16 @@ def test_a_template_cannot_set_the_deletion_policy(spec: Any) -> None:
 
 def test_a_foreign_child_may_have_a_deletion_policy_of_its_own() -> None:
     theirs = {"apiVersion": "example.org/v1", "kind": "Cluster", "spec": {"deletionPolicy": "Retain"}}
-    (child,) = _render(_composition(_resource("a", theirs))).children
+    (child,) = _render(composition_of(resource_of("a", theirs))).children
 
     assert child.object["spec"] == {"deletionPolicy": "Retain"}
 
 
 def test_a_child_carries_what_is_needed_when_the_status_is_lost() -> None:
-    composition = _composition(
-        _resource("volume", VOLUME, stateful=True),
-        _resource("user", _with(username="{{ resources.net.metadata.name }}"), dependsOn=["volume"]),
-        _resource("net", SETTINGS, readyWhen="{{ true }}"),
+    composition = composition_of(
+        resource_of("volume", VOLUME, stateful=True),
+        resource_of("user", template_of(username="{{ resources.net.metadata.name }}"), dependsOn=["volume"]),
+        resource_of("net", SETTINGS, readyWhen="{{ true }}"),
     )
     ready = Observed("volume", "", {**VOLUME, "metadata": {"name": "v"}, "status": {"phase": "Bound"}})
     request = Request("c", composition, claim(), IDENTITY, observed=(ready,), origins={"volume": "disk"})
@@ -307,7 +293,7 @@ def test_a_child_carries_what_is_needed_when_the_status_is_lost() -> None:
 
 
 def test_a_foreign_child_that_held_data_once_keeps_our_finalizer_and_no_owner() -> None:
-    composition = _composition(_resource("volume", VOLUME))
+    composition = composition_of(resource_of("volume", VOLUME))
     (plain,) = _render(composition).children
     places = (("volume", "", "PersistentVolumeClaim"),)
     (kept,) = render(Request("c", composition, claim(), IDENTITY, stateful_places=places)).children
@@ -322,37 +308,39 @@ def test_a_foreign_child_that_held_data_once_keeps_our_finalizer_and_no_owner() 
 
 def _faults(*resources: dict[str, Any], **spec: Any) -> list[tuple[str, str]]:
     with pytest.raises(CompositionError) as caught:
-        _render(_composition(*resources, **spec))
+        _render(composition_of(*resources, **spec))
     return [(problem.path, problem.message) for problem in caught.value.problems]
 
 
 def test_resources_that_cannot_be_rendered_are_all_named() -> None:
-    bad = _with(username="{{ claim.spec.sise }}")
+    bad = template_of(username="{{ claim.spec.sise }}")
 
-    faults = _faults(_resource("one", bad), _resource("two"), _resource("three", bad))
+    faults = _faults(resource_of("one", bad), resource_of("two"), resource_of("three", bad))
 
     assert [path.partition(".template")[0] for path, _ in faults] == ["spec.resources[0]", "spec.resources[2]"]
 
 
 def test_a_resource_that_reads_one_with_a_fault_is_not_blamed() -> None:
-    bad = _resource("net", _with(username="{{ claim.spec.sise }}"))
-    reader = _resource("user", _with(username="{{ resources.net.spec.forProvider.username }}"))
-    later = _resource("later", dependsOn=["user"])
+    bad = resource_of("net", template_of(username="{{ claim.spec.sise }}"))
+    reader = resource_of("user", template_of(username="{{ resources.net.spec.forProvider.username }}"))
+    later = resource_of("later", dependsOn=["user"])
 
     assert len(_faults(bad, reader, later)) == 1
 
 
 def test_a_fault_of_a_variable_is_reported_once() -> None:
-    reader = _with(username="{{ vars.broken }}")
+    reader = template_of(username="{{ vars.broken }}")
 
-    faults = _faults(_resource("one", reader), _resource("two", reader), variables={"broken": "{{ claim.spec.sise }}"})
+    faults = _faults(
+        resource_of("one", reader), resource_of("two", reader), variables={"broken": "{{ claim.spec.sise }}"}
+    )
 
     assert [path for path, _ in faults] == ["spec.variables.broken"]
 
 
 def test_a_render_that_used_up_a_limit_goes_no_further() -> None:
-    large = _with(username="{{ 'a' * 100000000 }}")
+    large = template_of(username="{{ 'a' * 100000000 }}")
 
-    faults = _faults(_resource("one", large), _resource("two", _with(username="{{ claim.spec.sise }}")))
+    faults = _faults(resource_of("one", large), resource_of("two", template_of(username="{{ claim.spec.sise }}")))
 
     assert len(faults) == 1

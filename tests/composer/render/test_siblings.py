@@ -10,26 +10,20 @@ import pytest
 from composer.render.errors import CompositionError
 from composer.render.render import Rendered, render
 from composer.render.request import Observed, Request
-from tests.composer.factories import CLAIMS, claim
+from tests.composer.factories import claim, composition_of, resource_of
 
 SETTINGS: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap"}
 
 
-def _resource(name: str, template: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return {"name": name, "template": template, **fields}
-
-
 def _render(*resources: dict[str, Any], observed: tuple[Observed, ...] = ()) -> Rendered:
-    ref = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
-    composition = {"compositeTypeRef": ref, "resources": list(resources)}
-    return render(Request("c", composition, claim(), "claim-uid@shop/orders", observed=observed))
+    return render(Request("c", composition_of(*resources), claim(), "claim-uid@shop/orders", observed=observed))
 
 
-_GROUPS = _resource("groups", SETTINGS, forEach="{{ [claim.spec.version] }}")
+_GROUPS = resource_of("groups", SETTINGS, forEach="{{ [claim.spec.version] }}")
 
 
 def _reading(text: str, *others: dict[str, Any], observed: tuple[Observed, ...] = ()) -> Rendered:
-    reader = _resource("reader", {**SETTINGS, "data": {"of": text}})
+    reader = resource_of("reader", {**SETTINGS, "data": {"of": text}})
     return _render(*(others or (_GROUPS,)), reader, observed=observed)
 
 
@@ -63,8 +57,8 @@ def test_the_status_of_an_element_is_waited_for_by_its_key() -> None:
 
 
 def test_elements_of_a_resource_that_waits_are_waited_for() -> None:
-    first = _resource("first", SETTINGS)
-    late = _resource("groups", SETTINGS, forEach="{{ [resources.first.status.version] }}")
+    first = resource_of("first", SETTINGS)
+    late = resource_of("groups", SETTINGS, forEach="{{ [resources.first.status.version] }}")
 
     rendered = _reading("{{ resources.groups['16'].metadata.name }}", first, late)
 
@@ -76,10 +70,10 @@ def test_elements_of_a_resource_that_waits_are_waited_for() -> None:
     [
         ((_GROUPS,), """resource "groups['17']" is not composed for this claim"""),
         (
-            (_resource("groups", SETTINGS, forEach="{{ ['17'] }}", when="{{ false }}"),),
+            (resource_of("groups", SETTINGS, forEach="{{ ['17'] }}", when="{{ false }}"),),
             "is not composed for this claim",
         ),
-        ((_resource("groups", SETTINGS, forEach="{{ [] }}"),), "is not composed for this claim"),
+        ((resource_of("groups", SETTINGS, forEach="{{ [] }}"),), "is not composed for this claim"),
     ],
     ids=["another element is", "no element is by when", "no element is by forEach"],
 )
@@ -95,8 +89,8 @@ def test_the_key_of_an_element_is_a_text() -> None:
 
 
 def test_the_name_of_a_resource_that_waits_is_waited_for() -> None:
-    first = _resource("first", SETTINGS)
-    late = _resource("late", {**SETTINGS, "data": {"of": "{{ resources.first.status.version }}"}})
+    first = resource_of("first", SETTINGS)
+    late = resource_of("late", {**SETTINGS, "data": {"of": "{{ resources.first.status.version }}"}})
 
     rendered = _reading("{{ resources.late.metadata.name }}", first, late)
 
@@ -105,7 +99,7 @@ def test_the_name_of_a_resource_that_waits_is_waited_for() -> None:
 
 # Its own name
 
-OWN = _resource("own", {**SETTINGS, "data": {"of": "fl {{ resources.own.metadata.name }}"}})
+OWN = resource_of("own", {**SETTINGS, "data": {"of": "fl {{ resources.own.metadata.name }}"}})
 
 
 @pytest.mark.parametrize("observed", [(), (Observed("own", "", {**SETTINGS, "metadata": {"name": "another"}}),)])
@@ -117,10 +111,8 @@ def test_a_template_reads_the_name_of_its_own_object(observed: tuple[Observed, .
 
 
 def test_the_own_name_of_what_is_taken_over_is_the_one_it_has() -> None:
-    ref = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
-    composition = {"compositeTypeRef": ref, "resources": [OWN]}
     adopted = {"own": {"": "of-the-former-claim"}}
 
-    (child,) = render(Request("c", composition, claim(), "claim-uid@shop/orders", adopted=adopted)).children
+    (child,) = render(Request("c", composition_of(OWN), claim(), "claim-uid@shop/orders", adopted=adopted)).children
 
     assert (child.name, child.object["data"]["of"]) == ("of-the-former-claim", "fl of-the-former-claim")

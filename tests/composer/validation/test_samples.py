@@ -16,7 +16,7 @@ from composer.validation.groups import Trial, grouped
 from composer.validation.samples import Sample, all_ready, samples
 from composer.validation.validate import CheckRequest, check, remarks
 from runtime.objects import Resource
-from tests.composer.factories import CLAIMS, claim
+from tests.composer.factories import CLAIMS, claim, composition_of, resource_of
 from tests.composer.validation.test_validate import STATUS
 
 SPEC: dict[str, Any] = {
@@ -93,27 +93,19 @@ def _problems(known: dict[str, dict[str, str]] | None = None, **spec: Any) -> li
     return [f"{fault.reason} {fault}" for fault in check(CheckRequest(_composition(**spec), CATALOG, known or {}))]
 
 
+def _template(**spec: Any) -> dict[str, Any]:
+    return {"apiVersion": "onprem.fairlead.dev/v1alpha1", "kind": "PostgresDatabase", "spec": spec}
+
+
 def _composition(
     *, when: str = "", environments: tuple[str, ...] = (), status: dict[str, str] | None = None, **spec: Any
 ) -> dict[str, Any]:
-    template = {
-        "apiVersion": "onprem.fairlead.dev/v1alpha1",
-        "kind": "PostgresDatabase",
-        "spec": {"version": "{{ claim.spec.version }}", **spec},
-    }
-    return {
-        "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
-        "environments": list(environments),
-        "status": status or {},
-        "resources": [
-            {"name": "database", "template": template, "when": when},
-            {
-                "name": "second",
-                "template": {**template, "spec": {"version": "{{ resources.database.spec.version | or_else('15') }}"}},
-            },
-            {"name": "third", "template": {**template, "spec": {"version": "15"}}},
-        ],
-    }
+    resources = (
+        resource_of("database", _template(**{"version": "{{ claim.spec.version }}", **spec}), when=when),
+        resource_of("second", _template(version="{{ resources.database.spec.version | or_else('15') }}")),
+        resource_of("third", _template(version="15")),
+    )
+    return composition_of(*resources, environments=list(environments), status=status or {})
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -121,6 +113,9 @@ class Refusal(msgspec.Struct, frozen=True):
     says: str
 
 
+ALL = "for a claim with all that goes together: "
+EVERY = "fails for every claim: "
+REPORTED = f"{ALL}once its resources report, "
 REFUSALS = {
     "a number for a text": Refusal(
         {"owner": "{{ claim.spec.storageGiB }}"},
@@ -155,21 +150,7 @@ REFUSALS = {
         {"owner": "{{ {'small': claim.spec.cpu}[claim.spec.size] }}"},
         f"RenderFailed {PATH}.owner:4: fails for every claim with spec.size: small: 'cpu' is undefined",
     ),
-}
-
-
-@pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
-def test_a_composition_that_suits_no_claim_or_makes_the_wrong_shape_for_one_is_refused(case: Refusal) -> None:
-    problems = _problems(**case.spec)
-
-    assert problems
-    assert case.says in problems[0]
-
-
-ALL = "for a claim with all that goes together: "
-EVERY = "fails for every claim: "
-REPORTED = f"{ALL}once its resources report, "
-READS = {
+    # What another resource reports is tried before any child reports it.
     "a number that is reported, for a text": Refusal(
         {"owner": "{{ resources.third.status.port }}"},
         f"SchemaMismatch {PATH}.owner: {REPORTED}wants string, found a whole number",
@@ -201,8 +182,8 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("case", READS.values(), ids=READS)
-def test_a_reader_of_a_status_is_tried_before_any_child_reports_it(case: Refusal) -> None:
+@pytest.mark.parametrize("case", REFUSALS.values(), ids=REFUSALS)
+def test_a_composition_that_suits_no_claim_or_makes_the_wrong_shape_for_one_is_refused(case: Refusal) -> None:
     problems = _problems(**case.spec)
 
     assert problems
@@ -349,15 +330,8 @@ def test_samples_take_every_value_of_a_list_once_and_no_fields_that_exclude_each
 
 
 def test_a_composition_of_many_resources_is_checked_with_fewer_claims() -> None:
-    template = {
-        "apiVersion": "onprem.fairlead.dev/v1alpha1",
-        "kind": "PostgresDatabase",
-        "spec": {"version": "{{ claim.spec.version }}"},
-    }
-    composition = {
-        "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
-        "resources": [{"name": f"r{number}", "template": template} for number in range(128)],
-    }
+    template = _template(version="{{ claim.spec.version }}")
+    composition = composition_of(*(resource_of(f"r{number}", template) for number in range(128)))
 
     assert check(CheckRequest(composition, CATALOG)) == ()
 
@@ -377,21 +351,17 @@ def _one_after_the_other(request: Request) -> Rendered:
 
 def test_a_render_with_all_ready_gives_what_many_passes_give() -> None:
     def resource(name: str, version: str = "15", **fields: Any) -> dict[str, Any]:
-        manifest = {"apiVersion": "onprem.fairlead.dev/v1alpha1", "kind": "PostgresDatabase"}
-        return {"name": name, "template": {**manifest, "spec": {"version": version}}, **fields}
+        return resource_of(name, _template(version=version), **fields)
 
-    composition = {
-        "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
-        "resources": [
-            resource("last", dependsOn=["never"]),
-            resource("never", dependsOn=["third"], readyWhen="{{ resources.never.status.endpoint != '' }}"),
-            resource("third", "{{ resources.second.status.observedGeneration | string }}", dependsOn=["many"]),
-            resource("many", forEach="{{ ['a', 'b'] }}", dependsOn=["second"]),
-            resource("second", dependsOn=["first", "absent"]),
-            resource("absent", when="{{ false }}"),
-            resource("first", readyWhen="{{ resources.second.spec.version | or_else('15') == '15' }}"),
-        ],
-    }
+    composition = composition_of(
+        resource("last", dependsOn=["never"]),
+        resource("never", dependsOn=["third"], readyWhen="{{ resources.never.status.endpoint != '' }}"),
+        resource("third", "{{ resources.second.status.observedGeneration | string }}", dependsOn=["many"]),
+        resource("many", forEach="{{ ['a', 'b'] }}", dependsOn=["second"]),
+        resource("second", dependsOn=["first", "absent"]),
+        resource("absent", when="{{ false }}"),
+        resource("first", readyWhen="{{ resources.second.spec.version | or_else('15') == '15' }}"),
+    )
     request = Request("c", composition, claim(), "claim-uid@shop/orders")
 
     made = all_ready(request)

@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
@@ -72,11 +73,17 @@ def test_an_answer_that_is_larger_than_any_render_is_refused() -> None:
 # What the pool does with such an answer. The workers are forked from here, and answer by what stands here then.
 
 
-def _answering(answer: Callable[[Request], Rendered], monkeypatch: pytest.MonkeyPatch) -> RenderPool:
+@asynccontextmanager
+async def _answering(
+    answer: Callable[[Request], Rendered], monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[RenderPool]:
     monkeypatch.setattr("composer.workers.worker.render", answer)
     made = RenderPool(workers=1)
     monkeypatch.undo()
-    return made
+    try:
+        yield made
+    finally:
+        await made.close()
 
 
 def _taken_over(request: Request) -> Rendered:
@@ -91,16 +98,13 @@ def _refused() -> float:
 
 
 async def test_a_forged_answer_ends_its_worker_and_is_logged(monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = _answering(_taken_over, monkeypatch)
     before = _refused()
-    try:
+    async with _answering(_taken_over, monkeypatch) as pool:
         with structlog.testing.capture_logs() as logs, pytest.raises(CompositionError) as caught:
             await pool.render(request_of_all())
         left = pool._workers.idle._queue[0].pid
         neighbour = msgspec.structs.replace(request_of_all(), identity="other-uid@library/books", observed=())
         await pool.render(neighbour)
-    finally:
-        await pool.close()
 
     (problem,) = caught.value.problems
     audit = [record for record in logs if record["event"] == "audit"]
@@ -121,12 +125,9 @@ async def test_a_claim_whose_worker_another_took_over_is_rendered_by_the_next(mo
             serves.append(request.identity)
         return forged(request, FORGED["another namespace"]) if len(serves) == 2 else render(request)
 
-    pool = _answering(second_is_forged, monkeypatch)
     before = _refused()
-    try:
+    async with _answering(second_is_forged, monkeypatch) as pool:
         results = [await pool.render(request_of_all()) for _ in range(2)]
-    finally:
-        await pool.close()
 
     assert results == [render(request_of_all())] * 2
     assert _refused() - before == 1
@@ -136,12 +137,9 @@ async def test_a_worker_with_neither_result_nor_fault_is_ended(monkeypatch: pyte
     def nothing(_: Request) -> Rendered:
         raise CompositionError
 
-    pool = _answering(nothing, monkeypatch)
-    try:
+    async with _answering(nothing, monkeypatch) as pool:
         with pytest.raises(CompositionError, match="neither a result nor a fault"):
             await pool.render(request_of_all())
-    finally:
-        await pool.close()
 
 
 @pytest.mark.parametrize("problem", [Problem("Ready or not", "x"), Problem("RenderFailed", "x", resource="other")])
@@ -156,13 +154,10 @@ async def test_a_problem_that_is_none_of_the_composition_ends_its_worker(
         return faulty(request) if len(request.composition["resources"]) > 1 else ()
 
     monkeypatch.setattr("composer.workers.worker.check", no_check)
-    pool = _answering(faulty, monkeypatch)
-    try:
+    async with _answering(faulty, monkeypatch) as pool:
         with pytest.raises(CompositionError, match="no fault of this Composition"):
             await pool.render(request_of_all())
         (refused,) = await pool.check(CheckRequest(COMPOSITION, {}))
-    finally:
-        await pool.close()
 
     assert refused.reason == "RenderRefused"
 
@@ -175,25 +170,19 @@ async def test_a_worker_that_writes_more_than_its_answer_is_ended(monkeypatch: p
         os.write(pipe, struct.pack("!I", len(payload)) + payload + more)
 
     monkeypatch.setattr("composer.workers.worker._send", talkative)
-    pool = _answering(render, monkeypatch)
-    try:
+    async with _answering(render, monkeypatch) as pool:
         with pytest.raises(CompositionError, match="something follows it"):
             await pool.render(request_of_all())
-    finally:
-        await pool.close()
 
 
 async def test_an_answer_without_a_request_is_not_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = _answering(render, monkeypatch)
     before = _refused()
-    try:
+    async with _answering(render, monkeypatch) as pool:
         await pool.render(request_of_all())
         idle_worker = pool._workers.idle._queue[0]
         idle_worker.pipe.data_received(b"\0\0\0\2{}")
         await asyncio.sleep(0)
         result = await pool.render(request_of_all())
-    finally:
-        await pool.close()
 
     assert result == render(request_of_all())
     assert _refused() - before == 1

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -29,10 +30,18 @@ IDENTITY = "claim-uid@shop/orders"
 
 @pytest.fixture
 async def pool() -> AsyncIterator[RenderPool]:
-    made = RenderPool(workers=1)
-    await asyncio.to_thread(made.prove)
-    yield made
-    await made.close()
+    async with _pool(1) as made:
+        await asyncio.to_thread(made.prove)
+        yield made
+
+
+@asynccontextmanager
+async def _pool(workers: int = 2) -> AsyncIterator[RenderPool]:
+    made = RenderPool(workers=workers)
+    try:
+        yield made
+    finally:
+        await made.close()
 
 
 def _request(text: Any) -> Request:
@@ -69,18 +78,15 @@ async def test_a_worker_reports_what_is_wrong(pool: RenderPool) -> None:
 @pytest.mark.slow
 async def test_a_bomb_costs_its_own_render_alone() -> None:
     """Each goes off beside neighbours; all of them get what they ask for, from the worker that is left."""
-    pool = RenderPool(workers=2)
     reasons: dict[str, str] = {}
     neighbours = 0
-    try:
+    async with _pool() as pool:
         for name, bomb in BOMBS.items():
             going_off = asyncio.create_task(_reason(pool, request_of(bomb)))
             for number in range(3):
                 (child,) = (await pool.render(_neighbour(f"{name} {number}"))).children
                 neighbours += child.object["spec"]["x"] == f"{name} {number}"
             reasons[name] = await going_off
-    finally:
-        await pool.close()
 
     assert reasons == {name: bomb.reason for name, bomb in BOMBS.items()}
     assert neighbours == 3 * len(BOMBS)
@@ -109,9 +115,8 @@ async def test_a_render_that_kills_three_workers_is_refused_and_kills_no_fourth(
 
 @pytest.mark.usefixtures("impatient")
 async def test_a_namespace_of_bombs_has_one_worker_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    pool = RenderPool(workers=2)
     bombs = [msgspec.structs.replace(request_of(BOMBS["lists of lists"]), claim=claim(size=str(n))) for n in range(4)]
-    try:
+    async with _pool() as pool:
         assert await _reason(pool, bombs[0]) == "RenderLimit"
         going_off = asyncio.create_task(_reason(pool, bombs[1]))
         await asyncio.sleep(0)
@@ -125,8 +130,6 @@ async def test_a_namespace_of_bombs_has_one_worker_at_a_time(monkeypatch: pytest
         monkeypatch.setattr("composer.workers.pool.REFUSED_FOR", timedelta(0))
         first, second = await asyncio.gather(pool.render(_request("a")), pool.render(_request("b")))
         assert first.children != second.children
-    finally:
-        await pool.close()
 
 
 def _pids(idle: asyncio.Queue[Any]) -> set[int]:
@@ -140,8 +143,7 @@ async def test_a_render_that_takes_long_costs_its_worker_and_the_turns_of_its_na
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Every render takes long here, so what it does not show is the answer: that comes all the same."""
-    pool = RenderPool(workers=2)
-    try:
+    async with _pool() as pool:
         await pool.render(_neighbour("fine"))
         idle = pool._workers.idle
         before = _pids(idle)
@@ -159,26 +161,20 @@ async def test_a_render_that_takes_long_costs_its_worker_and_the_turns_of_its_na
         assert not before & after
         assert (await under_way).children
         assert (await pool.render(_neighbour("fine"))).children
-    finally:
-        await pool.close()
 
 
 async def test_other_namespaces_keep_the_worker_with_their_compositions_and_throttled_ones_get_another() -> None:
-    pool = RenderPool(workers=2)
-
-    def served() -> list[int]:
+    def served(pool: RenderPool) -> list[int]:
         return sorted(idle_worker.served for idle_worker in pool._workers.idle._queue)
 
-    try:
+    async with _pool() as pool:
         for _ in range(3):
             await pool.render(_neighbour("fine"))
-        alone = served()
+        alone = served(pool)
         pool._throttle("shop")
         await pool.render(_request("fine"))
-        served_by_both = served()
+        served_by_both = served(pool)
         await asyncio.gather(*(pool.render(_neighbour("fine")) for _ in range(4)))
-    finally:
-        await pool.close()
 
     assert alone == [3]
     assert served_by_both == [1, 3]
@@ -196,8 +192,7 @@ async def test_a_second_worker_is_for_those_who_wait_and_is_ended_when_nobody_ne
 ) -> None:
     """Renders one after the other need one worker; one that is taken away lets the next wait for it."""
     monkeypatch.setattr("composer.workers.processes.SPARE", timedelta(milliseconds=50))
-    pool = RenderPool(workers=2)
-    try:
+    async with _pool() as pool:
         await asyncio.to_thread(pool.prove)
         for _ in range(3):
             await pool.render(_request("fine"))
@@ -212,19 +207,14 @@ async def test_a_second_worker_is_for_those_who_wait_and_is_ended_when_nobody_ne
         assert first != second
         assert _pids(pool._workers.idle) == {first}
         assert (await pool.render(_request("fine"))).children
-    finally:
-        await pool.close()
 
 
 async def test_checks_have_one_worker_and_wait_for_it() -> None:
-    pool = RenderPool(workers=2)
-    try:
+    async with _pool() as pool:
         answers = await asyncio.gather(*(pool.check(CheckRequest({"resources": 3}, {})) for _ in range(8)))
 
         assert all(answers)
         assert pool._workers.idle.qsize() == 1
-    finally:
-        await pool.close()
 
 
 async def test_the_worker_that_was_proven_is_the_first_that_renders(pool: RenderPool) -> None:

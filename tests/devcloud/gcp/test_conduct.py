@@ -170,12 +170,26 @@ def test_robot_takes_labels_off(cloud: Cloud) -> None:
         ("POST", "bindings", {"who": "x"}),
         ("POST", "behaviour", {"quota": {"status": 500}}),
         ("DELETE", "keys/none", None),
+        ("POST", "operations", {"colour": "red"}),
+        ("DELETE", "operations/none", None),
+        ("PATCH", "operations", {}),
+        ("PATCH", "faults", {}),
         ("POST", "nothing", {}),
     ],
 )
 def test_control_call_that_makes_no_sense_is_refused(method: str, path: str, body: Json | None, cloud: Cloud) -> None:
     with pytest.raises(AssertionError, match="400"):
         cloud.control(method, path, body)
+
+
+def test_reset_drops_instances_operations_and_conduct(cloud: Cloud) -> None:
+    cloud.insert()
+    cloud.control("POST", "behaviour", {"list_lag_s": 60})
+
+    cloud.control("POST", "reset")
+
+    assert names(cloud) == cloud.control("GET", "operations") == []
+    assert cloud.control("GET", "behaviour")["list_lag_s"] == 0
 
 
 def test_restarted_simulator_goes_on(tmp_path: Path) -> None:

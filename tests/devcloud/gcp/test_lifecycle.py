@@ -141,6 +141,7 @@ def test_failover_is_of_a_regional_instance_alone(cloud: Cloud) -> None:
 
 def test_authority_rotates(cloud: Cloud) -> None:
     before = cloud.created()["serverCaCert"]
+    assert cloud.created("db-2")["serverCaCert"]["cert"] != before["cert"]
     # Instances.addServerCa: "Required to prepare for a certificate rotation".
     assert cloud.call("POST", "instances/db-1/rotateServerCa", {}).refusal == (400, "invalid")
 

@@ -9,17 +9,34 @@ from pathlib import Path
 import psycopg
 import pytest
 import pytest_asyncio
+from psycopg import sql
 
 from devcloud import addresses
 from devcloud.errors import DevcloudError
 from devcloud.postgres.access import Access
-from devcloud.postgres.instance import StatementError
+from devcloud.postgres.instance import Flavour, StatementError
 from devcloud.postgres.scram import scram_verifier
-from devcloud.simulator.databases import Databases, Options, discard, open_databases
+from devcloud.simulator.databases import Databases, Engine, Options, discard, open_databases
 from devcloud.simulator.dataplane import Address, Database
-from tests.devcloud.simulator.toy_cloud import ENGINE, login
 
 pytestmark = [pytest.mark.postgres, pytest.mark.asyncio(loop_scope="module")]
+
+
+def login(role: str, verifier: str) -> str:
+    """Return the statement that makes a role that logs in."""
+    statement = sql.SQL("CREATE ROLE {} LOGIN CREATEDB CREATEROLE PASSWORD {}")
+    return statement.format(sql.Identifier(role), sql.Literal(verifier)).as_string()
+
+
+ENGINE = Engine(
+    flavour=Flavour(
+        superuser="toyadmin",
+        statements=("CREATE ROLE toysuperuser NOLOGIN",),
+        admit=lambda record: (login(record.username, record.verifier),),
+    ),
+    authority="server-ca",
+    authority_each=True,
+)
 
 
 @dataclass(frozen=True, slots=True)
