@@ -15,6 +15,7 @@ from providers.accounts.reconciler import ConfigReconciler, Dependencies
 from providers.external.metering import Meter
 from providers.external.provider import RecordedAccount
 from providers.settings import Settings
+from runtime import clock
 from runtime.conditions import find
 from runtime.objects import Key, Object
 from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, provider_of
@@ -51,7 +52,10 @@ class Broken:
 
 def _reconciler(world: World) -> ConfigReconciler:
     port: Any = world.kube
-    settings = Settings("home", "process-1", "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: world.now)
+    settings = Settings(
+        "home", "process-1", "fairlead-toy", "fairlead.dev/provider-toy", b"key",
+        now=lambda: world.now, monotonic=clock.monotonic,
+    )  # fmt: skip
     enqueued: list[str] = []
     dependencies = Dependencies((), world.events, enqueued.append)
     return ConfigReconciler(world.provider, port, world.accounts, settings, dependencies)

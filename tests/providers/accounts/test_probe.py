@@ -13,6 +13,7 @@ from providers.accounts.probe import EVERY, Prober
 from providers.accounts.reconciler import ConfigReconciler, Dependencies
 from providers.external.observation import ServerUnreachable
 from providers.settings import Settings
+from runtime import clock
 from runtime.conditions import find
 from runtime.errors import Failure, Terminal, Transient
 from runtime.objects import Key
@@ -231,6 +232,7 @@ async def test_provider_config_reports_that_its_server_takes_no_login() -> None:
     port: Any = world.kube
     settings = Settings(
         "home", "process-1", "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: world.now,
+        monotonic=clock.monotonic,
         grace=timedelta(seconds=60),
     )  # fmt: skip
     provider = replace(provider_of(world.cloud), probe=server.probe)

@@ -9,6 +9,7 @@ from typing import Any
 from providers.accounts.reconciler import ConfigReconciler, Dependencies
 from providers.external.client import Clients
 from providers.settings import Settings
+from runtime import clock
 from runtime.objects import SECRETS, Key
 from tests.providers.toy import ToyCloud, provider_of
 from tests.providers.world import World
@@ -28,6 +29,7 @@ async def test_users_are_enqueued_by_a_renewed_connection_and_not_otherwise() ->
     enqueued: list[str] = []
     settings = Settings(
         "home", "process-1", "fairlead-toy", "fairlead.dev/provider-toy", b"key", now=lambda: world.now,
+        monotonic=clock.monotonic,
         grace=timedelta(seconds=60),
     )  # fmt: skip
     reconcile = ConfigReconciler(

@@ -14,6 +14,7 @@ from devcloud.certificates import new_authority
 from providers.accounts.limits import BY_CONFIG, config_of
 from providers.accounts.reconciler import ConfigReconciler, Dependencies
 from providers.settings import Settings
+from runtime import clock
 from runtime.objects import SECRETS, Key, Object
 from runtime.secrets import text_of
 from tests.providers.aws.rds_world import RdsWorld
@@ -40,7 +41,7 @@ class VerifiedWorld(RdsWorld):
         resources = self.cache.informer(self.kind.resource).store
         resources.add_index(BY_CONFIG, config_of)
         settings = Settings("home", "process-1", "fairlead-toy", "fairlead.dev/provider-aws", b"key",
-                            now=lambda: self.now)  # fmt: skip
+                            now=lambda: self.now, monotonic=clock.monotonic)  # fmt: skip
         self.enqueued: list[Key] = []
         dependencies = Dependencies(
             (), self.events, lambda name: self.enqueued.extend(resources.by_index(BY_CONFIG, name))
