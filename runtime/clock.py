@@ -11,6 +11,10 @@ from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import TypeVar
+
+ArgumentT = TypeVar("ArgumentT")
+ResultT = TypeVar("ResultT")
 
 
 def _utc_now() -> datetime:
@@ -29,11 +33,13 @@ class Sources:
         monotonic: Seconds that never go back.
         now: The wall clock, UTC.
         executor: Returns what calls that block run on, from the most threads and their name.
+        beside: What long computations run on; None is the loop's own threads.
     """
 
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = _utc_now
     executor: Callable[[int, str], Executor] = _threads
+    beside: Executor | None = None
 
 
 OF_THE_SYSTEM = Sources()
@@ -69,3 +75,8 @@ def wall_seconds() -> float:
 def executor(most: int, name: str) -> Executor:
     """Return what calls that block run on: at most so many threads of that name."""
     return _sources.executor(most, name)
+
+
+async def computed_beside(compute: Callable[[ArgumentT], ResultT], argument: ArgumentT) -> ResultT:
+    """Return what a long computation makes of its argument, while the loop goes on."""
+    return await asyncio.get_running_loop().run_in_executor(_sources.beside, compute, argument)

@@ -10,8 +10,12 @@ import pytest
 from tests.architecture import tree
 
 SEAM = {"runtime.clock", "runtime.randomness"}
-# The processor time of another process.
-EXEMPT = {("composer.workers.pool", "time.clock_gettime")}
+# What has to do with real processes: those that render.
+EXEMPT = {
+    ("composer.workers.pool", "time.clock_gettime"),
+    ("composer.workers.pool", "asyncio.to_thread"),
+    ("composer.workers.processes", "asyncio.to_thread"),
+}
 MODULES = {"random", "secrets", "uuid", "time"}
 CALLS = {"now", "utcnow", "today"}
 LOOPS = {"loop", "get_running_loop", "get_event_loop"}
@@ -39,6 +43,8 @@ def sources(parsed: ast.Module) -> Iterator[str]:
                 yield f"{name}.time"
             case ast.Attribute(value=ast.Call(func=ast.Attribute(attr=name)), attr="time") if name in LOOPS:
                 yield f"{name}.time"
+            case ast.Attribute(value=ast.Name(id="asyncio"), attr="to_thread"):
+                yield "asyncio.to_thread"
             case ast.Name(id=name) if name in THREADS:
                 yield name
             case _:
@@ -71,6 +77,7 @@ def test_time_and_chance_come_from_two_modules() -> None:
         "loop.time()",
         "asyncio.get_running_loop().time()",
         "ThreadPoolExecutor(4)",
+        "await asyncio.to_thread(read)",
     ],
 )
 def test_a_breach_is_seen(breach: str) -> None:
