@@ -27,7 +27,7 @@ EXTRAS := aws azure gcp onprem tracing cli devcloud test
 SYNC = "$$UV" sync --quiet --frozen --no-build --no-install-project --inexact
 LOCKED := flock .bootstrap/lock sh -euc
 
-.PHONY: help demo test check manifests images artifacts fmt replay operators faults e2e audit bench \
+.PHONY: help demo test check manifests images artifacts fmt replay operators simulate faults e2e audit bench \
 	check-format check-lint check-types check-contracts check-spelling check-unit
 
 help: ## show this list
@@ -73,6 +73,11 @@ operators: .venv/.synced ## claims through other operators' resources (CRDS=fold
 	$(BIN)/pytest -q tests/apiserver/operators/life_matrix.py tests/apiserver/operators/losses_matrix.py \
 		tests/apiserver/operators/moves_matrix.py || failed=1; \
 	wait $$others || failed=1; cat "$$log"; rm "$$log"; exit $$failed
+
+LIVES ?= 20
+SEED ?= 1
+simulate: .venv/.synced ## LIVES=n lives by SEED=n of composer, provider and cloud in one process on virtual time
+	@$(BIN)/python -m tests.simulation --lives $(LIVES) --seed $(SEED)
 
 faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 80 rotations
 	@$(BIN)/python -m devcloud.controlplane

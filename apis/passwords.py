@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import string
 from itertools import cycle, islice
-from secrets import choice
 from typing import Final
+
+from runtime import randomness
 
 LENGTH: Final = 32
 _CLASSES: Final = (string.ascii_lowercase, string.ascii_uppercase, string.digits)
@@ -19,6 +20,6 @@ def new_password() -> str:
     """
     while True:
         alphabets = islice(cycle((string.ascii_letters, string.digits)), LENGTH)
-        password = "".join(choice(alphabet) for alphabet in alphabets)
+        password = "".join(randomness.choice(alphabet) for alphabet in alphabets)
         if all(any(character in password for character in class_) for class_ in _CLASSES):
             return password

@@ -6,7 +6,6 @@ or ceases to name it, its last object is gone) leads to a pass over it, which st
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -16,6 +15,7 @@ from composer.composition.store import Library
 from composer.inventory import recorded_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
+from runtime import clock
 from runtime.cache import Informer
 from runtime.controller import Controller
 from runtime.objects import Key, Object
@@ -117,7 +117,7 @@ class KindReconciler:
     def _report_listing(self, kind: str, facts: KindFacts, served: Served) -> timedelta | None:
         """Requeue the Compositions of a kind whose claims became listed or unlistable; return when to check again."""
         is_listed = served.claims.synced.is_set()
-        is_unlistable = not is_listed and asyncio.get_running_loop().time() - served.began > _PATIENCE_SECONDS
+        is_unlistable = not is_listed and clock.loop_time() - served.began > _PATIENCE_SECONDS
         if is_unlistable != (kind in self._unlistable):
             self._unlistable ^= {kind}
             for composition in self._library.serving(kind):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Protocol
 
 from apis import names
@@ -26,6 +24,7 @@ from composer.kinds.cluster import Cluster
 from composer.kinds.live_namespaces import UNDECIDED
 from composer.kinds.secret_watches import NAMESPACE_INDEX, SecretWatches
 from composer.predicates import changes_admission, changes_choice, changes_kind, changes_rollout, is_unanswered
+from runtime import clock
 from runtime.cache import Informer
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source, is_intent
@@ -39,10 +38,6 @@ _IDLE = timedelta(minutes=3)
 
 class RenderPool(Renderer, Checker, Protocol):
     """Renders and checks templates."""
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
 
 
 def composition_index(claim: Object) -> Iterable[str]:
@@ -84,7 +79,7 @@ async def build(
     library = Library(cluster, context.settings.namespace)
     await context.cache.wait_synced(timedelta(seconds=_SYNC_SECONDS))
     settings = ControllerSettings(resync=resync, subject=subject_of)
-    reconciler = CompositionReconciler(cluster, library, pool, context.events, _now)
+    reconciler = CompositionReconciler(cluster, library, pool, context.events, clock.now)
     compositions = Controller("composition", reconciler.reconcile, settings=settings)
     compositions.source(Source(library.compositions, primary=True))
     compositions.source(Source(cluster.crds, keys=lambda change: library.concerned(kind_of(change))))
@@ -156,7 +151,7 @@ class _Service:
         self.cluster.watches.subscribe(controller)
         self.compositions.add(claims)
         self.context.manager.add(controller)
-        return Served(facts, claims, controller, asyncio.get_running_loop().time())
+        return Served(facts, claims, controller, clock.loop_time())
 
     async def end(self, served: Served) -> None:
         await self.context.manager.remove(served.controller)
@@ -168,16 +163,16 @@ class _Service:
 
     def _controller(self, facts: KindFacts, claims: Informer) -> Controller:
         kube, library = self.context.kube, self.library
-        actor = Actor(kube, now=_now, remember=self._remember)
+        actor = Actor(kube, now=clock.now, remember=self._remember)
         publisher = Publisher(
             kube,
-            monotonic=time.monotonic,
+            monotonic=clock.monotonic,
             manager=names.COMPOSER_MANAGER,
             resync=self.settings.resync,
             watched=self.secrets,
         )
         passwords = PasswordKeeper(
-            kube, monotonic=time.monotonic, manager=names.COMPOSER_MANAGER, resync=self.settings.resync
+            kube, monotonic=clock.monotonic, manager=names.COMPOSER_MANAGER, resync=self.settings.resync
         )
         tools = Tools(
             kube=kube,
@@ -187,8 +182,8 @@ class _Service:
             publisher=publisher,
             passwords=passwords,
             events=self.context.events,
-            now=_now,
-            monotonic=time.monotonic,
+            now=clock.now,
+            monotonic=clock.monotonic,
         )
         controller = Controller(facts.resource.kind.lower(), ClaimReconciler(tools).reconcile, settings=self.settings)
         keys = _Keys(claims, library)

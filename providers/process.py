@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import importlib
 import os
-import secrets
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -31,6 +29,7 @@ from providers.managed.reconciler import Dependencies, Reconciler
 from providers.managed.references import containers, referred
 from providers.managed.writes import Writer
 from providers.settings import Settings
+from runtime import clock, randomness
 from runtime.cache import Informer
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
@@ -111,7 +110,8 @@ async def _settings(context: ProcessContext, provider: Provider[Any], times: Tim
         settle=times.settle,
         sweep=times.sweep,
         resync=times.resync,
-        monotonic=time.monotonic,
+        now=clock.now,
+        monotonic=clock.monotonic,
     )
 
 
@@ -363,7 +363,7 @@ async def hash_key(kube: Kube, namespace: str, *, manager: str) -> bytes:
     try:
         secret = await kube.get(SECRETS, key)
     except NotFound:
-        made = base64.b64encode(secrets.token_bytes(_HASH_KEY_BYTES)).decode()
+        made = base64.b64encode(randomness.token_bytes(_HASH_KEY_BYTES)).decode()
         body: Object = {
             "apiVersion": "v1",
             "kind": "Secret",

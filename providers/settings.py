@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-
-
-def utc_now() -> datetime:
-    """Return the wall clock, for timestamps and for what is agreed with other processes."""
-    return datetime.now(UTC)
-
-
-def utc_seconds() -> float:
-    """Return the wall clock in seconds."""
-    return utc_now().timestamp()
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +16,7 @@ class Settings:
     `rotation_grace` is how long a former login works after a rotation, `forced_grace` after a forced one.
     `settle` is how long an asynchronous cloud may show nothing of a change that it accepted, `pass_limit` how long a
     pass may take.
-    `monotonic` orders what was asked, in seconds: a process takes a clock that never goes back.
+    `now` is the wall clock, `monotonic` orders what was asked, in seconds that never go back.
     `endpoints` are the hosts that a ProviderConfig may name instead of the cloud's own.
     """
 
@@ -35,6 +25,8 @@ class Settings:
     namespace: str
     manager: str
     hash_key: bytes = field(repr=False)
+    now: Callable[[], datetime]
+    monotonic: Callable[[], float]
     takeover: str = ""
     endpoints: tuple[str, ...] = ()
     grace: timedelta = timedelta(seconds=60)
@@ -46,5 +38,3 @@ class Settings:
     sweep: timedelta = timedelta(seconds=30)
     resync: timedelta = timedelta(minutes=10)
     pass_limit: timedelta = timedelta(seconds=100)
-    now: Callable[[], datetime] = utc_now
-    monotonic: Callable[[], float] = utc_seconds

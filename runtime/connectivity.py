@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import timedelta
+
+from runtime import clock
 
 
 class Connectivity:
     """Note each request when it leaves and when it is answered; how long none was is `unreachable_for`."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, monotonic: Callable[[], float] = clock.monotonic) -> None:
         self._monotonic = monotonic
         self._unanswered_since: float | None = None
 

@@ -7,9 +7,6 @@ ours, logged once with its traceback and backed off; on stop no new pass begins 
 from __future__ import annotations
 
 import asyncio
-import random
-import time
-import uuid
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,7 +16,7 @@ from typing import Any, Final
 import structlog
 from structlog.contextvars import bound_contextvars
 
-from runtime import fence, metrics
+from runtime import clock, fence, metrics, randomness
 from runtime.backoff import Backoff
 from runtime.cache import Informer, Subscriber
 from runtime.changes import Change
@@ -92,7 +89,7 @@ class ControllerSettings:
     # Within the 30 s that a Pod is given to end by default. A lost Lease leaves less.
     drain: timedelta = timedelta(seconds=25)
     queue: QueueSettings = field(default_factory=QueueSettings)
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float] = clock.monotonic
     # Whose trace a pass over an object is part of.
     subject: Callable[[Object], Subject] | None = None
 
@@ -249,8 +246,8 @@ class Controller:
     async def _pass(self, key: Key) -> None:
         active = metrics.ACTIVE_WORKERS.labels(self.name)
         active.inc()
-        began = time.monotonic()
-        reconcile_id = uuid.uuid4().hex
+        began = clock.monotonic()
+        reconcile_id = randomness.token_hex(16)
         about = {"namespace": key.namespace, "name": key.name, "generation": self._generation(key)}
         span = TRACING.of_pass(f"{self.name} pass", self._subject(key), reconcileID=reconcile_id, **about)
         with bound_contextvars(controller=self.name, reconcileID=reconcile_id, **about), span as finish:
@@ -260,7 +257,7 @@ class Controller:
                 self._after(key, outcome)
             finally:
                 active.dec()
-                metrics.RECONCILE_SECONDS.labels(self.name).observe(time.monotonic() - began)
+                metrics.RECONCILE_SECONDS.labels(self.name).observe(clock.monotonic() - began)
 
     async def _attempt(self, key: Key) -> Result | Failure | ApiError | None:
         """Make one pass; return its result, its failure, or None for a defect of ours."""
@@ -327,7 +324,7 @@ class Controller:
     def _conflicted(self, key: Key, failure: Failure | ApiError) -> None:
         """Look again at once where somebody wrote first; what conflicts again and again is backed off."""
         conflicts = self._conflicts[key] = self._conflicts.get(key, 0) + 1
-        self._queue.add(key, after=_CONFLICTS.delay(conflicts - 1, random.random) if conflicts > 1 else None)
+        self._queue.add(key, after=_CONFLICTS.delay(conflicts - 1, randomness.chance) if conflicts > 1 else None)
         if conflicts < _MANY_CONFLICTS:
             self._count("requeue")
         else:
@@ -375,4 +372,4 @@ def _priority(change: Change, *, urgent: bool) -> Priority:
 
 def _spread(pause: timedelta) -> timedelta:
     """Lengthen by up to a tenth, so that what failed or began together does not come back together."""
-    return pause * (1 + random.random() / 10)  # noqa: S311  # not for secrets
+    return pause * (1 + randomness.chance() / 10)

@@ -10,17 +10,16 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 import msgspec
 import structlog
 
-from runtime import metrics
+from runtime import clock, metrics
 from runtime.errors import AlreadyExists, ApiError, NoAnswer, NotFound, WriteConflict
 from runtime.kube import Kube, Selection
 from runtime.leadership import Leadership
@@ -45,8 +44,8 @@ def _exit_hard() -> None:
 class ElectorHooks:
     """What touches the world beside the API server; for tests to replace."""
 
-    monotonic: Callable[[], float] = time.monotonic
-    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    monotonic: Callable[[], float] = clock.monotonic
+    now: Callable[[], datetime] = clock.now
     exit_hard: Callable[[], None] = _exit_hard
     # Called when the API server answers again after it did not.
     reached: Callable[[], None] = lambda: None

@@ -8,8 +8,6 @@ Source: KEP-383, events API graduation.
 from __future__ import annotations
 
 import asyncio
-import time
-import uuid
 from collections import OrderedDict, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +17,7 @@ from typing import Final, Literal, TypeAlias
 import structlog
 from aiolimiter import AsyncLimiter
 
-from runtime import metrics
+from runtime import clock, metrics, randomness
 from runtime.errors import ApiError
 from runtime.kube import Kube
 from runtime.objects import EVENTS, Object, metadata, uid_of
@@ -68,7 +66,7 @@ class EventRecorder:
         controller: str,
         instance: str,
         settings: EventSettings | None = None,
-        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        now: Callable[[], datetime] = clock.now,
     ) -> None:
         metrics.begin_events()
         self._kube = kube
@@ -114,7 +112,7 @@ class EventRecorder:
             _log.debug("event not taken", reason=event["reason"], error=str(error))
 
     def _worth_saying(self, about: str, reason: str, message: str) -> bool:
-        moment = time.monotonic()
+        moment = clock.monotonic()
         said = self._said.pop(about, None)
         if said is None or moment - said.since > self._settings.window_seconds:
             said = _Said(since=moment)
@@ -131,7 +129,7 @@ class EventRecorder:
         meta = metadata(regarding)
         # Events about cluster-scoped objects live in the default namespace.
         namespace = str(meta.get("namespace") or "default")
-        name = f"{str(meta['name'])[:_NAME_CHARS]}.{uuid.uuid4().hex[:16]}"
+        name = f"{str(meta['name'])[:_NAME_CHARS]}.{randomness.token_hex(8)}"
         return {
             "apiVersion": EVENTS.api_version,
             "kind": EVENTS.kind,

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final, TypeAlias
 
-from runtime import metrics
+from runtime import clock, metrics
 
 Check: TypeAlias = Callable[[], str | None]
 
@@ -34,7 +33,7 @@ class Health:
 
 
 async def serve_health(
-    health: Health, *, host: str, port: int, monotonic: Callable[[], float] = time.monotonic
+    health: Health, *, host: str, port: int, monotonic: Callable[[], float] = clock.monotonic
 ) -> asyncio.Server:
     """Listen on (host, port); port 0 takes a free one. The caller closes the server. Raises OSError when taken.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +19,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.connector import Connection
 from yarl import URL
 
-from runtime import fence
+from runtime import clock, fence
 from runtime.environment_proxy import proxy_of_environment
 from runtime.errors import NoAnswer, NotLeading
 from runtime.kube_library import bare_packages
@@ -126,7 +125,7 @@ class SessionSource:
         user_agent: str,
         kubeconfig: Path | None = None,
         context: str = "",
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = clock.monotonic,
     ) -> None:
         self._monotonic = monotonic
         self._user_agent = user_agent

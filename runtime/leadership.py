@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Final
 
+from runtime import clock
 from runtime.lease import LeaseSettings
 
 # Before the Lease ends: for passes to end after what they waited for, and for the process to do so if they do not.
@@ -62,4 +63,4 @@ class Leadership:
     def _bound(self, limit: asyncio.Timeout) -> None:
         rest = self.ends_at() - self._monotonic() - _LAST.total_seconds()
         if not limit.expired():
-            limit.reschedule(asyncio.get_running_loop().time() + max(0.0, rest))
+            limit.reschedule(clock.loop_time() + max(0.0, rest))

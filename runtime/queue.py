@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-import random
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -22,7 +20,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from runtime import metrics
+from runtime import clock, metrics, randomness
 from runtime.backoff import Backoff, Chance
 from runtime.objects import Key
 from runtime.ready import Grouping, ReadyKeys
@@ -200,8 +198,8 @@ class WorkQueue:
         name: str,
         settings: QueueSettings | None = None,
         *,
-        monotonic: Callable[[], float] = time.monotonic,
-        chance: Chance = random.random,
+        monotonic: Callable[[], float] = clock.monotonic,
+        chance: Chance = randomness.chance,
     ) -> None:
         self._name = name
         self._monotonic = monotonic

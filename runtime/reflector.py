@@ -9,8 +9,6 @@ want of a right or of the kind is tried rarer and rarer, at last every ten minut
 from __future__ import annotations
 
 import asyncio
-import random
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -20,7 +18,7 @@ from typing import Final, TypeAlias
 import msgspec
 import structlog
 
-from runtime import metrics
+from runtime import clock, metrics, randomness
 from runtime.backoff import Backoff, Chance
 from runtime.changes import Change
 from runtime.errors import ApiError, Gone, NoAnswer, TooManyRequests, Unavailable
@@ -46,9 +44,9 @@ _log = structlog.get_logger("runtime.reflector")
 class Clock:
     """Time and chance, for tests to replace."""
 
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float] = clock.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    chance: Chance = random.random
+    chance: Chance = randomness.chance
 
 
 @dataclass(frozen=True, slots=True)

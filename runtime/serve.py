@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import secrets
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Sequence
@@ -23,7 +22,7 @@ from typing import Final, TypeAlias
 import structlog
 import uvloop
 
-from runtime import fence, logs
+from runtime import fence, logs, randomness
 from runtime.cache import Cache
 from runtime.checks import checks_of
 from runtime.controller import Controller
@@ -133,7 +132,7 @@ async def serve(settings: ProcessSettings, build: Build) -> int:
 
 async def _run(settings: ProcessSettings, build: Build) -> None:
     kube = await _connected(settings)
-    identity = f"{os.environ.get('HOSTNAME') or socket.gethostname()}_{secrets.token_hex(4)}"
+    identity = f"{os.environ.get('HOSTNAME') or socket.gethostname()}_{randomness.token_hex(4)}"
     context = ProcessContext(
         kube=kube,
         cache=Cache(kube),

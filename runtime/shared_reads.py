@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
+from runtime import clock
 from runtime.errors import NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import Key, Object, Resource, key_of, loads
@@ -73,10 +74,10 @@ class SharedReads:
         """Wait for the turn of the next read, make it, and answer who asked before it began."""
         loop = asyncio.get_running_loop()
         async with turns.lock:
-            if loop.time() < turns.not_before:
-                await asyncio.sleep(turns.not_before - loop.time())
+            if clock.loop_time() < turns.not_before:
+                await asyncio.sleep(turns.not_before - clock.loop_time())
             waiting, turns.waiting = turns.waiting, {}
-            turns.next_read, turns.not_before = None, loop.time() + self._spacing
+            turns.next_read, turns.not_before = None, clock.loop_time() + self._spacing
             answers: Sequence[Object | BaseException]
             try:
                 answers = await self._read(resource, tuple(waiting))
@@ -102,7 +103,7 @@ class SharedReads:
 
     def _forget(self, resource: Resource, turns: _Turns) -> None:
         """Drop what is known of a resource that nobody reads, and that the next one may read at once."""
-        is_over = asyncio.get_running_loop().time() >= turns.not_before
+        is_over = clock.loop_time() >= turns.not_before
         if turns.next_read is None and not turns.lock.locked() and is_over and self._turns.get(resource) is turns:
             del self._turns[resource]
 

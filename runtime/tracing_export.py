@@ -6,7 +6,6 @@ the type of what ended a span, or the word that its caller gave.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
+from runtime import clock
 from runtime.trace_ids import HOUR_SECONDS, Subject, ids_of
 from runtime.tracing import Finish
 
@@ -49,7 +49,7 @@ class Exported:
         version: str,
         *,
         exporter: SpanExporter | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = clock.wall_seconds,
     ) -> None:
         resource = Resource.create({"service.name": name, "service.version": version})
         self._provider = TracerProvider(resource=resource, id_generator=_Ids(), shutdown_on_exit=False)

@@ -6,7 +6,6 @@ bounded by what is written meanwhile. No object is named; the audit log of the A
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from runtime import clock
 from runtime.metrics import REGISTRY
 from runtime.objects import EVENTS, LEASES, Key, Resource
 
@@ -27,7 +27,7 @@ _UNCOUNTED: Final = frozenset({EVENTS, LEASES})
 class WriteLoops(Collector):
     """Counts writes; a scrape reads how many objects of each resource are in a loop."""
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, monotonic: Callable[[], float] = clock.monotonic) -> None:
         self._monotonic = monotonic
         self._began = monotonic()
         self._now: Counter[tuple[str, Key]] = Counter()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -24,7 +23,7 @@ from composer.kinds.rights import Rights
 from composer.models import Rollout, RolloutStatus
 from composer.render.errors import Problem
 from composer.validation.validate import CheckRequest
-from runtime import finalizers
+from runtime import clock, finalizers
 from runtime.cache import Informer
 from runtime.conditions import Condition, find, merge
 from runtime.errors import Conflict, NotFound
@@ -62,7 +61,7 @@ class CompositionReconciler:
         self._revisions = Revisions(cluster, library, Clock(now, events))
         # Whether the claims of a kind (`Kind.group`) cannot be listed.
         self.is_unlistable: Callable[[str], bool] = lambda _: False
-        self._rights = Rights(cluster.kube, monotonic=time.monotonic, granted=cluster.watches.retry)
+        self._rights = Rights(cluster.kube, monotonic=clock.monotonic, granted=cluster.watches.retry)
         self._checked: dict[Key, tuple[Catalog, CheckRequest]] = {}
         self._missing_since: dict[Key, datetime] = {}
 

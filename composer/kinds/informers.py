@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Final
 
 from apis import names
+from runtime import clock
 from runtime.cache import Cache, Informer
 from runtime.changes import Change
 from runtime.controller import Controller, Source
@@ -107,7 +108,7 @@ class Watches:
 
     def idle_for(self, resource: Resource) -> timedelta:
         """Return for how long no pass has used a kind that is watched."""
-        return timedelta(seconds=asyncio.get_running_loop().time() - self._watches[resource].used)
+        return timedelta(seconds=clock.loop_time() - self._watches[resource].used)
 
     def drop(self, resource: Resource) -> None:
         """Stop watching a kind; the next pass that needs it starts a new watch."""
@@ -117,7 +118,7 @@ class Watches:
         self._cache.drop(resource, CHILDREN)
 
     def _used(self, resource: Resource) -> _Watch:
-        now = asyncio.get_running_loop().time()
+        now = clock.loop_time()
         watch = self._watches.get(resource)
         if watch is None:
             indexes = {"claim": claim_index, "dying": dying_index, "name": name_index}

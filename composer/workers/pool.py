@@ -31,6 +31,7 @@ from composer.workers.answer_check import AnswerError, CheckedObjects, refuse_ex
 from composer.workers.processes import START_SECONDS, Worker, WorkerProcesses
 from composer.workers.server import TemplateServer
 from composer.workers.worker import Answer, Order
+from runtime import clock
 from runtime.errors import Transient
 from runtime.metrics import REGISTRY
 
@@ -141,7 +142,7 @@ class RenderPool:
     def _throttled_slot(self, tenant: str) -> Iterator[None]:
         """Admit one render at a time of a namespace whose renders killed a worker lately. Raises Transient for more."""
         since = self._throttled.get(tenant)
-        if since is None or time.monotonic() - since >= REFUSED_FOR.total_seconds():
+        if since is None or clock.monotonic() - since >= REFUSED_FOR.total_seconds():
             self._throttled.pop(tenant, None)
             yield
             return
@@ -232,21 +233,21 @@ class RenderPool:
         kills, since = self._kills.get(content, (0, 0.0))
         if kills < KILLS:
             return
-        if time.monotonic() - since < REFUSED_FOR.total_seconds():
+        if clock.monotonic() - since < REFUSED_FOR.total_seconds():
             message = f"the render used up its limits {kills} times; it is tried again in five minutes"
             raise CompositionError(Problem("RenderLimit", message))
         del self._kills[content]
 
     def _count_kill(self, about: _About) -> None:
         kills, _ = self._kills.pop(about.content, (0, 0.0))
-        self._kills[about.content] = (kills + 1, time.monotonic())
+        self._kills[about.content] = (kills + 1, clock.monotonic())
         self._throttle(about.tenant)
         if len(self._kills) > _SERVES:
             self._kills.popitem(last=False)
 
     def _throttle(self, tenant: str) -> None:
         if tenant:
-            self._throttled[tenant] = time.monotonic()
+            self._throttled[tenant] = clock.monotonic()
         if len(self._throttled) > _SERVES:
             self._throttled.popitem(last=False)
 

@@ -16,6 +16,7 @@ from typing import Final
 
 from composer.workers.pipe import WorkerPipe
 from composer.workers.server import TemplateServer
+from runtime import clock
 from runtime.errors import Transient
 
 PATIENCE: Final = timedelta(milliseconds=100)
@@ -97,7 +98,7 @@ class WorkerProcesses:
     def put_back(self, worker: Worker) -> None:
         """Have a worker at rest; others than one are ended when they rest for long."""
         loop = asyncio.get_running_loop()
-        worker.used_at = loop.time()
+        worker.used_at = clock.loop_time()
         self.idle.put_nowait(worker)
         if self._count > 1 and self._ending is None:
             self._ending = loop.call_later(SPARE.total_seconds(), self._end_spare)
@@ -149,7 +150,7 @@ class WorkerProcesses:
         if self._count == 1 or self.idle.empty():
             return
         coldest = self.idle.exchange(self.idle.get_nowait())
-        left = coldest.used_at + SPARE.total_seconds() - asyncio.get_running_loop().time()
+        left = coldest.used_at + SPARE.total_seconds() - clock.loop_time()
         if left > 0:
             self.idle.put_nowait(coldest)
             self._ending = asyncio.get_running_loop().call_later(left, self._end_spare)

@@ -4,7 +4,6 @@ What an operation will bring about is data of the cloud, so that it outlives the
 time is up *and* its work on the databases is done; its effect is there with its end, not before.
 """
 
-import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -13,6 +12,7 @@ from typing import Any, Literal, Protocol
 import msgspec
 
 from devcloud.simulator.clock import Clock
+from runtime import randomness
 
 Status = Literal["PENDING", "RUNNING", "DONE"]
 _KEPT = timedelta(days=1)
@@ -148,7 +148,7 @@ class Operations:
         self._forget_old()
         now = self._clock.now()
         operation = Operation(
-            id=secrets.token_hex(16),
+            id=randomness.token_hex(16),
             target=target,
             kind=spec.kind,
             created_at=now,
@@ -165,7 +165,7 @@ class Operations:
         """Return an operation that was accepted and has failed at once, even beside an open one (ServerIsBusy)."""
         now = self._clock.now()
         operation = Operation(
-            id=secrets.token_hex(16),
+            id=randomness.token_hex(16),
             target=target,
             kind=kind,
             status="DONE",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import functools
-import time
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -23,7 +22,7 @@ from providers.external.consent import consent_of
 from providers.external.metering import Meter
 from providers.external.observation import SpecT
 from providers.external.provider import ConfigT, ConnectedAccount, Kind, Provider, RecordedAccount, decode_config
-from runtime import kubectl
+from runtime import clock, kubectl
 from runtime.cache import Cache, Informer
 from runtime.errors import Blocked, Failure, Terminal
 from runtime.kube import Selection
@@ -164,7 +163,7 @@ class Accounts(Generic[SpecT, ConfigT]):
         self._answered.pop(name, None)
 
     async def _open(self, entry: _Entry, config: ConfigT, config_object: Object) -> _Connection:
-        if entry.failure is not None and time.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
+        if entry.failure is not None and clock.monotonic() - entry.failed_at < _AFTER_FAILURE.total_seconds():
             raise entry.failure
         stack, name = AsyncExitStack(), key_of(config_object).name
         meter = AccountMeter(self._provider.cloud, name, self._budgets.of_config(name))
@@ -179,7 +178,7 @@ class Accounts(Generic[SpecT, ConfigT]):
             if not isinstance(error, Exception) or isinstance(error, TimeoutError):
                 raise
             entry.failure = error if isinstance(error, Failure) else _defect(entry, name, error)
-            entry.failed_at = time.monotonic()
+            entry.failed_at = clock.monotonic()
             if entry.failure is error:
                 raise
             raise entry.failure from error

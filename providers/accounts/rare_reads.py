@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -10,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from providers.accounts.limits import BY_CONFIG
+from runtime import randomness
 from runtime.objects import Key
 from runtime.store import Store
 
@@ -48,4 +48,4 @@ class RareReads:
     def _pause(self, store: Store, key: Key) -> timedelta:
         config = next(iter(store.indexed(BY_CONFIG, key)), "")
         objects = sum(kind.count(BY_CONFIG, config) for kind in self._stores)
-        return pause_before_next_read(objects, self.reads_per_second, self.resync, self.longest, random.random)
+        return pause_before_next_read(objects, self.reads_per_second, self.resync, self.longest, randomness.chance)

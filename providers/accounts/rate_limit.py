@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -21,6 +20,7 @@ from prometheus_client import Counter
 from providers.external.client import Fence, FenceClosed
 from providers.external.metering import is_routine
 from providers.external.provider import Rate
+from runtime import clock
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
 from runtime.metrics import REGISTRY
 from runtime.tracing import TRACING
@@ -75,7 +75,7 @@ def bucket_of(per_second: float, burst: timedelta) -> Bucket:
 class Clock:
     """A monotonic clock, in seconds, and how to wait by it."""
 
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float] = clock.monotonic
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 

@@ -15,7 +15,7 @@ import logging
 import os
 import threading
 from collections.abc import AsyncIterator, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -37,6 +37,7 @@ from providers.external.authority import authority_in
 from providers.external.client import Fence
 from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
+from runtime import clock
 from runtime.errors import Terminal, Transient
 
 # As many as a kind has workers (runtime.controller): a call that hangs for its time-out holds up no other one.
@@ -137,7 +138,7 @@ class AwsAccount:
     ca: str = field(repr=False)
     rds: Any = field(repr=False)
     sts: Any = field(repr=False)
-    pool: ThreadPoolExecutor = field(repr=False)
+    pool: Executor = field(repr=False)
     meter: Meter = field(default=UNMETERED, repr=False)
     id: str = ""
     _sending: _Sending = field(default_factory=_Sending, repr=False)
@@ -247,7 +248,7 @@ def _authority(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, st
     return "" if reference is None else authority_in(secrets, reference, remedy="put AWS's bundle there")
 
 
-def _dial(config: ProviderConfigSpec, source: Source, ca: str, pool: ThreadPoolExecutor, meter: Meter) -> AwsAccount:
+def _dial(config: ProviderConfigSpec, source: Source, ca: str, pool: Executor, meter: Meter) -> AwsAccount:
     clients = Clients(config.region, config.endpoint)
     try:
         credentials = first(source, functools.partial(clients.make, "sts"))
@@ -279,7 +280,7 @@ async def connect(
     agents = AGENT_HOSTS if config.endpoint is None else AGENT_HOSTS | _LOOPBACK_AGENTS
     source = source_of(config.credentials, secrets, os.environ, agents=agents)
     ca = _authority(config, secrets)
-    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="aws")
+    pool = clock.executor(_THREADS, "aws")
     try:
         dial = functools.partial(_dial, config, source, ca, pool, meter)
         account = await asyncio.get_running_loop().run_in_executor(pool, dial)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from providers.aws.account import AwsAccount
 from providers.aws.tag_lists import decoded_tags, encoded_tags
@@ -12,6 +11,7 @@ from providers.external.client import Fence
 from providers.external.cloud_api.tags import RELEASED, released_tag, tag_changes, with_owner
 from providers.external.observation import Change
 from providers.external.ownership import Owner
+from runtime import clock
 from runtime.errors import Transient
 
 
@@ -59,4 +59,4 @@ class Tagged:
 
     async def release(self, fence: Fence) -> None:
         """Write when it was released, in Unix time in seconds."""
-        await self.put(released_tag(datetime.now(UTC)), fence)
+        await self.put(released_tag(clock.now()), fence)

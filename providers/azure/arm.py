@@ -13,11 +13,10 @@ import json
 import logging
 import os
 import re
-import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 from urllib.parse import quote
@@ -44,6 +43,7 @@ from providers.external.authority import authority_in
 from providers.external.client import Fence, ListLeftOut
 from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
+from runtime import clock
 from runtime.errors import Blocked, Failure, Terminal, Transient
 
 API_VERSION: Final = "2025-08-01"
@@ -95,10 +95,6 @@ class _FencePolicy(SansIOHTTPPolicy[Any, Any]):
             fence.check()
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(slots=True)
 class AzureAccount:
     """One subscription, connected; `reads_left` is how many reads ARM said were left, None where it did not.
@@ -115,8 +111,8 @@ class AzureAccount:
     ca: str = field(default="", repr=False)
     reads_left: int | None = None
     meter: Meter = field(default=UNMETERED, repr=False)
-    now: Callable[[], datetime] = field(default=_utc_now, repr=False)
-    listed: ListedServers = field(default_factory=lambda: ListedServers(time.monotonic), repr=False)
+    now: Callable[[], datetime] = field(default=clock.now, repr=False)
+    listed: ListedServers = field(default_factory=lambda: ListedServers(clock.monotonic), repr=False)
     awaited: AwaitedRights = field(default_factory=AwaitedRights, repr=False)
 
     @property

@@ -6,7 +6,6 @@ of one that failed, `error`. The URL is all that is remembered; it is signed, an
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import timedelta
 
@@ -14,6 +13,7 @@ from providers.azure.arm import Answer, AzureAccount
 from providers.azure.config import is_of
 from providers.azure.errors import Refused, failure_of, is_busy, pause, refused
 from providers.external.client import Operation
+from runtime import clock
 from runtime.errors import Terminal
 
 LONGEST_URL = 4096
@@ -62,7 +62,7 @@ class ArmOperations:
     `not_before` is when each URL may be asked again, as Retry-After said. It saves calls; without it the same happens.
     """
 
-    def __init__(self, account: AzureAccount, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, account: AzureAccount, monotonic: Callable[[], float] = clock.monotonic) -> None:
         self._account = account
         self._monotonic = monotonic
         self._not_before: dict[str, float] = {}

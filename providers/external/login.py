@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
 import ssl
 import struct
 from datetime import timedelta
@@ -17,6 +16,7 @@ from datetime import timedelta
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 from providers.external.endpoint import VERIFIED_BY_AUTHORITY, Endpoint
 from providers.external.sql.scram import Exchange, ScramError
+from runtime import randomness
 
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 _PROTOCOL_3 = 196608
@@ -95,7 +95,7 @@ async def _login(endpoint: Endpoint, credential: Credential) -> None:
 
 
 async def _authenticate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, password: str) -> None:
-    exchange, expected, proven = Exchange(password, secrets.token_urlsafe(18)), b"", False
+    exchange, expected, proven = Exchange(password, randomness.token_hex(18)), b"", False
     try:
         kind, body = await _message(reader)
     except _ServerError as error:

@@ -5,13 +5,13 @@ Memory of one process, shared by all who connect to the databases of an account.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from datetime import timedelta
 
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer, TryLogin
 from providers.external.endpoint import Endpoint
 from providers.external.login import try_login
+from runtime import clock
 
 REMEMBERED = timedelta(minutes=1)
 
@@ -24,7 +24,7 @@ class Reachability:
         connect: TryLogin = try_login,
         *,
         remembered: timedelta = REMEMBERED,
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = clock.monotonic,
     ) -> None:
         self._connect = connect
         self._remembered = remembered

@@ -7,7 +7,6 @@ metered (`providers.external.metering`) each further one is, as the first one wa
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,6 +14,7 @@ from typing import Final, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
 
+from runtime import randomness
 from runtime.backoff import Backoff, Chance
 from runtime.errors import Throttled, Transient
 
@@ -55,7 +55,7 @@ async def repeated(
     policy: Policy,
     *,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    chance: Chance = random.random,
+    chance: Chance = randomness.chance,
 ) -> T:
     """Make a call that changes nothing when it is made twice; raise the last failure once the policy is used up."""
 

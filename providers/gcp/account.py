@@ -8,9 +8,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -39,6 +37,7 @@ from providers.gcp.listed import InstanceAnswers
 from providers.gcp.methods import METHODS, Method
 from providers.gcp.operations import OperationLog
 from providers.gcp.refusals import clean, failure_of, operation_failure
+from runtime import clock
 from runtime.errors import Failure, Terminal, Transient
 
 _PAGE = 500
@@ -74,7 +73,7 @@ class GcpAccount:
     channel: RestChannel = field(repr=False)
     tokens: Tokens = field(repr=False)
     meter: Meter = field(default=UNMETERED, repr=False)
-    instances: InstanceAnswers = field(default_factory=lambda: InstanceAnswers(time.monotonic), repr=False)
+    instances: InstanceAnswers = field(default_factory=lambda: InstanceAnswers(clock.monotonic), repr=False)
     log: OperationLog = field(default_factory=OperationLog, repr=False)
     id: str = ""
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -247,7 +246,7 @@ async def connect(
     # A host on this machine, which the process's command line had to allow, stands for Google's token endpoints too.
     trusted = Trusted(urlsplit(config.endpoint).netloc if config.endpoint else "")
     content = configuration(config.credentials, secrets, trusted)
-    pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="gcp")
+    pool = clock.executor(_THREADS, "gcp")
     tokens = Tokens(credentials_of(config.credentials, content), pool)
     channel = RestChannel(config.endpoint or ENDPOINT, tokens.token)
     account = GcpAccount(config, channel, tokens, meter)

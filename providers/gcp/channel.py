@@ -26,6 +26,7 @@ from providers.external.cloud_api.http import without_resending
 from providers.gcp.methods import Method, by_rpc
 from providers.gcp.proxy import proxy_of
 from providers.gcp.refusals import ABSENT, THERE, Refusal, refusal_in
+from runtime import clock
 from runtime.errors import Transient
 
 ArgumentT = TypeVar("ArgumentT")
@@ -183,7 +184,7 @@ async def by_size(size: int, read: Callable[[ArgumentT], ResultT], argument: Arg
 
     A page of 500 instances is a third of a second of processor time, in which the loop would renew no Lease.
     """
-    return read(argument) if size < _LARGE else await asyncio.to_thread(read, argument)
+    return read(argument) if size < _LARGE else await clock.computed_beside(read, argument)
 
 
 class RestCall(aio.UnaryUnaryMultiCallable):  # type: ignore[misc]  # gRPC ships no types

@@ -16,9 +16,9 @@ import asyncio
 import json
 import os
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -31,6 +31,7 @@ from google.oauth2 import service_account
 from providers.gcp.config import Credentials
 from providers.gcp.proxy import proxy_of
 from providers.gcp.refusals import clean
+from runtime import clock
 from runtime.errors import Blocked, Failure, Terminal, Transient
 
 SCOPES = ("https://www.googleapis.com/auth/cloud-platform",)
@@ -140,7 +141,7 @@ class Tokens:
     """Access tokens of one identity: renewed in a thread, by one caller at a time, before they end."""
 
     credentials: Any = field(repr=False)
-    pool: ThreadPoolExecutor = field(repr=False)
+    pool: Executor = field(repr=False)
     _renewing: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False)
 
     async def token(self) -> str:
@@ -163,7 +164,7 @@ class Tokens:
         expiry = self.credentials.expiry
         if not self.credentials.token:
             return True
-        return expiry is not None and expiry.replace(tzinfo=UTC) - datetime.now(UTC) < _EARLY
+        return expiry is not None and expiry.replace(tzinfo=UTC) - clock.now() < _EARLY
 
     def _renew(self) -> None:
         session = requests.Session()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from prometheus_client import Gauge
 
+from runtime import clock
 from runtime.conditions import instant
 from runtime.metrics import REGISTRY
 from runtime.objects import Object
@@ -30,7 +31,7 @@ def drifting(obj: Object) -> tuple[str, ...]:
     return (HELD,) if _since(obj) else ()
 
 
-def watch_age(store: Store, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+def watch_age(store: Store, now: Callable[[], datetime] = clock.now) -> None:
     """Have each scrape read the age from a store that is indexed by `drifting`."""
     AGE.labels(store.resource.group_kind).set_function(lambda: age_seconds(store, now()))
 

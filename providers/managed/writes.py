@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import timedelta
@@ -20,6 +19,7 @@ from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome
 from providers.managed.report import status_with_intent
 from providers.settings import Settings
+from runtime import clock
 from runtime.errors import Blocked, Conflict, NotFound
 from runtime.finalizers import removal
 from runtime.kube import Kube
@@ -75,7 +75,7 @@ class Writer(Generic[SpecT, ConfigT]):
     async def write_intent(self, inputs: Inputs[SpecT], plan: Plan, outcome: Outcome[SpecT]) -> Fence:
         """Write the intent of every call of this pass, on exactly the version that was decided on."""
         settings, key = self._settings, key_of(outcome.obj)
-        until = time.monotonic() + settings.call_budget.total_seconds()
+        until = clock.monotonic() + settings.call_budget.total_seconds()
         leads = self._leads()
         status = status_with_intent(inputs, plan, outcome.obj, settings, settings.now())
         operations = [*patch_tests(outcome.obj), {"op": "add", "path": "/status", "value": status}]
@@ -84,7 +84,7 @@ class Writer(Generic[SpecT, ConfigT]):
         )
         self._store.remember(applied, is_status=True)
         outcome.obj, outcome.acted = applied, True
-        return Fence(until, lambda: leads(_LEADERSHIP_LEFT), time.monotonic)
+        return Fence(until, lambda: leads(_LEADERSHIP_LEFT), clock.monotonic)
 
     def _remember(self, outcome: Outcome[SpecT], obj: Object) -> None:
         self._store.remember(obj)

@@ -5,11 +5,9 @@ Impure: it speaks SQL.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import msgspec
 import psycopg
@@ -47,6 +45,7 @@ from providers.onprem.statements import (
     tags_of,
 )
 from providers.onprem.translate import observed, row_of, target_names, wanted
+from runtime import clock, randomness
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 Seen = Observed[PostgresDatabaseParameters, Facts]
@@ -182,7 +181,7 @@ class OnPremCloud:
     async def _record(
         self, session: Session, target: Where, state: str, fence: Fence, *, kept: tuple[str, ...] | None = None
     ) -> None:
-        random = secrets.token_hex(6)
+        random = randomness.token_hex(6)
         recorded = {"oid": oid_of(target.incarnation) or None, "recorded": random_of(target.incarnation) or random}
         rights = None if kept is None else list(kept)
         row = {**row_of(target), **recorded, "state": state, "random": random, "kept": rights}
@@ -201,7 +200,9 @@ class OnPremCloud:
         todo: list[Statement] = []
         if facts.role(credential.username) is None:
             todo += statements((Change(("roles", credential.username), "present", None),), rules)
-        todo += password_statements(credential.username, verifier(credential.password, secrets.token_bytes(16)), rules)
+        todo += password_statements(
+            credential.username, verifier(credential.password, randomness.token_bytes(16)), rules
+        )
         async with self._sessions.own(f"set the password of {credential.username}") as session:
             for statement in todo:
                 await session.change(statement.sql, fence)
@@ -277,7 +278,7 @@ class OnPremCloud:
                 # Lost with the table, as by a restore of it; the resource itself remembers this very database.
                 await self._record(session, target, "ready", fence)
             if observed is not None and policy is Policy.SNAPSHOT:
-                date = datetime.now(UTC).strftime("%Y%m%d")
+                date = clock.now().strftime("%Y%m%d")
                 await removal.retire(self._sessions, session, doomed, date, fence)
             else:
                 await removal.drop(self._sessions, session, doomed, fence)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import math
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,6 +23,7 @@ from providers.external.login import try_login
 from providers.external.provider import NO_ACCOUNT
 from providers.external.sql.errors import failure_of
 from providers.external.sql.session import ConnectionSettings, NoAnswerError, Session, Unreached, open_session
+from runtime import clock
 from runtime.errors import Terminal, Transient
 
 _WHO = """
@@ -67,7 +67,7 @@ class Sessions:
     identifier: str = ""
     accept: Callable[[str], str] = NO_ACCOUNT.accept
     dial: Callable[[ConnectionSettings, str], Awaitable[Session]] = open_session
-    monotonic: Callable[[], float] = time.monotonic
+    monotonic: Callable[[], float] = clock.monotonic
     _unreached: str = ""
     _unreached_at: float = 0.0
     _probing: bool = False
@@ -141,7 +141,7 @@ class Sessions:
     def _give_up(self) -> None:
         for session in self._lent:
             session.give_up()
-        now = asyncio.get_running_loop().time()
+        now = clock.loop_time()
         for wait in self._waits:
             wait.reschedule(now)
 

@@ -1,6 +1,5 @@
 """The methods of instances: each refuses, or starts the operation that does it."""
 
-import secrets
 from datetime import timedelta
 from fnmatch import fnmatchcase
 
@@ -26,6 +25,7 @@ from devcloud.gcp.state.model import Backup, DatabaseOf, Instance, User
 from devcloud.gcp.state.settings import Json
 from devcloud.gcp.state.world import new_uid
 from devcloud.simulator.operations import OperationError
+from runtime import randomness
 
 CREATE_S, DELETE_S, RESTART_S, FAILOVER_S, RESTORE_S = 240.0, 60.0, 60.0, 90.0, 300.0
 _MOST = 500
@@ -102,7 +102,7 @@ def insert(cloud: Cloud, call: Call) -> Json:
         raise invalid("Maintenance version cannot be set when an instance is created.")
     _refuse_name(cloud, call, name)
     wanted = _new(cloud, call, settings.chosen(body))
-    password = str(body.get("rootPassword", "")) or secrets.token_urlsafe(24)
+    password = str(body.get("rootPassword", "")) or randomness.token_hex(24)
     _have(cloud, wanted, password)
     return started(cloud, call, name, Kind("CREATE", CREATE_S))
 
@@ -344,7 +344,7 @@ def restore_backup(cloud: Cloud, call: Call) -> Json:
     if int(wanted["settings"]["dataDiskSizeGb"]) < int(backup.settings["settings"]["dataDiskSizeGb"]):
         raise invalid("Disk size can not be decreased.")
     shown = _new(cloud, call, wanted)
-    _have(cloud, shown, secrets.token_urlsafe(24))
+    _have(cloud, shown, randomness.token_hex(24))
     return started(cloud, call, call.instance, Kind("RESTORE_VOLUME", RESTORE_S), backup=backup.key)
 
 

@@ -1,6 +1,5 @@
 """All that there is: projects, instances, backups, names that are reserved, and what instances showed of late."""
 
-import secrets
 from datetime import datetime
 
 from devcloud.gcp.refusals import no_instance, not_running, wrong_state
@@ -9,6 +8,7 @@ from devcloud.gcp.state.settings import Json
 from devcloud.simulator.clock import Clock
 from devcloud.simulator.history import History
 from devcloud.simulator.messages import Refusal
+from runtime import randomness
 
 _PENDING = frozenset({"PENDING_CREATE", "PENDING_DELETE"})
 _OPEN = frozenset({"ENQUEUED", "RUNNING"})
@@ -148,4 +148,4 @@ class World:
 
 def new_uid() -> str:
     """Return the id of one incarnation of an instance, which no other has."""
-    return f"i-{secrets.token_hex(10)}"
+    return f"i-{randomness.token_hex(10)}"

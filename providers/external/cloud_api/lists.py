@@ -6,7 +6,6 @@ Impure: a search waits for the list of another one.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from typing import Final
@@ -15,6 +14,7 @@ from providers.external.client import ExternalList
 from providers.external.cloud_api.listed import ListedObject, ListedObjects, tags_digest
 from providers.external.observation import Predecessor
 from providers.external.ownership import Owner
+from runtime import clock
 from runtime.errors import Transient
 
 RECENT: Final = timedelta(seconds=30)
@@ -39,7 +39,7 @@ class AccountLists:
         read: Callable[[], Awaitable[ListedObjects]],
         owner_of: Callable[[ListedObject], Awaitable[Owner | None]] = tags_are_listed,
         *,
-        monotonic: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = clock.monotonic,
     ) -> None:
         self._read = read
         self._owner_of = owner_of

@@ -5,7 +5,6 @@ Impure: it speaks SQL.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from providers.external.sql.alternating import Roles, Wanted
 from providers.external.sql.errors import failure_of
 from providers.external.sql.scram import verifier
 from providers.external.sql.session import ConnectionSettings, Session, Unreached, open_session, roots_of
+from runtime import randomness
 from runtime.errors import Terminal, Transient
 
 _SALT_BYTES = 16
@@ -114,7 +114,7 @@ async def put_in_order(session: Session, wanted: Wanted, fence: Fence) -> None:
 async def set_password(session: Session, wanted: Wanted, credential: Credential, fence: Fence) -> None:
     """Set the password of a login as a verifier, so that no log has it."""
     await put_in_order(session, wanted, fence)
-    stored = verifier(credential.password, secrets.token_bytes(_SALT_BYTES))
+    stored = verifier(credential.password, randomness.token_bytes(_SALT_BYTES))
     await session.change(alternating.password(credential.username, stored, wanted.names), fence)
 
 

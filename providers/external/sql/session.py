@@ -25,6 +25,7 @@ from providers.external.endpoint import Endpoint
 from providers.external.login import try_login
 from providers.external.observation import ServerUnreachable
 from providers.external.sql.errors import failure_of
+from runtime import clock
 from runtime.errors import Blocked, Failure, Terminal, Transient
 
 _OPTIONS = (
@@ -92,7 +93,7 @@ class Session:
             raise NoAnswerError("no answer")
         # Bytes, as psycopg's texts must be literals: each name in them was quoted by statements.py.
         loop = asyncio.get_running_loop()
-        began = loop.time()
+        began = clock.loop_time()
         self._cut = loop.call_at(began + self._answer_s, self._cut_line), began + at_least_s
         try:
             cursor = await self._executed(sql, parameters, fence)

@@ -7,7 +7,7 @@ instance, or its own time to be looked at comes. Impure: it sends requests.
 from __future__ import annotations
 
 from contextlib import aclosing
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Final
 
 from providers.external.client import ExternalList
@@ -18,6 +18,7 @@ from providers.gcp.instances.facts import Answer
 from providers.gcp.instances.instance_list import read_instances
 from providers.gcp.instances.states import is_at_rest
 from providers.gcp.operations import Entry, entry_of, is_look_due
+from runtime import clock
 
 _MOST_PAGES: Final = 20
 
@@ -78,7 +79,7 @@ async def read_operations(account: GcpAccount) -> None:
     Raises:
         Failure: The list was refused; what was known before stands.
     """
-    began = datetime.now(UTC)
+    began = clock.now()
     until = covers = account.log.reads_until(began)
     read: list[Entry] = []
     count = 0

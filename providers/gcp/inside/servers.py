@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from providers.gcp.account import GcpAccount
 from providers.gcp.instances.facts import Answer, member
 from providers.gcp.instances.states import is_at_rest
+from runtime import clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Servers:
 
         They are those that were read last, where it has the same active one and no operation touched it since.
         """
-        active, began = active_authority(answer), datetime.now(UTC)
+        active, began = active_authority(answer), clock.now()
         read = self._authorities.get(name)
         if read is None or read.active != active or not self._account.log.is_untouched(name, read.at):
             read = _Authorities(active, began, await self._listed(name, answer))

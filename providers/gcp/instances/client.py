@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +20,7 @@ from providers.gcp.listed import decoded_answer, encoded_answer
 from providers.gcp.models import CloudSQLInstanceParameters
 from providers.gcp.names import RELEASED, owner_labels
 from providers.gcp.refusals import Denied
+from runtime import clock
 from runtime.errors import Blocked, Conflict, Transient
 
 Where = Target[CloudSQLInstanceParameters]
@@ -132,7 +132,7 @@ class SqlInstances:
     async def release(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
         """Write into a label that the instance was released, in Unix time in seconds."""
         del target
-        labels: dict[str, str | None] = {RELEASED: str(int(time.time()))}
+        labels: dict[str, str | None] = {RELEASED: str(int(clock.now().timestamp()))}
         return await self._patch(observed, _labelled(observed, labels), "release", fence)
 
     async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from providers.gcp.instances.facts import Answer, member, settings_of
 from providers.gcp.listed import encoded_answer
 from providers.gcp.models import CloudSQLInstanceParameters
 from providers.gcp.names import owner_from
+from runtime import clock
 from runtime.errors import Transient
 
 _RECENT_SECONDS = 30.0
@@ -101,7 +101,7 @@ class InstanceList:
             listed.append(Listed(name, str(answer.get("createTime", "")), owner))
             if owner is not None:
                 answers[name] = encoded_answer(answer)
-        self._listed, self._is_whole, self._listed_at = tuple(listed), is_whole, time.monotonic()
+        self._listed, self._is_whole, self._listed_at = tuple(listed), is_whole, clock.monotonic()
         if is_whole:
             self._last_seen = {name: digests for name, digests in self._last_seen.items() if name in items}
         last_seen = {name: " ".join(sorted(set(digests.values()))) for name, digests in self._last_seen.items()}
@@ -122,7 +122,7 @@ class InstanceList:
     async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
         """List the instances of the same claim under another identity; a recent list will do."""
         async with self._searching:
-            if time.monotonic() - self._listed_at > _RECENT_SECONDS or not self._is_whole:
+            if clock.monotonic() - self._listed_at > _RECENT_SECONDS or not self._is_whole:
                 await self.list()
             if not self._is_whole:
                 raise Transient("a region of the project did not answer; what it holds is not known")

@@ -1,0 +1,89 @@
+"""Time and chance of the product come from two modules, so that a run can be repeated."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import pytest
+
+from tests.architecture import tree
+
+SEAM = {"runtime.clock", "runtime.randomness"}
+# What has to do with real processes: those that render.
+EXEMPT = {
+    ("composer.workers.pool", "time.clock_gettime"),
+    ("composer.workers.pool", "asyncio.to_thread"),
+    ("composer.workers.processes", "asyncio.to_thread"),
+}
+MODULES = {"random", "secrets", "uuid", "time"}
+CALLS = {"now", "utcnow", "today"}
+LOOPS = {"loop", "get_running_loop", "get_event_loop"}
+THREADS = {"ThreadPoolExecutor"}
+
+
+def sources(parsed: ast.Module) -> Iterator[str]:
+    """Yield what a module reads of time and chance by itself."""
+    own = {
+        alias.name
+        for node in ast.walk(parsed)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+        if alias.name in MODULES
+    }
+    for node in ast.walk(parsed):
+        match node:
+            case ast.ImportFrom(module=module, level=0) if module in MODULES:
+                yield f"from {module}"
+            case ast.Attribute(value=ast.Name(id=name), attr=attribute) if name in own:
+                yield f"{name}.{attribute}"
+            case ast.Attribute(value=ast.Name(id="datetime" | "date" as name), attr=attribute) if attribute in CALLS:
+                yield f"{name}.{attribute}"
+            case ast.Attribute(value=ast.Name(id=name), attr="time") if name in LOOPS:
+                yield f"{name}.time"
+            case ast.Attribute(value=ast.Call(func=ast.Attribute(attr=name)), attr="time") if name in LOOPS:
+                yield f"{name}.time"
+            case ast.Attribute(value=ast.Name(id="asyncio"), attr="to_thread"):
+                yield "asyncio.to_thread"
+            case ast.Name(id=name) if name in THREADS:
+                yield name
+            case _:
+                pass
+
+
+def test_time_and_chance_come_from_two_modules() -> None:
+    read = {
+        (tree.module_name(path), source)
+        for path in tree.modules("runtime", "composer", "providers", "apis")
+        if tree.module_name(path) not in SEAM
+        for source in sources(tree.parse(path))
+    }
+
+    assert read == EXEMPT
+
+
+@pytest.mark.parametrize(
+    "breach",
+    [
+        "import time\ntime.monotonic()",
+        "import time\nf(monotonic=time.monotonic)",
+        "from time import monotonic",
+        "from secrets import choice",
+        "import secrets\nsecrets.token_hex(4)",
+        "import random\nrandom.random",
+        "import uuid\nuuid.uuid4()",
+        "datetime.now(UTC)",
+        "date.today()",
+        "loop.time()",
+        "asyncio.get_running_loop().time()",
+        "ThreadPoolExecutor(4)",
+        "await asyncio.to_thread(read)",
+    ],
+)
+def test_a_breach_is_seen(breach: str) -> None:
+    assert list(sources(ast.parse(breach)))
+
+
+@pytest.mark.parametrize("lawful", ["from runtime import secrets\nsecrets.write()", "clock.now()", "self.now()"])
+def test_what_is_lawful_passes(lawful: str) -> None:
+    assert not list(sources(ast.parse(lawful)))

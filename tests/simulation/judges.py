@@ -1,0 +1,182 @@
+"""Judges of a life: they read its history alone and never call the code under test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Final
+
+from devcloud.gcp.server import ACCOUNT
+from tests.simulation.cloud_sql import Made
+from tests.simulation.history import History, Sample
+
+_LONG_S: Final = 45 * 60.0
+_CHANGES_AN_HOUR: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One breach: the judge's rule, when, and about what."""
+
+    rule: str
+    at: float
+    about: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.at:.0f} s: {self.about}"
+
+
+Judge = Callable[[History], Iterator[Finding]]
+Place = tuple[str, str, str]
+
+
+@dataclass(slots=True)
+class Makers:
+    """Who made what is inside of instances now, by instance, kind and name; `ours` were once made by the provider."""
+
+    of: dict[Place, str] = field(default_factory=dict)
+    ours: set[Place] = field(default_factory=set)
+
+    def place_of(self, call: Made) -> Place:
+        """Return what a call is about; without a kind for what is no database and no user."""
+        kind = call.action.partition(".")[0]
+        return (call.instance, kind if kind in {"users", "databases"} else "", call.name)
+
+    def note(self, call: Made) -> None:
+        """Take a call into account."""
+        place, verb = self.place_of(call), call.action.partition(".")[2]
+        if call.action == "instances.delete":
+            self.of = {known: maker for known, maker in self.of.items() if known[0] != call.instance}
+        elif verb == "delete":
+            self.of.pop(place, None)
+        elif verb == "insert" and place[1] and not call.had:
+            self.of[place] = call.principal
+            if call.principal == ACCOUNT:
+                self.ours.add(place)
+
+
+def a_strangers_object_is_changed(history: History) -> Iterator[Finding]:
+    """I13: what somebody else made is not changed or deleted, also where it has the name of what was ours."""
+    makers = Makers()
+    for call in history.calls:
+        place = makers.place_of(call)
+        maker = makers.of.get(place, "")
+        if place[1] and call.principal == ACCOUNT and maker not in {"", ACCOUNT} and call.had:
+            rule = "a replacement of ours" if place in makers.ours else "a stranger's object"
+            yield Finding(f"{rule} is changed", call.at, f"{call.action} of {call.instance}/{call.name}")
+        makers.note(call)
+
+
+def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
+    """I13: nothing is Ready over what somebody else made in its place, before there was one of ours."""
+    makers, calls = Makers(), iter(history.calls)
+    coming = next(calls, None)
+    taken: set[str] = set()
+    for sample in sorted(history.samples, key=lambda sample: sample.at):
+        while coming is not None and coming.at <= sample.at:
+            makers.note(coming)
+            coming = next(calls, None)
+        server, _, name = sample.external.partition("/")
+        kind = {"CloudSQLDatabase": "databases", "CloudSQLUser": "users"}.get(sample.name.split()[0], "")
+        place = (server, kind, name)
+        is_foreign = makers.of.get(place, ACCOUNT) != ACCOUNT and place not in makers.ours
+        if name and sample.ready and is_foreign and sample.name not in taken:
+            taken.add(sample.name)
+            yield Finding("a stranger's object is taken", sample.at, f"{sample.name}: {sample.external}")
+
+
+def ready_over_nothing(history: History) -> Iterator[Finding]:
+    """I4: what is Ready for long in calm weather is there, and takes its published login."""
+    for name, samples in _by_name(history):
+        for lasting in _streaks(samples, lambda sample: sample.ready and not sample.serves and not sample.leaving):
+            calm = [sample for sample in lasting if sample.at >= history.calm_since]
+            if calm and calm[-1].at - calm[0].at >= _LONG_S:
+                yield Finding("Ready over what takes no login", calm[0].at, f"{name}: {calm[-1].says}")
+
+
+def left_behind(history: History) -> Iterator[Finding]:
+    """I3: when a resource is gone under Delete, so is what it had made."""
+    for ended in history.ended:
+        if ended.policy != "Delete" or not ended.external:
+            continue
+        server, _, name = ended.external.partition("/")
+        made = [call for call in history.calls if (call.instance, call.name if name else "") == (server, name)]
+        is_ours = any(_makes(call) for call in made if call.at < ended.at)
+        is_made_since = any(call.action.endswith(".insert") and call.at > ended.at for call in made)
+        if is_ours and not is_made_since and ended.external in history.left:
+            yield Finding("left behind without a word", ended.at, f"{ended.name}: {ended.external}")
+
+
+def a_deletion_never_ends(history: History) -> Iterator[Finding]:
+    """A deletion that waits for nobody ends."""
+    for name, samples in _by_name(history):
+        last = samples[-1]
+        leaving = [sample for sample in samples if sample.leaving and sample.at >= history.calm_since]
+        if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < _LONG_S:
+            continue
+        if last.policy == "Orphan" or last.serves:
+            yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
+
+
+def replaced_without_a_word(history: History) -> Iterator[Finding]:
+    """A database that was replaced by another one is not Ready as if nothing had been."""
+    for name, samples in _by_name(history):
+        known = 0
+        for at, sample in enumerate(samples):
+            if sample.leaving or not sample.incarnation:
+                continue
+            if known not in {0, sample.incarnation} and _is_silent(history, name, samples[max(0, at - 2) : at + 45]):
+                yield Finding("replaced by an empty one without a word", sample.at, f"{name}: {sample.says}")
+            known = sample.incarnation
+
+
+def a_loop(history: History) -> Iterator[Finding]:
+    """No object is changed again and again in calm weather."""
+    changed: dict[tuple[str, str], list[Made]] = {}
+    for call in history.calls:
+        if call.principal == ACCOUNT and call.at >= history.calm_since:
+            changed.setdefault((call.instance, call.name), []).append(call)
+    for place, calls in sorted(changed.items()):
+        hours = max(1.0, (history.until - history.calm_since) / 3600)
+        if len(calls) / hours > _CHANGES_AN_HOUR:
+            yield Finding("a loop", calls[0].at, f"{'/'.join(place)}: {len(calls)} changes in {hours:.1f} h")
+
+
+JUDGES: Final[tuple[Judge, ...]] = (
+    a_strangers_object_is_changed,
+    a_strangers_object_is_taken,
+    ready_over_nothing,
+    left_behind,
+    a_deletion_never_ends,
+    replaced_without_a_word,
+    a_loop,
+)
+
+
+def findings(history: History) -> list[Finding]:
+    """Return all breaches of a life."""
+    return [finding for judge in JUDGES for finding in judge(history)]
+
+
+def _makes(call: Made) -> bool:
+    return call.principal == ACCOUNT and call.action.endswith(".insert") and not call.had
+
+
+def _by_name(history: History) -> Iterator[tuple[str, list[Sample]]]:
+    grouped: dict[str, list[Sample]] = {}
+    for sample in history.samples:
+        grouped.setdefault(sample.name, []).append(sample)
+    yield from sorted(grouped.items())
+
+
+def _streaks(samples: list[Sample], holds: Callable[[Sample], bool]) -> Iterator[list[Sample]]:
+    for is_so, streak in groupby(samples, holds):
+        if is_so:
+            yield list(streak)
+
+
+def _is_silent(history: History, name: str, samples: list[Sample]) -> bool:
+    began, ended = samples[0].at, samples[-1].at
+    is_warned = any(began <= at <= ended and text.startswith(name) for at, text in history.warnings)
+    return not is_warned and all(sample.ready for sample in samples)

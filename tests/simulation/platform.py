@@ -1,0 +1,221 @@
+"""Composer and provider in one process: started, killed and started again, between an API server and a cloud."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from apis import names
+from composer import process as composer_process
+from composer.render.errors import CompositionError
+from composer.render.render import render
+from composer.validation.validate import check
+from providers.external.provider import Rate
+from providers.gcp import PROVIDER
+from providers.process import Times, build_for
+from runtime import clock, fence
+from runtime.cache import Cache
+from runtime.controller import Controller
+from runtime.events import EventRecorder
+from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key, Object, Resource, dumps, loads
+from runtime.serve import ProcessContext, ProcessSettings
+from tests.simulation import faulty
+from tests.simulation.api_server import ApiServer
+from tests.simulation.cloud_sql import CloudSql, connector
+from tests.simulation.housekeeping import keep_house
+from tests.simulation.virtual import Trace, chance_of, uids
+from tests.simulation.watching import Change
+from tests.support import yaml_texts
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+SYSTEM, PROVIDERS, TEAM = "fairlead-system", "fairlead-gcp", "team"
+CLAIMS: Final = Resource("database.fairlead.dev", "v1alpha1", "PostgreSQLInstance", "postgresqlinstances")
+INSTANCES, DATABASES, USERS = (kind.resource for kind in PROVIDER.kinds)
+CRD_FILES: Final = ("fairlead.dev_", "database.", "gcp.")
+_TIMES: Final = Times(
+    resync=timedelta(minutes=10),
+    sweep=timedelta(minutes=5),
+    grace=timedelta(seconds=60),
+    call_budget=timedelta(seconds=20),
+    skew=timedelta(seconds=5),
+    rotation_grace=timedelta(hours=1),
+    settle=timedelta(minutes=1),
+)
+
+
+class InProcess:
+    """A render pool without workers; what a pure function answered for the same request is kept."""
+
+    async def render(self, request: Any) -> Any:
+        return render(request)
+
+    async def check(self, request: Any) -> Any:
+        return _checked(request)
+
+    async def close(self) -> None:
+        pass
+
+
+def _checked(request: Any) -> tuple[Any, ...]:
+    known = _CHECKED.get(repr(request))
+    if known is None:
+        try:
+            known = tuple(check(request))
+        except CompositionError as error:
+            known = error.problems
+        _CHECKED[repr(request)] = known
+    return known
+
+
+_CHECKED: dict[str, tuple[Any, ...]] = {}
+Build = Callable[[ProcessContext], Awaitable[Sequence[Controller]]]
+
+
+@dataclass(slots=True)
+class Process:
+    """One process, from a start to its kill."""
+
+    connection: faulty.Connection
+    task: asyncio.Task[None]
+
+
+@dataclass
+class Platform:
+    """A cluster, a cloud, and the processes between them."""
+
+    seed: str
+    trace: Trace
+    server: ApiServer = field(init=False)
+    cloud: CloudSql = field(init=False)
+    weather: faulty.Weather = field(default_factory=faulty.Weather)
+    processes: dict[str, Process] = field(default_factory=dict)
+    kills: int = 0
+    requests: int = 0
+
+    def __post_init__(self) -> None:
+        self.server = ApiServer(now=clock.now, uid=uids(self.seed))
+        self.server.listeners.append(self._note)
+        self.cloud = CloudSql(self.trace.add, chance_of(self.seed, "cloud"))
+        self._chance = chance_of(self.seed, "requests")
+
+    def _note(self, resource: Resource, change: Change) -> None:
+        obj = change.after if change.after is not None else change.before
+        self.trace.add(change.version, resource.plural, change.after is None, dumps(obj).decode())
+
+    def install(self) -> None:
+        """Have what an installation has, and a namespace for claims."""
+        for resource in (NAMESPACES, SECRETS, CONFIG_MAPS, CRDS, EVENTS):
+            self.server.resources[resource.group, resource.plural] = resource
+        for namespace, labels in (("kube-system", {}), (SYSTEM, {}), (PROVIDERS, {}), (TEAM, {"cloud": "gcp"})):
+            self.server.put(NAMESPACES, _object(NAMESPACES, "", namespace, labels=labels))
+        for crd in _crds():
+            self.server.put(CRDS, loads(crd))
+        uid = self.server.all_of(NAMESPACES)[Key("", "kube-system")]["metadata"]["uid"]
+        installation = _object(CONFIG_MAPS, SYSTEM, "fairlead-installation", data={"id": "abcd", "clusterUid": uid})
+        self.server.put(CONFIG_MAPS, installation)
+        config = {
+            "project": "fairlead-devcloud",
+            "credentials": {"source": "MetadataServer"},
+            "allowedNamespaces": {"selector": {}},
+            "limits": {"publicAccess": True},
+            "loginCheck": "Off",
+        }
+        self.server.put(PROVIDER.config_resource, _object(PROVIDER.config_resource, "", "default", spec=config))
+        place = {"region": "europe-west1", "privateNetwork": "projects/p/global/networks/n"}
+        self.server.put(CONFIG_MAPS, _object(CONFIG_MAPS, SYSTEM, "gcp", data=place))
+        self.server.put(names.COMPOSITIONS, loads(_composition()))
+
+    async def start(self, name: str) -> None:
+        """Start a process."""
+        connection = faulty.Connection(self.server, name, self._chance, self.weather, self.trace.add)
+        self.trace.add("start", name)
+        if name == "composer":
+            task = asyncio.create_task(_process(connection, name, SYSTEM, _composer))
+        else:
+            provider = replace(
+                PROVIDER,
+                connect=connector(self.cloud, lambda: connection.lives),
+                rate=Rate(reads_per_second=1000, writes_per_second=1000),
+            )
+            task = asyncio.create_task(_process(connection, name, PROVIDERS, build_for(provider, _TIMES)))
+        self.processes[name] = Process(connection, task)
+
+    async def kill(self, name: str) -> None:
+        """End a process at once: nothing that it sends from here on arrives."""
+        process = self.processes.pop(name)
+        process.connection.lives = False
+        self.trace.add("kill", name)
+        self.kills += 1
+        self.requests += process.connection.requests
+        process.task.cancel()
+        await asyncio.wait((process.task,))
+
+    def check(self) -> None:
+        """Raise what ended a process by itself."""
+        for process in self.processes.values():
+            if process.task.done():
+                process.task.result()
+                raise AssertionError("a process ended")
+
+    def beside(self) -> list[asyncio.Task[None]]:
+        """Start what a cluster and a cloud do by themselves."""
+        return [asyncio.create_task(keep_house(self.server)), asyncio.create_task(self.cloud.run())]
+
+
+async def _composer(context: ProcessContext) -> Sequence[Controller]:
+    return await composer_process.build(context, InProcess())
+
+
+async def _process(connection: faulty.Connection, name: str, namespace: str, build: Build) -> None:
+    settings = ProcessSettings(name=name, namespace=namespace, elect=False)
+    context = ProcessContext(
+        kube=connection,
+        cache=Cache(connection),
+        events=EventRecorder(connection, controller=name, instance=name),
+        identity=name,
+        settings=settings,
+    )
+    fence.bind(lambda: True)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(context.cache.run())
+        group.create_task(context.events.run())
+        for controller in await _built(context, build):
+            context.manager.add(controller)
+        await context.cache.wait_synced(timedelta(seconds=600))
+        group.create_task(context.manager.run())
+
+
+async def _built(context: ProcessContext, build: Build) -> Sequence[Controller]:
+    """Build, again after a while where the API server refuses, as `runtime.serve` does."""
+    while True:
+        try:
+            return await build(context)
+        except Exception:  # noqa: BLE001 - as a process that starts
+            await asyncio.sleep(2)
+
+
+def _object(resource: Resource, namespace: str, name: str, *, labels: Any = None, **body: Any) -> Object:
+    meta = {"name": name, "labels": labels or {}, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **body}
+
+
+@functools.cache
+def _crds() -> tuple[bytes, ...]:
+    files = (path for path in sorted((ROOT / "crds").glob("*.yaml")) if path.name.startswith(CRD_FILES))
+    crds = [yaml_texts.load(path) for path in files]
+    for crd in crds:
+        crd["status"] = {
+            "conditions": [{"type": "Established", "status": "True"}],
+            "storedVersions": [crd["spec"]["versions"][0]["name"]],
+        }
+    return tuple(dumps(crd) for crd in crds)
+
+
+@functools.cache
+def _composition() -> bytes:
+    return dumps(yaml_texts.load(ROOT / "compositions" / "postgres-gcp.yaml"))

@@ -1,0 +1,154 @@
+"""The API server in memory keeps the contract of the real one, and what composer and providers rely on beyond it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from runtime.errors import ApplyConflict, Forbidden
+from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource
+from tests.runtime.contract import CONTRACT, Clause
+from tests.simulation import virtual
+from tests.simulation.api_server import ApiServer
+from tests.simulation.housekeeping import collect
+
+THINGS = Resource("example.dev", "v1", "Thing", "things")
+_SPEC: Object = {
+    "type": "object",
+    "properties": {
+        "size": {"type": "integer", "default": 3},
+        "ports": {
+            "type": "array",
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["name"],
+            "items": {"type": "object", "properties": {"name": {"type": "string"}, "port": {"type": "integer"}}},
+        },
+        "tags": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "names": {"type": "object", "additionalProperties": {"type": "string"}},
+    },
+}
+_STATUS: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_SCHEMA: Object = {"type": "object", "properties": {"spec": _SPEC, "status": _STATUS}}
+CRD: Object = {
+    "apiVersion": CRDS.api_version,
+    "kind": CRDS.kind,
+    "metadata": {"name": "things.example.dev"},
+    "spec": {
+        "group": "example.dev",
+        "scope": "Namespaced",
+        "names": {"kind": "Thing", "plural": "things"},
+        "versions": [
+            {"name": "v1", "storage": True, "schema": {"openAPIV3Schema": _SCHEMA}, "subresources": {"status": {}}}
+        ],
+    },
+}
+
+
+def made() -> ApiServer:
+    server = ApiServer(now=lambda: datetime(2026, 11, 21, tzinfo=UTC), uid=virtual.uids("test"))
+    server.put(NAMESPACES, {"metadata": {"name": "ns"}})
+    server.put(CRDS, CRD)
+    server.resources["", "configmaps"] = CONFIG_MAPS
+    return server
+
+
+def thing(spec: Object, **meta: Any) -> Object:
+    return {"apiVersion": "example.dev/v1", "kind": "Thing", "metadata": {"name": "a", "namespace": "ns", **meta},
+            "spec": spec}  # fmt: skip
+
+
+async def applied(server: ApiServer, manager: str, spec: Object, *, force: bool = False) -> Object:
+    return await server.apply(THINGS, thing(spec), manager=manager, force=force)
+
+
+@pytest.mark.parametrize("clause", CONTRACT, ids=lambda clause: clause.__name__)
+async def test_the_server_keeps_the_contract(clause: Clause) -> None:
+    await clause(made(), "ns")
+
+
+async def test_defaults_are_set_and_unknown_fields_dropped() -> None:
+    created = await made().create(THINGS, thing({"unknown": 1}), manager="m")
+
+    assert created["spec"] == {"size": 3}
+    assert created["metadata"]["generation"] == 1
+
+
+async def test_an_apply_meets_who_owns_the_field() -> None:
+    server = made()
+    await server.create(THINGS, thing({"size": 1}), manager="a")
+    with pytest.raises(ApplyConflict, match="a:"):
+        await applied(server, "b", {"size": 2})
+
+    assert (await applied(server, "b", {"size": 2}, force=True))["spec"]["size"] == 2
+
+
+async def test_what_is_applied_no_more_goes_unless_another_owns_it() -> None:
+    server = made()
+    await server.create(THINGS, thing({}), manager="a")
+    await applied(server, "b", {"ports": [{"name": "x", "port": 1}, {"name": "y", "port": 2}], "tags": ["s", "t"]})
+    await applied(server, "c", {"ports": [{"name": "y", "port": 2}], "names": {"k": "v"}})
+    left = await applied(server, "b", {"ports": [{"name": "x", "port": 1}], "tags": ["t"]})
+
+    assert left["spec"]["ports"] == [{"name": "x", "port": 1}, {"name": "y", "port": 2}]
+    assert left["spec"]["tags"] == ["t"]
+    assert (await applied(server, "c", {}))["spec"]["ports"] == [{"name": "x", "port": 1}]
+
+
+async def test_the_same_apply_changes_no_version() -> None:
+    server = made()
+    await server.create(THINGS, thing({}), manager="a")
+    first = await applied(server, "b", {"names": {"k": "v"}})
+
+    assert await applied(server, "b", {"names": {"k": "v"}}) == first
+
+
+async def test_a_status_is_written_beside_the_generation() -> None:
+    server = made()
+    await server.create(THINGS, thing({}), manager="a")
+    body = {**thing({"size": 9}), "status": {"is": "there"}}
+    written = await server.apply(THINGS, body, manager="b", force=True, subresource="status")
+
+    assert (written["status"], written["spec"]["size"], written["metadata"]["generation"]) == ({"is": "there"}, 3, 1)
+    assert (await applied(server, "c", {"size": 4}, force=True))["metadata"]["generation"] == 2
+
+
+async def test_finalizers_hold_what_is_deleted() -> None:
+    server = made()
+    created = await server.create(THINGS, thing({}, finalizers=["x/y"]), manager="a")
+    meta = created["metadata"]
+    held = await server.delete(THINGS, Key("ns", "a"), uid=meta["uid"], resource_version=meta["resourceVersion"])
+    assert held is not None
+    remove = [{"op": "remove", "path": "/metadata/finalizers/0"}]
+    await server.json_patch(THINGS, Key("ns", "a"), remove, manager="a")
+
+    assert server.find(THINGS, Key("ns", "a")) is None
+
+
+async def test_what_has_no_owner_left_is_collected() -> None:
+    server = made()
+    owner = await server.create(THINGS, thing({}), manager="a")
+    reference = {"apiVersion": "example.dev/v1", "kind": "Thing", "name": "a", "uid": owner["metadata"]["uid"]}
+    meta = {"name": "of-a", "namespace": "ns", "ownerReferences": [reference]}
+    await server.create(CONFIG_MAPS, {"metadata": meta}, manager="a")
+    collect(server)
+    assert server.find(CONFIG_MAPS, Key("ns", "of-a"))
+    server.remove(THINGS, Key("ns", "a"))
+    collect(server)
+
+    assert server.find(CONFIG_MAPS, Key("ns", "of-a")) is None
+
+
+async def test_a_namespace_ends_with_all_that_is_in_it() -> None:
+    server = made()
+    await server.create(THINGS, thing({}), manager="a")
+    namespace = server.find(NAMESPACES, Key("", "ns"))
+    assert namespace is not None
+    server.end(NAMESPACES, namespace)
+    with pytest.raises(Forbidden):
+        await server.create(CONFIG_MAPS, {"metadata": {"name": "b", "namespace": "ns"}}, manager="a")
+    collect(server)
+    collect(server)
+
+    assert server.find(NAMESPACES, Key("", "ns")) is None

@@ -1,0 +1,120 @@
+"""Each judge sees the history that it is for, and nothing in a good one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from devcloud.gcp.server import ACCOUNT
+from tests.simulation.cloud_sql import STRANGER, Made
+from tests.simulation.history import Ended, History, Sample
+from tests.simulation.judges import findings
+
+_HOUR = 3600
+DATABASE = Sample(
+    at=0.0,
+    name="CloudSQLDatabase team/app uid-1",
+    external="server/app",
+    ready=True,
+    serves=True,
+    policy="Delete",
+    leaving=False,
+    incarnation=1,
+    says="Ready True",
+)
+
+
+def minutes(sample: Sample, first: int = 0, last: int = 240) -> list[Sample]:
+    return [replace(sample, at=minute * 60.0) for minute in range(first, last)]
+
+
+def call(at: float, principal: str, action: str, *, had: bool = False) -> Made:
+    return Made(at, principal, action, "server", "app", had)
+
+
+def good() -> History:
+    history = History(calm_since=2.0 * _HOUR, until=4.0 * _HOUR)
+    history.calls.append(call(1, ACCOUNT, "databases.insert"))
+    history.samples += minutes(DATABASE)
+    history.left["server/app"] = ""
+    return history
+
+
+def strangers_object_changed(history: History) -> None:
+    history.calls[:] = [call(1, STRANGER, "databases.insert"), call(2, ACCOUNT, "databases.delete", had=True)]
+    history.samples.clear()
+
+
+def replacement_changed(history: History) -> None:
+    history.calls += [
+        call(2, STRANGER, "databases.delete", had=True),
+        call(3, STRANGER, "databases.insert"),
+        call(4, ACCOUNT, "databases.delete", had=True),
+    ]
+
+
+def strangers_object_taken(history: History) -> None:
+    history.calls[:] = [call(1, STRANGER, "databases.insert")]
+
+
+def ready_over_nothing(history: History) -> None:
+    history.samples[:] = minutes(replace(DATABASE, serves=False))
+
+
+def left_behind(history: History) -> None:
+    history.samples.clear()
+    history.ended.append(Ended(5, DATABASE.name, "server/app", "Delete"))
+
+
+def endless_deletion(history: History) -> None:
+    history.samples[:] = minutes(replace(DATABASE, leaving=True, ready=False, policy="Orphan"))
+
+
+def replaced(history: History) -> None:
+    history.samples[:] = [*minutes(DATABASE, 0, 60), *minutes(replace(DATABASE, incarnation=2), 60)]
+
+
+def loop(history: History) -> None:
+    history.calls += [call(3.0 * _HOUR + at, ACCOUNT, "databases.patch", had=True) for at in range(60)]
+
+
+BAD: tuple[tuple[Callable[[History], None], str], ...] = (
+    (strangers_object_changed, "a stranger's object is changed"),
+    (replacement_changed, "a replacement of ours is changed"),
+    (strangers_object_taken, "a stranger's object is taken"),
+    (ready_over_nothing, "Ready over what takes no login"),
+    (left_behind, "left behind without a word"),
+    (endless_deletion, "a deletion never ends"),
+    (replaced, "replaced by an empty one without a word"),
+    (loop, "a loop"),
+)
+
+
+def test_a_good_history_has_no_findings() -> None:
+    assert findings(good()) == []
+
+
+@pytest.mark.parametrize(("spoil", "rule"), BAD, ids=[rule for _, rule in BAD])
+def test_a_bad_history_is_found(spoil: Callable[[History], None], rule: str) -> None:
+    history = good()
+    spoil(history)
+
+    assert [finding.rule for finding in findings(history)] == [rule]
+
+
+def test_a_replacement_with_a_warning_is_none() -> None:
+    history = good()
+    replaced(history)
+    history.warnings.append((60 * 60.0, f"{DATABASE.name}: DatabaseLost"))
+
+    assert findings(history) == []
+
+
+def test_what_was_orphaned_may_stay() -> None:
+    history = good()
+    left_behind(history)
+    history.ended[0] = replace(history.ended[0], policy="Orphan")
+
+    assert findings(history) == []

@@ -1,0 +1,112 @@
+"""The history of an API server: what lists and watches show of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from runtime.errors import Gone
+from runtime.kube import Page, Selection, WatchEvent
+from runtime.objects import Key, Object, dumps
+from tests.simulation import schemas
+from tests.simulation.selections import Selected, selected
+
+_BOOKMARK_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One line of the history: the object before and after, None where there is none."""
+
+    version: int
+    before: Object | None
+    after: Object | None
+
+
+@dataclass(slots=True)
+class Watched:
+    """The history of one kind."""
+
+    changes: list[Change] = field(default_factory=list)
+    _waker: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def add(self, change: Change) -> None:
+        """Write a change down, and wake who watches."""
+        self.changes.append(change)
+        self._waker.set()
+        self._waker = asyncio.Event()
+
+    async def since(self, version: int, lasts: timedelta) -> AsyncIterator[Change | None]:
+        """Yield what came after a version, and None where a bookmark is due."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + lasts.total_seconds()
+        position = next((at for at, change in enumerate(self.changes) if change.version > version), len(self.changes))
+        while loop.time() < until:
+            while position < len(self.changes):
+                position += 1
+                yield self.changes[position - 1]
+            try:
+                async with asyncio.timeout_at(min(until, loop.time() + _BOOKMARK_SECONDS)):
+                    await self._waker.wait()
+            except TimeoutError:
+                yield None
+
+
+@dataclass(slots=True)
+class Pages:
+    """The lists of which not all pages were read."""
+
+    kept: dict[str, tuple[list[bytes], str]] = field(default_factory=dict)
+
+    def first(self, objects: dict[Key, Object], selection: Selection, version: int, limit: int) -> Page:
+        """Return the first page of a list at a version."""
+        chosen = selected(selection)
+        items = [
+            dumps(only_metadata(obj) if selection.metadata_only else obj)
+            for _, obj in sorted(objects.items())
+            if chosen.has(obj)
+        ]
+        token = f"{version}/{len(self.kept)}"
+        self.kept[token] = (items, str(version))
+        return self._page(token, 0, limit)
+
+    def next(self, token: str, limit: int) -> Page:
+        """Return another page; raises Gone."""
+        start, _, known = token.partition("@")
+        if known not in self.kept:
+            raise Gone("the continue token is too old", status=410, reason="Expired")
+        return self._page(known, int(start), limit)
+
+    def _page(self, token: str, first: int, limit: int) -> Page:
+        items, version = self.kept[token]
+        last = first + limit if limit else len(items)
+        if last >= len(items):
+            del self.kept[token]
+        return Page(tuple(items[first:last]), version, f"{last}@{token}" if last < len(items) else "")
+
+
+def only_metadata(obj: Object) -> Object:
+    """Return what a metadata-only read has of an object."""
+    kind = {"apiVersion": "meta.k8s.io/v1", "kind": "PartialObjectMetadata"}
+    return {**kind, "metadata": schemas.copied(obj["metadata"])}
+
+
+def event(change: Change, chosen: Selected, *, metadata_only: bool) -> WatchEvent | None:
+    """Return what a watch sees of a change, None for nothing."""
+    was = change.before is not None and chosen.has(change.before)
+    is_there = change.after is not None and chosen.has(change.after)
+    shown = change.after if change.after is not None else change.before
+    if shown is None or not (was or is_there):
+        return None
+    shown = schemas.copied(shown)
+    shown["metadata"]["resourceVersion"] = str(change.version)
+    kind = ("MODIFIED" if was else "ADDED") if is_there else "DELETED"
+    return WatchEvent(kind, dumps(only_metadata(shown) if metadata_only else shown))
+
+
+def bookmark(version: int) -> WatchEvent:
+    """Return what tells a watch that it saw everything up to a version."""
+    return WatchEvent("BOOKMARK", dumps({"metadata": {"resourceVersion": str(version)}}))
