@@ -33,13 +33,13 @@ class Sources:
         monotonic: Seconds that never go back.
         now: The wall clock, UTC.
         executor: Returns what calls that block run on, from the most threads and their name.
-        beside: What long computations run on; None is the loop's own threads.
+        computing: What long computations run on; None is the loop's own threads.
     """
 
     monotonic: Callable[[], float] = time.monotonic
     now: Callable[[], datetime] = _utc_now
     executor: Callable[[int, str], Executor] = _threads
-    beside: Executor | None = None
+    computing: Executor | None = None
 
 
 OF_THE_SYSTEM = Sources()
@@ -77,6 +77,6 @@ def executor(most: int, name: str) -> Executor:
     return _sources.executor(most, name)
 
 
-async def computed_beside(compute: Callable[[ArgumentT], ResultT], argument: ArgumentT) -> ResultT:
+async def computed(compute: Callable[[ArgumentT], ResultT], argument: ArgumentT) -> ResultT:
     """Return what a long computation makes of its argument, while the loop goes on."""
-    return await asyncio.get_running_loop().run_in_executor(_sources.beside, compute, argument)
+    return await asyncio.get_running_loop().run_in_executor(_sources.computing, compute, argument)

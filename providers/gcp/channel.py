@@ -184,7 +184,7 @@ async def by_size(size: int, read: Callable[[ArgumentT], ResultT], argument: Arg
 
     A page of 500 instances is a third of a second of processor time, in which the loop would renew no Lease.
     """
-    return read(argument) if size < _LARGE else await clock.computed_beside(read, argument)
+    return read(argument) if size < _LARGE else await clock.computed(read, argument)
 
 
 class RestCall(aio.UnaryUnaryMultiCallable):  # type: ignore[misc]  # gRPC ships no types

@@ -12,6 +12,7 @@ from apis.names import EPHEMERAL_LABEL
 from apis.teardown import Policy, instruction_of
 from providers.accounts.answers import Answers
 from providers.accounts.connections import Accounts
+from providers.accounts.destroys import MADE_AT
 from providers.accounts.limits import Limiter, refuse_namespace
 from providers.accounts.turns import Holder
 from providers.credentials.passwords import own_password
@@ -184,7 +185,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
             for other in others
             if other is not None
             and identity_of(other).uid == identity.uid
-            and record.is_made(other, record.external_ref_of(other, absent_since=None), tagged=self._kind.tagged)
+            # In status, which the provider alone writes: an annotation may be anybody's.
+            and MADE_AT in status_of(other)
         )
         specs = (record.envelope_of(other, self._kind.spec_type).for_provider for other in made)
         return tuple(self._references.resolve(obj, spec_of_other).spec for spec_of_other in specs)

@@ -66,7 +66,7 @@ def empty(tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Prog
 def page(request: pytest.FixtureRequest, empty: Plane) -> Iterator[str]:
     """Yield the pages in turn; what one has made goes before the next one."""
     yield str(request.param)
-    helm = [helm_program.program(), "--kubeconfig", str(empty.kubeconfig)]
+    helm = [str(helm_program.program()), "--kubeconfig", str(empty.kubeconfig)]
     subprocess.run([*helm, "uninstall", "fairlead", "--namespace", RELEASE], check=True, capture_output=True)
     asyncio.run(_forget(empty))
 

@@ -1,4 +1,4 @@
-"""`python -m tests.simulation --lives N --seed S`, or `--replay SEED:LIFE`; exit 1 where anything was found."""
+"""`python -m tests.simulation --lives N --seed S`, or `--replay SEED:LIFE`; exit 1 where anything was count."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ def main() -> int:
     parser.add_argument("--lives", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--replay", default="", metavar="SEED:LIFE")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     if os.environ.get("PYTHONHASHSEED") != "0":
         # The order of a set is part of a run.
         command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         return subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": "0"}, check=False).returncode
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     warnings.simplefilter("ignore")
-    if asked.replay:
-        seed, life = map(int, asked.replay.split(":"))
+    if arguments.replay:
+        seed, life = map(int, arguments.replay.split(":"))
         outcome = live(seed, life, keep=200)
         _say("\n".join(map(str, outcome.done)))
         return _report([outcome], 0.0)
     began = time.process_time()
     outcomes = []
-    for life in range(asked.lives):
-        outcomes.append(live(asked.seed, life))
+    for life in range(arguments.lives):
+        outcomes.append(live(arguments.seed, life))
         for finding in outcomes[-1].findings:
             _say(f"{outcomes[-1].seed}: {finding}")
     return _report(outcomes, time.process_time() - began)
@@ -50,15 +50,15 @@ def _say(text: str) -> None:
 
 def _report(outcomes: list[Outcome], seconds: float) -> int:
     total = hashlib.sha256("".join(outcome.hash for outcome in outcomes).encode()).hexdigest()
-    found = sum(len(outcome.findings) for outcome in outcomes)
+    count = sum(len(outcome.findings) for outcome in outcomes)
     lines = sum(outcome.lines for outcome in outcomes)
     if len(outcomes) == 1:
         _say("\n".join(map(str, outcomes[0].findings)))
     _say(
         f"{len(outcomes)} lives, {sum(outcome.kills for outcome in outcomes)} kills, {lines} lines of trace,"
-        f" {seconds:.1f} s of processor time, hash {total[:16]}, {found} findings"
+        f" {seconds:.1f} s of processor time, hash {total[:16]}, {count} findings"
     )
-    return 1 if found else 0
+    return 1 if count else 0
 
 
 if __name__ == "__main__":

@@ -51,11 +51,11 @@ class Cast:
     async def act(self, act: Act) -> None:
         """Do one thing; a refusal is an answer."""
         try:
-            what = await act(self)
+            said = await act(self)
         except ApiError as error:
-            what = f"{act.__name__}: {type(error).__name__}"
-        self.done.append(f"{clock.monotonic():.0f} s {what}")
-        self.platform.trace.add("act", what)
+            said = f"{act.__name__}: {type(error).__name__}"
+        self.done.append(f"{clock.monotonic():.0f} s {said}")
+        self.platform.trace.add("act", said)
 
     def draw(self, *members: Any) -> Any:
         """Return one of these."""
@@ -169,7 +169,7 @@ async def stranger_replaces(cast: Cast) -> str:
     return f"{dropped}, {cast.ask('POST', f'instances/{instance}/databases', {'name': name})}"
 
 
-async def cloud_steers(cast: Cast) -> str:
+async def cloud_changes(cast: Cast) -> str:
     instance = cast.instance()
     change = cast.draw({"state": "SUSPENDED"}, {"state": "FAILED"}, {"vanish": True}, {"state": "RUNNABLE"})
     if instance:
@@ -182,8 +182,8 @@ async def weather_turns(cast: Cast) -> str:
     kube, cloud = cast.platform.weather, cast.platform.cloud.weather
     kube.write_refused, kube.answer_lost, kube.read_refused, kube.watch_cut = rate, rate, rate / 4, rate / 8
     cloud.cut_before, cloud.cut_after, cloud.unavailable, cloud.throttled = rate / 2, rate, rate / 2, rate / 4
-    cloud.write_cut = cast.draw(0.0, 0.0, 1.0)
-    cloud.absent = cast.draw(0.0, 0.0, 0.1)
+    cloud.write_cut = cast.draw(0.0, 1.0)
+    cloud.absent = cast.draw(0.0, 0.3)
     return f"weather {rate} {cloud.write_cut} {cloud.absent}"
 
 
@@ -207,13 +207,13 @@ ACTS: Final[tuple[tuple[Act, int], ...]] = (
     (delete_claim, 1),
     (have_shared, 1),
     (delete_shared, 1),
-    (have_database, 4),
-    (have_user, 4),
-    (delete_inner, 3),
-    (stranger_makes, 4),
+    (have_database, 6),
+    (have_user, 6),
+    (delete_inner, 6),
+    (stranger_makes, 10),
     (stranger_drops, 1),
     (stranger_replaces, 2),
-    (cloud_steers, 1),
+    (cloud_changes, 1),
     (weather_turns, 5),
     (kill, 3),
     (compact, 1),

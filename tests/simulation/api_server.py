@@ -321,7 +321,7 @@ class ApiServer:
         self.objects[(*_id(resource), key_of(obj))] = obj
         if resource == CRDS:
             self._serve(obj)
-        self._tell(resource, Change(self.version, before, obj))
+        self._emit(resource, Change(self.version, before, obj))
         return schemas.copied(obj)
 
     def _remove(self, resource: Resource, obj: Object) -> None:
@@ -329,7 +329,7 @@ class ApiServer:
         self.version += 1
         gone = schemas.copied(obj)
         gone["metadata"]["resourceVersion"] = str(self.version)
-        self._tell(resource, Change(self.version, gone, None))
+        self._emit(resource, Change(self.version, gone, None))
 
     def _history(self, resource: Resource) -> Watched:
         return self._histories.setdefault(_id(resource), Watched())
@@ -341,7 +341,7 @@ class ApiServer:
         self.resources[_id(served)] = served
         self._schemas.pop(_id(served), None)
 
-    def _tell(self, resource: Resource, change: Change) -> None:
+    def _emit(self, resource: Resource, change: Change) -> None:
         self._history(resource).add(change)
         for listen in self.listeners:
             listen(resource, change)

@@ -65,9 +65,9 @@ class Made:
 
 @dataclass(slots=True)
 class CloudSql:
-    """One cloud; `tell` takes lines into the trace."""
+    """One cloud; `emit` takes lines into the trace."""
 
-    tell: Callable[..., None]
+    emit: Callable[..., None]
     chance: random.Random
     weather: Weather = field(default_factory=Weather)
     history: list[Made] = field(default_factory=list)
@@ -82,7 +82,7 @@ class CloudSql:
             self._identities.bind(Binding(project=PROJECT, member=member, roles=(ROLE,)))
             # The simulator reads the machine's clock for tokens.
             self._tokens[member] = self._identities.issue(member, datetime(2999, 1, 1, tzinfo=UTC))
-        self.logins = Logins(self.tell)
+        self.logins = Logins(self.emit)
         self.simulator = Simulator(Clock(wall=clock.wall_seconds), self._identities, self.logins)
         self.simulator.world.projects[PROJECT] = Project(id=PROJECT, number=NUMBER)
 
@@ -92,7 +92,7 @@ class CloudSql:
 
     def steer(self, name: str, **change: object) -> None:
         """Have something happen to an instance behind the API's back."""
-        self.tell("steer", name, sorted(change.items()))
+        self.emit("steer", name, sorted(change.items()))
         self.simulator.control("POST", ("instances", PROJECT, name), change)
 
     async def run(self) -> None:
@@ -112,7 +112,7 @@ class CloudSql:
             answer = self.simulator.refused(refusal, call)
         else:
             self._note(call, had=had)
-        self.tell(round(clock.monotonic(), 6), principal, verb, path, answer.status)
+        self.emit(round(clock.monotonic(), 6), principal, verb, path, answer.status)
         return answer
 
     def refuse(self, code: str, status: int) -> Answer:
@@ -192,7 +192,7 @@ class Channel(RestChannel):
             return self._cloud.refuse("rateLimitExceeded", 429)
         is_instance = method.verb == "GET" and "/instances/" in path and path.count("/") == 4
         if is_instance and self._cloud.chance.random() < weather.absent:
-            self._cloud.tell("absent", path)
+            self._cloud.emit("absent", path)
             return self._cloud.refuse("instanceDoesNotExist", 404)
         return None
 

@@ -36,7 +36,7 @@ class Connection:
     who: str
     chance: random.Random
     weather: Weather
-    tell: Callable[..., None]
+    emit: Callable[..., None]
     lives: bool = True
     requests: int = field(default=0)
 
@@ -45,26 +45,26 @@ class Connection:
         if not self.lives:
             await asyncio.Event().wait()
 
-    async def _read(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def _read(self, request: str, call: Callable[[], Awaitable[T]]) -> T:
         await self._passed()
         self.requests += 1
-        self.tell(round(clock.monotonic(), 6), self.who, what)
+        self.emit(round(clock.monotonic(), 6), self.who, request)
         if self.chance.random() < self.weather.read_refused:
             raise Unavailable("simulated", status=503)
         return await call()
 
-    async def _write(self, what: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def _write(self, request: str, call: Callable[[], Awaitable[T]]) -> T:
         await self._passed()
         self.requests += 1
         if self.chance.random() < self.weather.write_refused:
-            self.tell(round(clock.monotonic(), 6), self.who, what, "refused")
+            self.emit(round(clock.monotonic(), 6), self.who, request, "refused")
             raise Unavailable("simulated", status=503)
         try:
             answer = await call()
         except ApiError as error:
-            self.tell(round(clock.monotonic(), 6), self.who, what, type(error).__name__)
+            self.emit(round(clock.monotonic(), 6), self.who, request, type(error).__name__)
             raise
-        self.tell(round(clock.monotonic(), 6), self.who, what)
+        self.emit(round(clock.monotonic(), 6), self.who, request)
         await self._passed()
         if self.chance.random() < self.weather.answer_lost:
             raise NoAnswer("simulated: the answer is lost")
@@ -131,7 +131,7 @@ class Connection:
         timeout: timedelta,  # noqa: ASYNC109 - the port's
     ) -> AsyncIterator[WatchEvent]:
         await self._passed()
-        self.tell(round(clock.monotonic(), 6), self.who, "watch", resource.plural, resource_version)
+        self.emit(round(clock.monotonic(), 6), self.who, "watch", resource.plural, resource_version)
         async for event in self.server.watch(resource, selection, resource_version=resource_version, timeout=timeout):
             await self._passed()
             if self.chance.random() < self.weather.watch_cut:
@@ -143,5 +143,5 @@ class Connection:
 
 
 def is_noise(resource: Resource) -> bool:
-    """Return whether objects of a kind tell people something, and controllers nothing."""
+    """Return whether objects of a kind emit people something, and controllers nothing."""
     return resource == EVENTS

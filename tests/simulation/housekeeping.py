@@ -33,7 +33,7 @@ async def keep_house(server: ApiServer) -> None:
 
 
 def collect(server: ApiServer) -> None:
-    """Delete what has no owner left, let go what waited for that, and end namespaces that are empty."""
+    """Delete what has no owner left, take finalizers from what waited for that, end namespaces that are empty."""
     uids = {obj["metadata"]["uid"]: obj for obj in server.objects.values()}
     for (group, plural, _), obj in list(server.objects.items()):
         resource = _resource(server, group, plural)
@@ -45,7 +45,7 @@ def collect(server: ApiServer) -> None:
         if (is_orphan or ends_before) and "deletionTimestamp" not in meta:
             server.end(resource, obj)
         elif _FOREGROUND in meta.get("finalizers", ()) and not _dependents(server, meta["uid"]):
-            _let_go(server, resource, obj)
+            _remove_finalizer(server, resource, obj)
     _end_namespaces(server)
 
 
@@ -61,7 +61,7 @@ def _dependents(server: ApiServer, uid: str) -> bool:
     )
 
 
-def _let_go(server: ApiServer, resource: Resource, obj: Object) -> None:
+def _remove_finalizer(server: ApiServer, resource: Resource, obj: Object) -> None:
     changed = schemas.copied(obj)
     changed["metadata"]["finalizers"].remove(_FOREGROUND)
     server.put(resource, changed)

@@ -39,7 +39,7 @@ async def _live(name: str, trace: virtual.Trace) -> Outcome:
     platform = Platform(name, trace)
     recorder = Recorder(platform)
     platform.install()
-    beside = [*platform.beside(), asyncio.create_task(recorder.run())]
+    background = [*platform.background(), asyncio.create_task(recorder.run())]
     for process in ("composer", "provider-gcp"):
         await platform.start(process)
     cast = acts.Cast(platform, virtual.chance_of(name, "acts"))
@@ -52,7 +52,7 @@ async def _live(name: str, trace: virtual.Trace) -> Outcome:
     history = recorder.end()
     for process in tuple(platform.processes):
         await platform.kill(process)
-    for task in beside:
+    for task in background:
         task.cancel()
-    found = judges.findings(history)
-    return Outcome(name, trace.hash, trace.lines, platform.kills, tuple(found), tuple(cast.done))
+    breaches = judges.findings(history)
+    return Outcome(name, trace.hash, trace.lines, platform.kills, tuple(breaches), tuple(cast.done))

@@ -42,11 +42,11 @@ class Server:
 class Logins:
     """All servers of one simulated cloud, by their resource ids; `made` counts the databases that ever were."""
 
-    def __init__(self, tell: Callable[..., None]) -> None:
+    def __init__(self, emit: Callable[..., None]) -> None:
         self.snapshots: dict[str, Server] = {}
         self.servers: dict[str, Server] = {}
         self.made = 0
-        self._tell = tell
+        self._emit = emit
 
     async def create(self, database: Database) -> Address:
         if database.resource_id not in self.servers:
@@ -67,10 +67,10 @@ class Logins:
         elif (match := _DATABASE.match(statement)) is not None:
             self.made += 1
             server.databases[match[1]] = self.made
-            self._tell("database", resource_id, match[1], self.made)
+            self._emit("database", resource_id, match[1], self.made)
         elif (match := _DROP_DATABASE.match(statement)) is not None:
             server.databases.pop(match[1], None)
-            self._tell("dropped", resource_id, match[1])
+            self._emit("dropped", resource_id, match[1])
 
     async def stop(self, resource_id: str) -> None:
         self.servers[resource_id].runs = False

@@ -162,7 +162,7 @@ class Platform:
                 process.task.result()
                 raise AssertionError("a process ended")
 
-    def beside(self) -> list[asyncio.Task[None]]:
+    def background(self) -> list[asyncio.Task[None]]:
         """Start what a cluster and a cloud do by themselves."""
         return [asyncio.create_task(keep_house(self.server)), asyncio.create_task(self.cloud.run())]
 

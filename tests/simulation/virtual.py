@@ -70,7 +70,7 @@ def run(seed: str, main: Callable[[], Coroutine[Any, Any, T]]) -> T:
                 monotonic=loop.time,
                 now=lambda: START + timedelta(seconds=loop.time()),
                 executor=lambda _most, _name: AtOnce(),
-                beside=AtOnce(),
+                computing=AtOnce(),
             )
         )
         randomness.use(randomness.Sources(jitter=chance_of(seed, "jitter"), secret=chance_of(seed, "secrets")))

@@ -108,5 +108,5 @@ def event(change: Change, chosen: Selected, *, metadata_only: bool) -> WatchEven
 
 
 def bookmark(version: int) -> WatchEvent:
-    """Return what tells a watch that it saw everything up to a version."""
+    """Return what shows a watch that it saw everything up to a version."""
     return WatchEvent("BOOKMARK", dumps({"metadata": {"resourceVersion": str(version)}}))

@@ -16,14 +16,16 @@ def prove_server(server: str, owner: Owner | None, target: Target[Any]) -> None:
     """Prove that an object may be looked at and changed inside a server: whoever names one may not own it.
 
     `owner` is whose the server is by its own tags, as the cloud answered. It has to be of this installation and of the
-    very namespace of the object, or the platform team consents to it by name.
+    very namespace of the object, or the platform team consents to it by name; to another installation's nobody can.
 
     Raises:
         ServerNotOwned: Neither is so; nothing inside the server was read or changed.
     """
-    namespace = target.owner.namespace_uid
-    is_ours = owner is not None and owner.installation == target.owner.installation
-    if (is_ours and owner is not None and owner.namespace_uid == namespace != "") or server in target.agreed_servers:
+    if owner is not None and owner.installation != target.owner.installation:
+        text = f"server {server} belongs to {owner}; nothing inside another installation's is read or changed"
+        raise ServerNotOwned(text)
+    is_ours = owner is not None and owner.namespace_uid == target.owner.namespace_uid != ""
+    if is_ours or server in target.agreed_servers:
         return
     belongs = f"belongs to {owner}" if owner is not None else "carries no owner's tag"
     command = kubectl.annotate(target.address, CONSENT, f"server={server}")

@@ -85,10 +85,10 @@ def _deletion_of_observed(inputs: Inputs[SpecT], policy: Policy) -> Plan:
 
 
 def _in_foreign_server(inputs: Inputs[SpecT], reason: str, message: str) -> Plan:
-    """Orphan what was never made in a server of others; what was made there is not left behind without a word."""
+    """End what was never made in a server of others; what was made there is not left behind without a word."""
     if is_made(inputs.obj, inputs.external_ref, tagged=inputs.tagged):
         return Refuse(reason, message)
-    return Orphan(tagged=False)
+    return RemoveFinalizer()
 
 
 def _gone(inputs: Inputs[SpecT], *, remains: bool) -> Plan:

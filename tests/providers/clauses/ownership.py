@@ -62,6 +62,10 @@ async def server_of_somebody_else_is_used_by_consent_to_it_alone(cloud: Adapter)
     await cloud.pass_for(_LONG)
     assert (cloud.world.reason(), cloud.calls_inside()) == ("AdoptionRefused", [])
     cloud.world.annotate(consent=f"server={server}")
+    cloud.give_server(_SERVER_OWNERS["another installation's"])
+    await cloud.pass_for(_LONG)
+    assert (cloud.world.reason(), cloud.calls_inside()) == ("AdoptionRefused", [])
+    cloud.give_server(None)
     await cloud.until_ready()
     assert len(cloud.objects()) == 1
 

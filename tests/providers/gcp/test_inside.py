@@ -169,7 +169,7 @@ async def test_nothing_inside_an_instance_of_somebody_else_is_asked_for(
         databases.clients(account).external.observe(_database()),
         databases.clients(account).external.observe(_database(leaving=True)),
     ):
-        with pytest.raises(ServerNotOwned, match="was not made by Fairlead for this namespace"):
+        with pytest.raises(ServerNotOwned, match="nothing inside"):
             await observe
     assert {(request.verb, request.path.rpartition("/")[2]) for request in wire.requests} == {("GET", "fl-a")}
 

@@ -107,8 +107,8 @@ ROWS: dict[str, Row] = {
         inputs(Unknown("AdoptionRefused", "x")), Refuse, reason="AdoptionRefused", message="x"
     ),
     "nothing is made in a server of others": row(inputs(Unknown("AdoptionRefused", "x"), FRESH), Refuse, message="x"),
-    "what was never made in a server of others is orphaned": row(
-        inputs(Unknown("AdoptionRefused", "x"), FRESH, deleting=True, inside=True, tagged=False), Orphan, tagged=False
+    "what was never made in a server of others ends": row(
+        inputs(Unknown("AdoptionRefused", "x"), FRESH, deleting=True, inside=True, tagged=False), RemoveFinalizer
     ),
     "what was made in a server that is others' now is not left behind": row(
         inputs(Unknown("AdoptionRefused", "x"), deleting=True, tagged=False), Refuse, reason="AdoptionRefused"
