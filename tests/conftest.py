@@ -14,7 +14,12 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 # A run holds a million objects that live to its end: to look through them at the usual pace is a fifth of its work.
 gc.set_threshold(50_000, 20, 50)
 
-pytest_plugins = ["tests.support.fixtures", "tests.support.shared_platform", "tests.support.longest_first"]
+pytest_plugins = [
+    "tests.support.fixtures",
+    "tests.support.shared_platform",
+    "tests.support.longest_first",
+    "tests.support.run_summary",
+]
 
 
 def pytest_collection_finish() -> None:
