@@ -29,6 +29,6 @@ async def run(crashing: CrashRig, aws: Aws) -> RdsRun:
     return learned
 
 
-@pytest.mark.parametrize("step", ["create"])
+@pytest.mark.parametrize("step", ["create", "update", "rotate", "delete"])
 async def test_a_kill_at_each_side_effect_ends_as_if_nothing_had_happened(run: RdsRun, step: str) -> None:
     await run.crash(step)
