@@ -23,6 +23,7 @@ from providers.credentials.passwords import (
 )
 from providers.credentials.secret_check import login_of_pending
 from providers.external.client import Operation
+from providers.external.consent import SERVER_ENTRY
 from providers.external.observation import Absent, Change, Phase, Present, SpecT, describe, digest
 from providers.external.ownership import held
 from providers.external.provider import Kind
@@ -216,6 +217,9 @@ def consents_used_now(inputs: Inputs[Any], entries: Iterable[Entry]) -> tuple[En
     differing = {change.shown for change in inputs.changes} | set(observed.pending)
     used = []
     for path, value in entries:
+        if path == SERVER_ENTRY:
+            # A kind may have a field of this name; the consent is needed for as long as it is there.
+            continue
         if path in _CREATE_ENTRIES:
             used.append((path, value))
         elif path == ADOPT_ENTRY:

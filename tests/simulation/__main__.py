@@ -17,7 +17,7 @@ from tests.simulation.lives import Outcome, live
 
 
 def main() -> int:
-    """Have lives, and say how many there were, their hash and what was found."""
+    """Have lives, and say how many there were, their hash and the findings of the judges."""
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--lives", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)

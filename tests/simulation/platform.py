@@ -195,7 +195,7 @@ async def _built(context: ProcessContext, build: Build) -> Sequence[Controller]:
     while True:
         try:
             return await build(context)
-        except Exception:  # noqa: BLE001 - as a process that starts
+        except Exception:  # noqa: BLE001 - whatever the API server refuses at a start is asked for again
             await asyncio.sleep(2)
 
 

@@ -32,7 +32,7 @@ class AtOnce(Executor):
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 - it is the caller's
+        except Exception as error:  # noqa: BLE001 - an executor hands every error of a call to whoever waits for it
             future.set_exception(error)
         return future
 

@@ -7,6 +7,7 @@ from typing import Any, Generic
 from apis.names import CONSENT
 from providers.external.client import ExternalList, Fence, Operation, Target
 from providers.external.cloud_api.without_data import WithoutData
+from providers.external.consent import SERVER_ENTRY
 from providers.external.observation import Observed, ServerNotOwned, SpecT
 from providers.external.ownership import Owner
 from runtime import kubectl
@@ -28,7 +29,9 @@ def prove_server(server: str, owner: Owner | None, target: Target[Any]) -> None:
     if is_ours or server in target.agreed_servers:
         return
     belongs = f"belongs to {owner}" if owner is not None else "carries no owner's tag"
-    command = kubectl.annotate(target.address, CONSENT, f"server={server}")
+    # Agreements that are there stay.
+    entries = ",".join(f"{SERVER_ENTRY}={name}" for name in (*target.agreed_servers, server))
+    command = kubectl.annotate(target.address, CONSENT, entries, overwrites=bool(target.agreed_servers))
     raise ServerNotOwned(
         f"server {server} was not made by Fairlead for this namespace: it {belongs}; nothing inside it is read or"
         f" changed. Refer to a server of this namespace; or have the platform team set allowAdoption in the"

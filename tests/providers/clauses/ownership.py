@@ -68,6 +68,11 @@ async def server_of_somebody_else_is_used_by_consent_to_it_alone(cloud: Adapter)
     cloud.give_server(None)
     await cloud.until_ready()
     assert len(cloud.objects()) == 1
+    # The consent is not used up: it is needed for as long as the object is there.
+    assert await cloud.pass_for(_LONG) == {"InSync"}
+    cloud.world.delete()
+    await cloud.until_gone()
+    assert cloud.objects() == {}
 
 
 @clause(Property.SERVERS)
