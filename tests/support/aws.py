@@ -178,11 +178,11 @@ async def _publish(aws: Aws, authority: str) -> None:
     system = aws.system
     await system.install_cloud("aws")
     key = {"aws_access_key_id": ACCESS_KEY, "aws_secret_access_key": aws.secret_key}
-    await system.create(SECRET, SECRET.new(NAMESPACE, KEY_SECRET, stringData=key))
-    await system.create(SECRET, SECRET.new(NAMESPACE, CA_SECRET, stringData={"ca.crt": authority}))
+    await system.apply(SECRET, SECRET.new(NAMESPACE, KEY_SECRET, stringData=key))
+    await system.apply(SECRET, SECRET.new(NAMESPACE, CA_SECRET, stringData={"ca.crt": authority}))
     networks = {"subnetIds": ",".join(SUBNETS), "securityGroupIds": SECURITY_GROUP}
-    await system.create(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "aws", data=networks))
-    await system.create(AWS_CONFIG, aws.config())
+    await system.apply(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "aws", data=networks))
+    await system.apply(AWS_CONFIG, aws.config())
 
 
 async def at_work(aws: Aws) -> None:

@@ -113,6 +113,22 @@ class Gcp(SimulatedCloud):
 
     # Logins
 
+    async def make_role(self, server: str, role: str) -> None:
+        """Have a person make a role without a login that owns tables, by SQL as the administrator."""
+        await self.person("PUT", f"instances/{server}/users?name=postgres", {"password": "of-the-administrator"})
+        shown = await self.instance(server)
+        assert shown is not None
+        administrator = {
+            "host": shown["ipAddresses"][0]["ipAddress"],
+            "port": "5432",
+            "database": "postgres",
+            "username": "postgres",
+            "password": "of-the-administrator",
+            "sslmode": "verify-ca",
+            "certificates": shown["serverCaCert"]["cert"],
+        }
+        await self.rows(administrator, f"CREATE ROLE {role} NOLOGIN", f"GRANT CREATE ON SCHEMA public TO {role}")
+
     async def login(self, binding: Mapping[str, str], **changes: str) -> psycopg.AsyncConnection:
         """Log in with what a connection Secret says, and nothing else; `changes` are libpq's parameters."""
         assert binding["sslmode"] == "verify-ca"
@@ -198,10 +214,10 @@ async def _publish(gcp: Gcp) -> None:
     """Install Google Cloud's roles and what its ProviderConfig names, as a platform team does."""
     system = gcp.system
     await system.install_cloud("gcp")
-    await system.create(SECRET, SECRET.new(NAMESPACE, KEY_SECRET, stringData={"credentials.json": gcp.key}))
+    await system.apply(SECRET, SECRET.new(NAMESPACE, KEY_SECRET, stringData={"credentials.json": gcp.key}))
     places = {"region": REGION, "privateNetwork": NETWORK}
-    await system.create(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "gcp", data=places))
-    await system.create(GCP_CONFIG, gcp.config())
+    await system.apply(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "gcp", data=places))
+    await system.apply(GCP_CONFIG, gcp.config())
 
 
 async def at_work(gcp: Gcp) -> None:

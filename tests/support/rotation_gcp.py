@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from tests.support.gcp import CLOUD_SQL_INSTANCE, CLOUD_SQL_USER, FLAGS, GCP_CONFIG, Gcp, instance, user
 from tests.support.kinds import SECRET, is_ready
 from tests.support.processes import Program
-from tests.support.rotation_runs import Size
+from tests.support.rotation_size import Size
 from tests.support.rotations import FLAGS as ROTATION_FLAGS
 from tests.support.rotations import Application, Rotations
 from tests.support.system import decoded
 
 _LIMIT_S = 180.0
-# A role that PostgreSQL brings along: two logins need one that both have.
-_ROLE = "pg_monitor"
+# Two logins need a role that both have.
+_ROLE = "shop_owner"
 
 
 @dataclass
@@ -60,6 +60,7 @@ async def _move_in(gcp: Gcp, rotations: Rotations, namespace: str, size: Size) -
     system = gcp.system
     await system.create(CLOUD_SQL_INSTANCE, instance(namespace, "shared"))
     await system.until(CLOUD_SQL_INSTANCE, namespace, "shared", is_ready, limit_s=_LIMIT_S)
+    await gcp.make_role(await gcp.external(CLOUD_SQL_INSTANCE, namespace, "shared"), _ROLE)
     for number in range(size.claims):
         name = f"app-{number}"
         obj = user(namespace, name, server="shared", logins="Alternating", databaseRoles=[_ROLE])

@@ -1,14 +1,16 @@
-"""Rotations on each platform: on-prem, on RDS and on Azure with one login and with two by SQL."""
+"""Rotations on each cloud, with one login and with two that alternate; on-prem there are always two."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
-from tests.support.aws import AWS_CONFIG, Aws
-from tests.support.azure import AZURE_CONFIG, Azure
+from tests.support.aws import AWS_CONFIG, Aws, simulated_rds
+from tests.support.azure import AZURE_CONFIG, Azure, simulated_azure
+from tests.support.gcp import simulated_cloud_sql
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.processes import Program
+from tests.support.rotation_gcp import cloud_sql
+from tests.support.rotation_size import Size
 from tests.support.rotations import FLAGS, Rotations
 from tests.support.simulated_cloud import QUICK
 from tests.support.system import System
@@ -16,12 +18,30 @@ from tests.support.system import System
 TWO_LOGINS = {"loginCheck": "Required", "logins": "Alternating"}
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """How many claims rotate side by side, how often."""
+CASES = ("onprem", "aws-1", "aws-2", "azure-1", "azure-2", "gcp-1", "gcp-2")
+"""A cloud, and how many logins alternate there."""
 
-    claims: int
-    rounds: int
+
+async def rotate(system: System, case: str, size: Size) -> Rotations:
+    """Rotate in one of the cases, with a kill -9 of the provider in each rotation."""
+    composer = await system.start_composer()
+    cloud, _, logins = case.partition("-")
+    has_two_logins = logins == "2"
+    try:
+        match cloud:
+            case "onprem":
+                return await onprem(system, size)
+            case "aws":
+                async with simulated_rds(system) as aws:
+                    return await rds(aws, size, has_two_logins=has_two_logins)
+            case "azure":
+                async with simulated_azure(system) as azure:
+                    return await flexible_servers(azure, size, has_two_logins=has_two_logins)
+            case _:
+                async with simulated_cloud_sql(system) as gcp:
+                    return await cloud_sql(gcp, size, has_two_logins=has_two_logins)
+    finally:
+        await composer.terminate()
 
 
 async def _run(rotations: Rotations, namespace: str, size: Size, title: str) -> Rotations:

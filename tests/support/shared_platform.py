@@ -36,21 +36,21 @@ async def shared_system(
         yield made
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shared_aws(shared_system: System) -> AsyncIterator[Aws]:
     """Yield a simulated RDS beside the platform; no provider of it runs yet."""
     async with simulated_rds(shared_system) as made:
         yield made
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shared_azure(shared_system: System) -> AsyncIterator[Azure]:
     """Yield a simulated Azure beside the platform; no provider of it runs yet."""
     async with simulated_azure(shared_system) as made:
         yield made
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def shared_gcp(shared_system: System) -> AsyncIterator[Gcp]:
     """Yield a simulated Cloud SQL beside the platform; no provider of it runs yet."""
     async with simulated_cloud_sql(shared_system) as made:

@@ -85,6 +85,9 @@ class Place:
 def place_beside(system: System, cloud: str, *, has_tls: bool = False) -> Place:
     """Make the folders of a simulator beside a rig, and the token of its control API; for pods it always has TLS."""
     folder, for_pods = system.folder / cloud, system.for_pods
+    if folder.exists():
+        # Of an earlier module: its log is kept, and a path of a socket may not become longer.
+        folder.rename(folder.with_name(f"{cloud}-{len(system.started)}"))
     folder.mkdir(mode=0o700)
     (folder / "databases").mkdir(mode=0o700)
     # Databases of several clouds beside one rig have addresses of one /16.

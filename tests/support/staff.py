@@ -78,9 +78,8 @@ async def give_to_a_stranger(system: System, path: str, stranger: JsonObject = S
     await system.api.merge(path, {"metadata": {"ownerReferences": [stranger]}})
 
 
-async def collector_has_looked(system: System, namespace: str) -> None:
+async def collector_has_looked(system: System, namespace: str, *, name: str = "collector-probe") -> None:
     """Wait until the collector has taken an object that was given to a stranger after all that happened before."""
-    name = "collector-probe"
     await system.create(SECRET, SECRET.new(namespace, name))
     path = SECRET.path(namespace, name)
     # Of a kind that the API server serves in any case: of another the collector knows nothing and does nothing.

@@ -63,8 +63,9 @@ class ForPods:
 class System:
     """A rig: what runs, and where to look.
 
-    New namespaces are prepared for the providers of `clouds`. With `for_pods` the chart has installed all clouds, and
-    simulated ones listen where pods of ours reach them, else on a loop-back address of the lease.
+    New namespaces are prepared for the providers of `clouds`, which are among the `installed`. With `for_pods` the
+    chart has installed all clouds, and simulated ones listen where pods of ours reach them, else on a loop-back address
+    of the lease.
     """
 
     plane: Plane
@@ -73,6 +74,7 @@ class System:
     lease: addresses.Lease
     server: OnPremServer
     clouds: list[str] = field(default_factory=lambda: ["onprem"])
+    installed: list[str] = field(default_factory=lambda: ["onprem"])
     started: list[Program] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
     for_pods: ForPods | None = None
@@ -218,10 +220,20 @@ class System:
         """Have the CRDs, roles and policies of a cloud, and prepare namespaces from here on for its provider too."""
         if cloud in self.clouds:
             return
-        if self.for_pods is None:
+        if self.for_pods is None and cloud not in self.installed:
             folder = _ROOT / "deploy" / "kustomize" / "clouds" / cloud
             await self.kubectl.run("apply", "--server-side", "--kustomize", str(folder))
+            self.installed.append(cloud)
         self.clouds.append(cloud)
+
+    async def configure(self) -> None:
+        """Write what a platform team writes: the installation's id, the on-prem server, the shipped Compositions."""
+        cluster_uid = (await self.api.get(NAMESPACE.path("", "kube-system")))["metadata"]["uid"]
+        data = {"id": secrets.token_hex(8), "clusterUid": cluster_uid}
+        await self.apply(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "fairlead-installation", data=data))
+        await self.apply(SECRET, SECRET.new("fairlead-onprem", ADMIN_SECRET, stringData=self.admin_login()))
+        await self.create(PROVIDER_CONFIG, self.provider_config("default"))
+        await self.kubectl.run("apply", "--server-side", "--filename", str(_ROOT / "compositions"))
 
     # Temporary objects
 
@@ -325,7 +337,7 @@ async def rig(folder: Path, programs: Programs) -> AsyncIterator[System]:
     try:
         async with connect(plane.kubeconfig) as api:
             system = System(plane=plane, api=api, folder=folder, lease=lease, server=server)
-            await _configure(system)
+            await system.configure()
             try:
                 yield system
             finally:
@@ -346,17 +358,6 @@ async def _install(kubectl: Kubectl) -> None:
     await kubectl.run("apply", "--server-side", "--filename", str(_ROOT / "crds"))
     await until_served(kubectl, _ROOT / "crds")
     await kubectl.run("apply", "--server-side", "--kustomize", str(_ROOT / "deploy" / "kustomize" / "base"))
-
-
-async def _configure(system: System) -> None:
-    cluster_uid = (await system.api.get(NAMESPACE.path("", "kube-system")))["metadata"]["uid"]
-    installation = CONFIG_MAP.new(
-        "fairlead-system", "fairlead-installation", data={"id": secrets.token_hex(8), "clusterUid": cluster_uid}
-    )
-    await system.create(CONFIG_MAP, installation)
-    await system.create(SECRET, SECRET.new("fairlead-onprem", ADMIN_SECRET, stringData=system.admin_login()))
-    await system.create(PROVIDER_CONFIG, system.provider_config("default"))
-    await system.kubectl.run("apply", "--server-side", "--filename", str(_ROOT / "compositions"))
 
 
 async def passes(port: int) -> int:

@@ -12,7 +12,7 @@ from tests.support.home import until_gone
 from tests.support.kinds import CLAIM, DATABASE, SECRET, claim, is_ready
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _PART_OF = "applyset.kubernetes.io/part-of"
 _PARENT = "team-shop"

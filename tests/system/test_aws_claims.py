@@ -27,7 +27,7 @@ from tests.support.aws import NAMESPACE as AWS_NAMESPACE
 from tests.support.kinds import CLAIM, CONFIG_MAP, SECRET, claim, condition, is_ready
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 _OTHER_ACCOUNT, _OTHER_KEY = "210987654321", "AKIASOMEBODYELSE"
 IAM = Path(__file__).resolve().parents[2] / "deploy" / "iam" / "aws"
@@ -42,7 +42,7 @@ def _policy(installation: str) -> JsonObject:
     return {"Version": "2012-10-17", "Statement": statements}
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def fenced(aws: Aws) -> Aws:
     """Return composer and provider at work, the provider with the rights of the shipped policies."""
     config_map = await aws.system.api.get(CONFIG_MAP.path("fairlead-system", "fairlead-installation"))

@@ -184,7 +184,7 @@ def _merged(before: Mapping[str, Any], struck: Mapping[str, Any]) -> JsonObject:
     return {key: {**before[key], **value} if isinstance(value, dict) else value for key, value in struck.items()}
 
 
-@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.asyncio(loop_scope="session")
 async def test_a_field_changed_by_hand_is_put_back_reported_or_left_by_its_rule(aws: Aws, namespace: str) -> None:
     await aws.start_provider()
     async with asyncio.TaskGroup() as group:

@@ -10,7 +10,7 @@ from tests.support.kinds import condition, is_ready
 from tests.support.rds_instance import Instance, actions
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def an_instance_is_made_by_one_call_and_published(orders: Instance) -> None:

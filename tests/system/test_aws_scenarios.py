@@ -21,7 +21,7 @@ from tests.support.kinds import SECRET, condition, is_ready
 from tests.support.rds_instance import Instance, actions
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 _SWEEPS, _LISTERS = 100, 4
 _PLAIN_INSTANCE: dict[str, Any] = {"Engine": "postgres", "DBInstanceClass": "db.t4g.micro", "AllocatedStorage": 20}

@@ -33,14 +33,14 @@ from tests.support.kinds import CLAIM, EVENT, Kind, claim, condition, in_trouble
 from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 IAM = Path(__file__).resolve().parents[2] / "deploy" / "iam" / "azure"
 INSIDE, OUTSIDE = "127.0.0.1", "127.0.0.2"
 """Addresses of clients of which a rule lets in the first."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def fenced(system: System) -> AsyncIterator[Azure]:
     """Yield composer and provider at work, the provider with the shipped role definitions, each at its own scope."""
     async with simulated_azure(system) as azure:

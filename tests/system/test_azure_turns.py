@@ -19,7 +19,7 @@ from tests.support.azure import (
 )
 from tests.support.kinds import Kind, is_ready
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 _LIMIT_S = 180.0
 _INSIDE: tuple[tuple[Kind, str, JsonObject], ...] = (
     (SERVER_DATABASE, "goods", {"name": "goods"}),

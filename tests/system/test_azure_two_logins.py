@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 import psycopg
@@ -17,14 +18,14 @@ from tests.support.simulated_cloud import QUICK
 from tests.support.system import decoded
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 _GRACE_S = 15
 _TWO = {"loginCheck": "Required", "logins": "Alternating"}
 _ONE = {"loginCheck": "Required", "logins": "Administrator"}
 _SERVER = "flexibleServers"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def alternating(azure: Azure) -> AsyncIterator[Azure]:
     """Yield composer and provider at work, with former logins that end soon and a ProviderConfig of two logins."""
     await asyncio.gather(azure.system.start_composer(), azure.start_provider(*QUICK, f"--rotation-grace={_GRACE_S}"))
@@ -66,9 +67,11 @@ async def _until_refused(azure: Azure, binding: Mapping[str, str]) -> None:
     await eventually(is_refused, f"{binding['username']} is refused", limit_s=120)
 
 
-async def _patches(azure: Azure, since: int) -> list[str]:
-    """Return what was sent to servers themselves."""
-    return [str(call["action"]) for call in await azure.changes(since) if call["action"].startswith(f"{_SERVER}.")]
+async def _patches(azure: Azure, namespace: str, since: int) -> list[str]:
+    """Return what was sent to the claim's server itself."""
+    name = await azure.name_of(namespace, "orders")
+    calls = [call for call in await azure.changes(since) if str(call["identifier"]).endswith(name)]
+    return [str(call["action"]) for call in calls if call["action"].startswith(f"{_SERVER}.")]
 
 
 async def _server(azure: Azure, namespace: str) -> JsonObject:
@@ -94,11 +97,11 @@ async def made_with_rights_in_a_database_that_came_later(azure: Azure, namespace
         with contextlib.suppress(psycopg.errors.InsufficientPrivilege):
             await _rows(azure, first, f"SET ROLE {role}")
             raise AssertionError(f"the application may become {role}")
-    assert await _patches(azure, since) == [f"{_SERVER}.put"]
+    assert await _patches(azure, namespace, since) == [f"{_SERVER}.put"]
 
     second = await _rotated(azure, namespace)
     assert second["username"] == "orders_app_b"
-    assert await _patches(azure, since) == [f"{_SERVER}.put"], "ARM is asked for nothing"
+    assert await _patches(azure, namespace, since) == [f"{_SERVER}.put"], "ARM is asked for nothing"
     assert await azure.system.logs_in_by(first), "the former login works for its grace"
     await _rows(azure, second, "ALTER TABLE harvest ADD COLUMN year int")
     await _until_refused(azure, first)
@@ -114,14 +117,14 @@ async def moved_from_one_login_at_its_next_rotation(azure: Azure, namespace: str
     since = await azure.mark()
     moved = await _rotated(azure, namespace)
     assert moved["username"] == "orders_app_a"
-    assert await _patches(azure, since) == [], "the administrator's password is the application's still"
+    assert await _patches(azure, namespace, since) == [], "the administrator's password is the application's still"
     assert await azure.system.logs_in_by(first)
     await _rows(azure, moved, "ALTER TABLE harvest ADD COLUMN year int")
     await _until_refused(azure, first)
     assert await azure.system.logs_in_by(moved)
-    assert await _patches(azure, since) == [f"{_SERVER}.patch"]
+    assert await _patches(azure, namespace, since) == [f"{_SERVER}.patch"]
     assert (await _rotated(azure, namespace))["username"] == "orders_app_b"
-    assert await _patches(azure, since) == [f"{_SERVER}.patch"]
+    assert await _patches(azure, namespace, since) == [f"{_SERVER}.patch"]
 
 
 async def put_back_when_a_person_took_the_administrator(azure: Azure, namespace: str) -> None:
@@ -166,29 +169,22 @@ async def restored_with_another_password_of_the_administrator(azure: Azure, name
     assert await azure.system.logs_in_by(source)
 
 
-LIVES = (
+SIDE_BY_SIDE = (
     made_with_rights_in_a_database_that_came_later,
-    moved_from_one_login_at_its_next_rotation,
     put_back_when_a_person_took_the_administrator,
     restored_with_another_password_of_the_administrator,
 )
 
 
-@pytest.mark.parametrize("life", LIVES)
-async def test_a_server_of_two_logins_is(life: Any, alternating: Azure) -> None:
-    async with alternating.namespace() as namespace:
-        await asyncio.wait_for(life(alternating, namespace), 500)
-
-
-async def test_a_database_is_not_ready_before_the_logins_have_their_rights(alternating: Azure) -> None:
-    """Watch the database's object: it is never Ready while the application cannot make a table in it."""
-    async with alternating.namespace() as namespace:
-        system = alternating.system
-        await system.create(CLAIM, claim(namespace, "orders", deletionPolicy="Delete"))
-        child = await eventually(lambda: _child(alternating, namespace), "the database's object is there", limit_s=180)
-        await system.until(SERVER_DATABASE, namespace, child, is_ready, limit_s=180)
-        login = await _published(alternating, namespace)
-        await _rows(alternating, login, "CREATE TABLE harvest AS SELECT 42 AS bushels")
+async def test_lives_of_two_logins(alternating: Azure) -> None:
+    """The one that edits the ProviderConfig goes before the others."""
+    async with asyncio.timeout(500):
+        async with alternating.namespace() as namespace:
+            await moved_from_one_login_at_its_next_rotation(alternating, namespace)
+        async with AsyncExitStack() as stack, asyncio.TaskGroup() as group:
+            for life in SIDE_BY_SIDE:
+                namespace = await stack.enter_async_context(alternating.namespace())
+                group.create_task(life(alternating, namespace), name=life.__name__)
 
 
 async def test_a_database_of_a_killed_provider_is_not_ready_before_the_logins_have_their_rights(

@@ -27,7 +27,7 @@ from tests.support.kinds import (
 from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _MESSAGE_MAX_CHARS = 400
 _EVENTS_MAX = 2
@@ -222,7 +222,7 @@ def _name(case: str) -> str:
     return re.sub("[^a-z]+", "-", case.lower())
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def answered(running: System) -> Answered:
     """Return every case's Composition and a claim of it with what is wrong in its status, at rest."""
     namespace, mark = "answered", running.sql.mark()

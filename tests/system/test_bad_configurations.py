@@ -25,14 +25,14 @@ from tests.support.kinds import (
 )
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _MESSAGE_MAX_CHARS = 400
 _REQUESTED, _HANDLED = "fairlead.dev/reconcile-requested-at", "lastHandledReconcileAt"
 _WRONG_PASSWORD = "not-the-password-of-anybody"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def serving(system: System) -> System:
     """Return the rig with the provider alone at work."""
     await system.start_provider()

@@ -10,7 +10,7 @@ from tests.support.grants import allow_composer
 from tests.support.kinds import CLAIM, DATABASE, SECRET, SMALL, claim, composition, condition, in_trouble, is_ready
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _CONFIG_MAP: JsonObject = {
     "name": "settings",

@@ -27,13 +27,13 @@ from tests.support.kinds import (
 from tests.support.staff import Staff
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _BINDINGS = ("fairlead-composer-claim-namespace", "fairlead-provider-onprem-claim-namespace")
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def bare_namespace(system: System) -> AsyncIterator[str]:
     """Yield a namespace as `kubectl create namespace` makes it."""
     name = f"bare-{secrets.token_hex(4)}"

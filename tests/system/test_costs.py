@@ -11,7 +11,7 @@ from tests.support.grants import let_watch_secrets
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, claim, composition, is_ready
 from tests.support.system import COMPOSER, PROVIDER, System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 Step = tuple[str, str, str]
 _CLAIM_STATUS: Step = ("patch", "postgresqlinstances", "status")
@@ -19,7 +19,7 @@ _CHILD: Step = ("patch", "postgresdatabases", "")
 _CHILD_STATUS: Step = ("patch", "postgresdatabases", "status")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def warm(running: System) -> System:
     """Return the rig after its first claim: the server is prepared, the Composition is in use."""
     async with running.namespace() as name:

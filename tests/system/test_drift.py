@@ -11,12 +11,12 @@ from tests.support.kinds import CLAIM, DATABASE, EVENT, claim, condition, in_tro
 from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _PASSES = 3
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def sweeping(system: System) -> System:
     """Return both at work; the provider lists every second, looks inside every five, and doubts an absence for two."""
     await system.start_composer()

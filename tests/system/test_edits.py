@@ -24,7 +24,7 @@ from tests.support.processes import running_program
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets")
 _REQUEST = "fairlead.dev/reconcile-requested-at"

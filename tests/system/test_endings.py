@@ -33,7 +33,7 @@ from tests.support.staff import Staff
 from tests.support.system import ADMIN_SECRET, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _ROOT = Path(__file__).resolve().parents[2]
 _CRDS, _BASE = _ROOT / "crds", _ROOT / "deploy" / "kustomize" / "base"

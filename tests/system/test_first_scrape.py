@@ -15,7 +15,7 @@ from tests.support.kinds import CLAIM, DATABASE, PROVIDER_CONFIG, is_ready
 from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _PAGE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 _ROW = re.compile(r"^\| `([a-z_]+)` \| ([a-z, ]+) \|", re.MULTILINE)
@@ -27,7 +27,7 @@ Samples = Mapping[str, list[tuple[Mapping[str, str], float]]]
 """Labels and value of each series, by its name."""
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def scraped(running: System) -> dict[str, Samples]:
     """Return what each process shows without any claim, once it leads."""
     await running.until(PROVIDER_CONFIG, "", "default", is_ready)

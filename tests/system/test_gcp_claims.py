@@ -29,13 +29,13 @@ from tests.support.kinds import CLAIM, SECRET, claim, condition, is_ready
 from tests.support.system import System, decoded
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 IAM = Path(__file__).resolve().parents[2] / "deploy" / "iam" / "gcp"
 _LIMIT_S = 180.0
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def gcp(system: System) -> AsyncIterator[Gcp]:
     """Yield composer and provider at work, the provider with the rights of the shipped roles."""
     async with simulated_cloud_sql(system) as made:
@@ -246,7 +246,7 @@ async def test_two_logins_alternate_and_none_is_refused(gcp: Gcp) -> None:
             limit_s=_LIMIT_S,
         )
         assert 'role "shop_owner" does not exist' in condition(lacking, "Synced")["message"]
-        await _owner_is_made(gcp, server)
+        await gcp.make_role(server, "shop_owner")
         await system.ask_for_a_pass(CLOUD_SQL_USER, namespace, "app")
         first = await _login_of(gcp, namespace, "app_a")
         await gcp.rows(first, "ALTER ROLE CURRENT_USER SET role = shop_owner")
@@ -275,24 +275,6 @@ async def test_two_logins_alternate_and_none_is_refused(gcp: Gcp) -> None:
         assert await gcp.logs_in(third)
         for kind, name in ((CLOUD_SQL_USER, "app"), (CLOUD_SQL_INSTANCE, "shared")):
             await system.delete(kind, namespace, name)
-
-
-async def _owner_is_made(gcp: Gcp, server: str) -> None:
-    """Have a person make the role that owns the tables, by SQL as the administrator."""
-    await gcp.person("PUT", f"instances/{server}/users?name=postgres", {"password": "of-the-administrator"})
-    shown = await gcp.instance(server)
-    assert shown is not None
-    administrator = {
-        "host": shown["ipAddresses"][0]["ipAddress"],
-        "port": "5432",
-        "database": "postgres",
-        "username": "postgres",
-        "password": "of-the-administrator",
-        "sslmode": "verify-ca",
-        "certificates": shown["serverCaCert"]["cert"],
-    }
-    statements = ("CREATE ROLE shop_owner NOLOGIN", "GRANT CREATE ON SCHEMA public TO shop_owner")
-    await gcp.rows(administrator, *statements)
 
 
 async def _login_of(gcp: Gcp, namespace: str, username: str, *, other_than: str = "") -> dict[str, str]:

@@ -15,7 +15,7 @@ from tests.support.kinds import CLAIM, CRD, Kind, claim, is_ready
 from tests.support.simulated_cloud import DURATIONS
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.rds]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.rds]
 
 _RDS_CRD = CRD.path("", f"{RDS_INSTANCE.plural}.{RDS_INSTANCE.group}")
 _DEPLOYMENT = Kind("apps", "v1", "Deployment", "deployments")

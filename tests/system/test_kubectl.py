@@ -22,7 +22,7 @@ from tests.support.kinds import (
 )
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _COLUMNS = 100
 _DESCRIPTION_MIN_CHARS = 30

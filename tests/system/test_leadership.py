@@ -25,7 +25,7 @@ from tests.support.processes import Program
 from tests.support.system import COMPOSER, PROVIDER, System, free_port
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
 # Short, and yet long enough for a machine that is busy with other tests.
@@ -78,7 +78,7 @@ class Candidate:
         return Candidate(program, _credential(kubeconfig))
 
 
-@pytest_asyncio.fixture(autouse=True, loop_scope="module")
+@pytest_asyncio.fixture(autouse=True, loop_scope="session")
 async def _nobody_stays(system: System) -> AsyncIterator[None]:
     """End with the test what it started: a rival of the next test must not be one of these."""
     yield
@@ -87,7 +87,7 @@ async def _nobody_stays(system: System) -> AsyncIterator[None]:
             await program.kill9()
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="session")
 async def line(system: System) -> AsyncIterator[LateLine]:
     """Yield a line to the API server that can hold back what is sent."""
     made = LateLine(urlsplit(system.plane.server).port or 443)

@@ -25,7 +25,7 @@ from tests.support.staff import Staff, give_to_a_stranger, is_deleting, unless_g
 from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 # A child that goes although its claim lives

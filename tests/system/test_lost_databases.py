@@ -26,12 +26,12 @@ from tests.support.kinds import (
 )
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _FLAGS = ("--no-elect", "--sweep", "1", "--resync", "5", "--grace", "2")
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def watchful(system: System) -> System:
     """Return composer and a provider that looks often at work."""
     await system.start_composer("--no-elect", "--resync", "5")

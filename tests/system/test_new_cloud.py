@@ -12,7 +12,7 @@ from tests.support.prepared import prepare
 from tests.support.processes import Program
 from tests.support.system import ADMIN_SECRET, COMPOSER, System, free_port
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _CLOUD = new_cloud.CLOUD
 _CONFIG = Kind(f"{_CLOUD}.fairlead.dev", "v1alpha1", "ProviderConfig", "providerconfigs", namespaced=False)

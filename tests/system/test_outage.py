@@ -28,7 +28,7 @@ from tests.support.processes import Program
 from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _ACCOUNTS = {
     "composer": ("fairlead-system", "fairlead-composer"),
@@ -72,7 +72,7 @@ class Behind:
         return values
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def behind(system: System) -> AsyncIterator[Behind]:
     line = TcpProxy(urllib.parse.urlsplit(system.plane.server).port or 0)
     await line.start()

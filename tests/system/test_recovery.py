@@ -14,7 +14,7 @@ from tests.support.home import claim, move_in, poke, until_gone
 from tests.support.kinds import CLAIM, CONFIG_MAP, NAMESPACE, PROVIDER_CONFIG, condition, in_trouble, is_ready
 from tests.support.staff import Staff
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 INSTALLATION = CONFIG_MAP.path("fairlead-system", "fairlead-installation")
 FORMER = "11111111-2222-4333-8444-555555555555"

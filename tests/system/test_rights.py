@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -20,10 +21,10 @@ from tests.support.rights import ACCOUNTS, CLOUDS, TAKEN_BY_NO_LIFE, Usage, usag
 from tests.support.simulated_cloud import QUICK, SimulatedCloud
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def usages(system: System) -> dict[str, Usage]:
     """Return what each account's requests come to, after lives of claims in every cloud."""
     audit = system.audit()
@@ -34,13 +35,20 @@ async def usages(system: System) -> dict[str, Usage]:
     for name in ("provider", "provider-standby"):
         await system.start_provider(*QUICK, name=name)
     await system.until(PROVIDER_CONFIG, "", "default", is_ready)
-    await lives.live_on_prem(system, "rights-onprem")
-    async with simulated_rds(system) as aws, _providers(aws, *QUICK):
-        await lives.live_on_aws(aws, "rights-aws")
-    async with simulated_azure(system) as azure, _providers(azure, *QUICK):
-        await lives.live_on_azure(azure, "rights-azure")
-    async with simulated_cloud_sql(system) as gcp, _providers(gcp, *FLAGS):
-        await lives.live_on_cloud_sql(gcp, "rights-gcp")
+    async with (
+        simulated_rds(system) as aws,
+        simulated_azure(system) as azure,
+        simulated_cloud_sql(system) as gcp,
+        _providers(aws, *QUICK),
+        _providers(azure, *QUICK),
+        _providers(gcp, *FLAGS),
+    ):
+        await asyncio.gather(
+            lives.live_on_prem(system, "rights-onprem"),
+            lives.live_on_aws(aws, "rights-aws"),
+            lives.live_on_azure(azure, "rights-azure"),
+            lives.live_on_cloud_sql(gcp, "rights-gcp"),
+        )
     with_claims = frozenset(f"rights-{cloud}" for cloud in CLOUDS)
     requests = [request for request in audit.requests(begun=True) if request.group != lives.FOREIGN.group]
     return {account: usage_in(requests, account, with_claims) for account in ACCOUNTS}

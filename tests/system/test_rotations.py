@@ -1,36 +1,24 @@
-"""A few rotations with a kill in each, under an application that never stops logging in. `make faults` makes 20."""
+"""A rotation with a kill in it on each cloud, under an application that never stops logging in.
+
+`make faults` has twenty of each, and those of one login.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.support.aws import Aws
-from tests.support.rotation_runs import Size, onprem, rds
+from tests.support.rotation_runs import rotate
+from tests.support.rotation_size import Size
 from tests.support.rotations import Application, Attempt
 from tests.support.system import System
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-_SIZE = Size(claims=1, rounds=2)
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_a_rotation_onprem_fails_no_login(system: System) -> None:
-    composer = await system.start_composer()
-    try:
-        rotations = await onprem(system, _SIZE)
-    finally:
-        await composer.terminate()
+@pytest.mark.parametrize("case", ["onprem", "aws-2", "azure-2", "gcp-2"])
+async def test_a_rotation_of_two_logins_fails_no_login(system: System, case: str) -> None:
+    rotations = await rotate(system, case, Size(claims=1, rounds=1))
     assert [application.failed for application in rotations.applications] == [[]]
-
-
-async def test_a_rotation_on_rds_fails_no_login_of_two_and_one_login_only_for_its_reason(aws: Aws) -> None:
-    composer = await aws.system.start_composer()
-    try:
-        single = await rds(aws, _SIZE, has_two_logins=False)
-        double = await rds(aws, _SIZE, has_two_logins=True)
-    finally:
-        await composer.terminate()
-    assert [application.unexplained() for application in single.applications] == [[]]
-    assert [application.failed for application in double.applications] == [[]]
 
 
 def _application(*attempts: tuple[float, str, bool], requested_at: float) -> Application:

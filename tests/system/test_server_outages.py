@@ -18,7 +18,7 @@ from tests.support.staff import Staff
 from tests.support.system import System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 # Within 15 s on a quiet machine; other tests run beside this one.
 _REPORTED_S = 40.0

@@ -8,12 +8,12 @@ import pytest_asyncio
 from tests.support.kinds import DATABASE, PROVIDER_CONFIG, condition, database, in_trouble, is_ready
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _LONG_AGO = "2020-01-01T00:00:00Z"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def serving(system: System) -> System:
     """Return the rig with the provider alone at work."""
     await system.start_provider()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 
 import pytest
@@ -24,7 +25,7 @@ from tests.support.staff import Staff, collector_has_looked, is_deleting
 from tests.support.system import COMPOSER, PROVIDER, System
 from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _POLICIES = ("Orphan", "Snapshot", "Delete")
 _CASCADES = ("Background", "Foreground", "Orphan")
@@ -33,14 +34,20 @@ _CASCADES = ("Background", "Foreground", "Orphan")
 # A claim that is deleted
 
 
-@pytest.mark.parametrize("cascade", _CASCADES)
-async def test_orphan_leaves_database_and_logins_whatever_the_cascade(
-    staff: Staff, namespace: str, cascade: str
-) -> None:
-    home = await move_in(staff.system, claim(namespace, "orphan", deletionPolicy="Orphan"))
+async def test_a_deletion_follows_its_policy_whatever_the_cascade(staff: Staff, namespace: str) -> None:
+    ends = {"Orphan": _orphaned, "Snapshot": _retired, "Delete": _dropped}
+    async with asyncio.TaskGroup() as group:
+        for policy, cascade in itertools.product(_POLICIES, _CASCADES):
+            name = f"{policy}-{cascade}".lower()
+            body = claim(namespace, name, deletionPolicy=policy)
+            group.create_task(ends[policy](staff.system, body, cascade), name=name)
+
+
+async def _orphaned(system: System, body: JsonObject, cascade: str) -> None:
+    home = await move_in(system, body)
     secret_path, credentials_path = [await home.secret_path(suffix) for suffix in ("connection", "credentials")]
 
-    async with await staff.system.login(namespace, home.name) as session:
+    async with await system.login(home.namespace, home.name) as session:
         await home.delete(propagation=cascade)
         cursor = await session.execute("SELECT note FROM keepsake")
         assert await cursor.fetchall() == [(home.row,)]
@@ -48,14 +55,13 @@ async def test_orphan_leaves_database_and_logins_whatever_the_cascade(
     await home.untouched()
     assert await home.logins() != []
     for path in (secret_path, credentials_path):
-        assert "ownerReferences" not in (await staff.system.api.get(path))["metadata"]
-    await collector_has_looked(staff.system, namespace)
-    assert await staff.system.api.find(secret_path) is not None
+        assert "ownerReferences" not in (await system.api.get(path))["metadata"]
+    await collector_has_looked(system, home.namespace, name=f"probe-{home.name}")
+    assert await system.api.find(secret_path) is not None
 
 
-@pytest.mark.parametrize("cascade", _CASCADES)
-async def test_snapshot_retires_the_database_whatever_the_cascade(staff: Staff, namespace: str, cascade: str) -> None:
-    home = await move_in(staff.system, claim(namespace, "snapshot", deletionPolicy="Snapshot"))
+async def _retired(system: System, body: JsonObject, cascade: str) -> None:
+    home = await move_in(system, body)
 
     await home.delete(propagation=cascade)
 
@@ -66,23 +72,28 @@ async def test_snapshot_retires_the_database_whatever_the_cascade(staff: Staff, 
     assert await home.rows_behind() == [home.row]
 
 
-@pytest.mark.parametrize("cascade", _CASCADES)
-async def test_delete_drops_the_database_once_whatever_the_cascade(staff: Staff, namespace: str, cascade: str) -> None:
-    home = await move_in(staff.system, claim(namespace, "delete", deletionPolicy="Delete"))
+async def _dropped(system: System, body: JsonObject, cascade: str) -> None:
+    home = await move_in(system, body)
+    child = (await home.child())["metadata"]["name"]
 
     await home.delete(propagation=cascade)
 
     assert home.drops() == 1
     assert await home.names() == []
     assert await home.logins() == []
-    assert await _stays_of_ours(staff.system, namespace) == []
+    stays = await _stays_of_ours(system, home.namespace)
+    assert [name for name in stays if name.startswith((home.name, child))] == []
 
 
-@pytest.mark.parametrize("cascade", _CASCADES)
-async def test_children_are_torn_down_wave_by_wave(staff: Staff, namespace: str, cascade: str) -> None:
-    system = staff.system
+async def test_children_are_torn_down_wave_by_wave(staff: Staff, namespace: str) -> None:
+    async with asyncio.TaskGroup() as group:
+        for cascade in _CASCADES:
+            group.create_task(_torn_down_wave_by_wave(staff.system, namespace, cascade), name=cascade)
+
+
+async def _torn_down_wave_by_wave(system: System, namespace: str, cascade: str) -> None:
     async with system.composition(_two_waves(f"waves-{cascade.lower()}")) as name:
-        body = claim(namespace, "waves", deletionPolicy="Delete", compositionRef={"name": name})
+        body = claim(namespace, name, deletionPolicy="Delete", compositionRef={"name": name})
         home = await move_in(system, body)
         names = {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in await home.children()}
         first, second = (names[resource]["metadata"]["name"] for resource in ("first", "second"))
@@ -100,8 +111,9 @@ async def test_children_are_torn_down_wave_by_wave(staff: Staff, namespace: str,
         index for index, request in enumerate(writes) if request.name == first and request.user == COMPOSER
     )
     assert last_of_second < first_instruction, [(request.user[-20:], request.verb, request.name) for request in writes]
-    drops = [statement for statement in system.sql.changes(mark) if "DROP DATABASE" in statement.upper()]
-    assert ["_two" in drop for drop in drops] == [True, False], drops
+    stem = body["spec"]["databaseName"]
+    dropped = re.findall(rf"DROP DATABASE[^;]*{stem}_(one|two)", "\n".join(system.sql.changes(mark)), re.IGNORECASE)
+    assert dropped == ["two", "one"]
 
 
 @pytest.mark.parametrize("away", ["composer", "provider", "both"])

@@ -12,7 +12,7 @@ from tests.support.collector import collector
 from tests.support.kinds import CLAIM, PROVIDER_CONFIG, SECRET, claim, is_ready
 from tests.support.system import System, decoded
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 def _spans(sent: list[tuple[str, ExportTraceServiceRequest]]) -> Iterator[tuple[str, Span]]:

@@ -16,13 +16,13 @@ from tests.support.rds_instance import Instance, actions
 from tests.support.simulated_cloud import QUICK
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 _GRACE_S = 15
 _TWO = {"loginCheck": "Required", "logins": "Alternating"}
 _AS_ROLE = "SELECT session_user::text, current_user::text"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def alternating(aws: Aws) -> Aws:
     """Return the simulated RDS with a provider whose former logins end soon, and a ProviderConfig of two logins."""
     await aws.start_provider(*QUICK, f"--rotation-grace={_GRACE_S}")
@@ -187,6 +187,7 @@ LIVES = (
 )
 
 
-@pytest.mark.parametrize("life", LIVES)
-async def test_an_instance_of_two_logins_is(life: Any, alternating: Aws, namespace: str) -> None:
-    await asyncio.wait_for(life(Instance(alternating, namespace)), 300)
+async def test_lives_of_two_logins_side_by_side(alternating: Aws, namespace: str) -> None:
+    async with asyncio.timeout(300), asyncio.TaskGroup() as group:
+        for number, life in enumerate(LIVES):
+            group.create_task(life(Instance(alternating, namespace, f"life-{number}")), name=life.__name__)

@@ -12,7 +12,7 @@ from tests.support.walk import Size, walk_batch
 from tests.support.walk_onprem import OnPremWorld, onprem_world
 from tests.support.walk_oracle import Ledger, Sample
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 # Patient: other tests run beside it.
 _SIZE = Size(claims=8, rounds=4, lasting_s=40.0, round_s=40.0, end_s=180.0)
@@ -66,7 +66,7 @@ async def test_an_unseen_change_has_until_the_next_resync() -> None:
     assert len(ledger.disagreements()) == 1
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def world(system: System) -> AsyncIterator[OnPremWorld]:
     async with onprem_world(system) as made:
         yield made

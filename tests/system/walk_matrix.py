@@ -18,13 +18,13 @@ from tests.support.walk_events import NOTHING
 from tests.support.walk_onprem import OnPremWorld, onprem_world
 from tests.support.walk_settings import proven, seeds, setting, settings_of, size
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _SIZE = size(claims=30)
 _FILE = "tests/system/walk_matrix.py"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def world(system: System) -> AsyncIterator[OnPremWorld]:
     async with onprem_world(system) as made:
         yield made

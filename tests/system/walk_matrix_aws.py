@@ -18,14 +18,14 @@ from tests.support.walk_aws import EVENTS_AWS, AwsWorld, aws_world
 from tests.support.walk_events import NOTHING
 from tests.support.walk_settings import proven, seeds, setting, settings_of, size
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.rds]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.rds]
 
 _SIZE = size(claims=15)
 _FILE = "tests/system/walk_matrix_aws.py"
 _EDITS_OF_EACH = 8
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def world(aws: Aws) -> AsyncIterator[AwsWorld]:
     async with aws_world(aws) as made:
         yield made

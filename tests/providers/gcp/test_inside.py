@@ -138,6 +138,8 @@ OWNERS: list[tuple[str, dict[str, Any], dict[str, str], bool]] = [
     ("the spec says nothing of a backup", {}, owner_labels(OWNER), False),
     ("in an instance of this namespace", {"from_backup": True}, owner_labels(OWNER), True),
     ("in another claim's of this namespace", {"from_backup": True}, owner_labels(replace(OWNER, claim="other")), True),
+    ("of another namespace", {"from_backup": True}, owner_labels(replace(OWNER, namespace_uid="other")), False),
+    ("in a person's instance", {"from_backup": True}, {}, False),
 ]
 
 
@@ -146,8 +148,14 @@ async def test_a_user_that_came_with_a_backup_is_ours_where_the_spec_says_so(
     wire: Wire, account: GcpAccount, fields: dict[str, Any], labels: dict[str, str], *, ours: bool
 ) -> None:
     _serving(wire, "app", server=_instance(userLabels=labels))
-    observed = await _seen(account, _user(**fields))
+    # The platform team agreed to the instance: that makes nobody's user ours.
+    observed = await _seen(account, replace(_user(**fields), agreed_servers=("fl-a",)))
     assert observed.owner == (OWNER if ours else None)
+
+
+def test_a_user_of_another_installations_instance_is_not_ours_even_where_nothing_refused_the_instance() -> None:
+    labels = owner_labels(replace(OWNER, installation="other"))
+    assert users._owner(_instance(userLabels=labels), _user(from_backup=True)) is None
 
 
 FOREIGN: list[tuple[str, dict[str, str]]] = [

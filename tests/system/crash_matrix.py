@@ -1,4 +1,4 @@
-"""Kill -9 at all three moments around each side effect: the whole matrix, run by `make faults`."""
+"""Kill -9 at all three moments around each side effect, on each cloud, run by `make faults`."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.support.crash import crash_rig
-from tests.support.crash_onprem import OnPremRun
 from tests.support.crash_run import STEPS, CrashRun, summary
+from tests.support.crash_runs import CLOUDS, crash_run
 from tests.support.gate import Moment
 from tests.support.system import System
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.apiserver, pytest.mark.postgres]
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def run(system: System) -> AsyncIterator[CrashRun]:
-    """Yield a run that learned its effects undisturbed; then each is crashed at all moments around it."""
-    async with crash_rig(system) as rig:
-        learned = await OnPremRun(rig).learn([tuple(Moment)])
+@pytest_asyncio.fixture(scope="module", loop_scope="session", params=CLOUDS)
+async def run(request: pytest.FixtureRequest, system: System) -> AsyncIterator[CrashRun]:
+    """Yield a cloud's run; each effect is crashed at all moments around it."""
+    async with crash_run(system, request.param, [tuple(Moment)]) as learned:
         print(summary(learned))  # noqa: T201 - the plans are the result
         yield learned
 

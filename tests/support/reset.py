@@ -1,0 +1,107 @@
+"""Brings a shared platform back to how it was before its first module: no claims, an empty server, nobody at work."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator, Awaitable, Iterable
+from typing import Final
+
+from tests.support.api import ApiError, JsonObject
+from tests.support.kinds import CONFIG_MAP, CRD, LEASE, NAMESPACE, SECRET, Kind
+from tests.support.system import System
+
+KEPT_NAMESPACES: Final = ("default", "kube-", "fairlead-", "watched")
+"""How the names of the namespaces begin that the platform itself has."""
+_OURS: Final = "fairlead.dev"
+_MOST_AT_ONCE: Final = 16
+_WITHOUT_FINALIZERS: Final = {"metadata": {"finalizers": None}}
+
+
+async def reset(system: System) -> None:
+    """Take away what earlier modules left in cluster and server, while no process of ours runs, and configure anew."""
+    await _delete_all(system)
+    await _end_namespaces(system)
+    await _empty_server(system)
+    system.clouds[:] = ["onprem"]
+    await system.configure()
+
+
+async def _delete_all(system: System) -> None:
+    async for kind in _kinds(system):
+        await _side_by_side(_delete(system, kind, obj) for obj in await system.api.items(kind.path()))
+    leases = await system.api.items(LEASE.path())
+    ours = [lease["metadata"] for lease in leases if lease["metadata"]["namespace"].startswith("fairlead-")]
+    await _side_by_side(system.api.delete(LEASE.path(meta["namespace"], meta["name"])) for meta in ours)
+
+
+async def _kinds(system: System) -> AsyncIterator[Kind]:
+    """List our kinds that are served; claims come first."""
+    for crd in sorted(await system.api.items(CRD.path()), key=lambda crd: not crd["spec"]["group"].startswith("data")):
+        spec = crd["spec"]
+        if spec["group"].endswith(_OURS):
+            version = next(version["name"] for version in spec["versions"] if version["storage"])
+            names = spec["names"]
+            yield Kind(spec["group"], version, names["kind"], names["plural"], namespaced=spec["scope"] == "Namespaced")
+
+
+async def _delete(system: System, kind: Kind, obj: JsonObject) -> None:
+    meta = obj["metadata"]
+    path = kind.path(meta.get("namespace", ""), meta["name"])
+    patch = (
+        {**_WITHOUT_FINALIZERS, "spec": {"deletionProtection": False}}
+        if obj["spec"].get("deletionProtection")
+        else _WITHOUT_FINALIZERS
+    )
+    for act in (lambda: system.api.merge(path, patch), lambda: system.api.delete(path)):
+        try:
+            await act()
+        except ApiError as error:
+            if error.status != 404:
+                raise
+
+
+async def _end_namespaces(system: System) -> None:
+    names = [obj["metadata"]["name"] for obj in await system.api.items(NAMESPACE.path())]
+    left = [name for name in names if not name.startswith(KEPT_NAMESPACES)]
+    await _side_by_side(_end_namespace(system, name) for name in left)
+
+
+async def _end_namespace(system: System, name: str) -> None:
+    for kind in (SECRET, CONFIG_MAP):
+        for obj in await system.api.items(kind.path(name)):
+            if obj["metadata"].get("finalizers"):
+                await system.api.merge(kind.path(name, obj["metadata"]["name"]), _WITHOUT_FINALIZERS)
+    try:
+        await system.api.delete(NAMESPACE.path("", name))
+    except ApiError as error:
+        if error.status not in {404, 409}:
+            raise
+    await system.api.until_gone(NAMESPACE.path("", name), limit_s=120.0)
+
+
+async def _empty_server(system: System) -> None:
+    """Drop all databases and roles but those that the platform team made, and what the provider made beside them."""
+    server = system.server.server
+    kept = ("postgres", system.server.database)
+    names = await server.execute("SELECT datname FROM pg_catalog.pg_database WHERE NOT datistemplate")
+    for (name,) in names:
+        if name not in kept:
+            await server.execute(f'DROP DATABASE "{name}" WITH (FORCE)')
+    await server.execute("DROP SCHEMA IF EXISTS fairlead CASCADE", database=system.server.database)
+    logins = await server.execute("SELECT rolname FROM pg_catalog.pg_roles WHERE NOT rolsuper AND rolname !~ '^pg_'")
+    roles = [role for (role,) in logins if role != system.server.username]
+    for role, database in itertools.product(roles, kept):
+        await server.execute(f'DROP OWNED BY "{role}"', database=database)
+    for role in roles:
+        await server.execute(f'DROP ROLE "{role}"')
+
+
+async def _side_by_side(requests: Iterable[Awaitable[None]]) -> None:
+    room = asyncio.Semaphore(_MOST_AT_ONCE)
+
+    async def sent(request: Awaitable[None]) -> None:
+        async with room:
+            await request
+
+    await asyncio.gather(*(sent(request) for request in requests))
