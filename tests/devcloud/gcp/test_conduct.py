@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 from pathlib import Path
 
 import pytest
@@ -237,3 +238,8 @@ def test_key_file_is_written_once(tmp_path: Path) -> None:
         assert f"{served.url}/token" in first
     with running(options):
         assert path.read_text() == first
+    # Another process that kept nothing knows no key: one that does not count is written anew.
+    with running(Options(key_file=path)) as served:
+        present, former = json.loads(path.read_text()), json.loads(first)
+    assert present["private_key_id"] != former["private_key_id"]
+    assert present["token_uri"] == f"{served.url}/token"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.devcloud.aws.conftest import PASSWORD, Cloud, Recorded, refusal
+from tests.devcloud.aws.conftest import PASSWORD, Cloud, refusal
+from tests.devcloud.recorded import Recorded
 
 DAY_S = 24 * 3600
 
@@ -152,7 +153,7 @@ def test_the_databases_are_called_in_order(rig: Cloud, databases: Recorded) -> N
     rig.rest("db-2")
 
     assert databases.calls == [
-        f"created db-1 6432 shop {PASSWORD}",
+        f"created db-1 6432 shop app_admin {PASSWORD}",
         "password db-1 Another-word-1",
         "moved db-1 7432",
         "rebooted db-1",
