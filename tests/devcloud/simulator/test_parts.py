@@ -29,7 +29,7 @@ def after(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def test_history_shows_what_was_at_a_moment() -> None:
+def test_history_shows_what_was_at_a_moment_and_keeps_so_much_of_what_changed_often() -> None:
     history: History[str] = History()
     history.add("db-1", after(10), "creating")
     history.add("db-1", after(20), "available")
@@ -40,13 +40,10 @@ def test_history_shows_what_was_at_a_moment() -> None:
     assert history.as_of("db-2", START) is None
     assert history.names() == ["db-1"]
 
-
-def test_history_shows_the_oldest_version_that_it_keeps_of_what_changed_often() -> None:
-    history: History[int] = History()
+    numbers: History[int] = History()
     for number in range(20):
-        history.add("db-1", after(number), number)
-
-    assert history.as_of("db-1", START) == 8
+        numbers.add("db-1", after(number), number)
+    assert numbers.as_of("db-1", START) == 8
 
 
 def test_schedule_yields_what_is_due_in_its_order_also_what_is_added_meanwhile() -> None:
