@@ -12,7 +12,7 @@ import pytest
 from devcloud.azure.server import Options, Served, running
 from devcloud.errors import DevcloudError
 from devcloud.postgres.access import Access
-from tests.devcloud.azure.conftest import PASSWORD, Arm, Reply, send, token_of
+from tests.devcloud.azure.conftest import COPY, PASSWORD, Arm, Reply, send, token_of
 from tests.devcloud.recorded import Recorded
 from tests.support.waiting import eventually
 
@@ -36,19 +36,8 @@ def test_operations_work_on_the_databases() -> None:
             arm.until_done(arm.patch(change))
         for verb in ("stop", "start", "restart"):
             arm.until_done(arm.call("POST", arm.path(f"pg1/{verb}")))
-        copy = {
-            "createMode": "PointInTimeRestore",
-            "sourceServerResourceId": source,
-            "pointInTimeUTC": "2026-01-01T00:00:00Z",
-        }
-        arm.created(
-            "pg2",
-            **copy,
-            storage={"storageSizeGB": 256},
-            version=None,
-            administratorLogin=None,
-            administratorLoginPassword=None,
-        )
+        copy = {**COPY, "createMode": "PointInTimeRestore", "sourceServerResourceId": source}
+        arm.created("pg2", **copy, storage={"storageSizeGB": 256})
         arm.until_done(arm.call("DELETE", arm.path("pg1")))
 
     assert databases.calls == [

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.devcloud.azure.conftest import PASSWORD, SERVER, VERSION, Arm
+from tests.devcloud.azure.conftest import COPY, PASSWORD, SERVER, VERSION, Arm
 
 
 def test_server_is_created_by_an_operation(arm: Arm) -> None:
@@ -151,14 +151,7 @@ def test_dropped_server_can_be_revived_for_five_days(arm: Arm) -> None:
     source = arm.created(version="15")["id"]
     arm.until_done(arm.child("pg1/databases/app"))
     arm.until_done(arm.call("DELETE", arm.path()))
-    copy = {
-        "createMode": "ReviveDropped",
-        "sourceServerResourceId": source.upper(),
-        "pointInTimeUTC": "2026-01-01T00:00:00Z",
-        "administratorLogin": None,
-        "administratorLoginPassword": None,
-        "version": None,
-    }
+    copy = {**COPY, "createMode": "ReviveDropped", "sourceServerResourceId": source.upper()}
 
     arm.advance(4 * 86_400)
     shown = arm.created("pg2", **copy)
@@ -172,14 +165,7 @@ def test_dropped_server_can_be_revived_for_five_days(arm: Arm) -> None:
 
 def test_copy_of_a_point_in_time_has_what_its_source_has(arm: Arm) -> None:
     source = arm.created(storage={"storageSizeGB": 256}, backup={"backupRetentionDays": 14})
-    copy = {
-        "createMode": "pointInTimeRestore",
-        "sourceServerResourceId": source["id"],
-        "pointInTimeUTC": "2026-01-01T00:00:00Z",
-        "administratorLogin": None,
-        "administratorLoginPassword": None,
-        "version": None,
-    }
+    copy = {**COPY, "createMode": "pointInTimeRestore", "sourceServerResourceId": source["id"]}
 
     assert arm.put("less", **copy).refusal == (400, "InvalidParameterValue")
     shown = arm.created("pg2", **{**copy, "storage": {"storageSizeGB": 512}})["properties"]
