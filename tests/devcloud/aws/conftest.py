@@ -13,8 +13,7 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from devcloud.aws.server import Options, Served, running
-from devcloud.errors import DevcloudError
-from devcloud.simulator.dataplane import Address, Database, NoDatabases
+from tests.devcloud.recorded import Recorded
 from tests.support.simulator_control import control
 
 REGION = "eu-west-1"
@@ -97,55 +96,6 @@ class Cloud:
     def gone(self, name: str = "db-1") -> None:
         """Wait with boto3's own waiter until an instance is deleted."""
         self.rds.get_waiter("db_instance_deleted").wait(DBInstanceIdentifier=name, WaiterConfig=_WAIT)
-
-
-class Recorded(NoDatabases):
-    """Databases that record their calls, and cannot make those that are called `broken-...`."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-        self.names: dict[str, str] = {}
-
-    async def create(self, database: Database) -> Address:
-        if database.identifier.startswith("broken-"):
-            raise DevcloudError("there is no room")
-        self.names[database.resource_id] = database.identifier
-        self.calls.append(f"created {database.identifier} {database.port} {database.db_name} {database.password}")
-        return await super().create(database)
-
-    async def restore(self, database: Database, snapshot: str) -> Address:
-        self.names[database.resource_id] = database.identifier
-        self.calls.append(f"restored {database.identifier} {self._key(snapshot)}")
-        return await super().create(database)
-
-    async def set_password(self, resource_id: str, password: str) -> None:
-        self.calls.append(f"password {self.names[resource_id]} {password}")
-
-    async def stop(self, resource_id: str) -> None:
-        self.calls.append(f"stopped {self.names[resource_id]}")
-
-    async def start(self, resource_id: str) -> None:
-        self.calls.append(f"started {self.names[resource_id]}")
-
-    async def reboot(self, resource_id: str) -> None:
-        self.calls.append(f"rebooted {self.names[resource_id]}")
-
-    async def move(self, database: Database) -> Address:
-        self.calls.append(f"moved {database.identifier} {database.port}")
-        return await super().create(database)
-
-    async def take_snapshot(self, resource_id: str, snapshot: str) -> None:
-        self.calls.append(f"taken {self.names[resource_id]} {self._key(snapshot)}")
-
-    async def delete_snapshot(self, snapshot: str) -> None:
-        self.calls.append(f"dropped {self._key(snapshot)}")
-
-    async def delete(self, resource_id: str) -> None:
-        self.calls.append(f"deleted {self.names[resource_id]}")
-
-    @staticmethod
-    def _key(snapshot: str) -> str:
-        return snapshot.rsplit("#", 1)[0].rsplit(":", 1)[-1]
 
 
 def refusal(call: Callable[[], object]) -> tuple[str, int]:

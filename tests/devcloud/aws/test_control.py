@@ -76,24 +76,19 @@ def test_lists_lag_behind_gets(cloud: Cloud) -> None:
     ]
 
 
-def test_gets_lag_too_when_asked(cloud: Cloud) -> None:
-    cloud.control("POST", "behaviour", {"get_lag_s": 60})
-    cloud.create()
-
-    assert refusal(cloud.look) == ("DBInstanceNotFound", 404)
-    cloud.control("POST", "clock", {"advance_s": 61})
-    assert cloud.look()["DBInstanceIdentifier"] == "db-1"
-
-
-def test_an_instance_that_changes_often_is_not_lost_to_the_lag(cloud: Cloud) -> None:
+def test_gets_lag_too_when_asked_and_what_changes_often_is_not_lost_to_the_lag(cloud: Cloud) -> None:
     cloud.created()
     cloud.control("POST", "behaviour", {"get_lag_s": 60, "list_lag_s": 60})
     cloud.advance(61)
     for number in range(20):
         cloud.rds.modify_db_instance(DBInstanceIdentifier="db-1", DeletionProtection=bool(number % 2))
-
     assert cloud.look()["DBInstanceIdentifier"] == "db-1"
     assert len(cloud.rds.describe_db_instances()["DBInstances"]) == 1
+
+    cloud.create("late")
+    assert refusal(lambda: cloud.look("late")) == ("DBInstanceNotFound", 404)
+    cloud.advance(61)
+    assert cloud.look("late")["DBInstanceIdentifier"] == "late"
 
 
 def test_a_list_may_lack_tags_that_a_get_has(cloud: Cloud) -> None:
@@ -141,15 +136,13 @@ def test_a_creation_beyond_what_is_left_is_refused(behaviour: dict[str, Any], co
     assert refusal(lambda: cloud.create("db-2")) == (code, 400)
 
 
-def test_a_class_of_which_none_is_left_is_not_changed_to(cloud: Cloud) -> None:
+def test_what_is_left_bounds_classes_groups_and_final_snapshots(cloud: Cloud) -> None:
     cloud.created()
     cloud.control("POST", "behaviour", {"no_capacity": ["db.m6g.large"]})
 
     change = {"DBInstanceIdentifier": "db-1", "DBInstanceClass": "db.m6g.large"}
     assert refusal(lambda: cloud.rds.modify_db_instance(**change)) == ("InsufficientDBInstanceCapacity", 400)
 
-
-def test_groups_have_a_quota(cloud: Cloud) -> None:
     cloud.control("POST", "behaviour", {"quotas": {"subnet_groups": 1, "parameter_groups": 0}})
     subnets = ["subnet-0a1b2c3d4e5f6000a", "subnet-0a1b2c3d4e5f6000b"]
     subnet_group = {"DBSubnetGroupName": "g", "DBSubnetGroupDescription": "d", "SubnetIds": subnets}
@@ -160,9 +153,6 @@ def test_groups_have_a_quota(cloud: Cloud) -> None:
     refused = refusal(lambda: cloud.rds.create_db_parameter_group(**parameter_group))
     assert refused == ("DBParameterGroupQuotaExceeded", 400)
 
-
-def test_a_deletion_waits_for_room_for_its_snapshot(cloud: Cloud) -> None:
-    cloud.created()
     cloud.control("POST", "behaviour", {"quotas": {"snapshots": 0}})
 
     def drop() -> object:
@@ -175,7 +165,7 @@ def test_a_deletion_waits_for_room_for_its_snapshot(cloud: Cloud) -> None:
     cloud.gone()
 
 
-def test_an_instance_is_changed_replaced_and_lost_behind_the_apis_back(cloud: Cloud) -> None:
+def test_an_instance_is_changed_replaced_lost_and_forced_into_a_state_behind_the_apis_back(cloud: Cloud) -> None:
     before = cloud.created(Tags=TAG)
 
     cloud.control("POST", "instances/db-1", {"set": {"EngineVersion": "16.9", "AllocatedStorage": 140}})
@@ -188,8 +178,6 @@ def test_an_instance_is_changed_replaced_and_lost_behind_the_apis_back(cloud: Cl
     cloud.control("POST", "instances/db-1", {"vanish": True})
     assert refusal(cloud.look) == ("DBInstanceNotFound", 404)
 
-
-def test_a_forced_state_ends_by_itself_when_asked(cloud: Cloud) -> None:
     cloud.created()
     cloud.control("POST", "instances/db-1", {"status": "a-state-of-tomorrow", "seconds": 60})
 

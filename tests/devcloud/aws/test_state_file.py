@@ -8,7 +8,8 @@ import pytest
 
 from devcloud.aws.server import Options, running
 from devcloud.errors import DevcloudError
-from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud, Recorded
+from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud
+from tests.devcloud.recorded import Recorded
 
 
 def test_a_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> None:
@@ -47,9 +48,9 @@ def test_a_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> N
     assert PASSWORD in state.read_text(encoding="utf-8")
     assert state.stat().st_mode & 0o777 == 0o600
     assert sorted(databases.calls) == [
-        f"created db-1 5432 None {PASSWORD}",
-        f"created stopped 5432 None {PASSWORD}",
-        f"created unborn 5432 None {PASSWORD}",
+        f"created db-1 5432 None app_admin {PASSWORD}",
+        f"created stopped 5432 None app_admin {PASSWORD}",
+        f"created unborn 5432 None app_admin {PASSWORD}",
         "rebooted db-1",
         "stopped stopped",
     ]

@@ -9,7 +9,7 @@ from tests.devcloud.azure.conftest import Arm
 RULE = {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}
 
 
-def test_database_is_created_shown_and_deleted(arm: Arm) -> None:
+def test_databases_and_firewall_rules_come_change_and_go_and_azures_own_stay(arm: Arm) -> None:
     arm.created()
     arm.until_done(arm.child("pg1/databases/app", charset="utf8"))
 
@@ -23,9 +23,6 @@ def test_database_is_created_shown_and_deleted(arm: Arm) -> None:
     assert arm.call("GET", arm.path("pg1/databases/app")).refusal == (404, "ResourceNotFound")
     assert arm.call("DELETE", arm.path("pg1/databases/app")).status == 204
 
-
-def test_firewall_rule_is_created_changed_and_deleted(arm: Arm) -> None:
-    arm.created()
     arm.until_done(arm.child("pg1/firewallRules/Office", **RULE))
     arm.until_done(arm.child("pg1/firewallRules/Office", **{**RULE, "endIpAddress": "10.0.0.7"}))
 
@@ -36,8 +33,12 @@ def test_firewall_rule_is_created_changed_and_deleted(arm: Arm) -> None:
     assert arm.get("pg1/firewallRules") == {"value": []}
     assert arm.call("DELETE", arm.path("pg1/firewallRules/Office")).status == 204
 
+    # "Server concepts": azure_maintenance, azure_sys and postgres are Azure's own.
+    assert arm.call("DELETE", arm.path("pg1/databases/azure_sys")).refusal == (400, "InvalidDatabaseName")
+    assert arm.call("DELETE", arm.path("pg1/configurations/work_mem")).refusal == (405, "HttpMethodNotAllowed")
 
-def test_dynamic_parameter_counts_at_once_and_a_static_one_after_a_restart(arm: Arm) -> None:
+
+def test_parameter_counts_at_once_or_after_a_restart_and_goes_back_to_its_default(arm: Arm) -> None:
     arm.created()
     for name, value in (("work_mem", "8192"), ("max_connections", "100")):
         arm.until_done(arm.child(f"pg1/configurations/{name}", value=value, source="user-override"))
@@ -51,10 +52,6 @@ def test_dynamic_parameter_counts_at_once_and_a_static_one_after_a_restart(arm: 
     static = arm.get("pg1/configurations/max_connections")["properties"]
     assert (static["value"], static["isConfigPendingRestart"]) == ("100", False)
 
-
-def test_parameter_goes_back_to_its_default(arm: Arm) -> None:
-    arm.created()
-    arm.until_done(arm.child("pg1/configurations/work_mem", value="8192"))
     arm.until_done(arm.child("pg1/configurations/work_mem", value="4096", source="system-default"))
 
     shown = arm.get("pg1/configurations/work_mem")["properties"]
@@ -62,58 +59,46 @@ def test_parameter_goes_back_to_its_default(arm: Arm) -> None:
     assert len(arm.get("pg1/configurations")["value"]) > 10
 
 
-@pytest.mark.parametrize(
-    ("rest", "body"),
-    [
-        ("databases/app", {"charset": "ebcdic"}),
-        ("databases/app", {"collation": "xx"}),
-        ("firewallRules/r", {**RULE, "startIpAddress": "10.0.0"}),
-        ("firewallRules/r", {**RULE, "endIpAddress": "10.0.0.0"}),
-        ("configurations/work_mem", {"value": "1"}),
-        ("configurations/work_mem", {"value": "much"}),
-        ("configurations/autovacuum", {"value": "yes"}),
-        ("configurations/wal_level", {"value": "minimal"}),
-        ("configurations/pgaudit.log", {"value": "read,nothing"}),
-        ("configurations/log_min_duration_statement", {"value": "-2"}),
-        ("configurations/work_mem", {"value": "8192", "source": "me"}),
-    ],
-)
-def test_value_that_cannot_be_is_refused(rest: str, body: dict[str, str], arm: Arm) -> None:
-    """REST reference: databases, firewallRules, configurations (allowedValues)."""
-    arm.created()
-
-    assert arm.child(f"pg1/{rest}", **body).refusal == (400, "InvalidParameterValue")
+BAD_VALUE, MISSING = (400, "InvalidParameterValue"), (400, "MissingRequiredParameter")
 
 
 @pytest.mark.parametrize(
     ("rest", "body", "refusal"),
     [
-        ("firewallRules/r", {"startIpAddress": "10.0.0.1"}, (400, "MissingRequiredParameter")),
-        ("configurations/work_mem", {}, (400, "MissingRequiredParameter")),
+        ("databases/app", {"charset": "ebcdic"}, BAD_VALUE),
+        ("databases/app", {"collation": "xx"}, BAD_VALUE),
+        ("firewallRules/r", {**RULE, "startIpAddress": "10.0.0"}, BAD_VALUE),
+        ("firewallRules/r", {**RULE, "endIpAddress": "10.0.0.0"}, BAD_VALUE),
+        ("configurations/work_mem", {"value": "1"}, BAD_VALUE),
+        ("configurations/work_mem", {"value": "much"}, BAD_VALUE),
+        ("configurations/autovacuum", {"value": "yes"}, BAD_VALUE),
+        ("configurations/wal_level", {"value": "minimal"}, BAD_VALUE),
+        ("configurations/pgaudit.log", {"value": "read,nothing"}, BAD_VALUE),
+        ("configurations/log_min_duration_statement", {"value": "-2"}, BAD_VALUE),
+        ("configurations/work_mem", {"value": "8192", "source": "me"}, BAD_VALUE),
+        ("firewallRules/r", {"startIpAddress": "10.0.0.1"}, MISSING),
+        ("configurations/work_mem", {}, MISSING),
         ("configurations/nothing", {"value": "1"}, (404, "ResourceNotFound")),
         ("configurations/server_version", {"value": "1"}, (400, "ConfigurationReadOnly")),
         ("databases/postgres", {"collation": "C"}, (409, "DatabaseAlreadyExists")),
     ],
 )
-def test_request_that_cannot_be_carried_out_is_refused(
-    rest: str, body: dict[str, str], refusal: tuple[int, str], arm: Arm
-) -> None:
-    """REST reference: `value` is required to update; `isReadOnly`; a database's properties are set at its creation."""
+def test_what_cannot_be_is_refused(rest: str, body: dict[str, str], refusal: tuple[int, str], arm: Arm) -> None:
+    """REST reference: databases (set at creation), firewallRules, configurations (allowedValues, `isReadOnly`)."""
     arm.created()
 
     assert arm.child(f"pg1/{rest}", **body).refusal == refusal
 
 
-def test_system_database_cannot_be_deleted_nor_a_parameter(arm: Arm) -> None:
-    """ "Server concepts": azure_maintenance, azure_sys and postgres are Azure's own."""
-    arm.created()
+def test_server_that_is_not_there_is_named_and_one_in_a_subnet_has_no_firewall_rules(arm: Arm) -> None:
+    """Recorded, 2021-06-01: the sentence names the server."""
+    reply = arm.call("DELETE", arm.path("none/configurations/pgaudit.log"))
 
-    assert arm.call("DELETE", arm.path("pg1/databases/azure_sys")).refusal == (400, "InvalidDatabaseName")
-    assert arm.call("DELETE", arm.path("pg1/configurations/work_mem")).refusal == (405, "HttpMethodNotAllowed")
+    assert reply.refusal == (404, "ResourceNotFound")
+    assert "flexibleServers/none'" in reply.body["error"]["message"]
+    assert reply.headers["x-ms-failure-cause"] == "gateway"
 
-
-def test_server_in_a_subnet_has_no_firewall_rules(arm: Arm) -> None:
-    """ "Networking overview": firewall rules are for public access alone."""
+    # "Networking overview": firewall rules are for public access alone.
     network = "/subscriptions/s/resourceGroups/n/providers/Microsoft.Network"
     subnet = {
         "delegatedSubnetResourceId": f"{network}/virtualNetworks/v/subnets/d",
@@ -123,12 +108,3 @@ def test_server_in_a_subnet_has_no_firewall_rules(arm: Arm) -> None:
 
     assert shown == {**subnet, "publicNetworkAccess": "Disabled"}
     assert arm.child("pg1/firewallRules/r", **RULE).refusal == (400, "FirewallRuleOperationsNotAllowed")
-
-
-def test_child_of_a_server_that_is_not_there_is_refused_by_its_server(arm: Arm) -> None:
-    """Recorded, 2021-06-01: the sentence names the server."""
-    reply = arm.call("DELETE", arm.path("none/configurations/pgaudit.log"))
-
-    assert reply.refusal == (404, "ResourceNotFound")
-    assert "flexibleServers/none'" in reply.body["error"]["message"]
-    assert reply.headers["x-ms-failure-cause"] == "gateway"

@@ -1,10 +1,8 @@
-"""What tests do behind the API's back, what outlives the process, and the program itself."""
+"""What tests do behind the API's back, and what outlives the process."""
 
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,50 +12,9 @@ import pytest
 from devcloud.azure.server import Options, Served, running
 from devcloud.errors import DevcloudError
 from devcloud.postgres.access import Access
-from devcloud.simulator.dataplane import Address, Database, NoDatabases
-from tests.devcloud.azure.conftest import PASSWORD, Arm, Reply, send, token_of
+from tests.devcloud.azure.conftest import COPY, PASSWORD, Arm, Reply, send, token_of
+from tests.devcloud.recorded import Recorded
 from tests.support.waiting import eventually
-
-ROOT = Path(__file__).resolve().parents[3]
-
-
-class Recorded(NoDatabases):
-    """Databases that record their calls, and cannot make those that are called `broken-...`."""
-
-    def __init__(self) -> None:
-        self.calls: list[str] = []
-        self.names: dict[str, str] = {}
-        self.access: dict[str, Access] = {}
-
-    async def create(self, database: Database) -> Address:
-        if database.identifier.startswith("broken-"):
-            raise DevcloudError("there is no room")
-        self.names[database.resource_id] = database.identifier
-        self.calls.append(f"created {database.identifier} {database.username} {database.password}")
-        return await super().create(database)
-
-    async def clone(self, database: Database, source_resource_id: str) -> Address:
-        self.names[database.resource_id] = database.identifier
-        self.calls.append(f"cloned {database.identifier} of {self.names[source_resource_id]}")
-        return await super().create(database)
-
-    async def set_password(self, resource_id: str, password: str) -> None:
-        self.calls.append(f"password {self.names[resource_id]} {password}")
-
-    async def set_access(self, resource_id: str, access: Access) -> None:
-        self.access[self.names[resource_id]] = access
-
-    async def stop(self, resource_id: str) -> None:
-        self.calls.append(f"stopped {self.names[resource_id]}")
-
-    async def start(self, resource_id: str) -> None:
-        self.calls.append(f"started {self.names[resource_id]}")
-
-    async def reboot(self, resource_id: str) -> None:
-        self.calls.append(f"rebooted {self.names[resource_id]}")
-
-    async def delete(self, resource_id: str) -> None:
-        self.calls.append(f"deleted {self.names.get(resource_id)}")
 
 
 def client_of(served: Served) -> Arm:
@@ -79,23 +36,12 @@ def test_operations_work_on_the_databases() -> None:
             arm.until_done(arm.patch(change))
         for verb in ("stop", "start", "restart"):
             arm.until_done(arm.call("POST", arm.path(f"pg1/{verb}")))
-        copy = {
-            "createMode": "PointInTimeRestore",
-            "sourceServerResourceId": source,
-            "pointInTimeUTC": "2026-01-01T00:00:00Z",
-        }
-        arm.created(
-            "pg2",
-            **copy,
-            storage={"storageSizeGB": 256},
-            version=None,
-            administratorLogin=None,
-            administratorLoginPassword=None,
-        )
+        copy = {**COPY, "createMode": "PointInTimeRestore", "sourceServerResourceId": source}
+        arm.created("pg2", **copy, storage={"storageSizeGB": 256})
         arm.until_done(arm.call("DELETE", arm.path("pg1")))
 
     assert databases.calls == [
-        f"created pg1 myadmin {PASSWORD}",
+        f"created pg1 5432 None myadmin {PASSWORD}",
         "password pg1 Another-Pass-2",
         "rebooted pg1",
         "stopped pg1",
@@ -165,8 +111,8 @@ def test_server_vanishes_and_is_replaced_behind_the_apis_back(arm: Arm) -> None:
     assert arm.control("GET", "dropped") == {}
 
 
-def test_children_change_behind_the_apis_back(arm: Arm) -> None:
-    arm.created()
+def test_children_change_behind_the_apis_back_and_are_shown_without_lag(arm: Arm) -> None:
+    created = arm.created()
     arm.control("POST", "servers/pg1/configurations/work_mem", {"value": "16384"})
     arm.control("POST", "servers/pg1/firewallRules/r", {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.1"})
 
@@ -175,12 +121,8 @@ def test_children_change_behind_the_apis_back(arm: Arm) -> None:
     arm.control("DELETE", "servers/pg1/firewallRules/r")
     assert arm.get("pg1/firewallRules") == {"value": []}
 
-
-def test_server_is_shown_without_lag_with_what_is_in_it(arm: Arm) -> None:
-    created = arm.created()
     arm.behave(get_lag_s=10_000)
     arm.control("POST", "servers/pg1", {"sku": {"name": "Standard_E2ds_v5", "tier": "MemoryOptimized"}})
-    arm.control("POST", "servers/pg1/configurations/work_mem", {"value": "16384"})
     arm.control("POST", "servers/pg1/firewallRules/r", {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.1"})
 
     shown = arm.control("GET", "servers/pg1")
@@ -254,8 +196,8 @@ def test_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> Non
     assert state.stat().st_mode & 0o777 == 0o600
     assert databases.calls.count(password) <= 1
     assert sorted(call for call in databases.calls if call != password) == [
-        "created pg1 myadmin ",
-        "created stopped myadmin ",
+        "created pg1 5432 None myadmin ",
+        "created stopped 5432 None myadmin ",
         "stopped stopped",
     ]
 
@@ -268,22 +210,6 @@ def test_file_that_is_no_state_is_named(tmp_path: Path) -> None:
         running(Options(state=tmp_path / "state.json")),
     ):
         pass
-
-
-@pytest.mark.slow
-def test_program_serves_until_it_is_asked_to_end(tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("a-secret-of-this-test\n", encoding="utf-8")
-    program = [sys.executable, "-m", "devcloud.azure", "--client-secret-file", str(tmp_path / "secret")]
-    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True, cwd=ROOT) as first:
-        assert first.stdout is not None
-        url = first.stdout.readline().rsplit(" ", 1)[-1].strip()
-        try:
-            reply = send(f"{url}/subscriptions/x?api-version=2022-12-01")
-        finally:
-            first.terminate()
-        assert first.wait(timeout=120) == 0
-
-    assert reply.refusal == (401, "AuthenticationFailed")
 
 
 def test_control_is_closed_without_its_token(arm: Arm) -> None:

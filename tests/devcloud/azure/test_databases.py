@@ -17,18 +17,12 @@ from devcloud.azure.databases import AUTHORITY, AZURE
 from devcloud.azure.server import Options, serving
 from devcloud.simulator import databases
 from devcloud.simulator.databases import discard, open_databases
-from tests.devcloud.azure.conftest import PASSWORD, Arm, Reply, token_of
+from tests.devcloud.azure.conftest import COPY, PASSWORD, Arm, Reply, token_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.asyncio(loop_scope="module")]
 
 QUICK = 0.0001
 LOOPBACK = {"startIpAddress": "127.0.0.0", "endIpAddress": "127.255.255.255"}
-COPY = {
-    "pointInTimeUTC": "2026-01-01T00:00:00Z",
-    "version": None,
-    "administratorLogin": None,
-    "administratorLoginPassword": None,
-}
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,11 @@ def test_role_counts_at_its_scope_and_below(known: Arm) -> None:
     assert narrow.call("GET", servers).refusal == (403, "AuthorizationFailed")
 
 
-def test_subscription_of_nobody_and_of_another_tenant_are_refused(arm: Arm) -> None:
+def test_subscription_says_its_tenant_and_those_of_nobody_and_of_another_are_refused(arm: Arm) -> None:
+    shown = arm.call("GET", f"/subscriptions/{arm.served.subscription}", version="2022-12-01").body
+
+    assert (shown["tenantId"], shown["state"]) == (arm.served.tenant, "Enabled")
+
     arm.control("POST", "subscriptions/44444444-0000-4000-8000-000000000001", {"tenant": "another"})
     path = "/subscriptions/{}/resourceGroups"
 
@@ -190,12 +194,6 @@ def test_subscription_of_nobody_and_of_another_tenant_are_refused(arm: Arm) -> N
 
     assert unknown.refusal == (404, "SubscriptionNotFound")
     assert foreign.refusal == (401, "InvalidAuthenticationTokenTenant")
-
-
-def test_subscription_says_its_tenant(arm: Arm) -> None:
-    shown = arm.call("GET", f"/subscriptions/{arm.served.subscription}", version="2022-12-01").body
-
-    assert (shown["tenantId"], shown["state"]) == (arm.served.tenant, "Enabled")
 
 
 @pytest.mark.parametrize(

@@ -55,25 +55,14 @@ def test_new_server_shows_these_defaults(arm: Arm) -> None:
     assert shown == NEW_SERVER
 
 
-def test_parameter_is_answered_in_the_letter_case_that_was_sent(arm: Arm) -> None:
+def test_parameter_keeps_its_letter_case_and_a_put_with_the_same_content_is_an_operation_too(arm: Arm) -> None:
     """2021, exchange 24; 2022, exchange 29."""
     arm.created()
     arm.until_done(arm.child("pg1/configurations/pgaudit.log", source="user-override", value="READ"))
 
     assert arm.get("pg1/configurations/pgaudit.log")["properties"] == PARAMETER
 
-
-def test_charset_is_answered_in_capitals(arm: Arm) -> None:
-    """2021, exchange 27: `utf8` was sent."""
-    arm.created()
-    arm.until_done(arm.child("pg1/databases/app", charset="utf8"))
-
-    assert arm.get("pg1/databases/app")["properties"] == {"charset": "UTF8", "collation": "en_US.utf8"}
-
-
-def test_put_with_the_same_content_is_an_operation_too(arm: Arm) -> None:
-    """2021, exchange 13; 2022, exchange 10: a maintenance window in small letters."""
-    arm.created()
+    # 2021, exchange 13; 2022, exchange 10: a maintenance window in small letters.
     window = {"customWindow": "enabled", "dayOfWeek": 5}
 
     accepted = arm.put(maintenanceWindow=window)
@@ -110,7 +99,7 @@ def test_missing_resource_has_these_sentences(version: str, rest: str, sentence:
     assert reply.body["error"]["message"].startswith(sentence)
 
 
-def test_resource_group_shows_its_region_as_it_is_compared(arm: Arm) -> None:
+def test_resource_group_shows_its_region_and_its_deletion_has_a_location_alone(arm: Arm) -> None:
     """2022, exchanges 0 and 1."""
     path = f"{arm.group_path}-2"
     body = {"location": "uksouth", "name": "rg-2", "tags": {"CreatedAt": "2001-02-03T04:05:06Z"}}
@@ -129,9 +118,7 @@ def test_resource_group_shows_its_region_as_it_is_compared(arm: Arm) -> None:
     assert arm.call("GET", path, version=GROUP).body == made.body
     assert arm.call("PUT", path, body, version=GROUP).status == 200
 
-
-def test_deletion_of_a_group_has_a_location_alone(arm: Arm) -> None:
-    """2021, exchanges 41 to 46."""
+    # 2021, exchanges 41 to 46.
     accepted = arm.call("DELETE", arm.group_path, version=GROUP)
 
     assert (accepted.status, accepted.body, accepted.headers["retry-after"]) == (202, None, "15")

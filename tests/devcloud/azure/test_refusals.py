@@ -20,6 +20,7 @@ NAMES = "Server concepts; CheckNameAvailability: 3 to 63 small letters, digits a
 PASSWORDS = "Create a server: 8 to 128 characters of three of four classes"
 ARM = "Azure Resource Manager: resolve common deployment errors"
 LONG = "Aa1-" * 40
+WHOLE = SERVER["properties"]
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -35,11 +36,23 @@ class Case(msgspec.Struct, frozen=True):
 
 
 def new(says: str, source: str, code: str, /, **properties: Any) -> Case:
-    return Case(says, source, "PUT", {**SERVER["properties"], **properties}, code, name="fresh")
+    return Case(says, source, "PUT", {**WHOLE, **properties}, code, name="fresh")
 
 
 def edit(says: str, source: str, code: str, /, **properties: Any) -> Case:
     return Case(says, source, "PATCH", properties, code)
+
+
+def named(says: str, name: str) -> Case:
+    return Case(says, NAMES, "PUT", WHOLE, "InvalidServerName", name=name)
+
+
+def placed(says: str, code: str, /, **envelope: Any) -> Case:
+    return Case(says, ARM, "PUT", WHOLE, code, name="fresh", envelope=envelope)
+
+
+def sized(says: str, name: str, tier: str) -> Case:
+    return Case(says, MODEL, "PATCH", {}, VALUE, envelope={"sku": {"name": name, "tier": tier}})
 
 
 VALUE, MISSING, FIXED = "InvalidParameterValue", "MissingRequiredParameter", "PropertyChangeNotAllowed"
@@ -67,44 +80,15 @@ CASES = (
     new("a mode that is not simulated", "the simulation's own", "CreateModeNotSupported", createMode="Replica"),
     Case("an update of nothing", MODEL, "PUT", {"createMode": "Update"}, "ResourceNotFound", 404, "fresh"),
     Case(
-        "a creation of what is there",
-        MODEL,
-        "PUT",
-        {**SERVER["properties"], "createMode": "Create"},
-        "ServerNameAlreadyExists",
-        409,
+        "a creation of what is there", MODEL, "PUT", {**WHOLE, "createMode": "Create"}, "ServerNameAlreadyExists", 409
     ),
-    Case("a name in capitals", NAMES, "PUT", SERVER["properties"], "InvalidServerName", name="Fresh"),
-    Case("a short name", NAMES, "PUT", SERVER["properties"], "InvalidServerName", name="ab"),
-    Case("a name with a hyphen at its end", NAMES, "PUT", SERVER["properties"], "InvalidServerName", name="fresh-"),
-    Case("no region", ARM, "PUT", SERVER["properties"], "LocationRequired", name="fresh", envelope={"location": None}),
-    Case(
-        "a region without the service",
-        ARM,
-        "PUT",
-        SERVER["properties"],
-        "LocationNotAvailableForResourceType",
-        name="fresh",
-        envelope={"location": "moonbase"},
-    ),
+    named("a name in capitals", "Fresh"),
+    named("a short name", "ab"),
+    named("a name with a hyphen at its end", "fresh-"),
+    placed("no region", "LocationRequired", location=None),
+    placed("a region without the service", "LocationNotAvailableForResourceType", location="moonbase"),
+    placed("no size", MISSING, sku=None),
     Case("another region", ARM, "PUT", {}, "InvalidResourceLocation", 409, envelope={"location": "westeurope"}),
-    Case(
-        "a size of another tier",
-        MODEL,
-        "PATCH",
-        {},
-        VALUE,
-        envelope={"sku": {"name": "Standard_B1ms", "tier": "GeneralPurpose"}},
-    ),
-    Case(
-        "a tier that there is not",
-        MODEL,
-        "PATCH",
-        {},
-        VALUE,
-        envelope={"sku": {"name": "Standard_B1ms", "tier": "Basic"}},
-    ),
-    Case("no size", MODEL, "PUT", SERVER["properties"], MISSING, name="fresh", envelope={"sku": None}),
     Case(
         "tags that differ in letter case alone",
         ARM,
@@ -113,6 +97,8 @@ CASES = (
         "InvalidTags",
         envelope={"tags": {"a": "1", "A": "2"}},
     ),
+    sized("a size of another tier", "Standard_B1ms", "GeneralPurpose"),
+    sized("a tier that there is not", "Standard_B1ms", "Basic"),
     edit("less storage", STORAGE, VALUE, storage={"storageSizeGB": 64}),
     edit("an older version", "Major version upgrades", VALUE, version="15"),
     edit("another administrator", MODEL, FIXED, administratorLogin="other"),
@@ -136,15 +122,7 @@ CASES = (
         envelope={"sku": {"name": "Standard_B2s", "tier": "Burstable"}},
     ),
     Case("an upgrade by a version that has none", MODEL, "PATCH", {"version": "17"}, FIXED, version="2021-06-01"),
-    Case(
-        "a version of later",
-        MODEL,
-        "PUT",
-        {**SERVER["properties"], "version": "18"},
-        VALUE,
-        name="fresh",
-        version="2024-08-01",
-    ),
+    Case("a version of later", MODEL, "PUT", {**WHOLE, "version": "18"}, VALUE, name="fresh", version="2024-08-01"),
 )
 
 
@@ -176,50 +154,35 @@ def test_name_that_another_subscription_has_is_taken(arm: Arm) -> None:
     assert arm.call("GET", path).refusal == (404, "ResourceNotFound")
 
 
+INSIDE = {
+    "databases/app": {"charset": "UTF8"},
+    "firewallRules/office": {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"},
+    "configurations/work_mem": {"value": "8192", "source": "user-override"},
+}
+
+
 @pytest.mark.parametrize(("honoured", "status"), [(False, 202), (True, 412)])
-def test_condition_of_a_put_counts_where_tests_say_so(*, honoured: bool, status: int, arm: Arm) -> None:
+@pytest.mark.parametrize("rest", ["", *INSIDE])
+def test_condition_of_a_put_counts_where_tests_say_so(*, honoured: bool, status: int, rest: str, arm: Arm) -> None:
     """No recording shows an ETag of a flexible server: by default the condition is passed over."""
     arm.created()
+    path, body = arm.path(f"pg1/{rest}") if rest else arm.path(), {"properties": INSIDE[rest]} if rest else SERVER
+    if rest:
+        arm.until_done(arm.call("PUT", path, body))
     arm.behave(honours_if_none_match=honoured)
 
-    reply = arm.call("PUT", arm.path(), SERVER, headers={"If-None-Match": "*"})
-
-    assert reply.status == status
+    assert arm.call("PUT", path, body, headers={"If-None-Match": "*"}).status == status
 
 
-@pytest.mark.parametrize(("honoured", "status"), [(False, 202), (True, 412)])
-@pytest.mark.parametrize(
-    ("rest", "properties"),
-    [
-        ("databases/app", {"charset": "UTF8"}),
-        ("firewallRules/office", {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}),
-        ("configurations/work_mem", {"value": "8192", "source": "user-override"}),
-    ],
-)
-def test_condition_of_a_put_in_a_server_counts_where_tests_say_so(
-    *, honoured: bool, status: int, rest: str, properties: dict[str, str], arm: Arm
-) -> None:
-    arm.created()
-    arm.until_done(arm.child(f"pg1/{rest}", **properties))
-    arm.behave(honours_if_none_match=honoured)
-
-    body, headers = {"properties": properties}, {"If-None-Match": "*"}
-    assert arm.call("PUT", arm.path(f"pg1/{rest}"), body, headers=headers).status == status
-
-
-@pytest.mark.parametrize(
-    ("rest", "properties"),
-    [
-        ("databases/app", {"charset": "UTF8"}),
-        ("firewallRules/office", {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}),
-    ],
-)
-def test_condition_of_a_put_lets_what_is_new_pass(rest: str, properties: dict[str, str], arm: Arm) -> None:
+def test_condition_of_a_put_lets_what_is_new_pass(arm: Arm) -> None:
     arm.created()
     arm.behave(honours_if_none_match=True)
 
-    body, headers = {"properties": properties}, {"If-None-Match": "*"}
-    assert arm.call("PUT", arm.path(f"pg1/{rest}"), body, headers=headers).status == 202
+    for rest in ("databases/app", "firewallRules/office"):
+        body, headers = {"properties": INSIDE[rest]}, {"If-None-Match": "*"}
+        accepted = arm.call("PUT", arm.path(f"pg1/{rest}"), body, headers=headers)
+        assert accepted.status == 202
+        arm.until_done(accepted)
 
 
 def test_database_that_somebody_makes_behind_the_api_is_shown(arm: Arm) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.devcloud.azure.conftest import PASSWORD, SERVER, VERSION, Arm
+from tests.devcloud.azure.conftest import COPY, PASSWORD, SERVER, VERSION, Arm
 
 
 def test_server_is_created_by_an_operation(arm: Arm) -> None:
@@ -89,7 +89,7 @@ def test_change_is_there_when_its_operation_has_ended(
     assert value == expected
 
 
-def test_compute_is_scaled_and_sku_is_shown(arm: Arm) -> None:
+def test_patch_and_put_of_a_server_change_its_size_and_its_tags(arm: Arm) -> None:
     arm.created()
     wanted = {"name": "Standard_E8ds_v5", "tier": "MemoryOptimized"}
 
@@ -97,9 +97,6 @@ def test_compute_is_scaled_and_sku_is_shown(arm: Arm) -> None:
 
     assert arm.get()["sku"] == wanted
 
-
-def test_put_of_a_server_that_exists_updates_it_and_replaces_its_tags(arm: Arm) -> None:
-    arm.created()
     arm.until_done(arm.patch({}, tags={"owner": "a", "team": "b"}))
     assert arm.get()["tags"] == {"owner": "a", "team": "b"}
 
@@ -109,9 +106,6 @@ def test_put_of_a_server_that_exists_updates_it_and_replaces_its_tags(arm: Arm) 
     assert shown["properties"]["storage"]["storageSizeGB"] == 256
     assert "tags" not in shown
 
-
-def test_patch_without_tags_keeps_them(arm: Arm) -> None:
-    arm.created()
     arm.until_done(arm.patch({}, tags={}))
     assert arm.get()["tags"] == {}
 
@@ -136,8 +130,8 @@ def test_stopped_server_takes_no_change_until_it_is_started(arm: Arm) -> None:
     assert states == ["Stopping", "Stopped", "Starting", "Ready", "Restarting", "Ready"]
 
 
-def test_deleted_server_is_gone_at_the_end_of_the_operation(arm: Arm) -> None:
-    arm.created()
+def test_deleted_server_is_gone_at_the_end_and_its_name_is_free_for_another_one(arm: Arm) -> None:
+    first = arm.created()
 
     accepted = arm.call("DELETE", arm.path())
 
@@ -146,11 +140,6 @@ def test_deleted_server_is_gone_at_the_end_of_the_operation(arm: Arm) -> None:
     arm.until_done(accepted)
     assert arm.call("GET", arm.path()).refusal == (404, "ResourceNotFound")
     assert arm.call("DELETE", arm.path()).status == 204
-
-
-def test_name_is_free_again_after_the_deletion_and_the_server_is_another_one(arm: Arm) -> None:
-    first = arm.created()
-    arm.until_done(arm.call("DELETE", arm.path()))
 
     second = arm.created()
 
@@ -162,14 +151,7 @@ def test_dropped_server_can_be_revived_for_five_days(arm: Arm) -> None:
     source = arm.created(version="15")["id"]
     arm.until_done(arm.child("pg1/databases/app"))
     arm.until_done(arm.call("DELETE", arm.path()))
-    copy = {
-        "createMode": "ReviveDropped",
-        "sourceServerResourceId": source.upper(),
-        "pointInTimeUTC": "2026-01-01T00:00:00Z",
-        "administratorLogin": None,
-        "administratorLoginPassword": None,
-        "version": None,
-    }
+    copy = {**COPY, "createMode": "ReviveDropped", "sourceServerResourceId": source.upper()}
 
     arm.advance(4 * 86_400)
     shown = arm.created("pg2", **copy)
@@ -183,14 +165,7 @@ def test_dropped_server_can_be_revived_for_five_days(arm: Arm) -> None:
 
 def test_copy_of_a_point_in_time_has_what_its_source_has(arm: Arm) -> None:
     source = arm.created(storage={"storageSizeGB": 256}, backup={"backupRetentionDays": 14})
-    copy = {
-        "createMode": "pointInTimeRestore",
-        "sourceServerResourceId": source["id"],
-        "pointInTimeUTC": "2026-01-01T00:00:00Z",
-        "administratorLogin": None,
-        "administratorLoginPassword": None,
-        "version": None,
-    }
+    copy = {**COPY, "createMode": "pointInTimeRestore", "sourceServerResourceId": source["id"]}
 
     assert arm.put("less", **copy).refusal == (400, "InvalidParameterValue")
     shown = arm.created("pg2", **{**copy, "storage": {"storageSizeGB": 512}})["properties"]
@@ -245,20 +220,19 @@ def test_names_are_checked_for_all_of_azure(
     assert (shown["nameAvailable"], shown.get("reason")) == (available, reason)
 
 
-def test_disabled_subscription_shows_disabled_servers_and_takes_no_write(arm: Arm) -> None:
-    arm.created()
-    arm.behave(subscription_disabled=True)
-
-    assert arm.get()["properties"]["state"] == "Disabled"
-    assert arm.patch({}).refusal == (409, "ReadOnlyDisabledSubscription")
-
-
-def test_subscription_without_the_provider_takes_no_server(arm: Arm) -> None:
+def test_subscription_that_is_unregistered_or_disabled_takes_no_server_and_no_write(arm: Arm) -> None:
     """Azure Resource Manager: "Resolve errors for resource provider registration"."""
     arm.behave(is_registered=False)
 
     assert arm.put().refusal == (409, "MissingSubscriptionRegistration")
     assert arm.control("GET", "servers") == {}
+    arm.behave(is_registered=True)
+
+    arm.created()
+    arm.behave(subscription_disabled=True)
+
+    assert arm.get()["properties"]["state"] == "Disabled"
+    assert arm.patch({}).refusal == (409, "ReadOnlyDisabledSubscription")
 
 
 @pytest.mark.parametrize("state", ["Disabled", "Inaccessible"])

@@ -81,7 +81,7 @@ def test_user_is_refused(body: Json, says: str, cloud: Cloud) -> None:
     assert says in reply.message
 
 
-def test_user_who_is_there_is_created_again_without_a_word(cloud: Cloud) -> None:
+def test_user_is_created_again_without_a_word_and_what_is_absent_is_not_found(cloud: Cloud) -> None:
     cloud.created()
     body = {"name": "app", "password": "first-pass"}
     cloud.done(cloud.call("POST", "instances/db-1/users", body))
@@ -94,15 +94,24 @@ def test_user_who_is_there_is_created_again_without_a_word(cloud: Cloud) -> None
     iam = {"name": "app", "type": "CLOUD_IAM_GROUP"}
     assert cloud.call("POST", "instances/db-1/users", iam).refusal == (400, "invalid")
 
-
-def test_absent_user_is_not_found_and_the_default_one_stays(cloud: Cloud) -> None:
-    cloud.created()
-
-    for method, body in (("PUT", {"password": "p"}), ("DELETE", None)):
-        assert cloud.call(method, f"instances/db-1/users{query(name='none')}", body).refusal == (404, "notFound")
+    for method, sent in (("PUT", {"password": "p"}), ("DELETE", None)):
+        assert cloud.call(method, f"instances/db-1/users{query(name='none')}", sent).refusal == (404, "notFound")
     assert cloud.call("GET", "instances/db-1/users/none").refusal == (404, "notFound")
     # terraform-provider-google, thread 3820
     assert cloud.call("DELETE", f"instances/db-1/users{query(name='postgres')}").refusal == (400, "invalid")
+
+    operation = cloud.done(cloud.call("POST", "instances/db-1/databases", {"name": "app"}))
+
+    assert operation["operationType"] == "CREATE_DATABASE"
+    shown = cloud.call("GET", "instances/db-1/databases/app").body
+    assert (shown["charset"], shown["collation"], shown["kind"]) == ("UTF8", "en_US.UTF8", "sql#database")
+    again = cloud.call("POST", "instances/db-1/databases", {"name": "app"})
+    assert again.refusal == (400, "invalid")
+    assert 'database "app" already exists' in again.message
+    cloud.done(cloud.call("DELETE", "instances/db-1/databases/app"))
+    for method in ("GET", "DELETE"):
+        assert cloud.call(method, "instances/db-1/databases/app").refusal == (404, "notFound")
+    assert cloud.call("DELETE", "instances/db-1/databases/postgres").refusal == (400, "invalid")
 
 
 @pytest.mark.parametrize(
@@ -123,19 +132,3 @@ def test_password_policy_is_held(password: str, says: str, cloud: Cloud) -> None
     assert reply.status == (400 if says else 200)
     assert says in json.dumps(reply.body)
     assert password not in json.dumps(reply.body)
-
-
-def test_database_comes_and_goes(cloud: Cloud) -> None:
-    cloud.created()
-    operation = cloud.done(cloud.call("POST", "instances/db-1/databases", {"name": "app"}))
-
-    assert operation["operationType"] == "CREATE_DATABASE"
-    shown = cloud.call("GET", "instances/db-1/databases/app").body
-    assert (shown["charset"], shown["collation"], shown["kind"]) == ("UTF8", "en_US.UTF8", "sql#database")
-    again = cloud.call("POST", "instances/db-1/databases", {"name": "app"})
-    assert again.refusal == (400, "invalid")
-    assert 'database "app" already exists' in again.message
-    cloud.done(cloud.call("DELETE", "instances/db-1/databases/app"))
-    for method in ("GET", "DELETE"):
-        assert cloud.call(method, "instances/db-1/databases/app").refusal == (404, "notFound")
-    assert cloud.call("DELETE", "instances/db-1/databases/postgres").refusal == (400, "invalid")

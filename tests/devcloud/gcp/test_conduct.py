@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 from pathlib import Path
 
 import pytest
@@ -34,17 +35,6 @@ def test_region_out_of_reach_is_a_warning_in_an_answer_of_200(cloud: Cloud) -> N
     assert cloud.look("db-2")["name"] == "db-2"
 
 
-def test_absence_may_be_answered_as_a_missing_permission(cloud: Cloud) -> None:
-    cloud.created()
-    cloud.control("POST", "behaviour", {"forbidden_when_gone": ["db-*"]})
-
-    assert cloud.look()["name"] == "db-1"
-    cloud.done(cloud.call("DELETE", "instances/db-1"))
-    assert cloud.call("GET", "instances/db-1").refusal == (403, "notAuthorized")
-    assert cloud.call("GET", "instances/other").refusal == (404, "instanceDoesNotExist")
-    assert names(cloud) == []
-
-
 @pytest.mark.parametrize("status", [429, 403])
 def test_calls_beyond_the_quota_are_refused_reads_and_writes_together(status: int, cloud: Cloud) -> None:
     quota = {"per_minute": 0.001, "burst": 2, "status": status}
@@ -59,12 +49,20 @@ def test_calls_beyond_the_quota_are_refused_reads_and_writes_together(status: in
     assert reply.body["error"]["details"][0]["reason"] == "RATE_LIMIT_EXCEEDED"
 
 
-def test_setting_that_is_dropped_is_never_shown(cloud: Cloud) -> None:
+def test_setting_that_is_dropped_is_never_shown_and_absence_may_be_a_missing_permission(cloud: Cloud) -> None:
     cloud.control("POST", "behaviour", {"dropped_settings": ["edition"]})
 
     assert "edition" not in cloud.created(edition="ENTERPRISE")["settings"]
     cloud.done(cloud.patch({"settings": {"edition": "ENTERPRISE"}}))
     assert "edition" not in cloud.look()["settings"]
+
+    cloud.control("POST", "behaviour", {"forbidden_when_gone": ["db-*"]})
+
+    assert cloud.look()["name"] == "db-1"
+    cloud.done(cloud.call("DELETE", "instances/db-1"))
+    assert cloud.call("GET", "instances/db-1").refusal == (403, "notAuthorized")
+    assert cloud.call("GET", "instances/other").refusal == (404, "instanceDoesNotExist")
+    assert names(cloud) == []
 
 
 def test_lists_and_gets_lag(cloud: Cloud) -> None:
@@ -114,7 +112,7 @@ def test_fault_before_and_after_the_effect(cloud: Cloud) -> None:
     ]
 
 
-def test_log_has_no_password(cloud: Cloud) -> None:
+def test_log_has_no_password_and_a_reset_drops_instances_operations_and_conduct(cloud: Cloud) -> None:
     cloud.created()
     cloud.call("POST", "instances/db-1/users", {"name": "app", "password": "secret-pass"})
     url = f"{cloud.served.url}/_control/audit"
@@ -126,16 +124,12 @@ def test_log_has_no_password(cloud: Cloud) -> None:
     assert "secret-pass" not in log
     assert "first-pass" not in log
 
+    cloud.control("POST", "behaviour", {"list_lag_s": 60})
 
-def test_instance_vanishes_and_another_takes_its_name(cloud: Cloud) -> None:
-    first = cloud.created(userLabels={"team": "a"})
-    steer(cloud, {"replace": True})
+    cloud.control("POST", "reset")
 
-    other = cloud.look()
-    assert other["createTime"] != first["createTime"]
-    assert other["settings"]["userLabels"] == {}
-    steer(cloud, {"vanish": True})
-    assert cloud.call("GET", "instances/db-1").refusal == (404, "instanceDoesNotExist")
+    assert names(cloud) == cloud.control("GET", "operations") == []
+    assert cloud.control("GET", "behaviour")["list_lag_s"] == 0
 
 
 def test_somebody_else_changes_an_instance(cloud: Cloud) -> None:
@@ -154,12 +148,21 @@ def test_somebody_else_changes_an_instance(cloud: Cloud) -> None:
     assert cloud.patch(stale).refusal == (412, "staleData")
 
 
-def test_robot_takes_labels_off(cloud: Cloud) -> None:
+def test_robot_takes_labels_off_an_instance_vanishes_and_another_takes_its_name(cloud: Cloud) -> None:
     cloud.created(userLabels={"fairlead-claim": "a", "team": "b"})
     cloud.control("POST", "behaviour", {"tag_robot": {"strip": ["fairlead-*"], "every_s": 0.001}})
     cloud.advance(1)
 
-    assert cloud.look()["settings"]["userLabels"] == {"team": "b"}
+    first = cloud.look()
+    assert first["settings"]["userLabels"] == {"team": "b"}
+
+    steer(cloud, {"replace": True})
+
+    other = cloud.look()
+    assert other["createTime"] != first["createTime"]
+    assert other["settings"]["userLabels"] == {}
+    steer(cloud, {"vanish": True})
+    assert cloud.call("GET", "instances/db-1").refusal == (404, "instanceDoesNotExist")
 
 
 @pytest.mark.parametrize(
@@ -180,16 +183,6 @@ def test_robot_takes_labels_off(cloud: Cloud) -> None:
 def test_control_call_that_makes_no_sense_is_refused(method: str, path: str, body: Json | None, cloud: Cloud) -> None:
     with pytest.raises(AssertionError, match="400"):
         cloud.control(method, path, body)
-
-
-def test_reset_drops_instances_operations_and_conduct(cloud: Cloud) -> None:
-    cloud.insert()
-    cloud.control("POST", "behaviour", {"list_lag_s": 60})
-
-    cloud.control("POST", "reset")
-
-    assert names(cloud) == cloud.control("GET", "operations") == []
-    assert cloud.control("GET", "behaviour")["list_lag_s"] == 0
 
 
 def test_restarted_simulator_goes_on(tmp_path: Path) -> None:
@@ -237,3 +230,8 @@ def test_key_file_is_written_once(tmp_path: Path) -> None:
         assert f"{served.url}/token" in first
     with running(options):
         assert path.read_text() == first
+    # Another process that kept nothing knows no key: one that does not count is written anew.
+    with running(Options(key_file=path)) as served:
+        present, former = json.loads(path.read_text()), json.loads(first)
+    assert present["private_key_id"] != former["private_key_id"]
+    assert present["token_uri"] == f"{served.url}/token"

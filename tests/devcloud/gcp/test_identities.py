@@ -162,15 +162,6 @@ def test_metadata_server_gives_the_token_of_its_account(cloud: Cloud, tmp_path: 
     assert cloud.send("GET", "v1/{p}/instances", token=access_token).status == 200
 
 
-def test_call_without_a_good_token_is_refused_in_googles_words(cloud: Cloud) -> None:
-    none, wrong = cloud.send("GET", "v1/{p}/instances", token=""), cloud.send("GET", "v1/{p}/instances", token="wrong")
-
-    assert (none.refusal, wrong.refusal) == ((401, "required"), (401, "authError"))
-    assert none.body["error"]["status"] == wrong.body["error"]["status"] == "UNAUTHENTICATED"
-    cloud.control("DELETE", "tokens")
-    assert cloud.send("GET", "v1/{p}/instances").refusal == (401, "authError")
-
-
 CALLS: dict[str, tuple[str, str, object]] = {
     "instances.insert": ("POST", "instances", {}),
     "instances.get": ("GET", "instances/db-1", None),
@@ -225,12 +216,21 @@ def test_each_method_asks_for_its_own_permission_and_for_no_other(cloud: Cloud) 
         assert cloud.send(method, f"v1/{{p}}/{path}", body, token=token).status != 403, action
 
 
-def test_project_is_known_by_its_number(cloud: Cloud) -> None:
+def test_project_is_known_by_its_number_and_to_holders_of_a_good_token_alone(
+    cloud: Cloud,
+) -> None:
     body = cloud.send("GET", "v3/{p}").body
 
     assert (body["name"], body["projectId"]) == ("projects/123456789012", cloud.served.project)
     assert cloud.send("GET", "v3/projects/other").refusal == (403, "notAuthorized")
     assert cloud.send("GET", "v1/projects/other/instances").refusal == (403, "notAuthorized")
+
+    none, wrong = cloud.send("GET", "v1/{p}/instances", token=""), cloud.send("GET", "v1/{p}/instances", token="wrong")
+
+    assert (none.refusal, wrong.refusal) == ((401, "required"), (401, "authError"))
+    assert none.body["error"]["status"] == wrong.body["error"]["status"] == "UNAUTHENTICATED"
+    cloud.control("DELETE", "tokens")
+    assert cloud.send("GET", "v1/{p}/instances").refusal == (401, "authError")
 
 
 def test_viewer_changes_nothing() -> None:

@@ -31,7 +31,9 @@ def test_creation_is_an_operation_that_ends_with_an_address_and_an_authority(clo
     assert shown["serverCaCert"]["cert"].startswith("-----BEGIN CERTIFICATE-----")
 
 
-def test_server_adds_what_nobody_sent(cloud: Cloud) -> None:
+def test_settings_that_nobody_sent_or_a_null_clears_have_defaults_in_both_versions(
+    cloud: Cloud,
+) -> None:
     settings = cloud.created()["settings"]
 
     assert (settings["dataDiskSizeGb"], settings["edition"], settings["activationPolicy"]) == (
@@ -45,14 +47,21 @@ def test_server_adds_what_nobody_sent(cloud: Cloud) -> None:
     }
     assert (settings["authorizedGaeApplications"], settings["settingsVersion"]) == ([], "1")
 
-
-def test_both_versions_of_the_api_show_the_same_with_links_of_their_own(cloud: Cloud) -> None:
-    ours = cloud.created()
+    ours = cloud.look()
     beta = cloud.send("GET", "sql/v1beta4/{p}/instances/db-1").body
     by_number = cloud.send("GET", "v1/projects/123456789012/instances/db-1").body
 
     assert beta["selfLink"].startswith("https://sqladmin.googleapis.com/sql/v1beta4/projects/")
     assert {**beta, "selfLink": ""} == {**ours, "selfLink": ""} == {**by_number, "selfLink": ""}
+
+    usual = cloud.look()["settings"]["ipConfiguration"]
+    networks = {"authorizedNetworks": [{"value": "10.0.0.0/8"}], "sslMode": "ENCRYPTED_ONLY"}
+    cloud.done(cloud.patch({"settings": {"ipConfiguration": networks}}))
+    assert cloud.look()["settings"]["ipConfiguration"]["sslMode"] == "ENCRYPTED_ONLY"
+
+    cloud.done(cloud.patch({"settings": {"ipConfiguration": None}}))
+
+    assert cloud.look()["settings"]["ipConfiguration"] == usual
 
 
 def test_patch_merges_and_null_clears(cloud: Cloud) -> None:
@@ -73,17 +82,6 @@ def test_patch_merges_and_null_clears(cloud: Cloud) -> None:
     }
 
 
-def test_object_that_a_null_clears_has_its_defaults_again(cloud: Cloud) -> None:
-    usual = cloud.created()["settings"]["ipConfiguration"]
-    networks = {"authorizedNetworks": [{"value": "10.0.0.0/8"}], "sslMode": "ENCRYPTED_ONLY"}
-    cloud.done(cloud.patch({"settings": {"ipConfiguration": networks}}))
-    assert cloud.look()["settings"]["ipConfiguration"]["sslMode"] == "ENCRYPTED_ONLY"
-
-    cloud.done(cloud.patch({"settings": {"ipConfiguration": None}}))
-
-    assert cloud.look()["settings"]["ipConfiguration"] == usual
-
-
 def test_put_sets_back_what_is_not_sent(cloud: Cloud) -> None:
     cloud.created(dataDiskSizeGb="20", deletionProtectionEnabled=True, userLabels={"team": "a"})
 
@@ -95,30 +93,7 @@ def test_put_sets_back_what_is_not_sent(cloud: Cloud) -> None:
     assert (settings["dataDiskSizeGb"], "userLabels" in settings) == ("20", False)
 
 
-def test_change_shows_at_the_end_of_its_operation(cloud: Cloud) -> None:
-    cloud.created()
-    cloud.at_real_length()
-    operation = cloud.patch({"settings": {"tier": "db-custom-2-7680"}})
-
-    assert cloud.look()["settings"]["tier"] == "db-custom-1-3840"
-    cloud.advance(200)
-    cloud.done(operation)
-    assert cloud.look()["settings"]["tier"] == "db-custom-2-7680"
-
-
-def test_upgrade_changes_what_is_installed(cloud: Cloud) -> None:
-    cloud.created(databaseVersion="POSTGRES_16")
-
-    cloud.done(cloud.patch({"databaseVersion": "POSTGRES_17"}))
-
-    shown = cloud.look()
-    assert shown["databaseVersion"] == "POSTGRES_17"
-    assert shown["databaseInstalledVersion"].startswith("POSTGRES_17_")
-    assert shown["maintenanceVersion"].startswith("POSTGRES_17_")
-    assert [item["name"] for item in shown["upgradableDatabaseVersions"]] == ["POSTGRES_18"]
-
-
-def test_stopped_instance_is_runnable(cloud: Cloud) -> None:
+def test_stopped_instance_is_runnable_and_an_upgrade_and_a_change_show_at_their_end(cloud: Cloud) -> None:
     cloud.created()
     cloud.done(cloud.patch({"settings": {"activationPolicy": "NEVER"}}))
 
@@ -128,8 +103,26 @@ def test_stopped_instance_is_runnable(cloud: Cloud) -> None:
     cloud.done(cloud.patch({"settings": {"activationPolicy": "ALWAYS"}}))
     assert cloud.call("GET", "instances/db-1/users").status == 200
 
+    cloud.done(cloud.patch({"databaseVersion": "POSTGRES_17"}))
 
-def test_failover_is_of_a_regional_instance_alone(cloud: Cloud) -> None:
+    shown = cloud.look()
+    assert shown["databaseVersion"] == "POSTGRES_17"
+    assert shown["databaseInstalledVersion"].startswith("POSTGRES_17_")
+    assert shown["maintenanceVersion"].startswith("POSTGRES_17_")
+    assert [item["name"] for item in shown["upgradableDatabaseVersions"]] == ["POSTGRES_18"]
+
+    cloud.at_real_length()
+    operation = cloud.patch({"settings": {"tier": "db-custom-2-7680"}})
+
+    assert cloud.look()["settings"]["tier"] == "db-custom-1-3840"
+    cloud.advance(200)
+    cloud.done(operation)
+    assert cloud.look()["settings"]["tier"] == "db-custom-2-7680"
+
+
+def test_failover_is_of_a_regional_instance_and_a_failed_operation_has_an_error(
+    cloud: Cloud,
+) -> None:
     cloud.created()
     assert cloud.call("POST", "instances/db-1/failover", {}).refusal == (400, "invalid")
     regional = {"availabilityType": "REGIONAL", "backupConfiguration": {"enabled": True}}
@@ -137,6 +130,19 @@ def test_failover_is_of_a_regional_instance_alone(cloud: Cloud) -> None:
 
     assert cloud.done(cloud.call("POST", "instances/db-1/failover", {}))["operationType"] == "FAILOVER"
     assert cloud.done(cloud.call("POST", "instances/db-1/restart"))["operationType"] == "RESTART"
+
+    before = cloud.look()
+    failure = {"kind": "UPDATE", "code": "INTERNAL_ERROR", "message": "It did not work."}
+    cloud.control("POST", "operations", failure)
+
+    operation = cloud.ended(cloud.patch({"settings": {"tier": "db-custom-2-7680"}}))
+
+    assert operation["status"] == "DONE"
+    assert operation["error"] == {
+        "kind": "sql#operationErrors",
+        "errors": [{"kind": "sql#operationError", "code": "INTERNAL_ERROR", "message": "It did not work."}],
+    }
+    assert cloud.look() == before
 
 
 def test_authority_rotates(cloud: Cloud) -> None:
@@ -157,21 +163,6 @@ def test_authority_rotates(cloud: Cloud) -> None:
     assert (listed["certs"], listed["activeVersion"]) == ([after, before], after["sha1Fingerprint"])
     assert cloud.call("POST", "instances/db-1/rotateServerCa", {}).refusal == (400, "invalid")
     assert cloud.call("GET", "instances/db-1/connectSettings").body["serverCaCert"] == after
-
-
-def test_operation_that_fails_is_done_with_an_error(cloud: Cloud) -> None:
-    before = cloud.created()
-    failure = {"kind": "UPDATE", "code": "INTERNAL_ERROR", "message": "It did not work."}
-    cloud.control("POST", "operations", failure)
-
-    operation = cloud.ended(cloud.patch({"settings": {"tier": "db-custom-2-7680"}}))
-
-    assert operation["status"] == "DONE"
-    assert operation["error"] == {
-        "kind": "sql#operationErrors",
-        "errors": [{"kind": "sql#operationError", "code": "INTERNAL_ERROR", "message": "It did not work."}],
-    }
-    assert cloud.look() == before
 
 
 def test_creation_that_fails_leaves_a_failed_instance_and_a_deletion_that_fails_the_instance(cloud: Cloud) -> None:

@@ -123,7 +123,9 @@ def test_change_is_refused(case: Case, cloud: Cloud) -> None:
     assert cloud.look() == before
 
 
-def test_absent_instance_is_refused_in_the_recorded_words(cloud: Cloud) -> None:
+def test_absent_instance_and_a_method_that_is_not_simulated_are_refused_in_words(
+    cloud: Cloud,
+) -> None:
     reply = cloud.call("GET", "instances/none")
 
     assert reply.body == {
@@ -141,6 +143,12 @@ def test_absent_instance_is_refused_in_the_recorded_words(cloud: Cloud) -> None:
     }
     for method, path in (("PATCH", "instances/none"), ("DELETE", "instances/none"), ("GET", "instances/none/users")):
         assert cloud.call(method, path, {} if method == "PATCH" else None).refusal == (404, "instanceDoesNotExist")
+
+    reply = cloud.call("POST", "instances/db-1/clone", {})
+
+    assert reply.refusal == (400, "notSimulated")
+    assert "instances/db-1/clone" in reply.message
+    assert cloud.send("GET", "nothing").refusal == (404, "notFound")
 
 
 def test_name_in_use_and_name_of_a_deleted_instance_are_refused_apart(cloud: Cloud) -> None:
@@ -164,7 +172,7 @@ def test_name_is_free_at_once_where_nothing_is_reserved(cloud: Cloud) -> None:
     assert cloud.insert().status == 200
 
 
-def test_put_needs_the_present_settings_version(cloud: Cloud) -> None:
+def test_put_needs_the_present_settings_version_and_an_open_operation_refuses_every_change(cloud: Cloud) -> None:
     shown = cloud.created()
     settings = {"tier": "db-custom-2-7680"}
 
@@ -175,9 +183,6 @@ def test_put_needs_the_present_settings_version(cloud: Cloud) -> None:
     cloud.done(cloud.call("PUT", "instances/db-1", {"settings": present}))
     assert cloud.call("PUT", "instances/db-1", {"settings": present}).refusal == (412, "staleData")
 
-
-def test_beside_an_open_operation_every_change_is_refused(cloud: Cloud) -> None:
-    cloud.created()
     cloud.at_real_length()
     assert cloud.patch({"settings": {"dataDiskSizeGb": "20"}}).status == 200
 
@@ -235,11 +240,3 @@ def test_users_and_databases_of_an_instance_that_does_not_run_are_not_shown(befo
         reply = cloud.call("GET", f"instances/db-1/{path}")
         assert reply.refusal == (400, "invalid")
         assert reply.message == "Invalid request: Invalid request since instance is not running."
-
-
-def test_method_that_is_not_simulated_is_named(cloud: Cloud) -> None:
-    reply = cloud.call("POST", "instances/db-1/clone", {})
-
-    assert reply.refusal == (400, "notSimulated")
-    assert "instances/db-1/clone" in reply.message
-    assert cloud.send("GET", "nothing").refusal == (404, "notFound")

@@ -14,12 +14,13 @@ from devcloud.simulator.audit import redacted
 from devcloud.simulator.behaviour import Behaviour, TagRobot, Throttle, replaced
 from devcloud.simulator.clock import Clock
 from devcloud.simulator.controls import Controls
-from devcloud.simulator.dataplane import Address, Database, NoDatabases
+from devcloud.simulator.dataplane import Database
 from devcloud.simulator.faults import Limiter
 from devcloud.simulator.history import History, Schedule
 from devcloud.simulator.jobs import OrderedJobs, carry_out
 from devcloud.simulator.messages import Refusal
 from devcloud.simulator.rest import Grant, Match, Route, Routes, Tokens, json_object
+from tests.devcloud.recorded import Recorded
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -28,7 +29,7 @@ def after(seconds: float) -> datetime:
     return START + timedelta(seconds=seconds)
 
 
-def test_history_shows_what_was_at_a_moment() -> None:
+def test_history_shows_what_was_at_a_moment_and_keeps_so_much_of_what_changed_often() -> None:
     history: History[str] = History()
     history.add("db-1", after(10), "creating")
     history.add("db-1", after(20), "available")
@@ -39,13 +40,10 @@ def test_history_shows_what_was_at_a_moment() -> None:
     assert history.as_of("db-2", START) is None
     assert history.names() == ["db-1"]
 
-
-def test_history_shows_the_oldest_version_that_it_keeps_of_what_changed_often() -> None:
-    history: History[int] = History()
+    numbers: History[int] = History()
     for number in range(20):
-        history.add("db-1", after(number), number)
-
-    assert history.as_of("db-1", START) == 8
+        numbers.add("db-1", after(number), number)
+    assert numbers.as_of("db-1", START) == 8
 
 
 def test_schedule_yields_what_is_due_in_its_order_also_what_is_added_meanwhile() -> None:
@@ -94,32 +92,14 @@ async def test_jobs_of_an_instance_are_done_in_order_and_a_failed_one_is_logged(
     await jobs.close()
 
 
-class Recorded(NoDatabases):
-    """Databases that write down two of their calls."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.calls: list[str] = []
-
-    async def move(self, database: Database) -> Address:
-        self.calls.append(f"move {database.identifier} {database.port}")
-        return await super().move(database)
-
-    async def stop(self, resource_id: str) -> None:
-        self.calls.append(f"stop {resource_id}")
-
-    async def delete(self, resource_id: str) -> None:
-        self.calls.append(f"delete {resource_id}")
-
-
 @pytest.mark.parametrize(
     ("item", "calls", "port"),
     [
-        (work.Make(), [], 5432),
-        (work.MoveTo("renamed", 5433), ["move renamed 5433"], 5433),
-        (work.SetPassword("p"), [], None),
-        (work.Drop(keeps=True), ["stop r-1"], None),
-        (work.Drop(keeps=False), ["delete r-1"], None),
+        (work.Make(), ["created db 5432 None boss p"], 5432),
+        (work.MoveTo("renamed", 5433), ["moved renamed 5433"], 5433),
+        (work.SetPassword("q"), ["password r-1 q"], None),
+        (work.Drop(keeps=True), ["stopped r-1"], None),
+        (work.Drop(keeps=False), ["deleted r-1"], None),
     ],
     ids=["make", "move", "password", "drop and keep backups", "drop"],
 )

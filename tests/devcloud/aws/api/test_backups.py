@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.devcloud.aws.conftest import PASSWORD, Cloud, Recorded, refusal
+from tests.devcloud.aws.conftest import PASSWORD, Cloud, refusal
+from tests.devcloud.recorded import Recorded
 
 DAY_S = 24 * 3600
 
@@ -71,7 +72,9 @@ def test_a_final_snapshot_outlives_the_instance_and_a_name_is_reused(cloud: Clou
     assert cloud.created()["DbiResourceId"] != before["DbiResourceId"]
 
 
-def test_a_restore_is_a_new_instance_with_the_sources_storage_and_login(cloud: Cloud) -> None:
+def test_a_restore_has_the_sources_storage_and_login_and_a_copy_outlives_its_source(
+    cloud: Cloud,
+) -> None:
     before = cloud.created(AllocatedStorage=40, DBName="shop", MultiAZ=True)
     _take(cloud, "s-1")
 
@@ -86,8 +89,21 @@ def test_a_restore_is_a_new_instance_with_the_sources_storage_and_login(cloud: C
     assert (after["MultiAZ"], after["TagList"]) == (False, [])
     assert "RDS-EVENT-0043" in [event["EventID"] for event in cloud.control("GET", "events")]
 
+    cloud.rds.copy_db_snapshot(SourceDBSnapshotIdentifier="s-1", TargetDBSnapshotIdentifier="s-2")
+    cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="s-1")
 
-def test_automated_backups_outlive_the_instance_when_asked(cloud: Cloud) -> None:
+    assert [snapshot["DBSnapshotIdentifier"] for snapshot in _snapshots(cloud, SnapshotType="manual")] == ["s-2"]
+
+
+def test_automated_backups_go_with_the_instance_unless_asked_otherwise(cloud: Cloud) -> None:
+    cloud.created()
+    assert len(cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"]) == 1
+    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", SkipFinalSnapshot=True)
+    cloud.gone()
+
+    assert cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"] == []
+    assert _snapshots(cloud) == []
+
     before = cloud.created()
     drop = {"DBInstanceIdentifier": "db-1", "SkipFinalSnapshot": True, "DeleteAutomatedBackups": False}
     cloud.rds.delete_db_instance(**drop)
@@ -109,27 +125,7 @@ def test_automated_backups_outlive_the_instance_when_asked(cloud: Cloud) -> None
     assert code == "InvalidDBInstanceAutomatedBackupState"
 
 
-def test_automated_backups_go_with_the_instance_by_default(cloud: Cloud) -> None:
-    cloud.created()
-    assert len(cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"]) == 1
-    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", SkipFinalSnapshot=True)
-    cloud.gone()
-
-    assert cloud.rds.describe_db_instance_automated_backups()["DBInstanceAutomatedBackups"] == []
-    assert _snapshots(cloud) == []
-
-
-def test_a_copy_outlives_its_source(cloud: Cloud) -> None:
-    cloud.created()
-    _take(cloud, "s-1")
-
-    cloud.rds.copy_db_snapshot(SourceDBSnapshotIdentifier="s-1", TargetDBSnapshotIdentifier="s-2")
-    cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="s-1")
-
-    assert [snapshot["DBSnapshotIdentifier"] for snapshot in _snapshots(cloud, SnapshotType="manual")] == ["s-2"]
-
-
-def test_the_databases_are_called_in_order(rig: Cloud, databases: Recorded) -> None:
+def test_the_databases_are_called_in_order_whatever_goes_meanwhile(rig: Cloud, databases: Recorded) -> None:
     rig.created(BackupRetentionPeriod=0, DBName="shop", Port=6432)
     change = {"DBInstanceIdentifier": "db-1", "ApplyImmediately": True}
     pending = rig.rds.modify_db_instance(**change, MasterUserPassword="Another-word-1")["DBInstance"]
@@ -152,7 +148,7 @@ def test_the_databases_are_called_in_order(rig: Cloud, databases: Recorded) -> N
     rig.rest("db-2")
 
     assert databases.calls == [
-        f"created db-1 6432 shop {PASSWORD}",
+        f"created db-1 6432 shop app_admin {PASSWORD}",
         "password db-1 Another-word-1",
         "moved db-1 7432",
         "rebooted db-1",
@@ -164,20 +160,16 @@ def test_the_databases_are_called_in_order(rig: Cloud, databases: Recorded) -> N
         "dropped last",
     ]
 
+    rig.create("broken-1")
 
-def test_a_snapshot_may_go_as_soon_as_its_restore_was_taken(rig: Cloud, databases: Recorded) -> None:
+    assert rig.until(lambda shown: shown["DBInstanceStatus"] == "failed", "broken-1")
+
     rig.created(BackupRetentionPeriod=0)
     _take(rig, "kept")
     rig.at_real_length()
 
-    rig.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-2", DBSnapshotIdentifier="kept")
+    rig.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-3", DBSnapshotIdentifier="kept")
     rig.rds.delete_db_snapshot(DBSnapshotIdentifier="kept")
 
-    rig.until(lambda _: "dropped kept" in databases.calls, "db-2")
-    assert databases.calls[-2:] == ["restored db-2 kept", "dropped kept"]
-
-
-def test_an_instance_whose_database_cannot_be_made_is_failed(rig: Cloud) -> None:
-    rig.create("broken-1")
-
-    assert rig.until(lambda shown: shown["DBInstanceStatus"] == "failed", "broken-1")
+    rig.until(lambda _: "dropped kept" in databases.calls, "db-3")
+    assert databases.calls[-2:] == ["restored db-3 kept", "dropped kept"]

@@ -7,19 +7,23 @@ import pytest
 from tests.devcloud.aws.conftest import Cloud, refusal
 
 
-def test_clusters_do_not_exist(cloud: Cloud) -> None:
+def test_there_are_option_groups_of_the_versions_no_clusters_no_log_files_and_no_shared_snapshots(cloud: Cloud) -> None:
     assert cloud.rds.describe_db_clusters()["DBClusters"] == []
     named = {"DBClusterIdentifier": "none"}
     assert refusal(lambda: cloud.rds.describe_db_clusters(**named)) == ("DBClusterNotFoundFault", 404)
 
-
-def test_a_versions_own_option_group_is_listed(cloud: Cloud) -> None:
     groups = cloud.rds.describe_option_groups(EngineName="postgres", MajorEngineVersion="16")["OptionGroupsList"]
 
     assert [(group["OptionGroupName"], group["Options"]) for group in groups] == [("default:postgres-16", [])]
     assert groups == cloud.rds.describe_option_groups(OptionGroupName="default:postgres-16")["OptionGroupsList"]
     assert cloud.rds.describe_option_groups(EngineName="mysql")["OptionGroupsList"] == []
     assert cloud.created()["OptionGroupMemberships"][0]["OptionGroupName"] == groups[0]["OptionGroupName"]
+
+    cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier="kept")
+
+    assert cloud.rds.describe_db_log_files(DBInstanceIdentifier="db-1")["DescribeDBLogFiles"] == []
+    shown = cloud.rds.describe_db_snapshot_attributes(DBSnapshotIdentifier="kept")["DBSnapshotAttributesResult"]
+    assert shown["DBSnapshotAttributes"] == [{"AttributeName": "restore", "AttributeValues": []}]
 
 
 @pytest.mark.parametrize(
@@ -33,12 +37,3 @@ def test_a_versions_own_option_group_is_listed(cloud: Cloud) -> None:
 )
 def test_an_object_that_is_not_there_is_refused(operation: str, name: dict[str, str], code: str, cloud: Cloud) -> None:
     assert refusal(lambda: getattr(cloud.rds, operation)(**name))[0] == code
-
-
-def test_a_log_file_is_never_kept_and_a_snapshot_never_shared(cloud: Cloud) -> None:
-    cloud.created()
-    cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier="kept")
-
-    assert cloud.rds.describe_db_log_files(DBInstanceIdentifier="db-1")["DescribeDBLogFiles"] == []
-    shown = cloud.rds.describe_db_snapshot_attributes(DBSnapshotIdentifier="kept")["DBSnapshotAttributesResult"]
-    assert shown["DBSnapshotAttributes"] == [{"AttributeName": "restore", "AttributeValues": []}]

@@ -34,7 +34,14 @@ def test_all_instances_are_listed_page_by_page_in_order(cloud: Cloud) -> None:
     assert [instance["DBInstanceIdentifier"] for instance in second["DBInstances"]] == names[20:40]
 
 
-def test_instances_are_found_by_arn_by_name_in_any_case_and_by_filter(cloud: Cloud) -> None:
+def test_instances_are_found_by_arn_name_and_filter_and_answers_have_request_ids(
+    cloud: Cloud,
+) -> None:
+    answer = cloud.rds.describe_db_instances()["ResponseMetadata"]
+
+    assert answer["RequestId"] == answer["HTTPHeaders"]["x-amzn-requestid"]
+    assert answer["RequestId"] == cloud.control("GET", "audit")[0]["request_id"]
+
     first, _ = cloud.create("db-1"), cloud.create("db-2")
 
     assert _listed(cloud, DBInstanceIdentifier=first["DBInstanceArn"]) == ["db-1"]
@@ -44,13 +51,6 @@ def test_instances_are_found_by_arn_by_name_in_any_case_and_by_filter(cloud: Clo
     resources = [{"Name": "dbi-resource-id", "Values": [first["DbiResourceId"]]}]
     assert _listed(cloud, Filters=resources) == ["db-1"]
     assert _listed(cloud, Filters=names + resources) == []
-
-
-def test_an_answer_carries_its_request_id_as_the_log_does(cloud: Cloud) -> None:
-    answer = cloud.rds.describe_db_instances()["ResponseMetadata"]
-
-    assert answer["RequestId"] == answer["HTTPHeaders"]["x-amzn-requestid"]
-    assert answer["RequestId"] == cloud.control("GET", "audit")[0]["request_id"]
 
 
 def test_text_of_any_kind_survives_the_way_there_and_back(cloud: Cloud) -> None:
@@ -109,7 +109,7 @@ def test_groups_are_listed_with_the_services_own_and_deleted(cloud: Cloud) -> No
     )
 
 
-def test_parameters_show_who_set_them(cloud: Cloud) -> None:
+def test_parameters_show_who_set_them_and_the_offer_is_listed(cloud: Cloud) -> None:
     name = {"DBParameterGroupName": "own"}
     cloud.rds.create_db_parameter_group(**name, DBParameterGroupFamily="postgres14", Description="d")
     changed = {"ParameterName": "work_mem", "ParameterValue": "8192", "ApplyMethod": "immediate"}
@@ -130,8 +130,6 @@ def test_parameters_show_who_set_them(cloud: Cloud) -> None:
     assert parameters_now["rds.force_ssl"]["ParameterValue"] == "0", "on by default from PostgreSQL 15"
     assert "ParameterValue" not in parameters_now["statement_timeout"]
 
-
-def test_the_offer_is_listed(cloud: Cloud) -> None:
     versions = cloud.rds.describe_db_engine_versions(Engine="postgres", EngineVersion="16.4")["DBEngineVersions"]
     targets = {target["EngineVersion"]: target for target in versions[0]["ValidUpgradeTarget"]}
 

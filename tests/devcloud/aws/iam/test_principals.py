@@ -22,13 +22,11 @@ def _key(cloud: Cloud, name: str, **settings: Any) -> Any:
     return cloud.client(key=(name, f"secret-of-{name}"))
 
 
-def test_the_caller_learns_its_account(cloud: Cloud) -> None:
+def test_a_caller_is_known_by_its_key_or_its_pod_and_learns_its_account(cloud: Cloud) -> None:
     identity = cloud.client("sts").get_caller_identity()
 
     assert (identity["Account"], identity["Arn"]) == ("123456789012", "arn:aws:iam::123456789012:user/fairlead")
 
-
-def test_an_unknown_key_a_wrong_secret_and_an_expired_key_have_their_own_errors(cloud: Cloud) -> None:
     unknown = cloud.client(key=("AKIANOBODY0000000000", "x"))
     wrong = cloud.client(key=(cloud.served.credentials[0], "not-the-secret"))
     expired = _key(cloud, "AKIAEXPIRED000000000", expires_at="2020-01-01T00:00:00Z")
@@ -36,6 +34,17 @@ def test_an_unknown_key_a_wrong_secret_and_an_expired_key_have_their_own_errors(
     assert refusal(unknown.describe_db_instances) == ("InvalidClientTokenId", 403)
     assert refusal(wrong.describe_db_instances) == ("SignatureDoesNotMatch", 403)
     assert refusal(expired.describe_db_instances) == ("ExpiredToken", 403)
+
+    request = urllib.request.Request(  # noqa: S310 - our own server's
+        f"{cloud.served.url}/_eks/v1/credentials", headers={"Authorization": cloud.served.pod_token}
+    )
+    with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310 - as above
+        credentials = json.load(reply)
+    sts = cloud.client(
+        "sts", key=(credentials["AccessKeyId"], credentials["SecretAccessKey"]), aws_session_token=credentials["Token"]
+    )
+
+    assert sts.get_caller_identity()["Arn"] == "arn:aws:sts::123456789012:assumed-role/fairlead-provider/eks"
 
 
 def test_accounts_and_regions_do_not_see_one_another(cloud: Cloud) -> None:
@@ -136,19 +145,6 @@ def test_a_web_identity_is_known_by_its_subject(cloud: Cloud) -> None:
     assert refusal(lambda: assume(_token("system:serviceaccount:other:x", later))) == ("AccessDenied", 403)
     assert refusal(lambda: assume(_token(subject, 1.0))) == ("ExpiredTokenException", 400)
     assert refusal(lambda: assume("no token at all")) == ("InvalidIdentityToken", 400)
-
-
-def test_a_pod_gets_the_providers_role(cloud: Cloud) -> None:
-    request = urllib.request.Request(  # noqa: S310 - our own server's
-        f"{cloud.served.url}/_eks/v1/credentials", headers={"Authorization": cloud.served.pod_token}
-    )
-    with urllib.request.urlopen(request, timeout=60) as reply:  # noqa: S310 - as above
-        credentials = json.load(reply)
-    sts = cloud.client(
-        "sts", key=(credentials["AccessKeyId"], credentials["SecretAccessKey"]), aws_session_token=credentials["Token"]
-    )
-
-    assert sts.get_caller_identity()["Arn"] == "arn:aws:sts::123456789012:assumed-role/fairlead-provider/eks"
 
 
 def test_an_action_that_is_not_simulated_says_so(cloud: Cloud) -> None:

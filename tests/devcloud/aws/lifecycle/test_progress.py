@@ -107,7 +107,7 @@ def test_apply_immediately_empties_the_whole_queue(cloud: Cloud) -> None:
     assert after["DBInstanceStatus"] == "storage-optimization"
 
 
-def test_a_pending_change_is_not_applied_by_another_that_waits_too(cloud: Cloud) -> None:
+def test_a_pending_change_waits_beside_others_and_is_taken_back_by_the_present_value(cloud: Cloud) -> None:
     cloud.created()
     _change(cloud, DBInstanceClass="db.m6g.large")
     _change(cloud, MultiAZ=True)
@@ -117,12 +117,7 @@ def test_a_pending_change_is_not_applied_by_another_that_waits_too(cloud: Cloud)
     assert after["PendingModifiedValues"] == {"DBInstanceClass": "db.m6g.large", "MultiAZ": True}
     assert after["DBInstanceStatus"] == "available"
 
-
-def test_a_pending_change_is_taken_back_by_the_present_value(cloud: Cloud) -> None:
-    cloud.created()
-    _change(cloud, MultiAZ=True)
-
-    assert _change(cloud, MultiAZ=False)["PendingModifiedValues"] == {}
+    assert _change(cloud, MultiAZ=False)["PendingModifiedValues"] == {"DBInstanceClass": "db.m6g.large"}
 
 
 def test_storage_grows_by_a_tenth_at_least_and_is_then_optimised_for_six_hours(cloud: Cloud) -> None:
@@ -233,8 +228,14 @@ def test_a_major_upgrade_takes_the_new_familys_default_groups(cloud: Cloud) -> N
     assert _event_ids(cloud)[-4:] == ["0267", "0266", "0006", "0268"]
 
 
-def test_a_rename_keeps_the_instance_and_frees_its_name(cloud: Cloud) -> None:
-    before = cloud.created()
+def test_a_failover_swaps_the_zones_and_a_rename_keeps_the_instance_and_frees_its_name(cloud: Cloud) -> None:
+    before = cloud.created(MultiAZ=True)
+
+    cloud.rds.reboot_db_instance(DBInstanceIdentifier="db-1", ForceFailover=True)
+
+    after = cloud.rest()
+    assert after["AvailabilityZone"] == before["SecondaryAvailabilityZone"]
+    assert _event_ids(cloud)[-2:] == ["0013", "0049"]
 
     _change(cloud, NewDBInstanceIdentifier="Db-2", ApplyImmediately=True)
 
@@ -244,17 +245,16 @@ def test_a_rename_keeps_the_instance_and_frees_its_name(cloud: Cloud) -> None:
     assert after["DBInstanceArn"].endswith(":db:db-2")
 
 
-def test_a_failover_swaps_the_zones(cloud: Cloud) -> None:
-    before = cloud.created(MultiAZ=True)
+def test_a_failed_instance_goes_without_a_snapshot_alone_and_a_deletion_ends_what_is_under_way(cloud: Cloud) -> None:
+    cloud.created()
+    cloud.control("POST", "instances/db-1", {"status": "failed"})
 
-    cloud.rds.reboot_db_instance(DBInstanceIdentifier="db-1", ForceFailover=True)
+    final = {"DBInstanceIdentifier": "db-1", "FinalDBSnapshotIdentifier": "last"}
+    assert refusal(lambda: cloud.rds.delete_db_instance(**final)) == ("InvalidDBInstanceState", 400)
+    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", SkipFinalSnapshot=True)
+    cloud.gone()
+    assert _event_ids(cloud)[-2:] == ["0031", "0003"]
 
-    after = cloud.rest()
-    assert after["AvailabilityZone"] == before["SecondaryAvailabilityZone"]
-    assert _event_ids(cloud)[-2:] == ["0013", "0049"]
-
-
-def test_a_deletion_ends_what_is_under_way(cloud: Cloud) -> None:
     cloud.at_real_length()
     cloud.create()
 
@@ -265,15 +265,4 @@ def test_a_deletion_ends_what_is_under_way(cloud: Cloud) -> None:
     assert refusal(lambda: cloud.rds.delete_db_instance(**again)) == ("InvalidDBInstanceState", 400)
     cloud.advance(91)
     cloud.gone()
-    assert _event_ids(cloud) == ["0003"]
-
-
-def test_a_failed_instance_is_deleted_without_a_snapshot_alone(cloud: Cloud) -> None:
-    cloud.created()
-    cloud.control("POST", "instances/db-1", {"status": "failed"})
-
-    final = {"DBInstanceIdentifier": "db-1", "FinalDBSnapshotIdentifier": "last"}
-    assert refusal(lambda: cloud.rds.delete_db_instance(**final)) == ("InvalidDBInstanceState", 400)
-    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", SkipFinalSnapshot=True)
-    cloud.gone()
-    assert _event_ids(cloud)[-2:] == ["0031", "0003"]
+    assert _event_ids(cloud)[-2:] == ["0003", "0003"]
