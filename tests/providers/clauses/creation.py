@@ -107,7 +107,7 @@ async def object_that_appears_before_the_create_arrives_is_not_ours(cloud: Adapt
     cloud.before_create(lambda: cloud.put(cloud.external_name(), None))
     await cloud.until(lambda: bool(cloud.writes()))
     cloud.forget()
-    await cloud.pass_for(timedelta(minutes=30))
+    await cloud.pass_for(timedelta(minutes=15))
 
     assert (cloud.world.reason(), cloud.world.reason("Ready")) == ("NotOwned", "NotOwned")
     (thing,) = cloud.objects().values()

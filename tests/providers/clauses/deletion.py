@@ -85,7 +85,7 @@ async def policy_snapshot_holds_where_no_backup_is_made(cloud: Adapter) -> None:
     await cloud.create(policy="Snapshot")
     cloud.refuse_backups()
     cloud.world.delete()
-    await cloud.pass_for(timedelta(minutes=30))
+    await cloud.pass_for(timedelta(minutes=15))
     assert cloud.world.get() is not None
     assert (len(cloud.objects()), cloud.backups()) == (1, ())
 

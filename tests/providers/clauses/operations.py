@@ -32,8 +32,9 @@ async def every_operation_is_followed_to_its_end(cloud: Adapter) -> None:
     await cloud.until(lambda: "operation" in cloud.status() or not (cloud.edit or rotation))
     await cloud.until_ready()
     await cloud.until(lambda: not rotation or cloud.status().get("rotation", {}).get("token") == "1")
-    # The former login is disabled after its grace.
-    await cloud.pass_for(timedelta(hours=2))
+    # Where there are two, the former login is disabled after its grace.
+    await cloud.until(lambda: "retiring" not in cloud.status().get("rotation", {}))
+    await cloud.until_ready()
     cloud.world.delete()
     await cloud.until_gone()
 

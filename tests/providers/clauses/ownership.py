@@ -8,7 +8,7 @@ from datetime import timedelta
 from tests.providers.adapter import Adapter, Property, clause
 from tests.providers.world import SERVER_OWNER
 
-_LONG = timedelta(minutes=30)
+_LONG = timedelta(minutes=15)
 _SERVER_OWNERS = {
     "nobody's": None,
     "another namespace's": replace(SERVER_OWNER, namespace="victim", namespace_uid="uid-of-victim"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -67,11 +66,6 @@ class SimulatedSql:
                 polled_at[str(call["identifier"])] = datetime.fromisoformat(call["at"])
         own = (item for item in self.control("GET", "operations") if item["effect"].get("user") == self.served.account)
         return {str(operation["id"]): _is_read(operation, polled_at) for operation in own}
-
-    def new_key(self) -> str:
-        """Return a key of the provider's service account, as Google gives it out, for this simulator's tokens."""
-        key = self.control("POST", "keys", {"email": self.served.account, "project": self.served.project})
-        return json.dumps({**key, "token_uri": f"{self.served.url}/token"})
 
     def create(self, name: str, labels: Mapping[str, str]) -> None:
         """Create an instance as somebody else does."""

@@ -44,7 +44,6 @@ class SqlAdapter(Adapter):
     def __post_init__(self) -> None:
         self.calls, self.since, self.sql = Calls(self.gate), 0, SimulatedSql(self.served)
         super().__post_init__()
-        self.store_secret("key", {"credentials.json": self.sql.new_key()})
 
     def new_world(self, process: str) -> World:
         return GatedWorld(self.served, self.kube, process, self.calls, INSTANCES)
@@ -139,6 +138,8 @@ class SqlAdapter(Adapter):
             self.sql.control("DELETE", f"operations/{handle}")
 
     def lag(self, by: timedelta) -> None:
+        # Nothing of before the simulator was emptied is shown any more.
+        self.move_on(by)
         self.sql.behave(list_lag_s=by.total_seconds(), get_lag_s=by.total_seconds())
 
     def stop(self, name: str) -> None:

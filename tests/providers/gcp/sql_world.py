@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any, ClassVar
 
 from devcloud.gcp.server import Served
-from providers.external.provider import Kind, Provider, Rate
+from providers.external.metering import Meter
+from providers.external.provider import Kind, Provider, Rate, RecordedAccount
 from providers.gcp import INSTANCES, PROVIDER
+from providers.gcp.account import GcpAccount
+from providers.gcp.config import ProviderConfigSpec
 from runtime.errors import Failure
 from runtime.objects import SECRETS, Key, Object
 from tests.providers.gates import Calls, GatedAccount, GatedKube, gated
+from tests.providers.gcp.wire import account_at
 from tests.providers.listed_paced import ListedPaced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
@@ -50,9 +57,7 @@ class SqlWorld(World):
         self.opened.append(self)
         self.served, self.spec = served, SPEC if spec is None else spec
         super().__init__(ToyCloud(), provider=provider(kind))
-        key = control(served, "POST", "keys", {"email": served.account, "project": served.project})
-        content = json.dumps({**key, "token_uri": f"{served.url}/token"})
-        data = {"credentials.json": base64.b64encode(content.encode()).decode()}
+        data = {"credentials.json": base64.b64encode(key_of(served).encode()).decode()}
         self.kube.store(SECRETS, {"metadata": {"name": "key", "namespace": "fairlead-toy"}, "data": data})
 
     def config(self) -> Object:
@@ -135,6 +140,19 @@ class SqlWorld(World):
         return instance
 
 
+@functools.cache
+def key_of(served: Served) -> str:
+    """Return a key of the provider's service account, as Google gives it out, for this simulator's tokens."""
+    key = control(served, "POST", "keys", {"email": served.account, "project": served.project})
+    return json.dumps({**key, "token_uri": f"{served.url}/token"})
+
+
+@functools.cache
+def token_of(served: Served) -> str:
+    """Return a token of the provider's service account, as many connections of one simulator may use."""
+    return str(control(served, "POST", "tokens", {"principal": served.account})["token"])
+
+
 _FIELDS: Object = {**SPEC, "retainedBackups": 7, "pointInTimeRecoveryEnabled": False, "sslMode": "ENCRYPTED_ONLY"}
 _READS = ("get", "list", "listServerCas")
 
@@ -150,7 +168,16 @@ class GatedWorld(SqlWorld):
                 connected, calls, lambda name: name.rpartition(".")[2] in _READS, lambda name: name.endswith(".insert")
             )
 
-        World.__init__(self, ToyCloud(), kube=kube, process=process, provider=gated(provider(of), account))
+        @asynccontextmanager
+        async def connect(
+            config: ProviderConfigSpec, _secrets: object, _recorded: RecordedAccount, meter: Meter
+        ) -> AsyncIterator[GcpAccount]:
+            async with account_at(config.endpoint or "", token_of(served), config, meter) as connected:
+                await connected.whoami()
+                yield connected
+
+        of_kind = replace(provider(of), connect=connect, secrets=lambda _config: ())
+        World.__init__(self, ToyCloud(), kube=kube, process=process, provider=gated(of_kind, account))
 
 
 async def ready(served: Served, **parameters: Any) -> SqlWorld:

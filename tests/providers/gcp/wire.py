@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from providers.external.metering import UNMETERED, Meter
 from providers.gcp.account import GcpAccount
 from providers.gcp.channel import RestChannel
 from providers.gcp.config import Credentials, ProviderConfigSpec
@@ -74,10 +75,29 @@ class Wire:
         return web.json_response(content, status=status)
 
 
-class _Fixed:
-    """Credentials that are never renewed."""
+@dataclass
+class Given:
+    """Credentials whose one token is given; another one is the same again."""
 
-    token, expiry = "token-of-the-test", None
+    token: str | None
+    expiry: None = None
+
+    def __post_init__(self) -> None:
+        self._given = self.token
+
+    def refresh(self, _request: object) -> None:
+        self.token = self._given
+
+
+@asynccontextmanager
+async def account_at(
+    endpoint: str, token: str, config: ProviderConfigSpec, meter: Meter = UNMETERED
+) -> AsyncIterator[GcpAccount]:
+    """Connect to an endpoint with a token that nobody is asked for."""
+    with ThreadPoolExecutor(1) as pool:
+        tokens = Tokens(Given(token), pool)
+        async with RestChannel(endpoint, tokens.token) as channel:
+            yield GcpAccount(config, channel, tokens, meter)
 
 
 @asynccontextmanager
@@ -89,13 +109,10 @@ async def account_on(wire: Wire, **config: Any) -> AsyncIterator[GcpAccount]:
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    port = runner.addresses[0][1]
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     spec = ProviderConfigSpec(project=PROJECT, credentials=Credentials(source="MetadataServer"), **config)
-    with ThreadPoolExecutor(1) as pool:
-        tokens = Tokens(_Fixed(), pool)
-        channel = RestChannel(f"http://127.0.0.1:{port}", tokens.token)
-        try:
-            yield GcpAccount(spec, channel, tokens)
-        finally:
-            await channel.close()
-            await runner.cleanup()
+    try:
+        async with account_at(url, "token-of-the-test", spec) as account:
+            yield account
+    finally:
+        await runner.cleanup()
