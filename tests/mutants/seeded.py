@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +17,7 @@ _SWAPPED: Final = {
     ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
     ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is",
 }  # fmt: skip
+_CHANGED: Final = (ast.Compare, ast.BoolOp, ast.UnaryOp, ast.Constant, ast.Expr)
 _LOGS: Final = ("log.", "logger.", "_log.")
 
 
@@ -29,27 +29,31 @@ def seeded(root: Path, seed: int, count: int) -> list[Mutant]:
     while len(mutants) < count:
         file = chance.choice(files)
         text = (root / file).read_text(encoding="utf-8")
-        changes = [change for change in _changes(text) if text.count(change[0]) == 1]
-        if changes:
-            old, new = chance.choice(changes)
-            mutants.append(Mutant(f"seed{seed}-{len(mutants):03}", file, old, new))
+        nodes = [node for node in ast.walk(ast.parse(text)) if isinstance(node, _CHANGED)]
+        change = _change(text, chance.choice(nodes)) if nodes else None
+        if change is not None and text.count(change[0]) == 1 and _parses(text.replace(*change)):
+            mutants.append(Mutant(f"seed{seed}-{len(mutants):03}", file, *change))
     return mutants
 
 
-def _changes(text: str) -> Iterator[tuple[str, str]]:
-    """List the texts of whole lines that an operator can change, and what each becomes."""
-    lines = text.splitlines(keepends=True)
-    for node in ast.walk(ast.parse(text)):
-        changed = _changed(text, node)
-        if changed is None or not isinstance(node, ast.expr | ast.stmt):
-            continue
-        start, end = node.lineno - 1, node.end_lineno
-        old = "".join(lines[start:end])
-        piece = ast.get_source_segment(text, node) or ""
-        yield old, old.replace(piece, changed, 1)
+def _parses(text: str) -> bool:
+    try:
+        ast.parse(text)
+    except SyntaxError:
+        return False
+    return True
 
 
-def _changed(text: str, node: ast.AST) -> str | None:
+def _change(text: str, node: ast.expr | ast.stmt) -> tuple[str, str] | None:
+    """Return the whole lines of a node, and what an operator makes of them; None where none can."""
+    changed = _changed(text, node)
+    if changed is None:
+        return None
+    old = "".join(text.splitlines(keepends=True)[node.lineno - 1 : node.end_lineno])
+    return old, old.replace(ast.get_source_segment(text, node) or "", changed, 1)
+
+
+def _changed(text: str, node: ast.expr | ast.stmt) -> str | None:
     piece = ast.get_source_segment(text, node) or ""
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in _SWAPPED:
