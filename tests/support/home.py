@@ -72,7 +72,9 @@ class Home:
     async def children(self) -> list[JsonObject]:
         """Return the managed resources that say they are this claim's."""
         items = await self.system.api.items(DATABASE.path(self.namespace))
-        return [item for item in items if item["metadata"]["annotations"].get("fairlead.dev/claim-name") == self.name]
+        # One whose annotations were just taken away is nobody's for a moment.
+        names = [item["metadata"].get("annotations", {}).get("fairlead.dev/claim-name") for item in items]
+        return [item for item, name in zip(items, names, strict=True) if name == self.name]
 
     async def child(self) -> JsonObject:
         children = await self.children()

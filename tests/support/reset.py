@@ -14,6 +14,7 @@ from tests.support.system import System
 KEPT_NAMESPACES: Final = ("default", "kube-", "fairlead-", "watched")
 """How the names of the namespaces begin that the platform itself has."""
 _OURS: Final = "fairlead.dev"
+_OF_KUBERNETES: Final = ("kube-root-ca.crt",)
 _MOST_AT_ONCE: Final = 16
 _WITHOUT_FINALIZERS: Final = {"metadata": {"finalizers": None}}
 
@@ -30,9 +31,11 @@ async def reset(system: System) -> None:
 async def _delete_all(system: System) -> None:
     async for kind in _kinds(system):
         await _side_by_side(_delete(system, kind, obj) for obj in await system.api.items(kind.path()))
-    leases = await system.api.items(LEASE.path())
-    ours = [lease["metadata"] for lease in leases if lease["metadata"]["namespace"].startswith("fairlead-")]
-    await _side_by_side(system.api.delete(LEASE.path(meta["namespace"], meta["name"])) for meta in ours)
+    for kind in (LEASE, SECRET, CONFIG_MAP):
+        objects = [obj["metadata"] for obj in await system.api.items(kind.path())]
+        ours = [meta for meta in objects if meta["namespace"].startswith("fairlead-")]
+        paths = [kind.path(meta["namespace"], meta["name"]) for meta in ours if meta["name"] not in _OF_KUBERNETES]
+        await _side_by_side(map(system.api.delete, paths))
 
 
 async def _kinds(system: System) -> AsyncIterator[Kind]:

@@ -20,6 +20,7 @@ from tests.support.kinds import (
     in_trouble,
     is_ready,
 )
+from tests.support.processes import running_program
 from tests.support.system import System
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -93,7 +94,7 @@ async def test_wait_for_ready_right_after_an_edit_does_not_return_early(running:
     await running.until(CLAIM, namespace, "edited", is_ready)
     (child,) = await running.children(namespace, "edited")
     wait = ("wait", "--for=condition=Ready", "pgi/edited", f"--namespace={namespace}")
-    (provider,) = [program for program in running.started if program.log.stem.endswith("provider")]
+    provider = running_program(running.started, "provider")
     provider.freeze()
     try:
         await running.edit(CLAIM, namespace, "edited", {"spec": {"size": "xlarge"}})

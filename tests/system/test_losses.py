@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -21,17 +22,26 @@ from tests.support.kinds import (
     in_trouble,
     is_ready,
 )
-from tests.support.staff import Staff, give_to_a_stranger, is_deleting, unless_gone
+from tests.support.staff import Absence, Staff, give_to_a_stranger, is_deleting, unless_gone
 from tests.support.system import System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
-# A child that goes although its claim lives
+# While both processes are at work
 
 
-async def test_a_child_deleted_by_hand_comes_back_with_its_database(staff: Staff, namespace: str) -> None:
+async def test_what_is_lost_while_all_are_at_work_comes_back(staff: Staff, namespace: str) -> None:
+    taken = ("connection", None), ("credentials", None), ("credentials", "orders-db")
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_child_deleted_by_hand(staff, namespace))
+        for number, (suffix, connection) in enumerate(taken):
+            body = claim(namespace, f"secrets-{number}", connectionSecretName=connection)
+            group.create_task(_secret_taken_by_the_collector(staff.system, body, suffix))
+
+
+async def _child_deleted_by_hand(staff: Staff, namespace: str) -> None:
     home = await move_in(staff.system, claim(namespace, "byhand", deletionPolicy="Delete"))
     child = await home.child()
 
@@ -42,63 +52,95 @@ async def test_a_child_deleted_by_hand_comes_back_with_its_database(staff: Staff
     await home.untouched()
 
 
-async def test_a_child_whose_finalizer_is_removed_by_force_comes_back_with_its_database(
-    staff: Staff, namespace: str
-) -> None:
-    home = await move_in(staff.system, claim(namespace, "byforce", deletionPolicy="Delete"))
-    child = await home.child()
-    await staff.stop_provider()
+async def _secret_taken_by_the_collector(system: System, body: JsonObject, suffix: str) -> None:
+    home = await move_in(system, body)
+    namespace = home.namespace
+    before = await system.binding(namespace, home.name)
+    path = await home.secret_path(suffix)
+    uid = (await system.api.get(path))["metadata"]["uid"]
 
-    await home.delete_child(child)
-    with_finalizer = [{"op": "remove", "path": "/metadata/finalizers"}]
-    await unless_gone(staff.system, DATABASE.path(namespace, child["metadata"]["name"]), with_finalizer)
-    await staff.start_provider()
+    await give_to_a_stranger(system, path)
+    await _until_another(system, path, uid)
+    await poke(system, home.path)
+    await poke(system, DATABASE.path(namespace, (await home.child())["metadata"]["name"]))
+    await system.until(SECRET, namespace, path.rpartition("/")[2], lambda _secret: True)
+
+    await home.until_home()
+    assert (await system.binding(namespace, home.name))["password"] == before["password"]
+    await home.untouched()
+
+
+# While the composer is away
+
+
+async def test_a_child_lost_while_the_composer_is_away_comes_back(staff: Staff, namespace: str) -> None:
+    absence = Absence(staff.stop_composer, staff.start_composer, parties=2)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(_child_waits_for_its_instruction(staff.system, namespace, absence))
+        group.create_task(_child_taken_by_the_collector(staff.system, namespace, absence))
+
+
+async def _child_waits_for_its_instruction(system: System, namespace: str, absence: Absence) -> None:
+    home = await move_in(system, claim(namespace, "waits", deletionPolicy="Delete"))
+    child = await home.child()
+    async with absence.away():
+        await home.delete_child(child)
+        await home.until_child_says(child, "AwaitingTeardown")
+        await home.untouched()
 
     await home.until_recreated(child)
     await home.until_home()
     await home.untouched()
 
 
-async def test_a_child_deleted_while_the_composer_is_away_waits_for_its_instruction(
-    staff: Staff, namespace: str
-) -> None:
-    home = await move_in(staff.system, claim(namespace, "waits", deletionPolicy="Delete"))
-    child = await home.child()
-    await staff.stop_composer()
-
-    await home.delete_child(child)
-
-    await home.until_child_says(child, "AwaitingTeardown")
-    await home.untouched()
-    await staff.start_composer()
-    await home.until_recreated(child)
-    await home.until_home()
-    await home.untouched()
-
-
-async def test_a_child_taken_by_the_collector_comes_back_with_its_database(staff: Staff, namespace: str) -> None:
-    home = await move_in(staff.system, claim(namespace, "collected", deletionPolicy="Delete"))
+async def _child_taken_by_the_collector(system: System, namespace: str, absence: Absence) -> None:
+    home = await move_in(system, claim(namespace, "collected", deletionPolicy="Delete"))
     child = await home.child()
     # A living composer would put its own ownerRef back before the collector looks.
-    await staff.stop_composer()
-
-    path = DATABASE.path(namespace, child["metadata"]["name"])
-    await give_to_a_stranger(staff.system, path)
-    await staff.system.until(DATABASE, namespace, child["metadata"]["name"], is_deleting)
-    await staff.start_composer()
+    async with absence.away():
+        await give_to_a_stranger(system, DATABASE.path(namespace, child["metadata"]["name"]))
+        await system.until(DATABASE, namespace, child["metadata"]["name"], is_deleting)
 
     await home.until_recreated(child)
     await home.until_home()
     await home.untouched()
 
 
-async def test_the_child_of_a_claim_removed_by_force_is_released_although_another_claim_has_the_name(
-    staff: Staff, namespace: str
-) -> None:
-    system = staff.system
+# While nobody is at work
+
+
+_WIPES = ("status", "annotations", "status-and-annotations")
+
+
+async def test_what_is_lost_while_nobody_is_at_work_costs_no_database(staff: Staff, namespace: str) -> None:
+    losses = (_finalizer_removed_by_force, _claim_removed_by_force, _both_secrets_lost, _cluster_restored)
+    memories = list(itertools.product((CLAIM, DATABASE), _WIPES))
+    absence = Absence(staff.stop, staff.complete, parties=len(losses) + len(memories))
+    async with asyncio.TaskGroup() as group:
+        for loss in losses:
+            group.create_task(loss(staff.system, namespace, absence), name=loss.__name__)
+        for kind, wiped in memories:
+            group.create_task(_memory_wiped(staff.system, namespace, absence, kind, wiped), name=f"{kind.kind} {wiped}")
+
+
+async def _finalizer_removed_by_force(system: System, namespace: str, absence: Absence) -> None:
+    home = await move_in(system, claim(namespace, "byforce", deletionPolicy="Delete"))
+    child = await home.child()
+    async with absence.away():
+        await home.delete_child(child)
+        without = [{"op": "remove", "path": "/metadata/finalizers"}]
+        await unless_gone(system, DATABASE.path(namespace, child["metadata"]["name"]), without)
+
+    await home.until_recreated(child)
+    await home.until_home()
+    await home.untouched()
+
+
+async def _claim_removed_by_force(system: System, namespace: str, absence: Absence) -> None:
+    """Its child is released although another claim has the name by then."""
     home = await move_in(system, claim(namespace, "forced", deletionPolicy="Delete"))
     child = await home.child()
-    async with staff.away():
+    async with absence.away():
         await system.api.merge(home.path, {"metadata": {"finalizers": []}})
         await _delete_for_good(system, home.path)
         await system.create(CLAIM, claim(namespace, "forced", deletionPolicy="Delete"))
@@ -108,42 +150,71 @@ async def test_the_child_of_a_claim_removed_by_force_is_released_although_anothe
     await home.untouched()
 
 
-@pytest.mark.parametrize(
-    ("suffix", "connection"), [("connection", None), ("credentials", None), ("credentials", "orders-db")]
-)
-async def test_a_secret_taken_by_the_collector_comes_back_with_the_password(
-    staff: Staff, namespace: str, suffix: str, connection: str | None
-) -> None:
-    home = await move_in(staff.system, claim(namespace, "secrets", connectionSecretName=connection))
-    before = await staff.system.binding(namespace, home.name)
-    path = await home.secret_path(suffix)
-    uid = (await staff.system.api.get(path))["metadata"]["uid"]
-
-    await give_to_a_stranger(staff.system, path)
-    await _until_another(staff.system, path, uid)
-    await poke(staff.system, home.path)
-    await poke(staff.system, DATABASE.path(namespace, (await home.child())["metadata"]["name"]))
-    await staff.system.until(SECRET, namespace, path.rpartition("/")[2], lambda _secret: True)
-
-    await home.until_home()
-    assert (await staff.system.binding(namespace, home.name))["password"] == before["password"]
-    await home.untouched()
-
-
-async def test_both_secrets_lost_leave_the_database_alone_and_say_so(staff: Staff, namespace: str) -> None:
-    home = await move_in(staff.system, claim(namespace, "bothlost"))
+async def _both_secrets_lost(system: System, namespace: str, absence: Absence) -> None:
+    home = await move_in(system, claim(namespace, "bothlost"))
     paths = [await home.secret_path(suffix) for suffix in ("connection", "credentials")]
-    async with staff.away():
+    async with absence.away():
         for path in paths:
-            await staff.system.api.delete(path)
+            await system.api.delete(path)
 
-    await poke(staff.system, DATABASE.path(namespace, (await home.child())["metadata"]["name"]))
+    await poke(system, DATABASE.path(namespace, (await home.child())["metadata"]["name"]))
     await home.until_stalled("PasswordUnknown")
     assert await home.rows_behind() == [home.row]
     assert (home.creates(), home.drops()) == (1, 0)
 
-    await staff.system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "after-the-loss"}}})
+    await system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "after-the-loss"}}})
     await home.until_home()
+
+
+async def _memory_wiped(system: System, namespace: str, absence: Absence, kind: Kind, wiped: str) -> None:
+    """What is remembered is put back without a new database."""
+    home = await move_in(
+        system, claim(namespace, f"{'claim' if kind is CLAIM else 'child'}-{wiped}", deletionPolicy="Delete")
+    )
+    child = await home.child()
+    path = home.path if kind is CLAIM else DATABASE.path(namespace, child["metadata"]["name"])
+    before = await system.api.get(path)
+    async with absence.away():
+        # Nothing is put back between the two removals.
+        await _wipe(system, kind, before, wiped)
+
+    def is_put_back(obj: JsonObject) -> bool:
+        return (
+            is_ready(obj)
+            and before["metadata"]["annotations"].items() <= obj["metadata"].get("annotations", {}).items()
+        )
+
+    await system.until(kind, namespace, before["metadata"]["name"], is_put_back)
+    await home.until_home()
+    await home.untouched()
+    assert (await home.child())["metadata"]["uid"] == child["metadata"]["uid"]
+    await home.delete()
+    assert home.drops() == 1
+
+
+async def _cluster_restored(system: System, namespace: str, absence: Absence) -> None:
+    """A backup brings back names, labels and annotations: new uids, no owners, no finalizers, no status."""
+    home = await move_in(system, claim(namespace, "restored", deletionPolicy="Delete"))
+    name = (await home.child())["metadata"]["name"]
+    before = await system.binding(namespace, home.name)
+    paths = [await home.secret_path("credentials"), await home.secret_path("connection")]
+    paths += [DATABASE.path(namespace, name), home.path]
+    async with absence.away():
+        saved = [await system.api.get(path) for path in paths]
+        for path in paths:
+            await unless_gone(system, path, [{"op": "add", "path": "/metadata/finalizers", "value": []}])
+            await _delete_for_good(system, path)
+        restored = [await _restore(system, path, obj) for path, obj in zip(paths, saved, strict=True)]
+
+    await system.until(CLAIM, namespace, home.name, is_ready)
+    await home.until_home()
+    await home.untouched()
+    child = await home.child()
+    assert child["metadata"]["uid"] == restored[2]["metadata"]["uid"]
+    assert [owner["uid"] for owner in child["metadata"]["ownerReferences"]] == [restored[3]["metadata"]["uid"]]
+    assert await system.binding(namespace, home.name) == before
+    await home.delete()
+    assert home.drops() == 1
 
 
 # What says that a kind holds data is lost
@@ -193,66 +264,6 @@ def _with_database(name: str) -> JsonObject:
 async def _label_kind(system: System, value: str | None) -> None:
     name = f"{DATABASE.plural}.{DATABASE.group}"
     await system.api.merge(CRD.path("", name), {"metadata": {"labels": {"fairlead.dev/stateful": value}}})
-
-
-# What is remembered is wiped
-
-
-_WIPES = ("status", "annotations", "status-and-annotations")
-
-
-@pytest.mark.parametrize("kind", [CLAIM, DATABASE], ids=["claim", "child"])
-async def test_a_wiped_memory_is_put_back_without_a_new_database(staff: Staff, namespace: str, kind: Kind) -> None:
-    system = staff.system
-    bodies = [claim(namespace, wiped, deletionPolicy="Delete") for wiped in _WIPES]
-    homes = await asyncio.gather(*(move_in(system, body) for body in bodies))
-    children = [await home.child() for home in homes]
-    targets = [
-        await system.api.get(home.path if kind is CLAIM else DATABASE.path(namespace, child["metadata"]["name"]))
-        for home, child in zip(homes, children, strict=True)
-    ]
-
-    # While nobody writes, so that nothing is put back between the two removals.
-    async with staff.away():
-        for target, wiped in zip(targets, _WIPES, strict=True):
-            await _wipe(system, kind, target, wiped)
-
-    for home, child, before in zip(homes, children, targets, strict=True):
-        after = await system.until(kind, namespace, before["metadata"]["name"], is_ready)
-        await home.until_home()
-        await home.untouched()
-        assert (await home.child())["metadata"]["uid"] == child["metadata"]["uid"]
-        for key, value in before["metadata"]["annotations"].items():
-            assert after["metadata"]["annotations"].get(key) == value, (home.name, key)
-        await home.delete()
-        assert home.drops() == 1
-
-
-async def test_a_restored_cluster_takes_its_children_again(staff: Staff, namespace: str) -> None:
-    """A backup brings back names, labels and annotations: new uids, no owners, no finalizers, no status."""
-    system = staff.system
-    home = await move_in(system, claim(namespace, "restored", deletionPolicy="Delete"))
-    name = (await home.child())["metadata"]["name"]
-    before = await system.binding(namespace, home.name)
-    paths = [await home.secret_path("credentials"), await home.secret_path("connection")]
-    paths += [DATABASE.path(namespace, name), home.path]
-    async with staff.away():
-        saved = [await system.api.get(path) for path in paths]
-        for path in paths:
-            await unless_gone(system, path, [{"op": "add", "path": "/metadata/finalizers", "value": []}])
-            await _delete_for_good(system, path)
-        restored = [await _restore(system, path, obj) for path, obj in zip(paths, saved, strict=True)]
-
-    await system.until(CLAIM, namespace, home.name, is_ready)
-    await home.until_home()
-    await home.untouched()
-    child = await home.child()
-    assert child["metadata"]["uid"] == restored[2]["metadata"]["uid"]
-    assert [owner["uid"] for owner in child["metadata"]["ownerReferences"]] == [restored[3]["metadata"]["uid"]]
-    assert await system.binding(namespace, home.name) == before
-    assert len(await system.api.items(DATABASE.path(namespace))) == 1
-    await home.delete()
-    assert home.drops() == 1
 
 
 async def _delete_for_good(system: System, path: str) -> None:

@@ -1,23 +1,12 @@
-"""A few random walks: what a claim says is true all along, whatever happens to it. `make faults` walks 300."""
+"""What the oracle of random walks says of a claim; `make faults` walks 300."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
 import pytest
-import pytest_asyncio
 
-from tests.support.system import System
-from tests.support.walk import Size, walk_batch
-from tests.support.walk_onprem import OnPremWorld, onprem_world
 from tests.support.walk_oracle import Ledger, Sample
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
-
-# Patient: other tests run beside it.
-_SIZE = Size(claims=8, rounds=4, lasting_s=40.0, round_s=40.0, end_s=180.0)
-
-
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 _SAID = "Ready=True but no login works"
 _DENIED = "Ready=False but login works and the cloud is as the spec says"
 
@@ -64,15 +53,3 @@ async def test_an_unseen_change_has_until_the_next_resync() -> None:
     assert ledger.disagreements() == []
     ledger.judge("orders", Sample("", "True", "x", "", settled=False), 26.0, "round 1", 10.0)
     assert len(ledger.disagreements()) == 1
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def world(system: System) -> AsyncIterator[OnPremWorld]:
-    async with onprem_world(system) as made:
-        yield made
-
-
-@pytest.mark.parametrize("seed", [1])
-async def test_a_claim_says_what_is_true_all_along_a_short_walk(world: OnPremWorld, seed: int) -> None:
-    report = await walk_batch(world, seed, _SIZE, say=print)
-    assert report.wrong == [], str(report)
