@@ -275,6 +275,9 @@ CASES = (
         "not YAML: found duplicate key",
     ),
     Case("an anchor", "claim", "size: small", "size: &a small", "claim.yaml:8:9:", "anchors and aliases are refused"),
+    Case("an alias", "claim", "size: small", "size: *a", "claim.yaml:8:9:", "anchors and aliases are refused"),
+    Case("an anchor in brackets", "claim", "size: small", "size: {a: 1,&a b: 2}", "claim.yaml:8:15:", "are refused"),
+    Case("an alias behind a quoted name", "claim", "size: small", 'size: {"a":*b}', "claim.yaml:8:14:", "are refused"),
     Case(
         "no object at all",
         "claim",
