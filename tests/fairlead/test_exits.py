@@ -138,7 +138,7 @@ def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
     claim.write_text(
         "{apiVersion: database.fairlead.dev/v1alpha1, kind: PostgreSQLInstance, metadata: {name: orders}, "
         "spec: {version: '16', size: small, parameters: {"
-        + ", ".join(f"p{number}: {'v' * 3000}" for number in range(90))
+        + ", ".join(f"p{number}: {'v' * 3000}" for number in range(40))
         + "}}}"
     )
     program = "from fairlead.cli import main; main()"
