@@ -13,6 +13,9 @@ RECORDINGS ?=
 AT_REST ?=
 
 BIN := .venv/bin
+# A worker takes the next longest file when it is free. By pytest-xdist's default the first worker has an eighth of all
+# tests at once: in our order (tests/support/longest_first.py) those that take most of the time.
+BY_FILE := --dist=loadfile --no-loadscope-reorder
 FAULTS = $(BIN)/pytest -q -s -o faulthandler_timeout=0
 # Tests of operators that share no rig with the others: they run beside those.
 OF_THEIR_OWN := tests/apiserver/operators/kills_matrix.py tests/apiserver/operators/ack_on_rds_matrix.py
@@ -44,7 +47,7 @@ check: .venv/.synced ## format, lint, types, import contracts, spelling, unit an
 
 test: check ## check, then the tests against a real kube-apiserver, a real PostgreSQL and a simulated RDS
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest --numprocesses=2 --dist=loadfile --no-loadscope-reorder \
+	@$(BIN)/pytest --numprocesses=2 $(BY_FILE) \
 		-m "apiserver or postgres or rds or slow"
 
 manifests: .venv/.synced ## write install.yaml and the chart's files anew, from deploy/kustomize and crds/
@@ -129,7 +132,7 @@ check-contracts:
 check-spelling:
 	@echo "check: spelling"; $(BIN)/codespell
 check-unit:
-	@echo "check: unit and property tests"; $(BIN)/pytest -q --numprocesses=2 \
+	@echo "check: unit and property tests"; $(BIN)/pytest -q --numprocesses=2 $(BY_FILE) \
 		--ignore=tests/apiserver --ignore=tests/postgres --ignore=tests/security --ignore=tests/system \
 		-m "not apiserver and not postgres and not rds and not slow"
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from apis import names
 from apis.identity import Identity
-from composer.kinds.catalog import HOLDS_DATA, Catalog, KindFacts, catalog, is_silent
+from composer.kinds.catalog import HOLDS_DATA, Catalog, KindFacts, catalog, catalog_of, facts_of, is_silent
 from composer.render import schema
 from composer.render.compiler import convert
 from composer.render.errors import CompositionError, Problem, near
@@ -162,7 +162,14 @@ def _facts(group_kind: str, catalog: Catalog) -> KindFacts | None:
 @cache
 def shipped_kinds(files: str) -> Mapping[str, KindFacts]:
     """Return the kinds of our CRDs in the files of that pattern, as an API server with them would serve them."""
-    return catalog({**crd, "status": _ESTABLISHED} for crd in objects_in(assets("crds"), files))
+    return catalog_of(facts for file in sorted(assets("crds").glob(files)) for facts in _shipped_in(file))
+
+
+@cache
+def _shipped_in(file: Path) -> tuple[KindFacts, ...]:
+    """Return the kinds of one of our files, which is read once in a process: patterns overlap."""
+    established = ({**crd, "status": _ESTABLISHED} for crd in objects_in(file.parent, file.name))
+    return tuple(facts for crd in established if (facts := facts_of(crd)) is not None)
 
 
 def kinds_in(path: Path) -> Catalog:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -26,6 +27,9 @@ from runtime.objects import Object
 _SIZE_LIMIT_BYTES = 1 << 20
 _SHOWN_CHARACTERS = 40
 _SUFFIXES = frozenset({".yaml", ".yml", ".json"})
+# An anchor or an alias has a name and begins a token, never the rest of a word. To look for tokens takes as long as to
+# read the file, and most have no such place.
+_MAY_REFER = re.compile(r"(?<![\w.])[&*][^\s,\[\]{}]")
 _TEXT, _OBJECT = "a text", "an object"
 # The head of every object, which is read before a schema is known. Of each type the first that fits: a truth value is a
 # number, too.
@@ -236,6 +240,8 @@ def _text(path: Path) -> str:
 
 
 def _refuse_aliases(path: Path, text: str) -> None:
+    if not _MAY_REFER.search(text):
+        return
     for token in YAML(typ="safe", pure=True).scan(io.StringIO(text)):
         if isinstance(token, AnchorToken | AliasToken):
             mark = token.start_mark

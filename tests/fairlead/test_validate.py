@@ -166,15 +166,12 @@ def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path, capsys: pytes
 
 
 def test_the_shipped_compositions_are_valid_for_every_claim(capsys: pytest.CaptureFixture[str]) -> None:
-    root = Path(__file__).resolve().parents[2]
-    crds = root / "tests" / "support" / "operators" / "crds"
-    folders = (root / "compositions", root / "compositions" / "operators")
-    shipped = {path.stem for folder in folders for path in folder.glob("*.yaml")}
+    """Those for other operators are in tests/composer/test_operator_compositions.py."""
+    shipped = sorted((Path(__file__).resolve().parents[2] / "compositions").glob("*.yaml"))
 
-    assert run(["validate", str(root / "compositions"), "--strict", "--crds", str(crds)]) == 0
-    valid = set(re.findall(r"Composition (\S+) is valid", capsys.readouterr().out))
-    assert valid == shipped
-    assert len(shipped) >= 9
+    assert run(["validate", *map(str, shipped), "--strict"]) == 0
+    assert re.findall(r"Composition (\S+) is valid", capsys.readouterr().out) == [path.stem for path in shipped]
+    assert len(shipped) >= 4
 
 
 def test_a_run_with_nothing_to_check_is_a_mistake() -> None:

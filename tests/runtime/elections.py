@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from runtime.elector import Elector, ElectorHooks
 from runtime.errors import ApiError, NoAnswer
@@ -201,6 +201,18 @@ class World:
                         raise
             else:
                 await asyncio.sleep(0.05)
+
+
+async def led(scene: Callable[[World], Awaitable[T]], **candidate: Any) -> tuple[World, T]:
+    """Play a scene where `a`, started so, has led for five seconds while `b` stood by; return its world and answer."""
+    world = World(1)
+    world.start("a", **candidate)
+    await world.until_leads("a")
+    world.start("b")
+    await asyncio.sleep(5)
+    answer = await scene(world)
+    await world.stop()
+    return world, answer
 
 
 def overlaps(calls: list[Call]) -> list[tuple[Call, Call]]:

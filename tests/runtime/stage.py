@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Any
 
 from runtime.cache import Cache, Informer
 from runtime.controller import Controller, ControllerSettings, Source
@@ -64,6 +65,15 @@ async def staged(
         for task in reversed(tasks):
             task.cancel()
             await asyncio.wait((task,))
+
+
+async def times_of(reconcile: Reconcile, seconds: float, **settings: Any) -> list[float]:
+    """Return when the only object there is was looked at, within so many seconds."""
+    kube = FakeKube()
+    kube.put(WIDGETS, "w")
+    async with staged(reconcile, kube, **settings) as stage:
+        await asyncio.sleep(seconds)
+        return stage.times("w")
 
 
 async def settle(_: Key) -> Result:

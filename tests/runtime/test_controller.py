@@ -25,7 +25,7 @@ from runtime.errors import (
 )
 from runtime.objects import Key
 from runtime.results import SETTLED, Result
-from tests.runtime.stage import Stage, raising, settle, staged
+from tests.runtime.stage import Stage, raising, settle, staged, times_of
 from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import WIDGETS, FakeKube
 
@@ -69,14 +69,7 @@ class PolicyCase:
     ],
 )
 def test_each_class_of_trouble_has_its_pace(case: PolicyCase) -> None:
-    async def scene() -> list[float]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        async with staged(raising(case.error), kube) as stage:
-            await asyncio.sleep(case.seconds)
-            return stage.times("w")
-
-    times = run(scene())
+    times = run(times_of(raising(case.error), case.seconds))
     low, high = case.first_pause_s
 
     assert len(times) in case.passes
@@ -130,14 +123,7 @@ def test_a_requested_pass_comes_at_its_time() -> None:
     async def later(_: Key) -> Result:
         return Result(requeue_after=timedelta(seconds=60))
 
-    async def scene() -> list[float]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        async with staged(later, kube) as stage:
-            await asyncio.sleep(200)
-            return stage.times("w")
-
-    times = run(scene())
+    times = run(times_of(later, 200))
 
     assert [round(at - times[0]) for at in times] == [0, 60, 120, 180]
 
@@ -150,14 +136,7 @@ def test_a_success_lets_the_next_failure_count_as_the_first() -> None:
             return Result(requeue_after=timedelta(seconds=100))
         raise Transient("x")
 
-    async def scene() -> list[float]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        async with staged(mostly_failing, kube) as stage:
-            await asyncio.sleep(300)
-            return stage.times("w")
-
-    times = run(scene())
+    times = run(times_of(mostly_failing, 300))
 
     assert times[6] - times[5] >= 16
     assert 0.5 <= times[8] - times[7] <= 0.75
@@ -171,15 +150,9 @@ def test_conflicts_that_repeat_grow_a_pause_of_their_own_until_a_success() -> No
             raise failure
         return Result(requeue_after=timedelta(seconds=100))
 
-    async def scene() -> tuple[list[float], list[object]]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        with capture_logs() as logs:
-            async with staged(mostly_conflicting, kube) as stage:
-                await asyncio.sleep(300)
-                return stage.times("w"), [line["failures"] for line in logs if line["event"] == "pass failed"]
-
-    times, failures = run(scene())
+    with capture_logs() as logs:
+        times = run(times_of(mostly_conflicting, 300))
+    failures = [line["failures"] for line in logs if line["event"] == "pass failed"]
     pauses = [later - sooner for sooner, later in itertools.pairwise(times)]
 
     assert pauses[0] == pytest.approx(0, abs=0.01)
@@ -199,14 +172,7 @@ def test_a_failure_after_conflicts_counts_as_the_first_failure() -> None:
             raise failure
         return SETTLED
 
-    async def scene() -> list[float]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        async with staged(conflicting_then_failing, kube) as stage:
-            await asyncio.sleep(300)
-            return stage.times("w")
-
-    times = run(scene())
+    times = run(times_of(conflicting_then_failing, 300))
 
     assert 0.5 <= times[7] - times[6] <= 0.75
 
@@ -317,14 +283,7 @@ def test_a_pass_that_hangs_is_ended_and_the_key_tried_again() -> None:
         await asyncio.Event().wait()
         return SETTLED
 
-    async def scene() -> list[float]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        async with staged(hang, kube, pass_timeout_s=30) as stage:
-            await asyncio.sleep(70)
-            return stage.times("w")
-
-    times = run(scene())
+    times = run(times_of(hang, 70, pass_timeout_s=30))
 
     assert len(times) == 3
     assert times[1] - times[0] >= 30

@@ -12,7 +12,7 @@ from runtime.controller import Controller, ControllerSettings, Source
 from runtime.objects import Key
 from runtime.queue import Priority
 from runtime.results import SETTLED, Result
-from tests.runtime.stage import settle, staged
+from tests.runtime.stage import settle, staged, times_of
 from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import WIDGETS, FakeKube
 
@@ -146,14 +146,7 @@ def test_a_cancellation_inside_a_pass_is_a_defect_and_not_the_end_of_a_worker() 
         await task
         return SETTLED
 
-    async def scene() -> int:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        async with staged(waits_for_the_cancelled, kube, workers=1) as stage:
-            await asyncio.sleep(60)
-            return len(stage.passes)
-
-    assert run(scene()) in range(5, 10)
+    assert len(run(times_of(waits_for_the_cancelled, 60, workers=1))) in range(5, 10)
 
 
 def test_a_mapping_that_fails_on_one_object_stops_nothing() -> None:

@@ -15,7 +15,7 @@ from runtime.errors import NoAnswer
 from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
 from runtime.objects import LEASES
-from tests.runtime.elections import CALL_S, LEASE, SETTINGS, Link, Weather, World, overlaps
+from tests.runtime.elections import CALL_S, LEASE, SETTINGS, Link, Weather, World, led, overlaps
 from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import FakeKube
 
@@ -47,22 +47,15 @@ def test_two_never_lead_in_any_weather_and_one_leads_afterwards(seed: int) -> No
 
 @pytest.mark.parametrize("weather", [Weather.HUNG, Weather.REFUSED, Weather.ANSWER_LOST])
 def test_a_leader_cut_off_stops_before_the_next_begins(weather: Weather) -> None:
-    async def scene() -> World:
-        world = World(1)
-        world.start("a")
-        await world.until_leads("a")
-        world.start("b")
-        await asyncio.sleep(5)
+    async def scene(world: World) -> None:
         world.links["a"].weather = weather
         await world.until_leads("b")
         world.links["a"].weather = Weather.FAIR
         await asyncio.sleep(10)
         world.kill("b")
         await world.until_leads("a")
-        await world.stop()
-        return world
 
-    world = run(scene())
+    world, _ = run(led(scene))
 
     assert overlaps(world.calls) == []
     assert world.exits == []
@@ -72,22 +65,15 @@ def test_a_leader_cut_off_stops_before_the_next_begins(weather: Weather) -> None
 def test_a_stepped_wall_clock_changes_nothing(step: timedelta) -> None:
     wall = [datetime(2026, 1, 1, tzinfo=UTC)]
 
-    async def scene() -> World:
-        world = World(1)
-        world.start("a", wall=lambda: wall[0])
-        await world.until_leads("a")
-        world.start("b")
-        await asyncio.sleep(3)
+    async def scene(world: World) -> None:
         wall[0] += step
         await asyncio.sleep(20)
         # The leader's clock is wrong and it is cut off: it must stop all the same.
         world.links["a"].weather = Weather.REFUSED
         await world.until_leads("b")
         await asyncio.sleep(10)
-        await world.stop()
-        return world
 
-    world = run(scene())
+    world, _ = run(led(scene, wall=lambda: wall[0]))
     leaders = [call.identity for call in world.calls]
 
     assert overlaps(world.calls) == []
@@ -95,33 +81,21 @@ def test_a_stepped_wall_clock_changes_nothing(step: timedelta) -> None:
 
 
 def test_a_killed_leader_is_replaced_once_its_lease_has_run_out() -> None:
-    async def scene() -> float:
-        world = World(1)
-        world.start("a")
-        await world.until_leads("a")
-        world.start("b")
-        await asyncio.sleep(5)
+    async def scene(world: World) -> float:
         world.kill("a")
-        took = await world.until_leads("b")
-        await world.stop()
-        return took
+        return await world.until_leads("b")
 
-    assert run(scene()) <= SETTINGS.duration.total_seconds() + 0.2
+    _, took = run(led(scene))
+
+    assert took <= SETTINGS.duration.total_seconds() + 0.2
 
 
 def test_a_clean_stop_drains_first_and_hands_over_at_once() -> None:
-    async def scene() -> tuple[World, float]:
-        world = World(1)
-        world.start("a")
-        await world.until_leads("a")
-        world.start("b")
-        await asyncio.sleep(5)
+    async def scene(world: World) -> float:
         world.tasks["a"].cancel()
-        took = await world.until_leads("b")
-        await world.stop()
-        return world, took
+        return await world.until_leads("b")
 
-    world, took = run(scene())
+    world, took = run(led(scene))
 
     assert took <= CALL_S + 0.3
     assert overlaps(world.calls) == []
@@ -143,36 +117,22 @@ def test_a_stop_in_the_middle_of_a_renewal_frees_the_lease_all_the_same() -> Non
 
 
 def test_work_that_outlives_the_lease_ends_the_process() -> None:
-    async def scene() -> World:
-        world = World(1)
-        world.start("a", stubborn=True)
-        await world.until_leads("a")
-        world.start("b")
-        await asyncio.sleep(5)
+    async def scene(world: World) -> None:
         world.links["a"].weather = Weather.HUNG
         await world.until_leads("b")
-        await world.stop()
-        return world
 
-    world = run(scene())
+    world, _ = run(led(scene, stubborn=True))
 
     assert world.exits == ["a"]
     assert overlaps(world.calls) == []
 
 
 def test_a_deleted_lease_is_made_again_by_its_holder() -> None:
-    async def scene() -> World:
-        world = World(1)
-        world.start("a")
-        await world.until_leads("a")
-        world.start("b")
-        await asyncio.sleep(5)
+    async def scene(world: World) -> None:
         world.server.remove(LEASES, LEASE.name, namespace=LEASE.namespace)
         await asyncio.sleep(10)
-        await world.stop()
-        return world
 
-    world = run(scene())
+    world, _ = run(led(scene))
 
     assert {call.identity for call in world.calls} == {"a"}
 
@@ -280,16 +240,12 @@ def test_each_term_has_a_higher_epoch() -> None:
 
 
 def test_a_standby_watches_and_does_not_poll() -> None:
-    async def scene() -> int:
-        world = World(1)
-        world.start("a")
-        await world.until_leads("a")
-        world.start("b")
-        await asyncio.sleep(60)
-        await world.stop()
-        return world.links["b"].reads
+    async def scene(_: World) -> None:
+        await asyncio.sleep(55)
 
-    assert run(scene()) <= 3
+    world, _ = run(led(scene))
+
+    assert world.links["b"].reads <= 3
 
 
 class CarelessElector(Elector):
@@ -309,19 +265,14 @@ class CarelessElector(Elector):
 
 
 def test_the_world_of_the_test_would_show_two_careless_leaders() -> None:
-    async def scene() -> World:
-        world = World(1)
-        world.start("a", kind=CarelessElector)
-        await world.until_leads("a")
-        world.start("b")
-        await asyncio.sleep(3)
+    async def scene(world: World) -> None:
         world.links["a"].weather = Weather.REFUSED
         await world.until_leads("b")
         await asyncio.sleep(3)
-        await world.stop()
-        return world
 
-    assert overlaps(run(scene()).calls) != []
+    world, _ = run(led(scene, kind=CarelessElector))
+
+    assert overlaps(world.calls) != []
 
 
 @pytest.mark.parametrize("stop_after_s", [0.001, 0.004, 0.006, 0.008, 0.011, 0.02])
