@@ -157,16 +157,6 @@ async def test_requested_reconcile_looks_by_name(stopped: Served) -> None:
     assert paced.counts()[LOOK] == 1
 
 
-async def test_lists_that_lag_send_nothing_twice(stopped: Served) -> None:
-    world, paced = await _ready(stopped)
-    control(stopped, "POST", "behaviour", {"get_lag_s": 30, "list_lag_s": 50})
-    world.ask(**LARGER)
-    paced.wake()
-    await paced.settle()
-    assert paced.counts()["ModifyDBInstance"] == 1
-    assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
-
-
 async def test_window_of_an_hour_is_met_with_a_resync_of_six(stopped: Served) -> None:
     world = RdsWorld(stopped, resync=timedelta(hours=6))
     # Without lists, which show nothing of a window and are made every minute.

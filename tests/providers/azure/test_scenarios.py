@@ -38,10 +38,14 @@ async def test_server_and_what_is_inside_are_made_by_one_call_each_and_taken_awa
     ]
     assert arm.changes() == [PUT, "databases.put", "firewallRules.put", "configurations.put"]
     assert server.shown()["children"]["configurations"] == {"work_mem": "65536"}
-    for world in (*reversed(inside), server):
+    for world in reversed(inside):
         world.now = max(world.now, server.now)
         world.delete()
         await world.rest()
+    assert arm.changes()[4:] == ["configurations.put", "firewallRules.delete", "databases.delete"]
+    assert server.shown()["children"]["configurations"] == {}
+    server.delete()
+    await server.rest()
     assert arm.servers() == {}
 
 
@@ -73,13 +77,6 @@ def _hour_of_the_window(world: ArmWorld, at: str) -> bool:
     return moment.isoweekday() == 7 and moment.hour == 3
 
 
-async def test_field_that_is_ignored_or_left_out_is_nobodys_business(arm: Arm) -> None:
-    world = await server_at_rest(arm, parameters={"backupRetentionDays": 14}, ignoreFields=["backupRetentionDays"])
-    arm.steer(world.name_of(), properties={"backup": {"backupRetentionDays": 8}, "storage": {"autoGrow": "Enabled"}})
-    assert await world.for_hours(2) == {"InSync"}
-    assert (arm.changes(), world.status_of().get("drift", [])) == ([], [])
-
-
 async def test_static_parameter_waits_for_a_restart_that_only_its_user_makes(arm: Arm) -> None:
     server = await server_at_rest(arm)
     world = inside_of(server, CONFIGURATIONS, {"name": "max_connections", "value": "100"})
@@ -105,19 +102,6 @@ async def test_password_rotates_by_one_patch_that_nothing_shows(arm: Arm) -> Non
     (call,) = arm.calls(PATCH)
     assert list(call["params"]["properties"]) == ["administratorLoginPassword"]
     assert world.kube.objects[secret]["data"]["current"] != before["current"]
-
-
-async def test_persons_server_is_read_under_observe_and_left_alone(arm: Arm) -> None:
-    arm.make("databases/legacy")
-    world = ArmWorld(arm)
-    world.pass_time(HOUR)
-    world.ask(managementPolicy="Observe", parameters={"backupRetentionDays": 30})
-    world.annotate(**{"external-name": "databases/legacy"})
-    assert "InSync" not in await world.for_hours(2)
-    assert world.status_of()["atProvider"]["state"] == "Ready"
-    world.delete()
-    await world.rest()
-    assert (arm.changes(), list(arm.servers())) == ([], ["databases/legacy"])
 
 
 async def test_snapshot_is_no_policy_and_never_becomes_delete(arm: Arm) -> None:
@@ -150,15 +134,6 @@ async def test_lock_holds_a_deletion_in_words_until_it_is_lifted(arm: Arm) -> No
     arm.person("DELETE", lock, api="2020-05-01")
     await world.rest()
     assert (world.get(), arm.servers()) == (None, {})
-
-
-async def test_deletion_while_it_is_being_made_is_never_lost(arm: Arm) -> None:
-    world = ArmWorld(arm)
-    world.ask()
-    await world.until(lambda: "operation" in world.status_of())
-    world.delete()
-    await world.rest()
-    assert (world.get(), arm.servers(), arm.changes()) == (None, {}, [PUT, DELETE])
 
 
 @pytest.mark.parametrize("deleting", [False, True])
