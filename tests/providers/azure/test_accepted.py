@@ -10,9 +10,10 @@ import pytest
 from providers.azure.children.kinds import CONFIGURATIONS
 from providers.external.provider import Kind
 from runtime.objects import Object
-from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmPaced, ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import Arm, path_of
 from tests.providers.gates import Calls, Gate
+from tests.providers.paced import Paced
 
 pytestmark = pytest.mark.slow
 PUT, PATCH = "flexibleServers.put", "flexibleServers.patch"
@@ -39,7 +40,7 @@ async def test_creation_that_azure_accepts_and_cannot_carry_out_is_said_and_made
     arm.behave(no_capacity=["Standard_D2ds_v5"])
     world = ArmWorld(arm)
     world.ask()
-    paced = ArmPaced(world)
+    paced = Paced(world)
     await paced.until(world.now + timedelta(hours=6))
     assert (world.reason(), arm.servers()) == ("QuotaExceeded", {})
     assert "SkuNotAvailable" in str(world.condition()["message"])

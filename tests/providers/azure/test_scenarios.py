@@ -10,8 +10,9 @@ import pytest
 from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
 from providers.external.provider import Kind
 from runtime.objects import SECRETS, Key, Object
-from tests.providers.azure.arm_world import ArmPaced, ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.arm_world import ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import Arm, path_of
+from tests.providers.paced import Paced
 
 pytestmark = pytest.mark.slow
 PUT, PATCH, DELETE = "flexibleServers.put", "flexibleServers.patch", "flexibleServers.delete"
@@ -62,7 +63,7 @@ async def test_class_change_waits_for_the_window_is_sent_once_and_may_be_taken_b
     world.ask(parameters=larger)
     await world.until("WaitingForWindow")
     assert (world.reason("Ready"), arm.changes()) == ("Available", [])
-    paced = ArmPaced(world)
+    paced = Paced(world)
     await paced.until(world.now + timedelta(days=1))
     assert (world.reason(), arm.changes(), paced.crashes) == ("InSync", [PATCH], 0)
     assert world.shown()["sku"]["name"] == "Standard_D4ds_v5"
@@ -110,7 +111,7 @@ async def test_snapshot_is_no_policy_and_never_becomes_delete(arm: Arm) -> None:
     name = world.name_of()
     world.ask(deletionPolicy="Snapshot")
     world.delete()
-    paced = ArmPaced(world)
+    paced = Paced(world)
     await paced.until(world.now + 6 * HOUR)
     assert paced.passes > 1
     assert (arm.changes(), list(arm.servers())) == ([], [name])
@@ -160,7 +161,7 @@ async def test_rights_that_are_taken_away_are_named_change_nothing_and_come_back
 async def test_robot_that_strips_tags_is_named_and_sending_ends(arm: Arm) -> None:
     world = await server_at_rest(arm)
     arm.behave(tag_robot={"strip": ["fairlead-namespace*"], "every_s": 1})
-    paced = ArmPaced(world)
+    paced = Paced(world)
     await paced.until(world.now + timedelta(hours=12))
     assert len(arm.changes()) <= 12
     assert "fairlead-namespace" in str(world.condition()["message"])
