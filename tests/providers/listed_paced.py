@@ -38,7 +38,7 @@ class ListedPaced(Paced):
 
         A list that is due ends the waiting of passes that are due later.
         """
-        passes_at = super()._next_at()
+        passes_at = self.passes_at()
         if passes_at is not None and passes_at <= self._list_at:
             return await super().step()
         self.move_on(self._list_at - self.world.now)
@@ -50,12 +50,8 @@ class ListedPaced(Paced):
             self._enqueue_list(_CONFIG, result.requeue_after)
         return True
 
-    def passes_at(self) -> datetime | None:
-        """Return when the next pass is due, lists apart."""
-        return super()._next_at()
-
     def _next_at(self) -> datetime | None:
-        passes_at = super()._next_at()
+        passes_at = self.passes_at()
         return self._list_at if passes_at is None else min(passes_at, self._list_at)
 
     async def when(self, is_over: Callable[[], bool], *, most: int = 500) -> None:

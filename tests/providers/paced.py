@@ -66,7 +66,7 @@ class Paced:
 
     def move_on(self, by: timedelta) -> None:
         """Let time pass for everybody."""
-        self.world.now += max(by, timedelta())
+        self.world.pass_time(max(by, timedelta()))
 
     async def until(self, end: datetime) -> None:
         """Make all passes that are due before `end`."""
@@ -75,6 +75,10 @@ class Paced:
         self.move_on(end - self.world.now)
 
     def _next_at(self) -> datetime | None:
+        return self.passes_at()
+
+    def passes_at(self) -> datetime | None:
+        """Return when the next pass is due, whatever else is."""
         queue = self.controller._queue._state
         if len(queue):
             return self.world.now
@@ -85,12 +89,12 @@ class Paced:
         """Enqueue the resource, as an edit or a list that shows a change does."""
         self.controller.enqueue(self.key)
 
-    async def settle(self, *, most: int = 200) -> None:
+    async def settle(self, *, most: int = 500) -> None:
         """Make passes until the resource is Ready, converged and its next pass minutes away, or gone."""
         for _ in range(most):
             if not await self.step():
                 return
-            next_at = self._next_at()
+            next_at = self.passes_at()
             calm = next_at is None or next_at - self.world.now > timedelta(minutes=4)
             if calm and (self.world.reason("Ready"), self.world.reason()) == ("Available", "InSync"):
                 return

@@ -106,6 +106,10 @@ class World:
                     listing.add(dumps(obj))
             tuple(store.replace_all(listing, str(self.kube.version)))
 
+    def pass_time(self, by: timedelta) -> None:
+        """Let time pass for everybody."""
+        self.now += by
+
     def ask(self, name: str = "db", **spec: Any) -> Object:
         """Create or edit a resource as a person does."""
         known, resource = self.get(name), self.kind.resource

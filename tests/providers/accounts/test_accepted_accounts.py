@@ -118,3 +118,27 @@ async def test_database_that_is_not_the_same_stays_as_it_is() -> None:
         assert world.reason("Synced") == "AccountChanged", change
         assert world.cloud.calls.count("create") == 1
         assert [call for call in world.cloud.calls if call.startswith("update")] == []
+
+
+async def test_account_that_is_not_the_recorded_one_is_named_until_it_is_accepted() -> None:
+    world = World(ToyCloud(account="account-2"))
+    config(world, account="account-1")
+    world.feed()
+    assert "account account-2, not account-1" in (await world.accounts.connect("default")).changed
+
+    config(world, consent="account=account-2")
+    world.feed()
+    assert (await world.accounts.connect("default")).changed == ""
+
+
+async def test_config_that_was_made_again_has_a_connection_of_its_own() -> None:
+    world = World(ToyCloud())
+    world.feed()
+    await world.accounts.connect("default")
+    world.cloud.account = "account-2"
+    again: Object = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
+    again["metadata"]["uid"] = "another-config"
+    world.kube.store(CONFIGS, again)
+    world.feed()
+
+    assert (await world.accounts.connect("default")).id == "account-2"

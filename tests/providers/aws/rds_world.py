@@ -62,6 +62,10 @@ class RdsWorld(World):
         """Return the fields of `forProvider`: those of the world, changed by what is asked for as `parameters`."""
         return {**self.spec, **spec.pop("parameters", {})}
 
+    def pass_time(self, by: timedelta) -> None:
+        super().pass_time(by)
+        control(self.served, "POST", "clock", {"advance_s": by.total_seconds()})
+
     def steer(self, **calls: Any) -> None:
         """Have something happen to the instance behind the API's back."""
         control(self.served, "POST", f"instances/{self.external_name}", calls)
@@ -94,16 +98,11 @@ class GatedWorld(RdsWorld):
 
 
 class RdsPaced(Paced):
-    """Moves the simulated RDS's clock along; `calls` are counted from the last `forget` on."""
+    """Passes at the simulated RDS; `calls` are counted from the last `forget` on."""
 
     def __init__(self, world: RdsWorld, name: str = "db") -> None:
         super().__init__(world, name)
         self.rds = world.served
-
-    def move_on(self, by: timedelta) -> None:
-        """Let time pass at RDS, too."""
-        super().move_on(by)
-        control(self.rds, "POST", "clock", {"advance_s": max(by.total_seconds(), 0.0)})
 
     def forget(self) -> None:
         """Count from here on."""

@@ -1,9 +1,8 @@
-"""Slow changes, outages and refusals of RDS, over its wire, by a clock that is moved on instead of waited for."""
+"""Slow changes and refusals of RDS, over its wire, by a clock that is moved on instead of waited for."""
 
 from __future__ import annotations
 
 import base64
-import json
 from datetime import timedelta
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from devcloud.aws.server import Served
 from runtime.objects import SECRETS, Object
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
-from tests.providers.paced import texts
 from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.rds
@@ -48,55 +46,6 @@ async def test_class_change_of_thirty_minutes_crashes_no_pass_and_is_sent_once(s
     assert paced.crashes == 0
     assert paced.calls("ModifyDBInstance") == 1
     assert paced.reported(since) == CALM | {"Synced=False CloudBusy", "Reconciling=True CloudBusy"}
-    assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
-
-
-async def test_outage_of_three_hours_crashes_no_pass_is_reported_once_and_ends_by_itself(stopped: Served) -> None:
-    world, paced = await _ready(stopped)
-    since, passes, writes = len(paced.conditions), paced.passes, len(world.kube.writes)
-    world.refuse("*", "InternalFailure", "The request processing has failed because of an unknown error.")
-    await paced.until(world.now + 3 * HOUR)
-
-    assert paced.crashes == 0
-    assert paced.passes - passes <= 200
-    # Reconciling, and after ten minutes of it Stalled.
-    assert len(world.kube.writes) - writes == 2
-    reasons = {f"{kind} CloudUnreachable" for kind in ("Synced=False", "Reconciling=True", "Stalled=True")}
-    assert paced.reported(since) == CALM | reasons
-
-    world.heal()
-    healed = len(paced.conditions)
-    await paced.until(world.now + timedelta(minutes=2))
-    assert paced.reported(healed) == CALM
-    assert (paced.crashes, paced.calls()) == (0, 0)
-
-
-REFUSALS_OF_CHANGES = {
-    "a state that allows none": ("InvalidDBInstanceState", "CloudBusy"),
-    "storage at work": ("InvalidParameterCombination", "InvalidValue"),
-    "a value": ("InvalidParameterValue", "InvalidValue"),
-    "a class that is sold out": ("InsufficientDBInstanceCapacity", "QuotaExceeded"),
-    "a quota": ("StorageQuotaExceeded", "QuotaExceeded"),
-    "a right": ("AccessDenied", "AccessDenied"),
-    "a key": ("KMSKeyNotAccessibleFault", "AccessDenied"),
-    "what is not there": ("DBSubnetGroupNotFoundFault", "ReferenceNotFound"),
-    "a code that nobody knows": ("SomethingNew", "CloudUnreachable"),
-}
-
-
-@pytest.mark.parametrize("refusal", REFUSALS_OF_CHANGES)
-async def test_refused_change_is_sent_at_most_twenty_times_an_hour(stopped: Served, refusal: str) -> None:
-    world, paced = await _ready(stopped)
-    code, reason = REFUSALS_OF_CHANGES[refusal]
-    world.refuse("ModifyDBInstance", code)
-    world.ask(**LARGER)
-    paced.wake()
-    await _refused_for_an_hour(world, paced, "ModifyDBInstance", reason)
-
-    world.heal()
-    world.annotate(**{"reconcile-requested-at": "now"})
-    paced.wake()
-    await paced.settle()
     assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
 
 
@@ -185,21 +134,3 @@ async def test_storage_that_rds_has_stays_and_is_no_error_where_less_is_asked_fo
     assert (held["path"], held["desired"], held["observed"], held["action"]) == (
         "allocatedStorage", "100", "200", "Tolerated",
     )  # fmt: skip
-
-
-async def _refused_for_an_hour(world: RdsWorld, paced: RdsPaced, action: str, reason: str) -> None:
-    """Let an hour pass in which an action is refused: few calls, few words, no crash, the same text each time."""
-    since = len(paced.conditions)
-    await paced.until(world.now + HOUR)
-    said = {json.dumps(texts(world.get()))}
-    versions = len(world.kube.writes)
-    await paced.until(world.now + HOUR)
-    said.add(json.dumps(texts(world.get())))
-
-    assert paced.crashes == 0
-    # Of two hours, each with its own.
-    assert paced.calls(action) <= 40
-    assert len(world.kube.writes) - versions <= 3 * 20
-    assert len(said) == 1
-    if reason:
-        assert f"Synced=False {reason}" in paced.reported(since)

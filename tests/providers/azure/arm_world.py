@@ -121,8 +121,7 @@ class ArmWorld(World):
         return self.arm.server(self.name_of(name))
 
     def pass_time(self, by: timedelta) -> None:
-        """Let time pass for everybody."""
-        self.now += by
+        super().pass_time(by)
         self.arm.pass_time(by)
 
     async def until(self, goal: str | Callable[[], bool], name: str = "db", *, most: int = 200) -> None:
@@ -153,7 +152,7 @@ class ArmWorld(World):
 
     async def for_hours(self, hours: float, name: str = "db") -> set[str]:
         """Make the passes that a controller makes within some hours; return the reasons of Synced that were seen."""
-        paced = ArmPaced(self, name)
+        paced = Paced(self, name)
         await paced.until(self.now + timedelta(hours=hours))
         assert paced.crashes == 0
         return {condition.partition(" ")[2] for condition in paced.reported() if condition.startswith("Synced=")}
@@ -172,19 +171,6 @@ class ArmWorld(World):
     def key(self, name: str = "db") -> Key:
         """Return the key of a resource."""
         return Key("team", name)
-
-
-class ArmPaced(Paced):
-    """A controller's passes at their own times; ARM's clock goes with the world's."""
-
-    def __init__(self, world: ArmWorld, name: str = "db") -> None:
-        super().__init__(world, name)
-        self.arm = world.arm
-
-    def move_on(self, by: timedelta) -> None:
-        """Let time pass at ARM, too."""
-        super().move_on(by)
-        self.arm.pass_time(max(by, timedelta()))
 
 
 async def server_at_rest(arm: Arm, **spec: Any) -> ArmWorld:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any
 
@@ -13,9 +10,10 @@ import pytest
 from providers.azure.children.kinds import CONFIGURATIONS
 from providers.external.provider import Kind
 from runtime.objects import Object
-from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmPaced, ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import Arm, path_of
 from tests.providers.gates import Calls, Gate
+from tests.providers.paced import Paced
 
 pytestmark = pytest.mark.slow
 PUT, PATCH = "flexibleServers.put", "flexibleServers.patch"
@@ -38,40 +36,11 @@ async def test_operation_whose_url_is_gone_leaves_it_to_the_state(arm: Arm, mome
     assert (arm.changes(), world.reason("Ready")) == ([PUT], "Available")
 
 
-@asynccontextmanager
-async def _another_host() -> AsyncIterator[tuple[str, list[bytes]]]:
-    """Listen where ARM does not; yield the URL, and what anybody sends there."""
-    received: list[bytes] = []
-
-    async def record(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        received.append(await reader.read(4096))
-        writer.close()
-
-    listener = await asyncio.start_server(record, "127.0.0.1", 0)
-    async with listener:
-        port = listener.sockets[0].getsockname()[1]
-        yield f"http://127.0.0.1:{port}", received
-
-
-async def test_url_of_another_host_in_status_gets_no_token_and_the_state_decides(arm: Arm) -> None:
-    world = ArmWorld(arm)
-    world.ask()
-    await world.until(lambda: "operation" in world.status_of())
-    async with _another_host() as (url, received):
-        own = str(world.status_of()["operation"]["id"])
-        world.edit_status(id=url + own.removeprefix(arm.served.url))
-        await world.rest()
-
-    assert received == []
-    assert (arm.changes(), world.reason("Ready")) == ([PUT], "Available")
-    assert arm.calls("azureAsyncOperation.get") == []
-
-
 async def test_creation_that_azure_accepts_and_cannot_carry_out_is_said_and_made_once_it_can(arm: Arm) -> None:
     arm.behave(no_capacity=["Standard_D2ds_v5"])
     world = ArmWorld(arm)
     world.ask()
-    paced = ArmPaced(world)
+    paced = Paced(world)
     await paced.until(world.now + timedelta(hours=6))
     assert (world.reason(), arm.servers()) == ("QuotaExceeded", {})
     assert "SkuNotAvailable" in str(world.condition()["message"])
@@ -124,24 +93,6 @@ async def test_change_of_a_server_that_somebody_else_changes_waits_and_provokes_
     await world.rest()
 
     assert (arm.changes(), arm.met_busy()) == ([PATCH], [])
-
-
-async def test_change_that_is_not_shown_yet_is_not_sent_again(arm: Arm) -> None:
-    world = await server_at_rest(arm)
-    arm.behave(get_lag_s=45, list_lag_s=45)
-    world.ask(parameters={"backupRetentionDays": 9})
-    await world.until(lambda: bool(arm.changes()))
-    reasons = [world.reason()]
-    for _ in range(30):
-        world.pass_time(timedelta(seconds=5))
-        await world.step()
-        reasons.append(world.reason())
-
-    assert arm.changes() == [PATCH]
-    # What it shows before is of before the change; once it is in sync it stays so.
-    assert (reasons[0] != "InSync", reasons[-1]) == (True, "InSync")
-    assert reasons.index("InSync") * 5 >= 45
-    assert world.shown()["properties"]["backup"]["backupRetentionDays"] == 9
 
 
 async def test_parameter_that_azure_does_not_have_is_named_and_nothing_is_sent(arm: Arm) -> None:

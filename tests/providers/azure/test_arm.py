@@ -1,4 +1,4 @@
-"""One subscription over the wire: fences, throttles, rates, pages, hosts, and what a token may be sent to."""
+"""One subscription over the wire: throttles, rates, pages, hosts, and what a token may be sent to."""
 
 from __future__ import annotations
 
@@ -11,20 +11,14 @@ from azure.core.exceptions import ClientAuthenticationError
 from providers.accounts.rate_limit import CALLS, AccountMeter, Budget
 from providers.azure.arm import API_VERSION, _type_of, client_of
 from providers.azure.names import ServerName
-from providers.external.client import FenceClosed
 from providers.external.provider import Rate
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 from tests.providers.azure.arm_stub import SUBSCRIPTION, ArmStub
 from tests.providers.azure.azure_world import StubToken, connected
-from tests.providers.gates import CLOSED, OPEN
+from tests.providers.gates import OPEN
 from tests.support.stepped_clock import SteppedClock
 
 SERVER = ServerName("rg", "s")
-
-
-async def test_subscription_says_who_it_is(stub: ArmStub) -> None:
-    async with connected(stub) as account:
-        assert await account.whoami() == SUBSCRIPTION
 
 
 async def test_answer_about_another_subscription_is_no_answer(stub: ArmStub) -> None:
@@ -34,14 +28,6 @@ async def test_answer_about_another_subscription_is_no_answer(stub: ArmStub) -> 
             await account.whoami()
 
     assert refused.value.reason == "AccountChanged"
-
-
-async def test_closed_fence_sends_nothing(stub: ArmStub) -> None:
-    async with connected(stub) as account:
-        with pytest.raises(FenceClosed):
-            await account.send("DELETE", account.server(SERVER), "delete it", fence=CLOSED)
-
-    assert stub.log == []
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from providers.azure.servers.client import clients
 from providers.external.observation import Present
 from providers.external.provider import Kind
 from runtime.objects import Object
-from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmPaced, ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import GROUP, Arm, path_of
 from tests.providers.listed_paced import ListedPaced
 
@@ -24,14 +24,14 @@ HOUR, SWEEP = timedelta(hours=1), timedelta(minutes=1)
 LIST, LOOK, PATCH = "flexibleServers.listBySubscription", "flexibleServers.get", "flexibleServers.patch"
 
 
-class ListedArm(ListedPaced, ArmPaced):
+class ListedArm(ListedPaced):
     """Passes of one resource with the lists of its subscription, at the simulated ARM."""
 
     world: ArmWorld
 
     def counts(self) -> Counter[str]:
         """Return how often each action was called since the last `forget`, tokens apart."""
-        return Counter(str(call["action"]) for call in self.arm.calls())
+        return Counter(str(call["action"]) for call in self.world.arm.calls())
 
 
 async def _ready(arm: Arm) -> tuple[ArmWorld, ListedArm]:

@@ -10,8 +10,9 @@ import pytest
 from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
 from providers.external.provider import Kind
 from runtime.objects import SECRETS, Key, Object
-from tests.providers.azure.arm_world import ArmPaced, ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.arm_world import ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import Arm, path_of
+from tests.providers.paced import Paced
 
 pytestmark = pytest.mark.slow
 PUT, PATCH, DELETE = "flexibleServers.put", "flexibleServers.patch", "flexibleServers.delete"
@@ -38,10 +39,14 @@ async def test_server_and_what_is_inside_are_made_by_one_call_each_and_taken_awa
     ]
     assert arm.changes() == [PUT, "databases.put", "firewallRules.put", "configurations.put"]
     assert server.shown()["children"]["configurations"] == {"work_mem": "65536"}
-    for world in (*reversed(inside), server):
+    for world in reversed(inside):
         world.now = max(world.now, server.now)
         world.delete()
         await world.rest()
+    assert arm.changes()[4:] == ["configurations.put", "firewallRules.delete", "databases.delete"]
+    assert server.shown()["children"]["configurations"] == {}
+    server.delete()
+    await server.rest()
     assert arm.servers() == {}
 
 
@@ -58,7 +63,7 @@ async def test_class_change_waits_for_the_window_is_sent_once_and_may_be_taken_b
     world.ask(parameters=larger)
     await world.until("WaitingForWindow")
     assert (world.reason("Ready"), arm.changes()) == ("Available", [])
-    paced = ArmPaced(world)
+    paced = Paced(world)
     await paced.until(world.now + timedelta(days=1))
     assert (world.reason(), arm.changes(), paced.crashes) == ("InSync", [PATCH], 0)
     assert world.shown()["sku"]["name"] == "Standard_D4ds_v5"
@@ -71,13 +76,6 @@ def _hour_of_the_window(world: ArmWorld, at: str) -> bool:
     offset = world.now - datetime.fromisoformat(world.arm.control("GET", "clock")["now"])
     moment = (datetime.fromisoformat(at) + offset).astimezone(UTC)
     return moment.isoweekday() == 7 and moment.hour == 3
-
-
-async def test_field_that_is_ignored_or_left_out_is_nobodys_business(arm: Arm) -> None:
-    world = await server_at_rest(arm, parameters={"backupRetentionDays": 14}, ignoreFields=["backupRetentionDays"])
-    arm.steer(world.name_of(), properties={"backup": {"backupRetentionDays": 8}, "storage": {"autoGrow": "Enabled"}})
-    assert await world.for_hours(2) == {"InSync"}
-    assert (arm.changes(), world.status_of().get("drift", [])) == ([], [])
 
 
 async def test_static_parameter_waits_for_a_restart_that_only_its_user_makes(arm: Arm) -> None:
@@ -107,26 +105,13 @@ async def test_password_rotates_by_one_patch_that_nothing_shows(arm: Arm) -> Non
     assert world.kube.objects[secret]["data"]["current"] != before["current"]
 
 
-async def test_persons_server_is_read_under_observe_and_left_alone(arm: Arm) -> None:
-    arm.make("databases/legacy")
-    world = ArmWorld(arm)
-    world.pass_time(HOUR)
-    world.ask(managementPolicy="Observe", parameters={"backupRetentionDays": 30})
-    world.annotate(**{"external-name": "databases/legacy"})
-    assert "InSync" not in await world.for_hours(2)
-    assert world.status_of()["atProvider"]["state"] == "Ready"
-    world.delete()
-    await world.rest()
-    assert (arm.changes(), list(arm.servers())) == ([], ["databases/legacy"])
-
-
 async def test_snapshot_is_no_policy_and_never_becomes_delete(arm: Arm) -> None:
     """The CRD refuses it; what stands in an object all the same, as an older CRD may have let in, deletes nothing."""
     world = await server_at_rest(arm)
     name = world.name_of()
     world.ask(deletionPolicy="Snapshot")
     world.delete()
-    paced = ArmPaced(world)
+    paced = Paced(world)
     await paced.until(world.now + 6 * HOUR)
     assert paced.passes > 1
     assert (arm.changes(), list(arm.servers())) == ([], [name])
@@ -150,15 +135,6 @@ async def test_lock_holds_a_deletion_in_words_until_it_is_lifted(arm: Arm) -> No
     arm.person("DELETE", lock, api="2020-05-01")
     await world.rest()
     assert (world.get(), arm.servers()) == (None, {})
-
-
-async def test_deletion_while_it_is_being_made_is_never_lost(arm: Arm) -> None:
-    world = ArmWorld(arm)
-    world.ask()
-    await world.until(lambda: "operation" in world.status_of())
-    world.delete()
-    await world.rest()
-    assert (world.get(), arm.servers(), arm.changes()) == (None, {}, [PUT, DELETE])
 
 
 @pytest.mark.parametrize("deleting", [False, True])
@@ -185,7 +161,7 @@ async def test_rights_that_are_taken_away_are_named_change_nothing_and_come_back
 async def test_robot_that_strips_tags_is_named_and_sending_ends(arm: Arm) -> None:
     world = await server_at_rest(arm)
     arm.behave(tag_robot={"strip": ["fairlead-namespace*"], "every_s": 1})
-    paced = ArmPaced(world)
+    paced = Paced(world)
     await paced.until(world.now + timedelta(hours=12))
     assert len(arm.changes()) <= 12
     assert "fairlead-namespace" in str(world.condition()["message"])

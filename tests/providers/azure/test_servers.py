@@ -55,21 +55,6 @@ async def _made(stub: ArmStub, kind: Kind[Any, Any] = FLEXIBLE_SERVERS, spec: Ob
 
 
 @each_kind
-async def test_deletion_takes_it_out_of_its_server(
-    stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str
-) -> None:
-    put_server(stub)
-    world = await _made(stub, kind, spec)
-    world.delete()
-    await world.settle()
-
-    assert world.get() is None
-    left = [child for key, child in stub.children.items() if f"/{word}/" in key]
-    assert all(child["properties"].get("source") == "system-default" for child in left)
-    assert len(stub.changing) == 2
-
-
-@each_kind
 async def test_child_goes_with_its_server(stub: ArmStub, kind: Kind[Any, Any], spec: Object, word: str) -> None:
     put_server(stub)
     world = await _made(stub, kind, spec)
@@ -188,18 +173,6 @@ async def test_state_that_nobody_knows_is_waited_out(stub: ArmStub) -> None:
 
     assert world.reason() in {"CloudBusy", "Updating"}
     assert "Contemplating" in str(world.condition()["message"])
-    assert len(stub.changing) == 1
-
-
-@pytest.mark.parametrize(("status", "code"), [(500, "InternalServerError"), (403, "AuthorizationFailed"), (404, "")])
-async def test_look_that_failed_creates_and_releases_nothing(stub: ArmStub, status: int, code: str) -> None:
-    world = await _made(stub)
-    stub.faults = [("GET", status, code)] * 6
-    world.delete()
-    await world.step()
-
-    assert world.get() is not None
-    assert len(stub.servers) == 1
     assert len(stub.changing) == 1
 
 

@@ -130,9 +130,33 @@ async def edit_that_is_refused_right_after_the_create_leaves_the_object_ours(clo
     assert (cloud.creates(), len(cloud.own())) == (1, 1)
 
 
+@clause(Property.EDITS, Property.TAGS)
+async def edit_that_is_refused_is_sent_rarely_and_made_once_it_is_taken(cloud: Adapter) -> None:
+    await cloud.create()
+    cloud.fail("update", "invalid", None)
+    cloud.ask(parameters=cloud.edit)
+    await cloud.pass_for(timedelta(hours=1))
+    assert cloud.world.reason() == "InvalidValue"
+    assert 1 <= len(cloud.writes()) <= 20
+
+    cloud.heal()
+    cloud.world.annotate(**{"reconcile-requested-at": "now"})
+    await cloud.until_ready()
+
+
 @clause(Property.LAG)
 async def create_that_is_not_shown_yet_is_not_sent_again(cloud: Adapter) -> None:
     cloud.lag(timedelta(seconds=45))
     cloud.ask()
     await cloud.until_ready()
     assert (cloud.creates(), len(cloud.objects())) == (1, 1)
+
+
+@clause(Property.LAG, Property.EDITS)
+async def edit_that_is_not_shown_yet_is_not_sent_again(cloud: Adapter) -> None:
+    await cloud.create()
+    cloud.lag(timedelta(seconds=45))
+    cloud.ask(parameters=cloud.edit)
+    assert await cloud.pass_for(timedelta(minutes=5)) != {"InSync"}
+    await cloud.until_ready()
+    assert len(cloud.writes()) == 1

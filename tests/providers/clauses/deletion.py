@@ -68,6 +68,15 @@ async def deletion_without_an_answer_heals_by_itself(cloud: Adapter) -> None:
     assert cloud.objects() == {}
 
 
+@clause(Property.OPERATIONS)
+async def deletion_of_an_object_that_is_being_made_is_never_lost(cloud: Adapter) -> None:
+    cloud.ask()
+    await cloud.until(lambda: "operation" in cloud.status())
+    cloud.world.delete()
+    await cloud.until_gone()
+    assert (cloud.creates(), cloud.objects()) == (1, {})
+
+
 @clause(Property.BACKUPS)
 async def policy_snapshot_keeps_a_backup_before_the_finalizer_goes(cloud: Adapter) -> None:
     await cloud.create(policy="Snapshot")

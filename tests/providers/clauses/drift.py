@@ -28,6 +28,16 @@ async def foreign_change_is_put_back_or_held_by_its_class(cloud: Adapter) -> Non
         assert (drift.field in paths, drift.is_there(name), cloud.writes()) == (True, True, [])
 
 
+@clause(Property.TAGS)
+async def foreign_change_of_a_field_that_is_ignored_is_left(cloud: Adapter) -> None:
+    drift = cloud.drifts()[0]
+    name = await cloud.create(ignoreFields=[drift.field])
+    drift.change(name)
+    assert await cloud.pass_for(timedelta(minutes=15)) == {"InSync"}
+    held = [entry for entry in cloud.status().get("drift", []) if entry["action"] == "Held"]
+    assert (drift.is_there(name), cloud.writes(), held) == (True, [], [])
+
+
 @clause(Property.LOSS)
 async def edit_that_loses_data_is_held_until_a_person_agrees(cloud: Adapter) -> None:
     await cloud.create()

@@ -36,6 +36,18 @@ async def object_of_another_owner_is_only_read(cloud: Adapter) -> None:
         assert (owner, cloud.writes(), cloud.objects()) == (owner, [], before)
 
 
+@clause(Property.TAGS)
+async def object_is_only_read_under_observe(cloud: Adapter) -> None:
+    cloud.ask(managementPolicy="Observe", parameters=cloud.edit)
+    cloud.put(cloud.external_name(), None)
+    before = cloud.objects()
+    cloud.forget()
+    assert "InSync" not in await cloud.pass_for(_LONG)
+    cloud.world.delete()
+    await cloud.until_gone()
+    assert (cloud.writes(), cloud.objects()) == ([], before)
+
+
 @clause(Property.SERVERS)
 async def nothing_inside_a_server_of_somebody_else_is_read_or_changed(cloud: Adapter) -> None:
     for number, (whose, owner) in enumerate(_SERVER_OWNERS.items()):

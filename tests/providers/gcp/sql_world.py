@@ -84,8 +84,7 @@ class SqlWorld(World):
         return {**self.spec, **spec.pop("parameters", {})}
 
     def pass_time(self, by: timedelta) -> None:
-        """Let time pass for everybody."""
-        self.now += by
+        super().pass_time(by)
         control(self.served, "POST", "clock", {"advance_s": by.total_seconds()})
 
     async def rest(self, *, most: int = 200) -> None:
@@ -199,18 +198,13 @@ def inside_of(server: SqlWorld, kind: Kind[Any, Any], **spec: Any) -> SqlWorld:
 
 
 class ListedSql(ListedPaced):
-    """Passes of resources with the lists that their provider makes, by the clock of a simulated Cloud SQL."""
+    """Passes of resources with the lists that their provider makes, at a simulated Cloud SQL."""
 
     def __init__(self, world: SqlWorld, *names: str) -> None:
         super().__init__(world)
         self.sql = world.served
         for name in names:
             self.add(name)
-
-    def move_on(self, by: timedelta) -> None:
-        """Let time pass at Cloud SQL, too."""
-        super().move_on(by)
-        control(self.sql, "POST", "clock", {"advance_s": max(by.total_seconds(), 0.0)})
 
     def calls(self) -> Counter[tuple[str, str]]:
         """Return how often the provider called each method, and of which instance; none of the tokens'."""

@@ -12,14 +12,14 @@ from google.cloud.sqladmin_v1.services.sql_instances_service.transports import (
     SqlInstancesServiceGrpcAsyncIOTransport as Transport,
 )
 
-from providers.external.client import FenceClosed, Operation
+from providers.external.client import Operation
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.gcp import methods
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.channel import by_size, path_of
 from providers.gcp.refusals import Denied
 from runtime.errors import Blocked, Terminal, Throttled, Transient
-from tests.providers.gates import CLOSED, OPEN
+from tests.providers.gates import OPEN
 from tests.providers.gcp.wire import PROJECT, Wire, operation, refused
 
 
@@ -64,12 +64,6 @@ async def test_change_whose_connection_breaks_is_sent_once(wire: Wire, account: 
     with pytest.raises(Transient):
         await account.call(f"instances.{verb}", "change it", fence=OPEN, instance="fl-a", **body)
     assert wire.changes == [f"{verb.upper()} instances/fl-a"]
-
-
-async def test_a_closed_fence_lets_nothing_leave(wire: Wire, account: GcpAccount) -> None:
-    with pytest.raises(FenceClosed):
-        await account.call("instances.insert", "create it", fence=CLOSED, body={"name": "fl-a"})
-    assert wire.requests == []
 
 
 REFUSALS = [

@@ -19,7 +19,7 @@ from providers.gcp.models import RestoreFrom
 from providers.gcp.names import RELEASED, owner_labels
 from providers.gcp.refusals import Denied
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
-from tests.providers.gates import CLOSED, OPEN
+from tests.providers.gates import OPEN
 from tests.providers.gcp.answers import CREATED, OWNER, instance, spec, target
 from tests.providers.gcp.wire import PROJECT, Wire, account_on, operation, refused
 
@@ -70,14 +70,6 @@ async def test_absence_is_believed_on_proof(
     else:
         assert await external.observe(target(incarnation=incarnation)) == outcome()
     assert wire.changes == []
-
-
-async def test_a_create_carries_the_owner_and_returns_its_operation(wire: Wire, account: GcpAccount) -> None:
-    wire.answer("POST instances", operation("op-9"))
-    started = await clients(account).external.create(target(), NO_LOGIN, OPEN)
-    assert started is not None
-    assert (started.id, started.kind) == ("op-9", "Create")
-    assert wire.requests[0].body["settings"]["userLabels"] == owner_labels(OWNER)
 
 
 async def test_a_create_never_takes_what_is_anothers(wire: Wire, account: GcpAccount) -> None:
@@ -145,15 +137,7 @@ async def test_a_protected_instance_is_not_deleted_unless_the_spec_takes_the_pro
     unprotected = target(spec(deletion_protection_enabled=False))
     await clients(account).external.delete(unprotected, observed, Policy.DELETE, OPEN)
     assert wire.changes == [f"PATCH instances/{NAME}"]
-    assert wire.requests[-1].body["settings"]["deletionProtectionEnabled"] is False
-
-
-async def test_no_deletion_leaves_after_its_fence(wire: Wire, account: GcpAccount) -> None:
-    wire.answer(GET, _ours())
-    observed = await _seen(account)
-    with pytest.raises(Conflict):
-        await clients(account).external.delete(target(), observed, Policy.DELETE, CLOSED)
-    assert wire.changes == []
+    assert wire.requests[-1].body["settings"] == {"deletionProtectionEnabled": False, "settingsVersion": "123"}
 
 
 async def test_a_release_is_a_label_and_an_adoption_takes_it_away(wire: Wire, account: GcpAccount) -> None:
@@ -162,6 +146,7 @@ async def test_a_release_is_a_label_and_an_adoption_takes_it_away(wire: Wire, ac
     external, observed = clients(account).external, await _seen(account)
     await external.release(target(), observed, OPEN)
     assert set(wire.requests[-1].body["settings"]["userLabels"]) == {RELEASED}
+    assert wire.requests[-1].body["settings"]["settingsVersion"] == "123"
     labels = {**observed.facts.labels, RELEASED: "1"}
     released = replace(observed, facts=replace(observed.facts, labels=labels))
     await external.adopt(target(), released, OPEN)
@@ -239,13 +224,18 @@ async def test_the_backup_that_counts(
     assert kept == (f"projects/{PROJECT}/backups/{latest}" if latest else "")
 
 
-async def test_a_final_backup_that_failed_is_said(wire: Wire, account: GcpAccount) -> None:
+async def test_a_final_backup_that_failed_is_said_and_of_a_silent_region_none_is_known(
+    wire: Wire, account: GcpAccount
+) -> None:
     wire.answer("GET backups", {"backups": [_backup("a", state="FAILED")]})
     served = clients(account).backups
     assert served is not None
     with pytest.raises(Blocked) as failed:
         await served.latest(target(incarnation=CREATED, leaving=True))
     assert failed.value.reason == "BackupImpossible"
+    wire.answer("GET backups", {**UNREACHABLE, "backups": [_backup("b")]})
+    with pytest.raises(Transient, match="which backups it holds is not known"):
+        await served.latest(target(incarnation=CREATED, leaving=True))
 
 
 async def test_a_lost_instance_is_restored_by_its_own_backup_with_the_settings_of_the_spec() -> None:

@@ -38,19 +38,6 @@ async def test_an_edit_is_carried_out_by_one_call(served: Served, edit: dict[str
     assert world.reason() == "InSync", world.get()
 
 
-async def test_an_edit_that_restarts_waits_for_the_window(served: Served) -> None:
-    world = await ready(served, maintenanceDay=7, maintenanceHour=3)
-    world.ask(parameters={"maintenanceDay": 7, "maintenanceHour": 3, "tier": "db-custom-2-7680"})
-    await world.rest()
-    assert world.reason() == "WaitingForWindow"
-    assert world.changes() == []
-    while not (world.now.isoweekday() == 7 and world.now.hour == 3):
-        world.pass_time(timedelta(minutes=30))
-    await world.rest()
-    assert world.changes() == [PATCH]
-    assert world.reason() == "InSync"
-
-
 async def test_an_edition_that_is_never_shown_is_sent_by_the_create_alone(served: Served) -> None:
     control(served, "POST", "behaviour", {"dropped_settings": ["edition"]})
     world = await ready(served)

@@ -10,6 +10,7 @@ import pytest
 
 from providers.external.diff import Compare, compared, diff, joined_keys, shared_keys
 from providers.external.observation import Keys
+from tests.providers.gates import KilledError
 from tests.providers.toy import TOYS, Toy, ToyCloud
 from tests.providers.world import World, settled
 
@@ -56,10 +57,6 @@ def test_shared_keys_are_those_of_maps_that_others_write_as_well() -> None:
     assert joined_keys({"tags": ("a",)}, {"tags": ("b", "a"), "labels": ("c",)}) == {
         "labels": ("c",), "tags": ("a", "b"),
     }  # fmt: skip
-
-
-class Killed(BaseException):
-    """Passes through everything, as a kill does."""
 
 
 def applied(world: World) -> Any:
@@ -111,9 +108,9 @@ async def test_tag_that_a_killed_process_set_goes_as_well(call: str, *, after: b
     if call == "update":
         world.ask()
         await world.settle()
-    cloud.faults.append((call, Killed(), after))
+    cloud.faults.append((call, KilledError(), after))
     world.ask(tags={"team": "red"})
-    with pytest.raises(Killed):
+    with pytest.raises(KilledError):
         await world.step()
     # Another process goes on, which knows what the API server knows; the spec was edited meanwhile.
     world.ask(tags={})

@@ -14,7 +14,7 @@ from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Tran
 from runtime.objects import SECRETS, Object
 from tests.providers.toy import ToyCloud, ToyParameters, logins_of, provider_of
 from tests.providers.world import World, settled
-from tests.support.toy_shelves import SHELVES, ShelfParameters, Shelves
+from tests.support.toy_shelves import SHELVES, Shelves
 
 pytestmark = pytest.mark.asyncio
 
@@ -133,17 +133,6 @@ async def test_kind_without_logins_is_created_without_a_login_or_a_secret() -> N
     assert "connection" not in (world.status)
 
 
-async def test_kind_without_logins_has_its_drift_corrected() -> None:
-    world = ShelfWorld()
-    world.ask(books=["one", "two"])
-    await world.settle()
-    ((name, (incarnation, owner, _)),) = world.shelves.shelves.items()
-    world.shelves.shelves[name] = (incarnation, owner, ShelfParameters(book_ids=("one",)))
-    await world.settle()
-
-    assert (_books(world), world.reason()) == (("one", "two"), "InSync")
-
-
 async def test_kind_without_logins_is_created_again_when_it_is_lost() -> None:
     world = ShelfWorld()
     world.ask(books=["one", "two"])
@@ -152,14 +141,3 @@ async def test_kind_without_logins_is_created_again_when_it_is_lost() -> None:
     await world.settle()
 
     assert (world.reason("Ready"), _books(world)) == ("Available", ("one", "two"))
-
-
-async def test_kind_without_logins_is_deleted() -> None:
-    world = ShelfWorld()
-    world.ask(books=["one", "two"])
-    await world.settle()
-    world.delete()
-    await world.settle()
-
-    remaining: Any = (world.get(), world.shelves.shelves)
-    assert remaining == (None, {})

@@ -12,12 +12,9 @@ import pytest
 
 from providers.external.observation import Class
 from runtime.errors import Transient
+from tests.providers.gates import KilledError
 from tests.providers.toy import TOYS, Toy, ToyCloud, provider_of
 from tests.providers.world import World, settled
-
-
-class _Cut(BaseException):
-    """The process ends here."""
 
 
 def _restored_server() -> ToyCloud:
@@ -61,9 +58,9 @@ async def test_create_that_was_interrupted_needs_no_second_consent_and_leaves_no
     world = await settled(cloud := _restored_server())
     lost = await _lost(world)
     world.annotate(consent=f"recreate={lost}")
-    cloud.faults.append(("create", _Cut(), done))
+    cloud.faults.append(("create", KilledError(), done))
 
-    with pytest.raises(_Cut):
+    with pytest.raises(KilledError):
         await world.step()
     successor = World(cloud, kube=world.kube, process="process-2")
     successor.now = world.now + timedelta(minutes=1)
@@ -124,8 +121,8 @@ async def test_loss_that_was_consented_to_and_interrupted_is_made_by_the_next_pr
     world = await settled(cloud, _loses(cloud), size=7)
     world.ask(size=0)
     world.annotate(consent="size=0")
-    cloud.faults.append(("update", _Cut(), False))
-    with pytest.raises(_Cut):
+    cloud.faults.append(("update", KilledError(), False))
+    with pytest.raises(KilledError):
         await world.step()
 
     successor = World(cloud, kube=world.kube, process="process-2", provider=_loses(cloud))

@@ -342,6 +342,11 @@ ROWS: dict[str, Row] = {
     "what others took away is not let go under Snapshot without a backup": row(
         inputs(GONE, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT), Refuse, reason="BackupImpossible"
     ),
+    "nor is what is left of it": row(
+        inputs(Absent(remains=True), LONG_GONE, deleting=True, policy=Policy.SNAPSHOT),
+        Refuse,
+        reason="BackupImpossible",
+    ),
     "what others took away goes under Snapshot where a backup is seen": row(
         inputs(GONE, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT, backup="b"), RemoveFinalizer
     ),

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-import msgspec
 import pytest
 
-from providers.external.client import Target
 from providers.external.consent import Consent
-from providers.external.observation import Change, Class, Converged, ExternalRef, Observed, Phase, Present, Queue
-from providers.external.ownership import Owner
+from providers.external.observation import Change, Class, Converged, ExternalRef, Observed, Present, Queue
 from providers.managed.decisions.attempts import MOST_TRIES, InFlight, Sendable
 from providers.managed.decisions.decide_update import decide_update
 from providers.managed.decisions.plan import Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
+from tests.providers.managed import test_decide
+from tests.providers.managed.test_decide import NOW, Spec, there
 
-
-class Spec(msgspec.Struct, frozen=True):
-    size: int | None = None
-
-
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-OWNER = Owner("home", "uid-1", "claim-1")
-SEEN = Observed("db", "one", OWNER, Phase.READY, Spec(), None, {}, state="available")
-TARGET = Target("db", Spec(), OWNER, "hash", address="toy/db -n team")
-RECORDED = ExternalRef("db", "one", "account", Converged(1, "before", "seen", 1))
+SEEN = replace(there().observed, state="available")
+RECORDED = ExternalRef("orders_x", "oid-1", "account-1", Converged(1, "before", "seen", 1))
 DRIFTED = replace(RECORDED, converged=Converged(1, "edited", "seen", 1))
 
 STORAGE = Change(("storage",), 40, 20, Class.ONLINE, Queue.OPEN)
@@ -134,7 +125,7 @@ def inputs(
     **changed: Any,
 ) -> Inputs[Spec]:
     whole: dict[str, Any] = {"spec_hash": "edited", "generation": 2, "changes": changes, **changed}
-    return Inputs(TARGET, Present(observed), external_ref, NOW, **whole)
+    return test_decide.inputs(Present(observed), external_ref, **whole)
 
 
 def _reason(plan: Plan) -> str:

@@ -145,23 +145,6 @@ async def test_teardown_instruction_beyond_the_resources_own_policy_destroys_not
     assert world.reason("Stalled") == "HeldDeletion"
 
 
-@pytest.mark.parametrize("after", [False, True], ids=["not sent", "answer lost"])
-async def test_database_recreated_by_consent_is_not_taken_for_a_strangers(after: bool) -> None:  # noqa: FBT001 - a column
-    world = await settled(ToyCloud())
-    world.cloud.toys.clear()
-    await world.passes(3, timedelta(seconds=61))
-    world.annotate(consent="recreate=incarnation-1")
-    world.cloud.faults.append(("create", Transient("killed"), after))
-
-    await world.passes(6, timedelta(seconds=61))
-
-    (toy,) = world.cloud.toys.values()
-    assert world.reason("Ready") == "Available"
-    obj = world.get()
-    assert obj is not None
-    assert obj["metadata"]["annotations"]["fairlead.dev/incarnation"] == toy.incarnation == "incarnation-2"
-
-
 async def test_lost_password_of_an_adopted_database_is_reported_without_a_resync() -> None:
     world = await settled(ToyCloud())
     (toy,) = world.cloud.toys.values()
@@ -180,23 +163,6 @@ async def test_lost_password_of_an_adopted_database_is_reported_without_a_resync
 
     assert world.reason("Stalled") == "PasswordUnknown"
     assert world.cloud.calls == ["create", "adopt"]
-
-
-async def test_database_of_a_stranger_under_our_name_is_not_touched() -> None:
-    world = await settled(ToyCloud())
-    (name,) = world.cloud.toys
-    stranger = Toy("foreign", Owner("elsewhere", "x", "y"), 1)
-    world.cloud.toys[name] = stranger
-    calls = list(world.cloud.calls)
-
-    await world.step()
-    assert world.reason("Stalled") == "Replaced"
-    world.delete()
-    await world.settle()
-
-    assert world.get() is None
-    assert world.cloud.toys == {name: stranger}
-    assert world.cloud.calls == calls
 
 
 @settings(max_examples=40)

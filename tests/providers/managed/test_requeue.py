@@ -32,13 +32,15 @@ async def _pass(world: World) -> timedelta:
 @pytest.mark.parametrize("slow", [0, 2])
 async def test_outage_of_three_hours_is_observed_once_a_minute_and_ends(slow: int) -> None:
     world = await settled(cloud := ToyCloud(slow=slow))
-    until, passes = world.now + timedelta(hours=3), 0
+    until, passes, writes = world.now + timedelta(hours=3), 0, len(world.kube.writes)
     while world.now < until:
         cloud.faults = [("observe", UNREACHABLE, False)]
         await _pass(world)
         passes += 1
     assert world.reason() == "CloudUnreachable"
     assert 180 <= passes <= 200
+    # Reconciling, and after ten minutes of it Stalled.
+    assert len(world.kube.writes) - writes == 2
 
     cloud.faults.clear()
     await world.settle()

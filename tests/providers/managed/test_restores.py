@@ -11,6 +11,7 @@ from providers.external.client import Fence, Operation, Target
 from providers.external.credential import Credential
 from runtime.errors import Blocked, Transient
 from runtime.objects import Key
+from tests.providers.gates import KilledError
 from tests.providers.managed.test_asynchronous import LateCloud, ready
 from tests.providers.toy import ToyCloud, ToyParameters
 from tests.providers.world import World, settled
@@ -114,12 +115,8 @@ class Failing(LateCloud):
         return answer
 
 
-class Killed(BaseException):
-    """The process is gone."""
-
-
 @pytest.mark.parametrize("after", [False, True], ids=["before its effect", "after its effect"])
-@pytest.mark.parametrize("error", [Killed(), Transient("no answer"), Blocked("QuotaExceeded", "full")])
+@pytest.mark.parametrize("error", [KilledError(), Transient("no answer"), Blocked("QuotaExceeded", "full")])
 @pytest.mark.parametrize("dropped", [False, True], ids=["the consent stays", "the consent is dropped"])
 async def test_restore_that_was_interrupted_goes_on_and_nothing_empty_is_created(
     error: BaseException, *, after: bool, dropped: bool
@@ -127,14 +124,14 @@ async def test_restore_that_was_interrupted_goes_on_and_nothing_empty_is_created
     world = await _lost(cloud := Failing(slow=1))
     cloud.error, cloud.after = error, after
     world.annotate(consent="restore=backup-1")
-    if isinstance(error, Killed):
-        with pytest.raises(Killed):
+    if isinstance(error, KilledError):
+        with pytest.raises(KilledError):
             await world.step()
     else:
         await world.step()
     if dropped:
         world.annotate(consent="")
-        with suppress(Killed):
+        with suppress(KilledError):
             await world.step()
     cloud.error = None
     # Another process, which remembers nothing.

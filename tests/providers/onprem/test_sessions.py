@@ -65,10 +65,15 @@ async def use(sessions: Sessions, database: str = "") -> None:
         pass
 
 
-async def tasks_that_wait(sessions: Sessions, number: int) -> list[asyncio.Task[None]]:
-    tasks = [asyncio.create_task(use(sessions)) for _ in range(number)]
+async def let_run() -> None:
+    """Let every task go on until it waits."""
     for _ in range(5):
         await asyncio.sleep(0)
+
+
+async def tasks_that_wait(sessions: Sessions, number: int) -> list[asyncio.Task[None]]:
+    tasks = [asyncio.create_task(use(sessions)) for _ in range(number)]
+    await let_run()
     return tasks
 
 
@@ -124,8 +129,7 @@ async def test_database_that_hangs_is_no_matter_of_the_server() -> None:
     dialler = Dialler()
     sessions = dialler.sessions()
     task = asyncio.create_task(use(sessions, "orders"))
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await let_run()
     dialler.time_out()
     with pytest.raises(Unreached):
         await task
@@ -180,8 +184,7 @@ async def test_failed_probe_fails_every_call_at_once_and_ends_what_waits() -> No
     async with sessions.own("wait for an answer") as lent:
         dialler.hangs = True
         probe = asyncio.create_task(sessions.probe())
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await let_run()
         dialler.time_out()
         with pytest.raises(Unreached):
             await probe
@@ -223,8 +226,7 @@ async def test_failed_probe_ends_the_wait_of_a_new_session_for_its_first_answer(
     await asyncio.wait_for(is_asked.wait(), 5)
     sessions.dial = dialler
     probe = asyncio.create_task(sessions.probe())
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await let_run()
     dialler.time_out()
     with pytest.raises(Unreached):
         await probe
@@ -238,8 +240,7 @@ async def test_a_failed_probe_ends_the_dials_under_way() -> None:
     sessions = dialler.sessions()
     waiting = [*await tasks_that_wait(sessions, 2), asyncio.create_task(use(sessions, "orders"))]
     probe = asyncio.create_task(sessions.probe())
-    for _ in range(5):
-        await asyncio.sleep(0)
+    await let_run()
 
     dialler.waiting.pop().set_exception(Unreached("no answer"))
     with pytest.raises(Unreached):
