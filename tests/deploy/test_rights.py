@@ -79,50 +79,35 @@ def test_a_row_of_another_form_is_refused() -> None:
         rights_in("# Namespace: its own, such as ours\npods get\n")
 
 
-@pytest.mark.parametrize(
-    ("request_", "used"),
-    [
-        pytest.param(_request("get", "namespaces", "shop", "shop"), "get namespaces", id="everywhere, in one place"),
-        pytest.param(_request("list", "namespaces"), "list namespaces", id="everywhere, in the cluster"),
-        pytest.param(
-            _request("patch", "shelves.example.com/status", "kube-system", "a"),
-            "patch shelves.example.com/status",
-            id="a subresource",
-        ),
-        pytest.param(
-            _request("get", "leases.coordination.k8s.io", "ours", "leader"),
-            "get leases.coordination.k8s.io leader (its own)",
-            id="by name",
-        ),
-        pytest.param(_request("get", "secrets", "shop", "any"), "get secrets (with claims)", id="in one place"),
-    ],
-)
-def test_a_request_uses_its_right_alone(request_: Request, used: str) -> None:
-    usage = _usage(request_)
+_LEASE = "leases.coordination.k8s.io"
+_USED = {
+    "everywhere, in one place": (("get", "namespaces", "shop", "shop"), "get namespaces"),
+    "everywhere, in the cluster": (("list", "namespaces"), "list namespaces"),
+    "a subresource": (("patch", "shelves.example.com/status", "kube-system", "a"), "patch shelves.example.com/status"),
+    "by name": (("get", _LEASE, "ours", "leader"), f"get {_LEASE} leader (its own)"),
+    "in one place": (("get", "secrets", "shop", "any"), "get secrets (with claims)"),
+}
+_UNLISTED = {
+    "another verb": (("delete", "namespaces", "shop"), "delete namespaces (with claims)"),
+    "no status": (("patch", "shelves.example.com", "shop"), "patch shelves.example.com (with claims)"),
+    "another name": (("get", _LEASE, "ours", "other"), f"get {_LEASE} (its own)"),
+    "another place": (("get", "secrets", "ours", "a"), "get secrets (its own)"),
+    "a neighbour": (("get", "secrets", "fairlead-aws"), "get secrets (of another process)"),
+    "the whole cluster": (("get", "secrets"), "get secrets (any other)"),
+}
+
+
+@pytest.mark.parametrize(("words", "used"), _USED.values(), ids=_USED)
+def test_a_request_uses_its_right_alone(words: tuple[str, ...], used: str) -> None:
+    usage = _usage(_request(*words))
 
     assert (usage.refused, usage.unlisted) == ([], [])
     assert sorted(usage.unused) == sorted(set(_ALL) - {used})
 
 
-@pytest.mark.parametrize(
-    ("request_", "named"),
-    [
-        pytest.param(_request("delete", "namespaces", "shop"), "delete namespaces (with claims)", id="another verb"),
-        pytest.param(
-            _request("patch", "shelves.example.com", "shop"), "patch shelves.example.com (with claims)", id="no status"
-        ),
-        pytest.param(
-            _request("get", "leases.coordination.k8s.io", "ours", "other"),
-            "get leases.coordination.k8s.io (its own)",
-            id="another name",
-        ),
-        pytest.param(_request("get", "secrets", "ours", "a"), "get secrets (its own)", id="another place"),
-        pytest.param(_request("get", "secrets", "fairlead-aws"), "get secrets (of another process)", id="a neighbour"),
-        pytest.param(_request("get", "secrets"), "get secrets (any other)", id="the whole cluster"),
-    ],
-)
-def test_a_request_that_no_right_covers_is_named_and_uses_none(request_: Request, named: str) -> None:
-    usage = _usage(request_)
+@pytest.mark.parametrize(("words", "named"), _UNLISTED.values(), ids=_UNLISTED)
+def test_a_request_that_no_right_covers_is_named_and_uses_none(words: tuple[str, ...], named: str) -> None:
+    usage = _usage(_request(*words))
 
     assert usage.unlisted == [named]
     assert sorted(usage.unused) == sorted(_ALL)

@@ -79,6 +79,16 @@ async def log_in(cloud: OnPremCloud, where: Where, credential: Credential) -> Lo
     return (await cloud.try_login(cloud.endpoint(where.name), credential)).login
 
 
+async def session(
+    server: OnPremServer, where: Where, database: str = "", *, password: str = PASSWORD
+) -> psycopg.AsyncConnection:
+    """Log in as a target's application does, to its own database or to another."""
+    return await psycopg.AsyncConnection.connect(
+        host=server.host, port=server.port, dbname=database or where.name, user=where.active, password=password,
+        sslmode="verify-full", sslrootcert=str(server.certificate.with_name("authority.crt")), autocommit=True,
+    )  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Database:
     """One database.
@@ -130,11 +140,7 @@ class Database:
 
     async def connect(self, password: str = PASSWORD) -> psycopg.AsyncConnection:
         """Log in as the application does."""
-        server = self.server
-        return await psycopg.AsyncConnection.connect(
-            host=server.host, port=server.port, dbname=self.name, user=self.where.active, password=password,
-            sslmode="verify-full", sslrootcert=str(server.certificate.with_name("authority.crt")), autocommit=True,
-        )  # fmt: skip
+        return await session(self.server, self.where, password=password)
 
     async def run(self, *statements: str) -> list[tuple[object, ...]]:
         """Run statements on the server, as its superuser; return the last one's rows."""

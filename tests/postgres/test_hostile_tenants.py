@@ -26,7 +26,7 @@ from providers.onprem.incarnations import oid_of
 from providers.onprem.translate import wanted
 from runtime.errors import Blocked, Transient
 from tests.postgres.attacks import ALLOWED, ATTACKS
-from tests.postgres.conftest import FENCE, Where, config_of, credential, log_in, new_target, secrets_of
+from tests.postgres.conftest import FENCE, Where, config_of, credential, log_in, new_target, secrets_of, session
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
 
@@ -42,11 +42,7 @@ class Street:
     spare: list[Where]
 
     async def connect(self, where: Where, database: str = "", *, password: str = "") -> psycopg.AsyncConnection:
-        return await psycopg.AsyncConnection.connect(
-            host=self.server.host, port=self.server.port, dbname=database or where.name, user=where.active,
-            password=password or credential(where).password, sslmode="verify-full", autocommit=True,
-            sslrootcert=str(self.server.certificate.with_name("authority.crt")),
-        )  # fmt: skip
+        return await session(self.server, where, database, password=password or credential(where).password)
 
     async def world(self) -> object:
         """Return all that a tenant must not be able to change, as the superuser sees it."""

@@ -17,7 +17,7 @@ from providers.external.client import Fence, FenceClosed
 from providers.external.credential import Credential, Login
 from providers.external.observation import Absent, Present
 from providers.onprem.client import OnPremCloud, connect
-from tests.postgres.conftest import FENCE, Where, config_of, credential, log_in, new_target, secrets_of
+from tests.postgres.conftest import FENCE, Database, Where, config_of, credential, log_in, new_target, secrets_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
 
@@ -61,11 +61,9 @@ async def test_a_deletion_cut_off_anywhere_is_finished(
     cloud: OnPremCloud, onprem_server: OnPremServer, policy: Policy
 ) -> None:
     for after in itertools.count():
-        where = new_target()
-        await cloud.create(where, credential(where), FENCE)
-        seen = await cloud.observe(where)
-        assert isinstance(seen, Present)
-        cut = await interrupted(partial(cloud.delete, where, seen.observed, policy), after)
+        database = await Database(cloud, onprem_server, new_target()).create()
+        where, seen = database.where, await database.look()
+        cut = await interrupted(partial(cloud.delete, where, seen, policy), after)
         again = await cloud.observe(where)
         if isinstance(again, Present) or again.remains:
             observed = again.observed if isinstance(again, Present) else None
@@ -83,14 +81,13 @@ async def test_a_deletion_cut_off_anywhere_is_finished(
     assert after > 5
 
 
-async def test_a_rotation_cut_off_anywhere_takes_no_login_away(cloud: OnPremCloud) -> None:
-    where = new_target()
-    await cloud.create(where, credential(where), FENCE)
+async def test_a_rotation_cut_off_anywhere_takes_no_login_away(cloud: OnPremCloud, onprem_server: OnPremServer) -> None:
+    database = await Database(cloud, onprem_server, new_target()).create()
+    where = database.where
     for after in itertools.count():
-        seen = await cloud.observe(where)
-        assert isinstance(seen, Present)
+        seen = await database.look()
         other = Credential(where.active.removesuffix("_a") + "_b", f"Another1password{after:02}")
-        cut = await interrupted(partial(cloud.set, where, seen.observed, other), after)
+        cut = await interrupted(partial(cloud.set, where, seen, other), after)
 
         assert await log_in(cloud, where, credential(where)) is Login.OK, after
         if not cut:

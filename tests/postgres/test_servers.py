@@ -10,22 +10,18 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from apis.teardown import Policy
 from devcloud import addresses, onprem
 from devcloud.daemons import Lifetime
 from devcloud.onprem import OnPremServer
 from providers.external.credential import Credential, Login
-from providers.external.diff import diff
 from providers.external.endpoint import VERIFIED, Endpoint
-from providers.external.observation import Absent, Present
+from providers.external.observation import Absent
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from providers.external.sql.session import ConnectionSettings
 from providers.onprem.client import OnPremCloud, connect
-from providers.onprem.facts import broken_rules
 from providers.onprem.session import Sessions
-from providers.onprem.translate import wanted
 from runtime.errors import Blocked, Failure, Terminal, Transient
-from tests.postgres.conftest import FENCE, config_of, credential, log_in, new_target, secrets_of
+from tests.postgres.conftest import FENCE, Database, config_of, credential, new_target, secrets_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
 
@@ -57,15 +53,12 @@ async def refused(config: Any, secrets: dict[str, dict[str, str]], recorded: Rec
 async def test_the_life_of_a_database_on_a_newer_server(newer: OnPremServer) -> None:
     async with connect(config_of(newer), secrets_of(newer)) as cloud:
         where = new_target(version="18", connectionLimit=5, parameters={"timezone": "UTC"})
-        await cloud.create(where, credential(where), FENCE)
-        seen = await cloud.observe(where)
-        assert isinstance(seen, Present)
-        assert diff(where.spec, seen.observed.spec) == ()
-        assert broken_rules(wanted(where), seen.observed.facts) == ()
+        database = await Database(cloud, newer, where).create()
+        assert await database.changes() == ()
         other = Credential(where.active.removesuffix("_a") + "_b", "Another1password2here3")
-        await cloud.set(where, seen.observed, other, FENCE)
-        assert await log_in(cloud, where, other) is Login.OK
-        await cloud.delete(where, seen.observed, Policy.DELETE, FENCE)
+        await cloud.set(where, await database.look(), other, FENCE)
+        assert await database.logs_in(other) is Login.OK
+        await database.delete()
         assert await cloud.observe(where) == Absent()
 
 
@@ -171,7 +164,4 @@ async def test_an_untrusted_extension_comes_from_a_template_alone(newer: OnPremS
     config = msgspec.structs.replace(config_of(newer), template_database="with_vector")
     where = new_target(extensions=["vector"])
     async with connect(config, secrets_of(newer)) as cloud:
-        await cloud.create(where, credential(where), FENCE)
-        seen = await cloud.observe(where)
-        assert isinstance(seen, Present)
-        assert (*diff(where.spec, seen.observed.spec), *broken_rules(wanted(where), seen.observed.facts)) == ()
+        assert await (await Database(cloud, newer, where).create()).changes() == ()

@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+import asyncio
+from collections.abc import Awaitable, Mapping
+from typing import Any, TypeVar
 
 import aiohttp
 
 from tests.support.api import JsonObject
 from tests.support.kinds import CONFIG_MAP, DATABASE, condition
 from tests.support.system import System
+
+Key = TypeVar("Key")
+
+
+async def at_once(attempts: Mapping[Key, Awaitable[object]]) -> dict[Key, BaseException | None]:
+    """Make attempts beside each other; return by what each of them failed, None where it did not."""
+    ended = await asyncio.gather(*attempts.values(), return_exceptions=True)
+    errors = (result if isinstance(result, BaseException) else None for result in ended)
+    return dict(zip(attempts, errors, strict=True))
+
+
+def expect(failure: BaseException | None) -> None:
+    """Fail as an attempt failed."""
+    if failure is not None:
+        raise failure
 
 
 def database(config: str = "default", *, name: str = "database", **spec: Any) -> JsonObject:

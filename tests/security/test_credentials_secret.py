@@ -6,6 +6,8 @@ somebody whom the policy lets through, since the provider must be safe without i
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import secrets
 from dataclasses import dataclass
 
@@ -13,7 +15,7 @@ import psycopg
 import pytest
 import pytest_asyncio
 
-from tests.security.builders import panics
+from tests.security.builders import at_once, expect, panics
 from tests.support.api import JsonObject
 from tests.support.home import Home, claim, move_in
 from tests.support.kinds import CLAIM, DATABASE, SECRET, is_ready
@@ -24,6 +26,8 @@ from tests.support.waiting import eventually
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 PASSWORD = "Attackers1own2password3chosen456"
+# A dozen attacks at a time wait for their turns in one namespace.
+_LIMIT_S = 240.0
 _ROLES = """
 SELECT r.rolname, r.rolcanlogin, r.rolsuper, r.rolcreatedb, r.rolcreaterole, r.rolreplication, r.rolbypassrls,
     r.rolconnlimit, coalesce(a.rolpassword, ''), coalesce(r.rolconfig::text, '')
@@ -65,13 +69,13 @@ class Duel:
         def handled(obj: JsonObject) -> bool:
             return bool((obj.get("status") or {}).get("lastHandledReconcileAt") == token)
 
-        await self.system.until(DATABASE, home.namespace, name, handled)
+        await self.system.until(DATABASE, home.namespace, name, handled, limit_s=_LIMIT_S)
 
     async def rotate(self) -> None:
         """Ask for a new password of the attacker's, and wait until the claim is in sync with it."""
         token = {"spec": {"passwordRotation": {"token": secrets.token_hex(4)}}}
         await self.system.api.merge(self.attacker.path, token)
-        await self.system.until(CLAIM, self.attacker.namespace, self.attacker.name, is_ready)
+        await self.system.until(CLAIM, self.attacker.namespace, self.attacker.name, is_ready, limit_s=_LIMIT_S)
 
     async def roles(self) -> dict[str, tuple[object, ...]]:
         """Return all that the server knows of each role, its password's verifier too."""
@@ -92,17 +96,10 @@ async def victim(running: System, alice: Person) -> Home:
     return await move_in(running, claim(alice.namespace, f"v{secrets.token_hex(2)}"))
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def duel(running: System, victim: Home, mallory: Person) -> Duel:
-    attacker = await move_in(running, claim(mallory.namespace, f"m{secrets.token_hex(2)}"))
-    return Duel(running, victim, attacker)
-
-
-@pytest_asyncio.fixture(loop_scope="session")
-async def attacker(running: System, mallory: Person) -> Duel:
-    """Return a database that its own tenant tampers with: one a test, for a second rotation waits for an hour."""
-    home = await move_in(running, claim(mallory.namespace, f"tampered-{secrets.token_hex(2)}"))
-    return Duel(running, home, home)
+async def _homes(system: System, person: Person, number: int) -> list[Home]:
+    """Return databases of a tenant's own: one an attack, for a second rotation waits for an hour."""
+    names = [f"m{secrets.token_hex(2)}" for _ in range(number)]
+    return await asyncio.gather(*(move_in(system, claim(person.namespace, name)) for name in names))
 
 
 async def _is_usable(duel: Duel) -> None:
@@ -113,7 +110,7 @@ async def _is_usable(duel: Duel) -> None:
         obj = await duel.system.api.get(duel.attacker.path)
         return is_ready(obj) and await duel.system.logs_in(duel.attacker.namespace, duel.attacker.name)
 
-    await eventually(usable, "the attacker's claim works again")
+    await eventually(usable, "the attacker's claim works again", limit_s=_LIMIT_S)
     _, kept = await duel.credentials(duel.attacker)
     published = await duel.system.binding(duel.attacker.namespace, duel.attacker.name)
     stem = f"{duel.attacker.database}"
@@ -131,30 +128,51 @@ _FORMS = {
 }
 
 
-@pytest.mark.parametrize("current", ["kept", "removed"])
-@pytest.mark.parametrize("form", _FORMS, ids=lambda form: form.replace(" ", "-"))
-async def test_a_username_that_is_not_derived_is_never_acted_on(duel: Duel, form: str, current: str) -> None:
+_CURRENT: dict[str, dict[str, str | None]] = {"kept": {}, "removed": {"current": None}}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def usernames(running: System, victim: Home, mallory: Person) -> dict[tuple[str, str], BaseException | None]:
+    """Return by what each attack with a username failed; all are made beside each other."""
+    cases = list(itertools.product(_FORMS, _CURRENT))
+    homes = await _homes(running, mallory, len(cases))
+    duels = {case: Duel(running, victim, home) for case, home in zip(cases, homes, strict=True)}
+    any_duel = duels[cases[0]]
+    before, names = await any_duel.of_the_victim(), set(await any_duel.roles())
+
+    tampered = await at_once({case: _with_username(duel, *case) for case, duel in duels.items()})
+    await any_duel.look(victim)
+    rotated = await at_once({case: duel.rotate() for case, duel in duels.items()})
+    await any_duel.look(victim)
+
+    assert await any_duel.of_the_victim() == before
+    assert set(await any_duel.roles()) - names <= {f"{home.database}_b" for home in homes}
+    judged = await at_once({case: _has_gained_nothing(duel) for case, duel in duels.items()})
+    await victim.until_home()
+    return {case: tampered[case] or rotated[case] or judged[case] for case in cases}
+
+
+async def _with_username(duel: Duel, form: str, current: str) -> None:
     username = _FORMS[form].format(victim=duel.victim.database, own=duel.attacker.database)
-    before, names = await duel.of_the_victim(), set(await duel.roles())
-
-    gone = {"current": None} if current == "removed" else {}
-    await duel.tamper(username=username, pending=PASSWORD, **gone)
+    await duel.tamper(username=username, pending=PASSWORD, **_CURRENT[current])
     await duel.look(duel.attacker)
-    await duel.look(duel.victim)
-    await duel.rotate()
-    await duel.look(duel.victim)
 
-    assert await duel.of_the_victim() == before
+
+async def _has_gained_nothing(duel: Duel) -> None:
     roles = await duel.roles()
-    assert set(roles) - names <= {f"{duel.attacker.database}_b"}
     assert not any(rest[2] or rest[3] for name, rest in roles.items() if name.startswith(duel.attacker.database))
     await _is_usable(duel)
-    await duel.victim.until_home()
+    published = await duel.system.binding(duel.victim.namespace, duel.victim.name)
     with pytest.raises(psycopg.OperationalError):
-        await duel.system.login_by(
-            await duel.system.binding(duel.victim.namespace, duel.victim.name)
-            | {"username": f"{duel.victim.database}_b", "password": PASSWORD}
-        )
+        await duel.system.login_by(published | {"username": f"{duel.victim.database}_b", "password": PASSWORD})
+
+
+@pytest.mark.parametrize("current", _CURRENT)
+@pytest.mark.parametrize("form", _FORMS, ids=lambda form: form.replace(" ", "-"))
+async def test_a_username_that_is_not_derived_is_never_acted_on(
+    usernames: dict[tuple[str, str], BaseException | None], form: str, current: str
+) -> None:
+    expect(usernames[form, current])
 
 
 _CONTENTS: dict[str, dict[str, str | None]] = {
@@ -172,30 +190,42 @@ _CONTENTS: dict[str, dict[str, str | None]] = {
 }
 
 
-@pytest.mark.parametrize("content", _CONTENTS, ids=lambda content: content.replace(" ", "-"))
-async def test_a_secret_with_foreign_content_locks_nobody_out(attacker: Duel, content: str) -> None:
-    duel, own = attacker, attacker.attacker.database
-    before, published = await duel.roles(), await duel.system.binding(duel.attacker.namespace, duel.attacker.name)
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def contents(running: System, mallory: Person) -> dict[str, BaseException | None]:
+    """Return by what a tenant lost the own database with each content; all are written beside each other."""
+    homes = await _homes(running, mallory, len(_CONTENTS))
+    duels = {content: Duel(running, home, home) for content, home in zip(_CONTENTS, homes, strict=True)}
+    published = {
+        name: await running.binding(home.namespace, home.name) for name, home in zip(duels, homes, strict=True)
+    }
+    before = await duels["nothing"].roles()
 
+    tampered = await at_once({content: _with_content(duel, content) for content, duel in duels.items()})
+
+    after = await duels["nothing"].roles()
+    assert {name: rest[:8] for name, rest in after.items()} == {name: rest[:8] for name, rest in before.items()}
+    judged = await at_once({content: _goes_on(duel, published[content]) for content, duel in duels.items()})
+    assert await panics(running) == 0
+    return {content: tampered[content] or judged[content] for content in duels}
+
+
+async def _with_content(duel: Duel, content: str) -> None:
+    own = duel.attacker.database
     await duel.tamper(**{key: text and text.format(own=own) for key, text in _CONTENTS[content].items()})
     await duel.look(duel.attacker)
 
-    assert {name: rest[:8] for name, rest in (await duel.roles()).items()} == {
-        name: rest[:8] for name, rest in before.items()
-    }
+
+async def _goes_on(duel: Duel, published: dict[str, str]) -> None:
     assert await duel.system.logs_in_by(published)
     await duel.rotate()
     await _is_usable(duel)
-    assert await panics(duel.system) == 0
 
 
-async def test_a_credentials_secret_that_cannot_be_changed_any_more_is_made_anew(attacker: Duel) -> None:
-    path, _ = await attacker.credentials(attacker.attacker)
-    await attacker.system.api.merge(path, {"immutable": True})
-
-    await attacker.rotate()
-
-    await _is_usable(attacker)
+@pytest.mark.parametrize("content", _CONTENTS, ids=lambda content: content.replace(" ", "-"))
+async def test_a_secret_with_foreign_content_locks_nobody_out(
+    contents: dict[str, BaseException | None], content: str
+) -> None:
+    expect(contents[content])
 
 
 _WRITES: dict[str, JsonObject] = {
@@ -207,31 +237,26 @@ _WRITES: dict[str, JsonObject] = {
 }
 
 
-@pytest.mark.parametrize("write", _WRITES, ids=lambda write: write.replace(" ", "-"))
-async def test_a_tenant_is_refused_the_content_of_a_credentials_secret(
-    attacker: Duel, mallory: Person, write: str
+async def test_a_tenant_may_label_and_delete_a_credentials_secret_and_is_refused_its_content(
+    running: System, mallory: Person
 ) -> None:
-    path, _ = await attacker.credentials(attacker.attacker)
-    before = await attacker.system.api.get(path)
-
-    assert await mallory.is_refused("PATCH", path, _WRITES[write])
-
-    assert (await attacker.system.api.get(path))["data"] == before["data"]
-
-
-async def test_a_tenant_is_refused_a_credentials_secret_of_its_own(mallory: Person) -> None:
+    (home,) = await _homes(running, mallory, 1)
+    attacker = Duel(running, home, home)
+    path, _ = await attacker.credentials(home)
+    before, published = await running.api.get(path), await running.binding(home.namespace, home.name)
+    for says, write in _WRITES.items():
+        assert await mallory.is_refused("PATCH", path, write), says
+    assert (await running.api.get(path))["data"] == before["data"]
     body = SECRET.new(mallory.namespace, "to-be-credentials", type="fairlead.dev/credentials", stringData={"a": "b"})
-
     assert await mallory.is_refused("POST", SECRET.path(mallory.namespace), body)
-
-
-async def test_a_tenant_may_label_and_delete_a_credentials_secret(attacker: Duel, mallory: Person) -> None:
-    path, _ = await attacker.credentials(attacker.attacker)
-    published = await attacker.system.binding(attacker.attacker.namespace, attacker.attacker.name)
 
     await mallory.api.merge(path, {"metadata": {"labels": {"team": "red"}}})
     await mallory.api.delete(path)
-    await attacker.look(attacker.attacker)
+    await attacker.look(home)
+    assert await running.logs_in_by(published)
+    await _is_usable(attacker)
 
-    assert await attacker.system.logs_in_by(published)
+    # One that cannot be changed any more is made anew.
+    await running.api.merge(path, {"immutable": True})
+    await attacker.rotate()
     await _is_usable(attacker)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-
-import aiohttp
 import pytest
 import pytest_asyncio
 
+from tests.security.builders import panics
 from tests.support.api import JsonObject
 from tests.support.grants import allow_composer
 from tests.support.kinds import CLAIM, COMPOSITION, CRD, Kind, composition, condition, crd_of, is_ready
@@ -52,17 +50,6 @@ async def nodes(running: System) -> str:
     return "nodes"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def odd(running: System, nodes: str, mallory: Person) -> AsyncIterator[dict[str, JsonObject]]:
-    """Yield claims of one tenant whose children have odd statuses, as they are at rest."""
-    for name in _ODD:
-        await mallory.claim(name, compositionRef={"name": nodes})
-    for name, status in _ODD.items():
-        await _report(running, "mallory", name, status)
-    await running.at_rest(for_s=2.0)
-    yield {name: await running.api.get(CLAIM.path("mallory", name)) for name in _ODD}
-
-
 async def _report(system: System, namespace: str, claim: str, status: JsonObject) -> None:
     """Write the status of a claim's child, as its operator does."""
 
@@ -75,40 +62,31 @@ async def _report(system: System, namespace: str, claim: str, status: JsonObject
     await system.api.merge(_KIND.path(namespace, target["metadata"]["name"], "status"), {"status": status})
 
 
-@pytest.mark.parametrize("name", _ODD)
-async def test_an_odd_status_is_reported_in_the_words_of_the_child(odd: dict[str, JsonObject], name: str) -> None:
-    claim = odd[name]
-
-    # What says that it is not ready is not ready; a condition that is none says nothing.
-    assert condition(claim, "Ready").get("status") == "False" or name not in _NOT_READY, claim["status"]
-    conditions = claim["status"]["conditions"]
-    assert all(entry["message"] and entry["observedGeneration"] == 1 for entry in conditions)
-    reasons = {entry["reason"] for entry in conditions}
-    assert not reasons & {"RenderLimit", "SchemaMismatch", "InternalError"}, conditions
-    assert all(len(entry["message"]) <= 32_768 and len(entry["reason"]) <= 1_024 for entry in conditions)
-
-
-async def test_odd_statuses_of_one_tenant_starve_no_neighbour(
-    running: System, nodes: str, odd: dict[str, JsonObject]
+async def test_odd_statuses_are_reported_in_words_and_starve_no_neighbour(
+    running: System, nodes: str, mallory: Person
 ) -> None:
-    assert odd
+    for name in _ODD:
+        await mallory.claim(name, compositionRef={"name": nodes})
+    for name, status in _ODD.items():
+        await _report(running, "mallory", name, status)
+    await running.at_rest(for_s=2.0)
+
+    for name in _ODD:
+        claim = await running.api.get(CLAIM.path("mallory", name))
+        # What says that it is not ready is not ready; a condition that is none says nothing.
+        assert condition(claim, "Ready").get("status") == "False" or name not in _NOT_READY, claim["status"]
+        conditions = claim["status"]["conditions"]
+        assert all(entry["message"] and entry["observedGeneration"] == 1 for entry in conditions)
+        reasons = {entry["reason"] for entry in conditions}
+        assert not reasons & {"RenderLimit", "SchemaMismatch", "InternalError"}, conditions
+        assert all(len(entry["message"]) <= 32_768 and len(entry["reason"]) <= 1_024 for entry in conditions)
+
     async with tenant(running, "neighbour") as neighbour:
         await neighbour.claim("healthy", compositionRef={"name": nodes})
         await _report(running, "neighbour", "healthy", {"conditions": [_READY]})
-
         await running.until(CLAIM, "neighbour", "healthy", is_ready)
         # The same spec again, after the neighbour's have failed for a while.
         await running.ask_for_a_pass(CLAIM, "neighbour", "healthy")
         await running.at_rest(for_s=1.0)
         assert is_ready(await running.api.get(CLAIM.path("neighbour", "healthy")))
-
-
-async def test_odd_statuses_are_no_panic(running: System, odd: dict[str, JsonObject]) -> None:
-    assert odd
-    url = f"http://127.0.0.1:{running.ports['composer']}/metrics"
-    async with aiohttp.ClientSession() as session, session.get(url) as answer:
-        lines = (await answer.text()).splitlines()
-    # A controller that never crashed has no line of its own.
-    assert "# TYPE controller_runtime_reconcile_panics_total counter" in lines
-    counts = [line for line in lines if line.startswith("controller_runtime_reconcile_panics_total{")]
-    assert sum(float(line.rpartition(" ")[2]) for line in counts) == 0
+    assert await panics(running) == 0

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from tests.security.builders import composed_settings, database, databases_of, panics, says, settings
 from tests.support.api import JsonObject
-from tests.support.audit import Match
+from tests.support.audit import Match, Request
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, SECRET, composition, condition, is_ready
 from tests.support.kinds import database as direct
 from tests.support.shared import at_work
@@ -96,33 +96,38 @@ async def test_bytes_in_the_secrets_of_a_claim_are_no_panic(running: System, mal
 _NAMES = ("x?y#z", "../alice/app-connection", "..", "a/b", "%2e%2e/app-connection")
 
 
-@pytest.mark.parametrize("name", _NAMES)
-async def test_a_name_that_is_none_is_never_asked_for(
-    running: System, mallory: Person, platform: Person, name: str
-) -> None:
-    number = _NAMES.index(name)
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def asked_for(running: System, mallory: Person, platform: Person) -> list[Request]:
+    """Return what our processes asked for of Secrets while objects named such that are none."""
     audit = running.audit()
+    await asyncio.gather(*(_named(running, mallory, platform, number) for number in range(len(_NAMES))))
+    await running.at_rest(for_s=1.0)
+    return [request for request in audit.requests(Match(resource="secrets")) if request.user in {COMPOSER, PROVIDER}]
+
+
+async def _named(running: System, mallory: Person, platform: Person, number: int) -> None:
+    """Have a claim and a resource name a Secret, where they may."""
+
+    def is_refused(obj: JsonObject) -> bool:
+        return condition(obj, "Synced").get("status") == "False"
+
     # An expression gives it: no schema has seen it before.
-    authority = {"kind": "Secret", "name": f"{{{{ '{name}' }}}}", "key": "ca.crt"}
+    authority = {"kind": "Secret", "name": f"{{{{ '{_NAMES[number]}' }}}}", "key": "ca.crt"}
     body = composition(f"path-{number}", database(), connection={"from": "database", "caRef": authority})
     if await platform.is_accepted("POST", COMPOSITION.path(), body):
         await mallory.claim(f"path-{number}", compositionRef={"name": f"path-{number}"})
-        await running.until(
-            CLAIM, "mallory", f"path-{number}", lambda o: condition(o, "Synced").get("status") == "False"
-        )
-    made = direct("mallory", f"direct-{number}", passwordSecretRef={"name": name, "key": "password"})
+        await running.until(CLAIM, "mallory", f"path-{number}", is_refused)
+    made = direct("mallory", f"direct-{number}", passwordSecretRef={"name": _NAMES[number], "key": "password"})
     if await platform.is_accepted("POST", DATABASE.path("mallory"), made):
-        obj = await running.until(
-            DATABASE, "mallory", f"direct-{number}", lambda obj: condition(obj, "Synced").get("status") == "False"
-        )
+        obj = await running.until(DATABASE, "mallory", f"direct-{number}", is_refused)
         assert "Secret" in condition(obj, "Synced")["message"]
-    await running.at_rest(for_s=1.0)
 
-    requests = [
-        request for request in audit.requests(Match(resource="secrets")) if request.user in {COMPOSER, PROVIDER}
-    ]
-    odd = [request.uri for request in requests if request.name in {"x", "a", "app-connection"} or ".." in request.uri]
-    assert odd == []
+
+@pytest.mark.parametrize("name", _NAMES)
+async def test_a_name_that_is_none_is_never_asked_for(asked_for: list[Request], name: str) -> None:
+    odd = {"x", "a", "app-connection", name}
+
+    assert [request.uri for request in asked_for if request.name in odd or ".." in request.uri] == []
 
 
 def _open_files(pid: int) -> int:

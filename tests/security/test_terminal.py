@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 
+from tests.security.builders import at_once, expect
 from tests.support.kinds import CLAIM, in_trouble
 from tests.support.system import System
 from tests.support.tenants import Person
@@ -48,8 +50,13 @@ def _obeyed(text: str) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("form", _REASONS)
-async def test_a_tenants_text_is_no_command_to_a_terminal(running: System, mallory: Person, form: str) -> None:
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def outcomes(running: System, mallory: Person) -> dict[str, BaseException | None]:
+    """Return which texts were obeyed or missing; all are written and traced beside each other."""
+    return await at_once({form: _is_shown_as_text(running, mallory, form) for form in _REASONS})
+
+
+async def _is_shown_as_text(running: System, mallory: Person, form: str) -> None:
     name = f"shown-{form}"
     await mallory.claim(name)
     await mallory.annotate(name, paused="true", paused_reason=_REASONS[form])
@@ -62,6 +69,11 @@ async def test_a_tenants_text_is_no_command_to_a_terminal(running: System, mallo
     assert name in shown
     assert _obeyed(shown.replace("\r\n", "\n")) == []
     assert [line for line in shown.splitlines() if line.strip(" │├└─").startswith("forged")] == []
+
+
+@pytest.mark.parametrize("form", _REASONS)
+async def test_a_tenants_text_is_no_command_to_a_terminal(outcomes: dict[str, BaseException | None], form: str) -> None:
+    expect(outcomes[form])
 
 
 async def _traced(kubeconfig: Path, name: str) -> str:

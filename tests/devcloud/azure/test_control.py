@@ -64,14 +64,8 @@ def test_rules_and_parameters_become_the_firewall() -> None:
         assert databases.access["pg1"] == Access(networks=("127.0.0.1/32", "127.0.0.2/32"), requires_tls=False)
         arm.until_done(arm.patch({"network": {"publicNetworkAccess": "Disabled"}}))
         assert databases.access["pg1"] == Access(networks=(), requires_tls=False)
-
-
-def test_creation_that_the_databases_cannot_make_fails_and_leaves_nothing() -> None:
-    with running(Options(databases=Recorded())) as served:
-        arm = client_of(served)
-
+        # A creation that the databases cannot make fails and leaves nothing.
         ended = arm.until_done(arm.put("broken-1"))
-
         assert (ended["status"], ended["error"]["code"]) == ("Failed", "InternalServerError")
         assert arm.call("GET", arm.path("broken-1")).refusal == (404, "ResourceNotFound")
 

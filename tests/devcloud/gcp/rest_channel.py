@@ -1,4 +1,4 @@
-"""The official google-cloud-sql clients on the public REST wire: channels that turn each call into its HTTP request.
+"""The official google-cloud-sql clients on the public REST wire: a channel that turns each call into its HTTP request.
 
 The package has transports for gRPC alone, the public endpoint has REST alone. Which method and path a call has is read
 from the discovery document that google-api-python-client brings, so this is independent of the simulator's own routes.
@@ -50,24 +50,9 @@ def document(version: str) -> Json:
     return content
 
 
-class Failed(grpc.RpcError):  # type: ignore[misc]  # grpc has no types
-    """An answer of an error, as the synchronous client of gRPC raises it."""
-
-    def __init__(self, code: grpc.StatusCode, message: str, reason: str) -> None:
-        super().__init__(message)
-        self._code, self._message, self._reason = code, message, reason
-
-    def code(self) -> grpc.StatusCode:
-        return self._code
-
-    def details(self) -> str:
-        return self._message
-
-    def trailing_metadata(self) -> tuple[tuple[str, str], ...]:
-        return (("reason", self._reason),)
-
-    def result(self) -> None:
-        raise self
+def failed(code: grpc.StatusCode, message: str, reason: str) -> grpc.aio.AioRpcError:
+    """Return an answer of an error, as the asynchronous client of gRPC raises it."""
+    return grpc.aio.AioRpcError(code, grpc.aio.Metadata(), grpc.aio.Metadata(("reason", reason)), message)
 
 
 class Rest:
@@ -82,7 +67,7 @@ class Rest:
         """Make the HTTP request of a call; return the message of its answer.
 
         Raises:
-            Failed: It is refused.
+            AioRpcError: It is refused.
         """
         method = self._method(rpc)
         content = json_format.MessageToDict(type(request).pb(request))
@@ -92,7 +77,7 @@ class Rest:
         url = f"{self._url}/{path}?{urllib.parse.urlencode(query)}"
         reply = fetch(url, method["httpMethod"], body, self._headers)
         if reply.status >= 400:
-            raise Failed(_CODES.get(reply.status, grpc.StatusCode.UNKNOWN), reply.message, reply.reason)
+            raise failed(_CODES.get(reply.status, grpc.StatusCode.UNKNOWN), reply.message, reply.reason)
         return answer.from_json(json.dumps(reply.body), ignore_unknown_fields=True)
 
     def _method(self, rpc: str) -> Json:
@@ -103,55 +88,6 @@ class Rest:
         return method
 
 
-class SyncCall:
-    """A method of a synchronous stub."""
-
-    def __init__(self, call: Callable[[Any], Any]) -> None:
-        self._call = call
-
-    def with_call(self, request: Any, **options: Any) -> tuple[Any, None]:
-        del options
-        return self._call(request), None
-
-    def __call__(self, request: Any, **options: Any) -> Any:
-        del options
-        return self._call(request)
-
-
-class SyncChannel(grpc.Channel):  # type: ignore[misc]  # grpc has no types
-    """What a synchronous transport takes for a channel."""
-
-    def __init__(self, rest: Rest) -> None:
-        self._rest = rest
-
-    def unary_unary(
-        self, method: str, request_serializer: Any = None, response_deserializer: Any = None, *_: Any, **__: Any
-    ) -> SyncCall:
-        del request_serializer
-        answer = response_deserializer.__self__
-        return SyncCall(lambda request: self._rest.call(method, request, answer))
-
-    def unary_stream(self, *_: Any, **__: Any) -> Any:
-        raise NotImplementedError
-
-    stream_unary = stream_stream = unary_stream
-
-    def subscribe(self, *_: Any, **__: Any) -> None:
-        pass
-
-    def unsubscribe(self, *_: Any) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-
 class AsyncCall(grpc.aio.UnaryUnaryMultiCallable):  # type: ignore[misc]  # grpc has no types
     """A method of an asynchronous stub."""
 
@@ -159,11 +95,7 @@ class AsyncCall(grpc.aio.UnaryUnaryMultiCallable):  # type: ignore[misc]  # grpc
         self._call = call
 
     async def __call__(self, request: Any, **_: Any) -> Any:
-        try:
-            return await asyncio.to_thread(self._call, request)
-        except Failed as error:
-            metadata = grpc.aio.Metadata(*error.trailing_metadata())
-            raise grpc.aio.AioRpcError(error.code(), grpc.aio.Metadata(), metadata, error.details()) from None
+        return await asyncio.to_thread(self._call, request)
 
 
 class AsyncChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no types
@@ -202,12 +134,6 @@ class AsyncChannel(grpc.aio.Channel):  # type: ignore[misc]  # grpc has no types
 
     async def channel_ready(self) -> None:
         pass
-
-
-def sync_client(service: str, rest: Rest) -> Any:
-    """Return the official synchronous client of a service: `SqlInstances`."""
-    client = getattr(sqladmin_v1, f"{service}ServiceClient")
-    return client(transport=client.get_transport_class("grpc")(channel=SyncChannel(rest)))
 
 
 def async_client(service: str, rest: Rest) -> Any:

@@ -1,8 +1,7 @@
-"""Google's own clients drive the simulator: google-cloud-sql, sync and async, and google-api-python-client."""
+"""Google's own clients drive the simulator: google-cloud-sql and google-api-python-client."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 import warnings
 from collections.abc import Iterator
@@ -18,7 +17,8 @@ from googleapiclient.errors import HttpError
 from devcloud.gcp.api.routes import PREFIXES, methods
 from devcloud.gcp.simulator import METHODS
 from tests.devcloud.gcp.conftest import Cloud, Json, until
-from tests.devcloud.gcp.rest_channel import Rest, async_client, document, sync_client
+from tests.devcloud.gcp.rest_channel import Rest, async_client, document
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -53,50 +53,46 @@ def test_methods_and_paths_are_those_of_the_discovery_document(version: str) -> 
     assert {action for action, _, _ in ours} == METHODS.keys() - {"projects.get"}
 
 
-def test_synchronous_client_takes_an_instance_through_its_life(cloud: Cloud) -> None:
-    rest = Rest(cloud.served.url, cloud.token)
-    instances, operations = sync_client("SqlInstances", rest), sync_client("SqlOperations", rest)
-    project = cloud.served.project
+async def test_client_takes_an_instance_through_its_life_with_databases_and_users(cloud: Cloud) -> None:
+    rest, project = Rest(cloud.served.url, cloud.token), cloud.served.project
+    instances, operations = async_client("SqlInstances", rest), async_client("SqlOperations", rest)
+    databases, users = async_client("SqlDatabases", rest), async_client("SqlUsers", rest)
+    target: Json = {"project": project, "instance": "db-1"}
 
-    def done(operation: Any) -> Any:
-        request = {"project": project, "operation": operation.name}
-        return until(lambda: operations.get(request=request), lambda shown: shown.status.name == "DONE")
+    async def done(operation: Any) -> Any:
+        async def ended() -> Any:
+            shown = await operations.get(request={"project": project, "operation": operation.name})
+            return shown if shown.status.name == "DONE" else None
 
-    done(instances.insert(request=sql.SqlInstancesInsertRequest(project=project, body=body())))
-    shown = instances.get(request={"project": project, "instance": "db-1"})
+        return await eventually(ended, "the operation has ended")
+
+    insert = sql.SqlInstancesInsertRequest(project=project, body=body())
+    await done(await instances.insert(request=insert))
+    shown = await instances.get(request=target)
     assert (shown.state.name, shown.settings.data_disk_size_gb, shown.root_password) == ("RUNNABLE", 10, "")
     assert shown.settings.storage_auto_resize is False
+    with pytest.raises(exceptions.Aborted) as error:
+        await instances.insert(request=insert)
+    assert ("reason", "instanceAlreadyExists") in tuple(error.value.errors[0].trailing_metadata())
     change = sql.DatabaseInstance(settings=sql.Settings(data_disk_size_gb=30))
     patch = sql.SqlInstancesPatchRequest(project=project, instance="db-1", body=change)
-    assert done(instances.patch(request=patch)).operation_type.name == "UPDATE"
-    (listed,) = instances.list(request={"project": project}).items
+    assert (await done(await instances.patch(request=patch))).operation_type.name == "UPDATE"
+    (listed,) = (await instances.list(request={"project": project})).items
     assert (listed.settings.data_disk_size_gb, listed.settings.user_labels["team"]) == (30, "a")
-    done(instances.delete(request={"project": project, "instance": "db-1", "enable_final_backup": True}))
-    with pytest.raises(exceptions.NotFound):
-        instances.get(request={"project": project, "instance": "db-1"})
-    backups = sync_client("SqlBackups", rest).list_backups(request={"parent": f"projects/{project}"}).backups
-    assert [(backup.type_.name, backup.state.name) for backup in backups] == [("FINAL", "SUCCESSFUL")]
-
-
-async def test_asynchronous_client_makes_databases_and_users(cloud: Cloud) -> None:
-    await asyncio.to_thread(cloud.created)
-    rest = Rest(cloud.served.url, cloud.token)
-    databases, users = async_client("SqlDatabases", rest), async_client("SqlUsers", rest)
-    target: Json = {"project": cloud.served.project, "instance": "db-1"}
 
     made = await databases.insert(request={**target, "body": sql.Database(name="app")})
     user = await users.insert(request={**target, "body": sql.User(name="app", password="p")})
     changed = await users.update(request={**target, "name": "app", "body": sql.User(password="q")})
-
     assert [item.status.name for item in (made, user, changed)] == ["DONE"] * 3
     assert [item.name for item in (await users.list(request=target)).items] == ["app", "postgres"]
     assert (await databases.get(request={**target, "database": "app"})).charset == "UTF8"
     await users.delete(request={**target, "name": "app"})
+
+    await done(await instances.delete(request={**target, "enable_final_backup": True}))
     with pytest.raises(exceptions.NotFound):
-        await databases.get(request={**target, "database": "none"})
-    with pytest.raises(exceptions.Aborted) as error:
-        await async_client("SqlInstances", rest).insert(request={"project": cloud.served.project, "body": body()})
-    assert ("reason", "instanceAlreadyExists") in tuple(error.value.errors[0].trailing_metadata())
+        await instances.get(request=target)
+    backups = (await async_client("SqlBackups", rest).list_backups(request={"parent": f"projects/{project}"})).backups
+    assert [(backup.type_.name, backup.state.name) for backup in backups] == [("FINAL", "SUCCESSFUL")]
 
 
 @pytest.mark.parametrize("version", PREFIXES)

@@ -81,7 +81,9 @@ async def rows(
         return result
 
 
-async def test_administrator_and_users_of_the_api_have_the_rights_of_cloud_sql(cloud: Cloud, tmp_path: Path) -> None:
+async def test_administrator_and_users_of_the_api_have_cloud_sqls_rights_and_one_password(
+    cloud: Cloud, tmp_path: Path
+) -> None:
     shown = await created(cloud)
     await done(cloud, "POST", "instances/db-1/databases", {"name": "app"})
     await done(cloud, "POST", "instances/db-1/users", {"name": "app", "password": "app-pass"})
@@ -96,9 +98,7 @@ async def test_administrator_and_users_of_the_api_have_the_rights_of_cloud_sql(c
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         await rows(shown, tmp_path, "postgres", "first-pass", "SELECT rolpassword FROM pg_authid")
 
-
-async def test_a_role_has_one_password(cloud: Cloud, tmp_path: Path) -> None:
-    shown = await created(cloud)
+    # A role has one password.
     path = "instances/db-1/users"
     change = {"password": "second-pass"}
     again = {"name": "postgres", "password": "third-pass"}
@@ -114,7 +114,9 @@ async def test_a_role_has_one_password(cloud: Cloud, tmp_path: Path) -> None:
             await rows(shown, tmp_path, "postgres", former, "SELECT 1")
 
 
-async def test_user_that_owns_something_is_not_deleted(cloud: Cloud, tmp_path: Path) -> None:
+async def test_user_that_owns_something_and_database_with_sessions_are_not_deleted(
+    cloud: Cloud, tmp_path: Path
+) -> None:
     shown = await created(cloud)
     await done(cloud, "POST", "instances/db-1/users", {"name": "app", "password": "app-pass"})
     await rows(shown, tmp_path, "app", "app-pass", "CREATE SCHEMA AUTHORIZATION app")
@@ -127,9 +129,7 @@ async def test_user_that_owns_something_is_not_deleted(cloud: Cloud, tmp_path: P
     assert "cannot be dropped because some objects depend on it" in error["message"]
     assert await rows(shown, tmp_path, "app", "app-pass", "SELECT 1") == [(1,)]
 
-
-async def test_database_with_sessions_is_not_deleted(cloud: Cloud, tmp_path: Path) -> None:
-    shown = await created(cloud)
+    # Neither is a database with sessions.
     await done(cloud, "POST", "instances/db-1/databases", {"name": "app"})
     path = "instances/db-1/databases/app"
     await asyncio.to_thread((tmp_path / "trust.pem").write_text, shown["serverCaCert"]["cert"])
@@ -147,7 +147,9 @@ async def test_database_with_sessions_is_not_deleted(cloud: Cloud, tmp_path: Pat
     await done(cloud, "DELETE", path)
 
 
-async def test_stopped_instance_takes_nobody_until_it_is_started(cloud: Cloud, tmp_path: Path) -> None:
+async def test_stopped_instance_takes_nobody_and_its_rows_outlive_a_start_and_its_deletion(
+    cloud: Cloud, tmp_path: Path
+) -> None:
     shown = await created(cloud)
     await rows(shown, tmp_path, "postgres", "first-pass", "CREATE TABLE canary AS SELECT 7 AS a")
     await done(cloud, "PATCH", "instances/db-1", {"settings": {"activationPolicy": "NEVER"}})
@@ -157,8 +159,19 @@ async def test_stopped_instance_takes_nobody_until_it_is_started(cloud: Cloud, t
     await done(cloud, "PATCH", "instances/db-1", {"settings": {"activationPolicy": "ALWAYS"}})
     assert await rows(shown, tmp_path, "postgres", "first-pass", "SELECT a FROM canary") == [(7,)]
 
+    # A final backup has the rows too.
+    final = query(enableFinalBackup="true")
+    await done(cloud, "DELETE", f"instances/db-1{final}")
+    listed = await asyncio.to_thread(cloud.call, "GET", "backups")
+    (backup,) = listed.body["backups"]
 
-async def test_rotated_authority_signs_the_certificate_from_then_on(cloud: Cloud, tmp_path: Path) -> None:
+    await done(cloud, "POST", "instances/db-2/restoreBackup", {"backup": backup["name"]})
+
+    restored = await asyncio.to_thread(cloud.look, "db-2")
+    assert await rows(restored, tmp_path, "postgres", "first-pass", "SELECT a FROM canary") == [(7,)]
+
+
+async def test_rotated_authority_signs_the_certificate_which_names_the_instance(cloud: Cloud, tmp_path: Path) -> None:
     before = await created(cloud)
     await done(cloud, "POST", "instances/db-1/addServerCa")
     assert await rows(before, tmp_path, "postgres", "first-pass", "SELECT 1") == [(1,)]
@@ -169,11 +182,9 @@ async def test_rotated_authority_signs_the_certificate_from_then_on(cloud: Cloud
     with pytest.raises(psycopg.OperationalError, match="certificate verify failed"):
         await rows(before, tmp_path, "postgres", "first-pass", "SELECT 1")
 
-
-async def test_certificate_names_the_instance_and_not_its_address(cloud: Cloud, tmp_path: Path) -> None:
-    shown = await created(cloud)
-    await rows(shown, tmp_path, "postgres", "first-pass", "SELECT 1")
-    host = shown["ipAddresses"][0]["ipAddress"]
+    # The certificate names the instance and not its address.
+    await rows(after, tmp_path, "postgres", "first-pass", "SELECT 1")
+    host = after["ipAddresses"][0]["ipAddress"]
     login = {"user": "postgres", "password": "first-pass", "sslmode": "verify-full"}
     trusted: dict[str, Any] = {**login, "sslrootcert": str(tmp_path / "trust.pem"), "connect_timeout": "30"}
 
@@ -192,20 +203,6 @@ async def test_whom_no_network_lets_in_gets_no_answer(cloud: Cloud, tmp_path: Pa
         await psycopg.AsyncConnection.connect(host=host, user="postgres", password="first-pass", connect_timeout=2)
     await done(cloud, "PATCH", "instances/db-1", {"settings": {"ipConfiguration": HERE}})
     assert await rows(shown, tmp_path, "postgres", "first-pass", "SELECT 1") == [(1,)]
-
-
-async def test_row_of_a_deleted_instance_is_read_back_from_its_final_backup(cloud: Cloud, tmp_path: Path) -> None:
-    shown = await created(cloud)
-    await rows(shown, tmp_path, "postgres", "first-pass", "CREATE TABLE canary AS SELECT 7 AS a")
-    final = query(enableFinalBackup="true")
-    await done(cloud, "DELETE", f"instances/db-1{final}")
-    listed = await asyncio.to_thread(cloud.call, "GET", "backups")
-    (backup,) = listed.body["backups"]
-
-    await done(cloud, "POST", "instances/db-2/restoreBackup", {"backup": backup["name"]})
-
-    restored = await asyncio.to_thread(cloud.look, "db-2")
-    assert await rows(restored, tmp_path, "postgres", "first-pass", "SELECT a FROM canary") == [(7,)]
 
 
 async def test_instances_answer_again_after_a_restart(tmp_path: Path, lease: Lease) -> None:
