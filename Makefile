@@ -87,8 +87,9 @@ faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose thin
 	@logs=$$(mktemp -d); failed=0; \
 	FAIRLEAD_WALK_SEED=9 FAIRLEAD_WALKS=60 $(FAULTS) tests/system/walk_matrix_aws.py tests/system/walk_matrix.py \
 		>"$$logs/1" 2>&1 & walks=$$!; \
-	{ $(FAULTS) tests/system/crash_matrix.py tests/security/loss_matrix.py \
-		tests/system/rotation_matrix.py tests/system/aws_two_logins_matrix.py tests/system/azure_two_logins_matrix.py tests/system/gcp_two_logins_matrix.py; } \
+	{ $(FAULTS) tests/system/crash_matrix.py tests/security/loss_matrix.py tests/system/rotation_matrix.py && \
+		$(FAULTS) tests/system/*_two_logins_matrix.py tests/system/aws_scenarios_matrix.py \
+		tests/system/azure_turns_matrix.py; } \
 		>"$$logs/2" 2>&1 & \
 	crashes=$$!; trap 'trap - TERM; kill 0' INT TERM; \
 	FAIRLEAD_WALKS=240 $(FAULTS) tests/system/walk_matrix.py -k its_walk || failed=1; \

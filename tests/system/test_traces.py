@@ -10,6 +10,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 from tests.support.collector import collector
 from tests.support.kinds import CLAIM, PROVIDER_CONFIG, SECRET, claim, is_ready
+from tests.support.shared import at_work
 from tests.support.system import System, decoded
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
