@@ -1,7 +1,7 @@
 """Kill -9 at each side effect of a creation doubles nothing, orphans nothing, and needs nobody.
 
-`make faults` has all steps on all clouds, at all three moments around each effect; a kill of each cloud's provider is in
-test_rotations.py.
+`make faults` has all steps on all clouds, at all three moments around each effect. A kill of each cloud's provider
+is in test_rotations.py.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ async def test_a_claims_trace_reaches_from_its_pass_to_the_call_that_made_its_da
             await system.until(CLAIM, namespace, "traced", is_ready)
             secrets = [decoded(secret) for secret in await system.api.items(SECRET.path(namespace))]
             children = await system.children(namespace, "traced")
-        for program in system.started:
+        for program in at_work(system):
             assert await program.terminate() == 0
 
     spans = list(_spans(sent))

@@ -83,10 +83,10 @@ class Given:
     expiry: None = None
 
     def __post_init__(self) -> None:
-        self._given = self.token
+        self._first_token = self.token
 
     def refresh(self, _request: object) -> None:
-        self.token = self._given
+        self.token = self._first_token
 
 
 @asynccontextmanager
