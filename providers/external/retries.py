@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from runtime import randomness
+from runtime import clock, randomness
 from runtime.backoff import Backoff, Chance
 from runtime.errors import Throttled, Transient
 
@@ -65,9 +65,13 @@ async def repeated(
     def wait(state: RetryCallState) -> float:
         return pause(_failure_of(state), state.attempt_number, policy.backoff, chance).total_seconds()
 
+    def is_late(state: RetryCallState) -> bool:
+        return clock.monotonic() - began + state.upcoming_sleep >= policy.within.total_seconds()
+
+    began = clock.monotonic()
     retrying = AsyncRetrying(
         retry=retry_if_exception(is_retried),
-        stop=stop_after_attempt(policy.requests) | stop_before_delay(policy.within),
+        stop=stop_after_attempt(policy.requests) | is_late,
         wait=wait,
         sleep=sleep,
         reraise=True,

@@ -9,7 +9,7 @@ import pytest
 
 from devcloud.gcp.server import ACCOUNT
 from tests.simulation.cloud_sql import STRANGER, Made
-from tests.simulation.history import Ended, History, Sample
+from tests.simulation.history import Ended, History, Sample, Told
 from tests.simulation.judges import findings
 
 _HOUR = 3600
@@ -38,7 +38,7 @@ def good() -> History:
     history = History(calm_since=2.0 * _HOUR, until=4.0 * _HOUR)
     history.calls.append(call(1, ACCOUNT, "databases.insert"))
     history.samples += minutes(DATABASE)
-    history.left["server/app"] = ""
+    history.left.add("server/app")
     return history
 
 
@@ -76,6 +76,35 @@ def replaced(history: History) -> None:
     history.samples[:] = [*minutes(DATABASE, 0, 60), *minutes(replace(DATABASE, incarnation=2), 60)]
 
 
+def deleted_without_a_cause(history: History) -> None:
+    history.calls.append(call(2, ACCOUNT, "databases.delete", had=True))
+
+
+def instance_of_nobody(history: History) -> None:
+    history.calls.append(Made(2, ACCOUNT, "instances.insert", "lost", "", False))
+    history.left.add("lost")
+
+
+def restless(history: History) -> None:
+    history.writes += [Told(history.until - minute * 60, DATABASE.name) for minute in range(15)]
+
+
+def status_of_before(history: History) -> None:
+    history.backwards.append(Told(5, DATABASE.name, "2 1"))
+
+
+def password_spoken(history: History) -> None:
+    history.spoken.append(Told(5, DATABASE.name))
+
+
+def rollout_stands_still(history: History) -> None:
+    history.rollouts += [Told(minute * 60, "Composition c", "wave 1 of 2") for minute in range(120, 240)]
+
+
+def kind_never_goes(history: History) -> None:
+    history.going += [Told(minute * 60, "CRD databases", "team/app") for minute in range(120, 240)]
+
+
 def loop(history: History) -> None:
     history.calls += [call(3.0 * _HOUR + at, ACCOUNT, "databases.patch", had=True) for at in range(60)]
 
@@ -89,6 +118,13 @@ BAD: tuple[tuple[Callable[[History], None], str], ...] = (
     (endless_deletion, "a deletion never ends"),
     (replaced, "replaced by an empty one without a word"),
     (loop, "a loop"),
+    (deleted_without_a_cause, "deleted without a cause"),
+    (instance_of_nobody, "an instance of nobody"),
+    (restless, "written again and again"),
+    (status_of_before, "a status of before"),
+    (password_spoken, "a password outside of Secrets"),
+    (rollout_stands_still, "a rollout stands still without a cause"),
+    (kind_never_goes, "a kind that was deleted never goes"),
 )
 
 
@@ -108,6 +144,14 @@ def test_a_replacement_with_a_warning_is_none() -> None:
     history = good()
     replaced(history)
     history.warnings.append((60 * 60.0, f"{DATABASE.name}: DatabaseLost"))
+
+    assert findings(history) == []
+
+
+def test_a_rollout_that_moves_is_none() -> None:
+    history = good()
+    rollout_stands_still(history)
+    history.rollouts[-1] = replace(history.rollouts[-1], text="wave 2 of 2")
 
     assert findings(history) == []
 
