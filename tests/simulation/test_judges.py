@@ -45,9 +45,11 @@ def good() -> History:
 def strangers_object_changed(history: History) -> None:
     history.calls[:] = [call(1, STRANGER, "databases.insert"), call(2, ACCOUNT, "databases.delete", had=True)]
     history.samples.clear()
+    history.dying["server/app"] = 1
 
 
 def replacement_changed(history: History) -> None:
+    history.dying["server/app"] = 1
     history.calls += [
         call(2, STRANGER, "databases.delete", had=True),
         call(3, STRANGER, "databases.insert"),
@@ -81,7 +83,7 @@ def deleted_without_a_cause(history: History) -> None:
 
 
 def instance_of_nobody(history: History) -> None:
-    history.calls.append(Made(2, ACCOUNT, "instances.insert", "lost", "", False))
+    history.calls.append(Made(2, ACCOUNT, "instances.insert", "lost", "", had=False))
     history.left.add("lost")
 
 
