@@ -8,13 +8,19 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from runtime.errors import Gone
 from runtime.kube import Page, Selection, WatchEvent
-from runtime.objects import Key, Object, dumps
+from runtime.objects import Key, Object, Resource, dumps
 from tests.simulation import schemas
 from tests.simulation.selections import Selected, selected
+from tests.simulation.server import refusals
 
 _BOOKMARK_SECONDS: Final = 60.0
+_TOO_OLD: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +80,10 @@ class Pages:
         return self._page(token, 0, limit)
 
     def next(self, token: str, limit: int) -> Page:
-        """Return another page; raises Gone."""
+        """Return another page; raises RefusedError."""
         start, _, known = token.partition("@")
         if known not in self.kept:
-            raise Gone("the continue token is too old", status=410, reason="Expired")
+            raise refusals.expired(_TOO_OLD)
         return self._page(known, int(start), limit)
 
     def _page(self, token: str, first: int, limit: int) -> Page:
@@ -107,6 +113,7 @@ def event(change: Change, chosen: Selected, *, metadata_only: bool) -> WatchEven
     return WatchEvent(kind, dumps(only_metadata(shown) if metadata_only else shown))
 
 
-def bookmark(version: int) -> WatchEvent:
+def bookmark(resource: Resource, version: int) -> WatchEvent:
     """Return what shows a watch that it saw everything up to a version."""
-    return WatchEvent("BOOKMARK", dumps({"metadata": {"resourceVersion": str(version)}}))
+    shown = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return WatchEvent("BOOKMARK", dumps({**shown, "metadata": {"resourceVersion": str(version)}}))
