@@ -26,7 +26,7 @@ from tests.simulation.server import deletions, kinds, refusals
 from tests.simulation.server.deletions import Deletion
 from tests.simulation.server.refusals import RefusedError
 from tests.simulation.server.registry import Registry, id_of
-from tests.simulation.watching import Change, Pages, Watched, bookmark, event, only_metadata
+from tests.simulation.watching import Change, Chosen, Pages, Watched, bookmark, event, only_metadata
 
 
 @contextmanager
@@ -106,7 +106,7 @@ class ApiServer(Registry):
     ) -> AsyncIterator[WatchEvent]:
         with as_client():
             self.refuse_unserved(resource)
-            after, chosen = int(resource_version), selected(selection)
+            after, chosen = int(resource_version), selected(selection, resource)
             if after < self.compacted:
                 raise refusals.expired(f"too old resource version: {after} ({self.compacted})")
         async for change in self.history(resource).since(after, timeout):
@@ -141,7 +141,8 @@ class ApiServer(Registry):
         self.refuse_unserved(resource)
         if next_page:
             return self._pages.next(next_page, limit)
-        return self._pages.first(self.all_of(resource), selection, self.version, limit)
+        chosen = Chosen(selected(selection, resource), selection.metadata_only)
+        return self._pages.first(self.all_of(resource), chosen, self.version, limit)
 
     def end(self, resource: Resource, live: Object, propagation: str = "Background") -> Object | None:
         """Delete an object as its finalizers and its propagation allow."""

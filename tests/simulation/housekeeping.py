@@ -70,7 +70,7 @@ def _judge(server: ApiServer, resource: Resource, obj: Object) -> None:
         owner = _owner(server, obj, reference)
         if owner is None:
             absent.append(reference["uid"])
-        elif _is_waiting(owner) and reference.get("blockOwnerDeletion"):
+        elif _is_waiting(owner):
             waiting.append(reference["uid"])
         else:
             solid.append(reference["uid"])

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from runtime.kube import Page, Selection, WatchEvent
+from runtime.kube import Page, WatchEvent
 from runtime.objects import Key, Object, Resource, dumps
 from tests.simulation import schemas
-from tests.simulation.selections import Selected, selected
+from tests.simulation.selections import Selected
 from tests.simulation.server import refusals
 
 _BOOKMARK_SECONDS: Final = 60.0
@@ -61,19 +61,26 @@ class Watched:
                 yield None
 
 
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What of a list is shown, and how."""
+
+    selected: Selected
+    metadata_only: bool
+
+
 @dataclass(slots=True)
 class Pages:
     """The lists of which not all pages were read."""
 
     kept: dict[str, tuple[list[bytes], str]] = field(default_factory=dict)
 
-    def first(self, objects: dict[Key, Object], selection: Selection, version: int, limit: int) -> Page:
+    def first(self, objects: dict[Key, Object], chosen: Chosen, version: int, limit: int) -> Page:
         """Return the first page of a list at a version."""
-        chosen = selected(selection)
         items = [
-            dumps(only_metadata(obj) if selection.metadata_only else obj)
+            dumps(only_metadata(obj) if chosen.metadata_only else obj)
             for _, obj in sorted(objects.items())
-            if chosen.has(obj)
+            if chosen.selected.has(obj)
         ]
         token = f"{version}/{len(self.kept)}"
         self.kept[token] = (items, str(version))
@@ -104,7 +111,8 @@ def event(change: Change, chosen: Selected, *, metadata_only: bool) -> WatchEven
     """Return what a watch sees of a change, None for nothing."""
     was = change.before is not None and chosen.has(change.before)
     is_there = change.after is not None and chosen.has(change.after)
-    shown = change.after if change.after is not None else change.before
+    # What leaves the selection is shown as it was when it was last in it.
+    shown = change.after if is_there else change.before
     if shown is None or not (was or is_there):
         return None
     shown = schemas.copied(shown)

@@ -33,13 +33,20 @@ class Kind:
     updates_unconditionally: bool = True
     has_status: bool = False
     has_generation: bool = False
+    parts: tuple[str, ...] = ()
+    """Objects that are always there, empty or not."""
+
+    def bottom(self) -> Object:
+        """Return what there is before a creation."""
+        named = {"apiVersion": self.resource.api_version, "kind": self.resource.kind}
+        return named | {name: {} for name in self.parts}
 
     def scope(self, subresource: str = "") -> Scope:
         """Return a way to write objects of this kind."""
         reset: FieldSet = NOTHING
         if self.has_status:
             reset = _SPEC if subresource == "status" else _STATUS
-        return Scope(self.atom, self.resource.api_version, self.resource.kind, subresource, reset)
+        return Scope(self.atom, self.resource.api_version, self.resource.kind, subresource, reset, self.bottom())
 
     def decode(self, obj: Object) -> Object:
         """Return an object as it was sent, with defaults and without what is unknown."""
@@ -308,14 +315,17 @@ BUILT_IN: Final[dict[tuple[str, str], Kind]] = {
         _Secrets(
             SECRETS, _object(data=_BYTES, stringData=atoms.STRINGS, immutable=atoms.BOOLEAN, type=atoms.STRING)
         ),
-        _Leases(LEASES, _object(spec=_LEASE_SPEC), creates_on_update=True, updates_unconditionally=False),
-        _Namespaces(NAMESPACES, _object(spec=_ANY, status=_ANY), names=meta.label),
+        _Leases(
+            LEASES, _object(spec=_LEASE_SPEC), creates_on_update=True, updates_unconditionally=False, parts=("spec",)
+        ),
+        _Namespaces(NAMESPACES, _object(spec=_ANY, status=_ANY), names=meta.label, parts=("spec", "status")),
         _Crds(
             CRDS,
             _object(spec=_CRD_SPEC, status=_CRD_STATUS),
             updates_unconditionally=False,
             has_status=True,
             has_generation=True,
+            parts=("spec", "status"),
         ),
         # Its fields are not looked at.
         Kind(EVENTS, atoms.of_crd(_ANY), creates_on_update=True),

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
-from runtime.objects import Object
+from runtime.objects import Object, dumps
 from tests.simulation.server import refusals
 from tests.simulation.server.atoms import ABSENT, Atom
 from tests.simulation.server.compare import Comparison, compare, is_same
@@ -67,6 +67,7 @@ class Scope:
     kind: str
     subresource: str = ""
     reset: FieldSet = NOTHING
+    bottom: Object = field(default_factory=dict)
 
     def who(self, manager: str, operation: str) -> Who:
         """Return the entry of a manager that writes this way."""
@@ -221,8 +222,7 @@ def apply(scope: Scope, live: Object, patch: Object, writer: tuple[str, str], *,
     managers = decoded(_entries(live) or ()) or {}
     before = bare(live)
     if not managers:
-        bottom = {"apiVersion": scope.api_version, "kind": scope.kind}
-        managers = _updated(scope, bottom, before, {}, (scope.who(BEFORE_FIRST_APPLY, "Update"), time))
+        managers = _updated(scope, scope.bottom, before, {}, (scope.who(BEFORE_FIRST_APPLY, "Update"), time))
     if (patch.get("metadata") or {}).get("managedFields") is not None:
         raise refusals.bad_request("metadata.managedFields must be nil")
     try:
@@ -283,12 +283,11 @@ def _pruned(atom: Atom, result: Any, managers: Mapping[Who, Owned], last: FieldS
 
 def _refuse_conflicts(managers: Managers, others: list[Who], written: FieldSet) -> None:
     met = []
-    for who in others:
+    for who in sorted(others, key=_spelled):
         fields = intersection(managers[who].fields, written)
         met += [(_printed(who, managers[who]), shown(path)) for path in fields.paths()]
     if not met:
         return
-    met.sort(key=lambda pair: pair[0])
     causes = [
         {"reason": "FieldManagerConflict", "message": f"conflict with {printed}", "field": path} for printed, path in met
     ]
@@ -298,6 +297,12 @@ def _refuse_conflicts(managers: Managers, others: list[Who], written: FieldSet) 
     for printed in dict.fromkeys(pair[0] for pair in met):
         lines += [f"conflicts with {printed}:", *(f"- {path}" for other, path in met if other == printed)]
     raise refusals.apply_conflict(f"Apply failed with {len(met)} conflicts: " + "\n".join(lines), causes)
+
+
+def _spelled(who: Who) -> bytes:
+    """Return an entry's key as the API server spells and sorts it."""
+    parts = {"manager": who.manager, "operation": who.operation, "apiVersion": who.api_version}
+    return dumps({name: text for name, text in (parts | {"subresource": who.subresource}).items() if text})
 
 
 def _printed(who: Who, owned: Owned) -> str:

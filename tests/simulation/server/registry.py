@@ -87,15 +87,14 @@ class Registry:
         made = kind.decode(obj)
         made["metadata"] = meta.owners_once(meta.without_system_fields(made["metadata"]))
         self._place(resource, made, namespace)
-        entries = managers.update(kind.scope(), {}, made, manager, self.moment())
+        entries = managers.update(kind.scope(), kind.bottom(), made, manager, self.moment())
         if "resourceVersion" in made["metadata"]:
             raise refusals.internal("resourceVersion should not be set on objects to be created")
         return self._create(kind, made, entries)
 
     def updated(self, resource: Resource, key: Key, obj: Object, manager: str, subresource: str = "") -> Object:
         """Return an object as PUT stores it."""
-        self.refuse_unserved(resource)
-        kind = self.kind(resource)
+        kind = self._written_kind(resource, key, subresource)
         sent = kind.decode(obj)
         sent["metadata"] = meta.owners_once(sent["metadata"])
         self._place(resource, sent, key.namespace)
@@ -104,7 +103,7 @@ class Registry:
         if live is None:
             if subresource or not kind.creates_on_update:
                 raise refusals.not_found(resource, key.name)
-            entries = managers.update(kind.scope(), {}, sent, manager, self.moment())
+            entries = managers.update(kind.scope(), kind.bottom(), sent, manager, self.moment())
             return self._create(kind, sent, entries)
         uid, present = sent["metadata"].get("uid"), live["metadata"]["uid"]
         if uid and uid != present:
@@ -115,7 +114,8 @@ class Registry:
         self, resource: Resource, key: Key, change: Callable[[Object], Any], manager: str, subresource: str = ""
     ) -> Object:
         """Return an object as a merge patch or a JSON patch leaves it; `change` makes it of the present one."""
-        live, kind = self.existing(resource, key), self.kind(resource)
+        kind = self._written_kind(resource, key, subresource)
+        live = self.existing(resource, key)
         sent = kind.decode(change(schemas.copied(live)))
         self._place(resource, sent, key.namespace)
         self._refuse_other_name(sent, key)
@@ -125,11 +125,10 @@ class Registry:
         self, resource: Resource, key: Key, patch: Object, manager: str, *, force: bool, subresource: str = ""
     ) -> tuple[Object, bool]:
         """Return an object as a server-side apply leaves it, and whether it was created."""
-        self.refuse_unserved(resource)
-        kind, live = self.kind(resource), self.find(resource, key)
+        kind, live = self._written_kind(resource, key, subresource), self.find(resource, key)
         if live is None and subresource:
             raise refusals.not_found(resource, key.name)
-        before = live or {"apiVersion": resource.api_version, "kind": resource.kind}
+        before = live or kind.bottom()
         writer = (manager, self.moment())
         result = managers.apply(kind.scope(subresource), before, schemas.copied(patch), writer, force=force)
         made = kind.complete(schemas.copied(result.obj) | {"metadata": result.obj.get("metadata") or {}})
@@ -147,6 +146,14 @@ class Registry:
         return self._store_change(kind, live, made, result.entries, subresource), False
 
     # Their parts.
+
+    def _written_kind(self, resource: Resource, key: Key, subresource: str) -> Kind:
+        """Return the kind of an object that is written; raises RefusedError where it has no such subresource."""
+        self.refuse_unserved(resource)
+        kind = self.kind(resource)
+        if subresource and not kind.has_status:
+            raise refusals.not_found(resource, key.name)
+        return kind
 
     def moment(self) -> str:
         """Return the time as objects have it."""

@@ -89,7 +89,7 @@ def _no_scalar(scalar: str, value: Any) -> str | None:
         case "numeric" if not is_number:
             return f"expected numeric (int or float), got {_go_type(value)}"
         case "string" if not isinstance(value, str):
-            return f"expected string, got &value.valueUnstructured{{Value:{_go(value)}}}"
+            return f"expected string, got &value.valueUnstructured{{Value:{_go_syntax(value)}}}"
         case "boolean" if not isinstance(value, bool):
             return f"expected boolean, got {_go(value)}"
         case "untyped" if isinstance(value, dict | list):
@@ -99,14 +99,28 @@ def _no_scalar(scalar: str, value: Any) -> str | None:
 
 
 def _go(value: Any) -> str:
-    """Return a value as Go prints it."""
+    """Return a value as Go's %v prints it within a struct."""
+    return f"&{{{_go_inner(value)}}}"
+
+
+def _go_inner(value: Any) -> str:
     if isinstance(value, dict):
-        return "map[" + " ".join(f"{name}:{_go(part)}" for name, part in sorted(value.items())) + "]"
+        return "map[" + " ".join(f"{name}:{_go_inner(part)}" for name, part in sorted(value.items())) + "]"
     if isinstance(value, list):
-        return "[" + " ".join(_go(part) for part in value) + "]"
+        return "[" + " ".join(_go_inner(part) for part in value) + "]"
     if isinstance(value, str):
         return value
     return dumps(value).decode() if value is not None else "<nil>"
+
+
+def _go_syntax(value: Any) -> str:
+    """Return a value as Go's %#v prints it."""
+    if isinstance(value, dict):
+        inner = ", ".join(f"{dumps(name).decode()}:{_go_syntax(part)}" for name, part in sorted(value.items()))
+        return f"map[string]interface {{}}{{{inner}}}"
+    if isinstance(value, list):
+        return "[]interface {}{" + ", ".join(_go_syntax(part) for part in value) + "}"
+    return dumps(value).decode() if value is not None else "interface {}(nil)"
 
 
 def _go_type(value: Any) -> str:
