@@ -53,14 +53,13 @@ def _carried_out(whole: Any, operation: Object) -> Any:
                 raise ValueError(operation["path"])
         case "remove":
             del place[index]
-        case "replace":
-            place[index]
-            place[index] = copied(operation["value"])
         case "add" if isinstance(place, list):
-            if index != "-" and index > len(place):
+            at = len(place) if index == "-" else index + (len(place) + 1 if index < 0 else 0)
+            if not 0 <= at <= len(place):
                 raise IndexError(operation["path"])
-            place.insert(len(place) if index == "-" else index, copied(operation["value"]))
-        case "add":
+            place.insert(at, copied(operation["value"]))
+        case "add" | "replace" if isinstance(place, dict | list):
+            # The API server's library replaces in an object what is not there.
             place[index] = copied(operation["value"])
         case _:
             raise ValueError(operation["op"])

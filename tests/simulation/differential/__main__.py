@@ -21,7 +21,7 @@ from tests.simulation.differential.runner import pairs, run_all, shortest
 from tests.simulation.differential.worlds import world
 from tests.support.api import connect
 
-_PAIRS = 8
+_PAIRS = 24
 
 
 def shown(sequence: Sequence) -> str:

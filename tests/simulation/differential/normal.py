@@ -35,6 +35,9 @@ class Normal:
         details = body.get("details") or {}
         causes = [self._text(dumps(cause).decode()) for cause in details.get("causes") or ()]
         message = "" if body.get("reason") == "Invalid" and causes else body.get("message", "")
+        if "field not declared in schema" in message:
+            # Which one of several is named, and what else is, is chance.
+            message = f"{message.partition('): ')[0]}): field not declared in schema"
         lines = sorted(self._text(message).split("\n"))
         named = {name: details.get(name, "") for name in ("name", "group", "kind")}
         uid = self.uids.get(details.get("uid", ""), "")

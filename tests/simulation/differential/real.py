@@ -108,11 +108,14 @@ class Real:
     async def clear(self, kinds: set[str]) -> None:
         """Have no objects of these kinds."""
         for kind in kinds:
-            for obj in await self.api.items(self.path(kind)):
-                path = self.path(kind, obj["metadata"]["name"])
-                try:
-                    await self.api.merge(path, {"metadata": {"finalizers": None, "ownerReferences": None}})
-                    await self.api.request("DELETE", path)
-                except ApiError as error:
-                    if error.status != 404:  # noqa: PLR2004 - it went by itself
-                        raise
+            held = [obj for obj in await self.api.items(self.path(kind)) if obj["metadata"].get("finalizers")]
+            for obj in held:
+                await self._release(self.path(kind, obj["metadata"]["name"]))
+            await self.api.delete(self.path(kind))
+
+    async def _release(self, path: str) -> None:
+        try:
+            await self.api.merge(path, {"metadata": {"finalizers": None}})
+        except ApiError as error:
+            if error.status != 404:  # noqa: PLR2004 - it went by itself
+                raise

@@ -63,13 +63,16 @@ class Pair:
             lines += differences(*shown_objects, f"stored {kind}")
         watched, labels = sequence.watched
         if watched and not lines:
-            lines = await self._events(memory, watched, labels)
+            lines = await self._events(memory, normals, sequence.watched)
         return Difference(len(sequence.requests), tuple(lines)) if lines else None
 
-    async def _events(self, memory: Memory, kind: str, labels: str) -> list[str]:
+    async def _events(self, memory: Memory, normals: tuple[Normal, Normal], watched: tuple[str, str]) -> list[str]:
+        kind, labels = watched
         marker = self._marker(kind, labels)
         sides = memory.events(kind, labels), await self.real.events(kind, labels, marker)
-        left, right = (Normal().events(side) for side in sides)
+        left, right = (
+            Normal(dict(normal.uids)).events(side) for normal, side in zip(normals, sides, strict=True)
+        )
         return differences(left, right, f"events of {kind} {labels}")
 
     def _marker(self, kind: str, labels: str) -> Object:

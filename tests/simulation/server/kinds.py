@@ -96,6 +96,7 @@ class Kind:
     def faults_of_update(self, obj: Object, old: Object, subresource: str) -> Iterator[Fault]:
         """Yield what is wrong with a changed object."""
         del subresource
+        yield from meta.faults(obj["metadata"], meta.any_name, is_namespaced=self.resource.namespaced)
         yield from meta.faults_of_update(obj["metadata"], old["metadata"])
 
 
@@ -198,7 +199,13 @@ def _without_empty(obj: Object, *fields: str) -> Object:
     return {name: part for name, part in obj.items() if part or name not in fields}
 
 
-class _ConfigMaps(Kind):
+class _Core(Kind):
+    def faults(self, obj: Object) -> Iterator[Fault]:
+        yield from super().faults(obj)
+        yield from meta.legacy_finalizers(obj["metadata"])
+
+
+class _ConfigMaps(_Core):
     def complete(self, obj: Object) -> Object:
         return _without_empty(obj, "data", "binaryData")
 
@@ -215,7 +222,7 @@ class _ConfigMaps(Kind):
         yield from self.faults(obj)
 
 
-class _Secrets(Kind):
+class _Secrets(_Core):
     def complete(self, obj: Object) -> Object:
         texts: Mapping[str, str] = obj.get("stringData") or {}
         made = {name: part for name, part in obj.items() if name != "stringData"}
@@ -263,7 +270,7 @@ class _Leases(Kind):
         yield from self.faults(obj)
 
 
-class _Namespaces(Kind):
+class _Namespaces(_Core):
     def complete(self, obj: Object) -> Object:
         metadata = obj["metadata"]
         labels = {**(metadata.get("labels") or {}), "kubernetes.io/metadata.name": metadata.get("name", "")}

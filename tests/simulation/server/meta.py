@@ -76,6 +76,12 @@ def subdomain(name: str) -> Iterator[str]:
         )
 
 
+def any_name(name: str) -> Iterator[str]:
+    """Yield what is wrong with a name that was taken before: nothing."""
+    del name
+    return iter(())
+
+
 def label(name: str) -> Iterator[str]:
     """Yield what is wrong with a name that is a DNS label, as a namespace's is."""
     if len(name) > _MOST_LABEL:
@@ -176,6 +182,14 @@ def _finalizers(finalizers: list[str]) -> Iterator[Fault]:
         yield from (invalid(field, finalizer, message) for message in _qualified(finalizer))
     if FOREGROUND in finalizers and ORPHAN in finalizers:
         yield invalid(field, finalizers, f"finalizer {ORPHAN} and {FOREGROUND} cannot be both set")
+
+
+def legacy_finalizers(meta: Object) -> Iterator[Fault]:
+    """Yield the finalizers that kinds of the core group refuse."""
+    for index, finalizer in enumerate(meta.get("finalizers") or ()):
+        if "/" not in finalizer and finalizer not in (FOREGROUND, ORPHAN, "kubernetes"):
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid(f"metadata.finalizers[{index}]", finalizer, detail)
 
 
 def _common(meta: Object) -> Iterator[Fault]:

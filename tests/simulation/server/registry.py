@@ -103,6 +103,10 @@ class Registry:
         if live is None:
             if subresource or not kind.creates_on_update:
                 raise refusals.not_found(resource, key.name)
+            if sent["metadata"].get("uid"):
+                raise refusals.conflict(
+                    resource, key.name, _other_uid(resource, key, sent["metadata"]["uid"], "")
+                )
             entries = managers.update(kind.scope(), kind.bottom(), sent, manager, self.moment())
             return self._create(kind, sent, entries)
         uid, present = sent["metadata"].get("uid"), live["metadata"]["uid"]
