@@ -153,10 +153,12 @@ class ApiServer(Registry):
         live = self.find(resource, key_of(obj))
         sent = schemas.copied(obj)
         if live is None:
-            sent["metadata"] = {"uid": self.uid(), "creationTimestamp": self.moment(), "generation": 1} | sent["metadata"]
+            sent["metadata"] = {"uid": self.uid(), "creationTimestamp": self.moment(), "generation": 1} | sent[
+                "metadata"
+            ]
             self.resources.setdefault(id_of(resource), resource)
             whole = {"apiVersion": resource.api_version, "kind": resource.kind, **sent}
-            return self.store(resource, None, self.kind(resource).complete(whole))
+            return self.store(resource, None, self.kind(resource).stored(self.kind(resource).complete(whole)))
         sent["metadata"] = {**sent["metadata"], "resourceVersion": live["metadata"]["resourceVersion"]}
         return self._store_change(self.kind(resource), live, sent, sent["metadata"].get("managedFields", []), "")
 
@@ -192,5 +194,3 @@ class ApiServer(Registry):
         else:
             self.resources[id_of(served)] = served
             self._kinds[id_of(served)] = kinds.of_crd(crd, served)
-
-

@@ -1,4 +1,4 @@
-"""Which objects a list or a watch selects: by namespace, labels and fields; after apimachinery's `labels` and `fields`."""
+"""Which objects a list or a watch selects: by namespace, labels, fields; after apimachinery's `labels` and `fields`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from runtime.kube import Selection
-from runtime.objects import SECRETS, Object, Resource
+from runtime.objects import CONFIG_MAPS, LEASES, SECRETS, Object, Resource, dumps
 from tests.simulation.server import refusals
 
 Term = Callable[[Object], bool]
@@ -47,22 +47,28 @@ def _label(term: str) -> Term:
         if listed["how"] == "in":
             return lambda obj: name in _labels(obj) and _labels(obj)[name] in values
         return lambda obj: name not in _labels(obj) or _labels(obj)[name] not in values
-    name, is_equal, value = (
-        part.strip() for part in (term.partition("!=") if "!=" in term else term.partition("="))
-    )
+    name, is_equal, value = (part.strip() for part in (term.partition("!=") if "!=" in term else term.partition("=")))
     if not is_equal:
-        return (lambda obj: name[1:].strip() not in _labels(obj)) if name[0] == "!" else (lambda obj: name in _labels(obj))
+        return (
+            (lambda obj: name[1:].strip() not in _labels(obj)) if name[0] == "!" else (lambda obj: name in _labels(obj))
+        )
     if is_equal == "!=":
         return lambda obj: _labels(obj).get(name) != value
     value = value.removeprefix("=").strip()
     return lambda obj: _labels(obj).get(name) == value
 
 
+def _unselected(path: str, resource: Resource) -> str:
+    if resource in (CONFIG_MAPS, LEASES):
+        return f'{dumps(path).decode()} is not a known field selector: only "metadata.name", "metadata.namespace"'
+    return f"field label not supported: {path}"
+
+
 def _field(term: str, resource: Resource | None) -> Term:
     path, is_equal, value = term.partition("!=") if "!=" in term else term.partition("=")
     allowed = {*_FIELDS, "type"} if resource == SECRETS else _FIELDS
     if resource is not None and path not in allowed:
-        raise refusals.bad_request(f"field label not supported: {path}")
+        raise refusals.bad_request(_unselected(path, resource))
     value = value.removeprefix("=")
 
     def has(obj: Object) -> bool:

@@ -1,4 +1,4 @@
-"""`python -m tests.simulation.differential --sequences N --seed S`: compare the API server in memory with a real one."""
+"""`python -m tests.simulation.differential --sequences N --seed S`: the API server in memory beside a real one."""
 
 from __future__ import annotations
 
@@ -24,6 +24,11 @@ from tests.support.api import connect
 _PAIRS = 24
 
 
+def _say(text: str) -> None:
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def shown(sequence: Sequence) -> str:
     """Return a sequence as a table has it."""
     requests = "".join(f"    {request!r},\n" for request in sequence.requests)
@@ -40,16 +45,17 @@ async def _compare(kubeconfig: Path, sequences: list[Sequence], most: int) -> in
     start = time.monotonic()
     async with connect(kubeconfig) as api, pairs(api, world(), _PAIRS) as made:
         results = await run_all(made, sequences, asyncio.get_running_loop().time() + 10_000)
-        differing = [number for number, difference in results if difference is not None]
-        for number in differing[:most]:
+        differing = [(number, difference) for number, difference in results if difference is not None]
+        for number, first in differing[:most]:
             try:
                 short, difference = await shortest(made[0], sequences[number])
             except AssertionError as error:
-                print(f"--- sequence {number}: {error}")
+                _say(f"--- sequence {number}: {error}; it was, after request {first.step}:")
+                _say("\n".join(line[:600] for line in first.lines[:12]))
                 continue
-            print(f"--- sequence {number}, request {difference.step}:\n{shown(short)}")
-            print("\n".join(line[:600] for line in difference.lines[:12]), flush=True)
-    print(f"{len(results)} sequences, {len(differing)} differ, {time.monotonic() - start:.0f} s")
+            _say(f"--- sequence {number}, request {difference.step}:\n{shown(short)}")
+            _say("\n".join(line[:600] for line in difference.lines[:12]))
+    _say(f"{len(results)} sequences, {len(differing)} differ, {time.monotonic() - start:.0f} s")
     return 1 if differing else 0
 
 
@@ -68,14 +74,14 @@ async def _run(arguments: argparse.Namespace) -> int:
         sequences = [sequences[arguments.only]]
     if arguments.kubeconfig:
         return await _compare(arguments.kubeconfig, sequences, arguments.most)
-    programs = await ensure(print)
+    programs = await ensure(_say)
     with tempfile.TemporaryDirectory() as folder:
         options = planes.Options(
             folder=Path(folder) / "plane", lifetime=Lifetime.WITH_PARENT, durable=False, before_controllers=_install
         )
         async with planes.ephemeral(options, programs) as plane:
             if arguments.stays:
-                print(plane.kubeconfig, flush=True)
+                _say(str(plane.kubeconfig))
                 await asyncio.Event().wait()
             return await _compare(plane.kubeconfig, sequences, arguments.most)
 

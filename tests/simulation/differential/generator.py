@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,9 +17,10 @@ _NAMES: Final = ("a", "b", "c")
 _TEXTS: Final = ("x", "y", "zz")
 _COLLECTED: Final = ("ConfigMap", "Secret")
 _VERBS: Final = {
-    "create": 14, "apply": 26, "update": 10, "merge": 12, "json": 8, "delete": 9, "get": 3, "list": 5, "status": 10,
-    "owned": 5, "finalizers": 8,
+    "create": 10, "apply": 28, "update": 10, "merge": 12, "json": 8, "delete": 8, "get": 2, "list": 4, "status": 12,
+    "owned": 5, "finalizers": 7, "odd": 6,
 }  # fmt: skip
+_MAKES: Final = frozenset({"create", "apply"})
 
 
 @dataclass
@@ -29,19 +31,22 @@ class Generator:
     chance: random.Random
     collects: bool = False
     _schemas: dict[str, Object] = field(default_factory=dict)
+    _present: set[tuple[str, str]] = field(default_factory=set)
 
     def sequence(self) -> Sequence:
         """Return a sequence."""
         custom = sorted(self.world.schemas)
-        main = self.chance.choice([*custom, *custom, "Thing", "Thing", "Thing", "Plain", "ConfigMap", "Secret", "Lease"])
+        main = self.chance.choice(
+            [*custom, *custom, "Thing", "Thing", "Thing", "Plain", "ConfigMap", "Secret", "Lease"]
+        )
         other = self.chance.choice(_COLLECTED)
         self._schemas = {
             kind: self._narrowed(schema, 0) for kind, schema in self.world.schemas.items() if kind in (main, other)
         }
         kinds = [main, main, main, other]
         count = self.chance.randint(4, 14)
-        first = [Request(verb="create", kind=main, name="a", body=self._body(main))] if self.chance.random() < 0.5 else []
-        requests = [*first, *(self._request(self.chance.choice(kinds)) for _ in range(count))]
+        self._present = set()
+        requests = [self._noted(self._request(self.chance.choice(kinds))) for _ in range(count)]
         labels = self.chance.choice(["", "color=red", "color!=red", "color in (red,blue)", "!color"])
         return Sequence(tuple(requests), (main, labels))
 
@@ -64,41 +69,57 @@ class Generator:
 
     def _request(self, kind: str) -> Request:
         verb = self.chance.choices(list(_VERBS), list(_VERBS.values()))[0]
+        present = sorted(name for of, name in self._present if of == kind)
+        if not present and verb not in _MAKES and self.chance.random() < 0.85:
+            verb = self.chance.choice(["create", "apply"])
         name = self.chance.choice(_NAMES[: 2 if self.chance.random() < 0.8 else 3])
+        if present and verb != "create" and self.chance.random() < 0.85:
+            name = self.chance.choice(present)
         manager = self.chance.choice(_MANAGERS)
         common: Object = {"kind": kind, "name": name, "manager": manager}
-        match verb:
-            case "create":
-                return Request(verb="create", **common, body=self._body(kind), strict=self.chance.random() < 0.2)
-            case "apply":
-                return self._apply(common, "")
-            case "update" | "merge":
-                version = self.chance.choice(["", "", "", "", CURRENT, OTHER, NONE]) if verb == "update" else ""
-                uid = self.chance.choice(["", "", "", "", OTHER]) if verb == "update" else ""
-                return Request(verb=verb, **common, body=self._change(kind), version=version, uid=uid)
-            case "json":
-                return Request(verb="json", **common, body=self._operations(kind))
-            case "delete":
-                return self._delete(common)
-            case "get":
-                return Request(verb="get", **common)
-            case "list":
-                return Request(verb="list", kind=kind, selection=self._selection())
-            case "status":
-                return self._status(common)
-            case "owned":
-                return self._owned(common)
-            case _:
-                return self._finalizers(common)
+        draw: dict[str, Callable[[Object], Request]] = {
+            "create": self._create,
+            "apply": self._apply,
+            "update": self._update,
+            "merge": lambda said: Request(verb="merge", **said, body=self._change(kind)),
+            "json": lambda said: Request(verb="json", **said, body=self._operations(kind)),
+            "delete": self._delete,
+            "get": lambda said: Request(verb="get", **said),
+            "list": lambda said: Request(verb="list", kind=said["kind"], selection=self._selection()),
+            "status": self._status,
+            "owned": self._owned,
+            "odd": self._odd,
+            "finalizers": self._finalizers,
+        }
+        return draw[verb](common)
 
-    def _apply(self, common: Object, subresource: str) -> Request:
+    def _create(self, common: Object) -> Request:
+        return Request(verb="create", **common, body=self._body(common["kind"]), strict=self.chance.random() < 0.2)
+
+    def _update(self, common: Object) -> Request:
+        version = self.chance.choice(["", "", "", "", CURRENT, OTHER, NONE])
+        uid = self.chance.choice(["", "", "", "", OTHER])
+        return Request(verb="update", **common, body=self._change(common["kind"]), version=version, uid=uid)
+
+    def _noted(self, request: Request) -> Request:
+        """Remember what there is likely to be after a request."""
+        place = (request.kind, request.name)
+        if request.verb in _MAKES and not request.subresource:
+            self._present.add(place)
+        elif request.verb == "delete" and self.chance.random() < 0.5:
+            self._present.discard(place)
+        return request
+
+    def _apply(self, common: Object, subresource: str = "") -> Request:
         choice = self.chance.choice(["", "", "", "", "", CURRENT, OTHER])
-        which = {self.chance.choice(["uid", "version"]): choice} if choice else {}
+        uid, version = (choice, "") if self.chance.random() < 0.5 else ("", choice)
         body = self._body(common["kind"])
         if subresource:
             body = {name: part for name, part in body.items() if name == "status" or self.chance.random() < 0.2}
         force = self.chance.random() < 0.4
-        return Request(verb="apply", **common, body=body, force=force, subresource=subresource, **which)
+        return Request(
+            verb="apply", **common, body=body, force=force, subresource=subresource, uid=uid, version=version
+        )
 
     def _status(self, common: Object) -> Request:
         kind = common["kind"]
@@ -123,17 +144,17 @@ class Generator:
         """Return a request that gives an object an owner, or takes it."""
         if common["kind"] not in _COLLECTED and not self.collects:
             return Request(verb="merge", **common, body=self._change(common["kind"]))
-        owners = [self._owner(common) for _ in range(self.chance.choice([1, 1, 2]))]
+        owners = [self._owner() for _ in range(self.chance.choice([1, 1, 2]))]
         verb = self.chance.choice(["merge", "apply", "create"])
         body: Object = {"metadata": {"ownerReferences": owners}}
         if verb != "merge":
             body = {**self._body(common["kind"]), **body}
         return Request(verb=verb, **common, body=body, force=verb == "apply")
 
-    def _owner(self, common: Object) -> Object:
+    def _owner(self) -> Object:
         kind = self.chance.choice(sorted(self.world.resources) if self.collects else _COLLECTED)
         name = self.chance.choice(_NAMES)
-        reference = {"apiVersion": self.world.resources[kind].api_version, "kind": kind, "name": name}
+        reference: Object = {"apiVersion": self.world.resources[kind].api_version, "kind": kind, "name": name}
         reference["uid"] = f"$uid:{kind}/{name}"
         if self.chance.random() < 0.6:
             reference["blockOwnerDeletion"] = True
@@ -143,9 +164,37 @@ class Generator:
         finalizers = self.chance.choice([["x.dev/a"], ["x.dev/a", "x.dev/b"], ["x.dev/b"], [], [], None, ["bad name"]])
         return Request(verb="merge", **common, body={"metadata": {"finalizers": finalizers}})
 
+    def _odd(self, common: Object) -> Request:
+        """Return a request that few clients send."""
+        body = self._body(common["kind"])
+        metadata = body.get("metadata") or {}
+        entries: Any = self.chance.choice([[], [{}], None, [{"manager": "m1", "operation": "Nothing"}]])
+        odds: list[tuple[str, Object]] = [
+            ("create", {"name": "Bad_Name"}),
+            ("create", {"namespace": "elsewhere"}),
+            ("create", {"resourceVersion": "1"}),
+            ("create", {"labels": {"bad key": "x"}}),
+            ("create", {"labels": {"k": "bad value"}}),
+            ("create", {"annotations": {"Bad/Key/": "x"}}),
+            ("apply", {"name": "other"}),
+            ("apply", {"managedFields": []}),
+            ("apply", {"labels": {"color": "x" * 64}}),
+            ("update", {"managedFields": entries}),
+            ("merge", {"managedFields": entries}),
+            ("merge", {"managedFields": entries}),
+            ("update", {"generation": 9, "creationTimestamp": None}),
+            ("merge", {"generation": 9, "deletionGracePeriodSeconds": 7}),
+            ("merge", {"uid": "00000000-0000-4000-8000-000000000000"}),
+            ("merge", {"resourceVersion": "1"}),
+            ("merge", {"unknown": "x"}),
+            ("merge", {"ownerReferences": [{"apiVersion": "v1", "kind": "", "name": "x", "uid": "x"}]}),
+        ]
+        verb, odd = self.chance.choice(odds)
+        return Request(verb=verb, **common, body={**body, "metadata": {**metadata, **odd}})
+
     def _selection(self) -> Object:
         labels = self.chance.choice(["", "", "color=red", "color!=red", "color", "!color", "color notin (red)"])
-        fields = self.chance.choice(["", "", "", "metadata.name=a", "metadata.name!=a"])
+        fields = self.chance.choice(["", "", "", "metadata.name=a", "metadata.name!=a", "spec.size=1"])
         made = {"labels": labels, "fields": fields, "limit": self.chance.choice([0, 0, 1, 2])}
         made["metadata_only"] = self.chance.random() < 0.2
         return {name: value for name, value in made.items() if value}
@@ -215,7 +264,7 @@ class Generator:
             operations.append({"op": name, "path": path} | ({} if name == "remove" else {"value": value}))
         return operations
 
-    def value(self, schema: Object, depth: int) -> Any:
+    def value(self, schema: Object, depth: int) -> Any:  # noqa: PLR0911 - a table of types
         """Return a value of a schema: mostly one that fits."""
         draw = self.chance.random()
         if draw < 0.006:
@@ -255,7 +304,9 @@ class Generator:
         return made
 
     def _array(self, schema: Object, depth: int) -> list[Any]:
-        items = [self.value(schema.get("items") or {}, depth + 1) for _ in range(self.chance.choice([0, 1, 1, 2, 2, 3]))]
+        items = [
+            self.value(schema.get("items") or {}, depth + 1) for _ in range(self.chance.choice([0, 1, 1, 2, 2, 3]))
+        ]
         if schema.get("x-kubernetes-list-type") == "set" and self.chance.random() < 0.95:
             return [item for index, item in enumerate(items) if item not in items[:index]]
         return items

@@ -41,7 +41,7 @@ class Memory:
             self.seen.note(request.kind, body)
         return code, body
 
-    def _answered(self, request: Request) -> Answer:
+    def _answered(self, request: Request) -> Answer:  # noqa: PLR0911 - a table of verbs
         server, resource = self.server, self.seen.resources[request.kind]
         namespace, body = self.seen.namespace, self.seen.body(request)
         key = Key(namespace, request.name)
@@ -51,7 +51,9 @@ class Memory:
                 return 201, server.created(resource, body, request.manager, namespace=namespace, is_strict=strict)
             case "update":
                 is_new = server.find(resource, key) is None
-                return (201 if is_new else 200), server.updated(resource, key, body, request.manager, request.subresource)
+                return (201 if is_new else 200), server.updated(
+                    resource, key, body, request.manager, request.subresource
+                )
             case "apply":
                 answer, is_new = server.applied(
                     resource, key, body, request.manager, force=request.force, subresource=request.subresource

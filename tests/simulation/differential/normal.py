@@ -76,7 +76,11 @@ class Normal:
         for uid, name in self.uids.items():
             text = text.replace(uid, name)
         order = ("manager", "operation", "apiVersion", "subresource")
-        return {**{name: entry.get(name, "") for name in order}, "has_time": "time" in entry, "fields": loads(text.encode())}
+        return {
+            **{name: entry.get(name, "") for name in order},
+            "has_time": "time" in entry,
+            "fields": loads(text.encode()),
+        }
 
     def events(self, events: list[Object]) -> dict[str, list[Object]]:
         """Return events by the object that they are of."""

@@ -16,7 +16,7 @@ def matching(pattern: str, chance: random.Random) -> str:
     return "".join(_drawn(part, chance) for part in _parser.parse(pattern))
 
 
-def _drawn(part: tuple[Any, Any], chance: random.Random) -> str:
+def _drawn(part: tuple[Any, Any], chance: random.Random) -> str:  # noqa: PLR0911 - a table of what patterns have
     name, content = str(part[0]), part[1]
     match name:
         case "LITERAL":

@@ -17,6 +17,18 @@ END: Final = "zz-end"
 """The object whose creation shows a watch that it has seen all before."""
 
 
+@dataclass(frozen=True)
+class _Exchange:
+    """An HTTP request."""
+
+    method: str
+    path: str
+    query: dict[str, str]
+    body: Any = None
+    content_type: str = "application/json"
+    accept: str = ""
+
+
 @dataclass
 class Real:
     """A namespace of a real cluster; it serves one sequence after another."""
@@ -55,17 +67,16 @@ class Real:
             query["fieldValidation"] = "Strict"
         content_type = _TYPES.get(request.verb, "application/json")
         method = _METHODS.get(request.verb, "PATCH" if request.verb in _TYPES else "GET")
-        code, body = await self._exchange(method, path, self.seen.body(request), query, content_type)
+        exchange = _Exchange(method, path, query, self.seen.body(request), content_type)
+        code, body = await self._exchange(exchange)
         self.seen.note(request.kind, body)
         return code, body
 
-    async def _exchange(  # noqa: PLR0913 - an HTTP request
-        self, method: str, path: str, body: Any, query: dict[str, str], content_type: str, accept: str = ""
-    ) -> Answer:
-        headers = {"Content-Type": content_type} | ({"Accept": accept} if accept else {})
-        data = None if body is None else json.dumps(body).encode()
-        url = self.api.server + path
-        async with self.api.session.request(method, url, data=data, headers=headers, params=query) as answer:
+    async def _exchange(self, sent: _Exchange) -> Answer:
+        headers = {"Content-Type": sent.content_type} | ({"Accept": sent.accept} if sent.accept else {})
+        data = None if sent.body is None else json.dumps(sent.body).encode()
+        url = self.api.server + sent.path
+        async with self.api.session.request(sent.method, url, data=data, headers=headers, params=sent.query) as answer:
             return answer.status, json.loads(await answer.read())
 
     async def _listed(self, request: Request) -> Answer:
@@ -76,8 +87,8 @@ class Real:
             query["limit"] = str(selection["limit"])
         accept = _METADATA if selection.get("metadata_only") else ""
         while True:
-            code, body = await self._exchange("GET", self.path(request.kind), None, query, "application/json", accept)
-            if code >= 400:  # noqa: PLR2004 - refused, RFC 9110
+            code, body = await self._exchange(_Exchange("GET", self.path(request.kind), query, accept=accept))
+            if code >= 400:
                 return code, body
             pages.append(body["items"] or [])
             if not body["metadata"].get("continue"):
@@ -117,5 +128,5 @@ class Real:
         try:
             await self.api.merge(path, {"metadata": {"finalizers": None}})
         except ApiError as error:
-            if error.status != 404:  # noqa: PLR2004 - it went by itself
+            if error.status != 404:
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from typing import Any, Final
 from runtime.objects import Object
 from tests.simulation.differential.memory import Memory
 from tests.simulation.differential.normal import Normal, differences
+from tests.simulation.differential.patterns import matching
 from tests.simulation.differential.real import END, Real
 from tests.simulation.differential.requests import Sequence
 from tests.simulation.differential.worlds import World
@@ -38,7 +40,7 @@ class Pair:
     async def run(self, sequence: Sequence) -> Difference | None:
         """Run a sequence; return the first difference, None for none."""
         memory = Memory(self.real.namespace, self.world.crds, self.world.resources)
-        watched, labels = sequence.watched
+        watched, _ = sequence.watched
         kinds = {request.kind for request in sequence.requests} | ({watched} if watched else set())
         await self.real.begin(watched)
         try:
@@ -50,8 +52,8 @@ class Pair:
         normals = Normal(), Normal()
         for step, request in enumerate(sequence.requests):
             answers = memory.send(request), await self.real.send(request)
-            shown = [normal.answer(answer) for normal, answer in zip(normals, answers, strict=True)]
-            lines = differences(*shown)
+            left, right = (normal.answer(answer) for normal, answer in zip(normals, answers, strict=True))
+            lines = differences(left, right)
             if not lines:
                 lines = await self._unsettled(memory, kinds)
             if lines:
@@ -59,10 +61,9 @@ class Pair:
         lines = []
         for kind in sorted(kinds):
             sides = memory.objects(kind), await self.real.objects(kind)
-            shown_objects = [[normal.object(obj) for obj in side] for normal, side in zip(normals, sides, strict=True)]
-            lines += differences(*shown_objects, f"stored {kind}")
-        watched, labels = sequence.watched
-        if watched and not lines:
+            before, after = ([normal.object(obj) for obj in side] for normal, side in zip(normals, sides, strict=True))
+            lines += differences(before, after, f"stored {kind}")
+        if sequence.watched[0] and not lines:
             lines = await self._events(memory, normals, sequence.watched)
         return Difference(len(sequence.requests), tuple(lines)) if lines else None
 
@@ -70,9 +71,7 @@ class Pair:
         kind, labels = watched
         marker = self._marker(kind, labels)
         sides = memory.events(kind, labels), await self.real.events(kind, labels, marker)
-        left, right = (
-            Normal(dict(normal.uids)).events(side) for normal, side in zip(normals, sides, strict=True)
-        )
+        left, right = (Normal(dict(normal.uids)).events(side) for normal, side in zip(normals, sides, strict=True))
         return differences(left, right, f"events of {kind} {labels}")
 
     def _marker(self, kind: str, labels: str) -> Object:
@@ -121,11 +120,8 @@ def _state(objects: list[Object]) -> dict[str, Any]:
     }
 
 
-def _least(schema: Object) -> Any:
+def _least(schema: Object) -> Any:  # noqa: PLR0911 - a table of types
     """Return the smallest value that a schema takes."""
-    from tests.simulation.differential.generator import Generator  # noqa: PLC0415
-
-    del Generator
     if "default" in schema:
         return schema["default"]
     if schema.get("enum"):
@@ -140,18 +136,10 @@ def _least(schema: Object) -> Any:
             return schema.get("minimum", 1)
         case "boolean":
             return True
+        case _ if "pattern" in schema:
+            return matching(schema["pattern"], random.Random(1))  # noqa: S311 - no secret
         case _:
-            return _text(schema)
-
-
-def _text(schema: Object) -> str:
-    import random  # noqa: PLC0415
-
-    from tests.simulation.differential.patterns import matching  # noqa: PLC0415
-
-    if "pattern" in schema:
-        return matching(schema["pattern"], random.Random(1))  # noqa: S311 - no secret
-    return "x" * max(1, schema.get("minLength", 1))
+            return "x" * max(1, schema.get("minLength", 1))
 
 
 async def shortest(pair: Pair, sequence: Sequence) -> tuple[Sequence, Difference]:

@@ -1,4 +1,4 @@
-"""How fields are merged, by the schema of a kind: after kube-openapi's `schemaconv` and structured-merge-diff's `schema`.
+"""How fields are merged, by the schema of a kind; after kube-openapi's `schemaconv`, structured-merge-diff's `schema`.
 
 An atom says what a value may be; a map or a list of it is one field, or has fields of its own.
 """
@@ -92,9 +92,7 @@ def of_schema(schema: Schema, *, keeps_unknown: bool = False) -> Atom:
         return Atom("string" if schema.get("format", "") in ("", "byte") else "untyped")
     if kind:
         return Atom(_SCALARS[kind])
-    return Atom(
-        "untyped", _list(schema, keeps_unknown=keeps_unknown), _map(schema, keeps_unknown=keeps_unknown)
-    )
+    return Atom("untyped", _list(schema, keeps_unknown=keeps_unknown), _map(schema, keeps_unknown=keeps_unknown))
 
 
 def _map(schema: Schema, *, keeps_unknown: bool) -> MapAtom:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+import msgspec
 
 from tests.simulation.server.atoms import ABSENT, Atom, ListAtom, MapAtom
 from tests.simulation.server.field_sets import FieldSet, Path, without
 from tests.simulation.server.typed import step_of
+
+_ENCODER: Final = msgspec.json.Encoder(order="deterministic")
 
 
 @dataclass(slots=True)
@@ -34,10 +38,8 @@ def is_same(left: Any, right: Any) -> bool:
     """Return whether two values are the same JSON: true is no 1."""
     if left != right:
         return False
-    if isinstance(left, dict):
-        return all(is_same(part, right[name]) for name, part in left.items())
-    if isinstance(left, list):
-        return all(is_same(part, other) for part, other in zip(left, right, strict=True))
+    if isinstance(left, dict | list):
+        return _ENCODER.encode(left) == _ENCODER.encode(right)
     return isinstance(left, bool) == isinstance(right, bool)
 
 

@@ -6,7 +6,7 @@ A step of a path is spelled as FieldsV1 spells it: `f:name` of an object, `k:{..
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from runtime.objects import Object, dumps, loads
 from tests.simulation.server.atoms import Atom
@@ -60,7 +60,7 @@ class FieldSet:
             yield from self.children[step].paths((*at, step))
 
 
-NOTHING = FieldSet()
+NOTHING: Final = FieldSet()
 
 
 def of_paths(paths: Iterable[Path]) -> FieldSet:

@@ -7,7 +7,7 @@ import binascii
 import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, LEASES, NAMESPACES, SECRETS, Object, Resource, dumps, loads
 from tests.simulation import schemas
@@ -18,8 +18,8 @@ from tests.simulation.server.field_sets import NOTHING, FieldSet, of_paths
 from tests.simulation.server.managers import Scope
 from tests.simulation.server.refusals import Fault, forbidden_field, invalid
 
-_STATUS: Final = of_paths([("f:status",)])
-_SPEC: Final = of_paths([("f:spec",)])
+_STATUS: Final[FieldSet] = of_paths([("f:status",)])
+_SPEC: Final[FieldSet] = of_paths([("f:spec",)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,10 @@ class Kind:
         """Return an object as it was sent, with defaults and without what is unknown."""
         made = {name: part for name, part in schemas.copied(obj).items() if self.atom.field(name) is not None}
         made = {"apiVersion": self.resource.api_version, "kind": self.resource.kind, **made}
-        made["metadata"] = meta.read(made.get("metadata") or {})
+        sent = made.get("metadata") or {}
+        # An empty list of managers resets them; of a custom resource it is dropped.
+        reset: Object = {"managedFields": []} if sent.get("managedFields") == [] else {}
+        made["metadata"] = meta.read(sent) | reset
         return self.complete({name: part for name, part in made.items() if part is not None})
 
     def complete(self, obj: Object) -> Object:
@@ -146,8 +149,9 @@ class Custom(Kind):
                 yield from values.faults(below, obj["status"], old.get("status", ABSENT), within="status")
         else:
             yield from values.faults(self.schema, obj, old)
-        if not list(values.doubles(self.schema, old)):
-            yield from values.doubles(self.schema, obj)
+        doubles = list(values.doubles(self.schema, obj, old))
+        if doubles and not list(values.doubles(self.schema, old)):
+            yield from doubles
 
 
 @functools.lru_cache(maxsize=256)
@@ -319,9 +323,7 @@ BUILT_IN: Final[dict[tuple[str, str], Kind]] = {
     (kind.resource.group, kind.resource.plural): kind
     for kind in (
         _ConfigMaps(CONFIG_MAPS, _object(data=atoms.STRINGS, binaryData=_BYTES, immutable=atoms.BOOLEAN)),
-        _Secrets(
-            SECRETS, _object(data=_BYTES, stringData=atoms.STRINGS, immutable=atoms.BOOLEAN, type=atoms.STRING)
-        ),
+        _Secrets(SECRETS, _object(data=_BYTES, stringData=atoms.STRINGS, immutable=atoms.BOOLEAN, type=atoms.STRING)),
         _Leases(
             LEASES, _object(spec=_LEASE_SPEC), creates_on_update=True, updates_unconditionally=False, parts=("spec",)
         ),

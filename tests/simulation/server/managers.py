@@ -1,4 +1,4 @@
-"""Who owns which fields of an object, from apply to apply; after structured-merge-diff's `merge` and `managedfields`."""
+"""Who owns which fields of an object; after apimachinery's `managedfields` and structured-merge-diff's `merge`."""
 
 from __future__ import annotations
 
@@ -97,7 +97,10 @@ def decoded(entries: Iterable[Object]) -> Managers | None:
 
 def encoded(managers: Managers) -> list[Object]:
     """Return managers as managedFields, in the API server's order."""
-    order = sorted(managers, key=lambda who: (who.operation, managers[who].time, who.manager, managers[who].api_version, who.subresource))  # noqa: E501
+    order = sorted(
+        managers,
+        key=lambda who: (who.operation, managers[who].time, who.manager, managers[who].api_version, who.subresource),
+    )
     return [_entry(who, managers[who]) for who in order]
 
 
@@ -143,7 +146,7 @@ def update(scope: Scope, live: Object, sent: Object, manager: str, time: str) ->
     before, after = bare(live), bare(sent)
     try:
         check(scope.atom, after, allows_doubles=True)
-        check(scope.atom, before, allows_doubles=True)
+        check(scope.atom, before, allows_doubles=True, fitting=after)
     except MistypedError:
         return []
     managers = _updated(scope, before, after, managers, (scope.who(manager, "Update"), time))
@@ -239,7 +242,7 @@ def _refuse_kind(scope: Scope, patch: Object) -> None:
         raise refusals.bad_request(f"invalid object type: {group}/{number}, Kind={kind}")
 
 
-def _merged(  # noqa: PLR0913 - one step of an apply
+def _merged(
     scope: Scope, live: Object, patch: Object, managers: Managers, writer: tuple[Who, str], *, force: bool
 ) -> Applied:
     who, time = writer
@@ -289,7 +292,8 @@ def _refuse_conflicts(managers: Managers, others: list[Who], written: FieldSet) 
     if not met:
         return
     causes = [
-        {"reason": "FieldManagerConflict", "message": f"conflict with {printed}", "field": path} for printed, path in met
+        {"reason": "FieldManagerConflict", "message": f"conflict with {printed}", "field": path}
+        for printed, path in met
     ]
     if len(met) == 1:
         raise refusals.apply_conflict(f"Apply failed with 1 conflict: conflict with {met[0][0]}: {met[0][1]}", causes)

@@ -140,9 +140,9 @@ def _label_values(labels: dict[str, str]) -> Iterator[Fault]:
             yield invalid(
                 field,
                 value,
-                "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
-                "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used "
-                "for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
+                "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and "
+                "must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex "
+                "used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
             )
 
 
@@ -170,7 +170,7 @@ def _owners(references: list[Object]) -> Iterator[Fault]:
                 yield invalid(
                     field,
                     references,
-                    "Only one reference can have Controller set to true. Found \"true\" in references for "
+                    'Only one reference can have Controller set to true. Found "true" in references for '
                     f"{controller} and {who}",
                 )
             controller = controller or who

@@ -143,7 +143,11 @@ def unfit(group: str, kind: str, name: str, faults: Sequence[Fault]) -> RefusedE
     """Return 422 of an object with faults."""
     lines = list(dict.fromkeys(f"{fault.field}: {fault.message}" for fault in faults))
     listed = lines[0] if len(lines) == 1 else f"[{', '.join(lines)}]"
-    message = f"{kind}.{group} {quoted(name)} is invalid: {listed}" if group else f"{kind} {quoted(name)} is invalid: {listed}"
+    message = (
+        f"{kind}.{group} {quoted(name)} is invalid: {listed}"
+        if group
+        else f"{kind} {quoted(name)} is invalid: {listed}"
+    )
     details = _details(group, kind, name, [fault.cause() for fault in faults])
     return RefusedError(HTTPStatus.UNPROCESSABLE_ENTITY, "Invalid", message, details)
 

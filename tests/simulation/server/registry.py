@@ -88,8 +88,6 @@ class Registry:
         made["metadata"] = meta.owners_once(meta.without_system_fields(made["metadata"]))
         self._place(resource, made, namespace)
         entries = managers.update(kind.scope(), kind.bottom(), made, manager, self.moment())
-        if "resourceVersion" in made["metadata"]:
-            raise refusals.internal("resourceVersion should not be set on objects to be created")
         return self._create(kind, made, entries)
 
     def updated(self, resource: Resource, key: Key, obj: Object, manager: str, subresource: str = "") -> Object:
@@ -104,9 +102,8 @@ class Registry:
             if subresource or not kind.creates_on_update:
                 raise refusals.not_found(resource, key.name)
             if sent["metadata"].get("uid"):
-                raise refusals.conflict(
-                    resource, key.name, _other_uid(resource, key, sent["metadata"]["uid"], "")
-                )
+                raise refusals.conflict(resource, key.name, _other_uid(resource, key, sent["metadata"]["uid"], ""))
+            sent["metadata"].pop("resourceVersion", None)
             entries = managers.update(kind.scope(), kind.bottom(), sent, manager, self.moment())
             return self._create(kind, sent, entries)
         uid, present = sent["metadata"].get("uid"), live["metadata"]["uid"]
@@ -125,7 +122,7 @@ class Registry:
         self._refuse_other_name(sent, key)
         return self._update(kind, live, sent, manager, subresource)
 
-    def applied(  # noqa: PLR0913 - a request
+    def applied(
         self, resource: Resource, key: Key, patch: Object, manager: str, *, force: bool, subresource: str = ""
     ) -> tuple[Object, bool]:
         """Return an object as a server-side apply leaves it, and whether it was created."""
@@ -147,7 +144,7 @@ class Registry:
         if live is None:
             made["metadata"].pop("resourceVersion", None)
             return self._create(kind, made, result.entries), True
-        return self._store_change(kind, live, made, result.entries, subresource), False
+        return self._store_change(kind, live, made, result.entries, subresource, is_whole=False), False
 
     # Their parts.
 
@@ -204,25 +201,34 @@ class Registry:
         self._admit(resource, metadata.get("namespace", ""), metadata.get("name", ""))
         if metadata.get("generateName") and not metadata.get("name"):
             metadata["name"] = f"{metadata['generateName']}{self.uid()[-5:]}"
-        metadata |= {"uid": self.uid(), "creationTimestamp": self.moment()}
-        if entries:
-            metadata["managedFields"] = entries
+        metadata |= {"uid": self.uid(), "creationTimestamp": self.moment(), "managedFields": entries}
+        if not entries:
+            del metadata["managedFields"]
         kind.prepare_create(obj)
         faults = list(kind.faults(obj))
         if faults:
             raise refusals.unfit(resource.group, resource.kind, metadata.get("name", ""), faults)
+        if "resourceVersion" in metadata:
+            raise refusals.internal("resourceVersion should not be set on objects to be created")
         taken = self.find(resource, key_of(obj))
         if taken is not None:
             is_ending = "deletionTimestamp" in taken["metadata"]
             raise refusals.already_exists(resource, metadata["name"], is_ending=is_ending)
-        return self.store(resource, None, obj)
+        return self.store(resource, None, obj, is_whole=False)
 
     def _update(self, kind: Kind, live: Object, sent: Object, manager: str, subresource: str) -> Object:
         entries = managers.update(kind.scope(subresource), live, sent, manager, self.moment())
         return self._store_change(kind, live, sent, entries, subresource)
 
     def _store_change(
-        self, kind: Kind, live: Object, sent: Object, entries: list[Object], subresource: str
+        self,
+        kind: Kind,
+        live: Object,
+        sent: Object,
+        entries: list[Object],
+        subresource: str,
+        *,
+        is_whole: bool = True,
     ) -> Object:
         resource, former, name = kind.resource, live["metadata"], live["metadata"]["name"]
         metadata = {**sent["metadata"], "managedFields": entries}
@@ -245,7 +251,10 @@ class Registry:
         if self._ends(resource, changed, former):
             self.drop(resource, live)
             return changed
-        return self._write(resource, live, changed)
+        stored = self._stored.get(place_of(resource, live), live)
+        if is_same(_unversioned(stored), _unversioned(changed)):
+            return schemas.copied(live)
+        return self.store(resource, live, changed, is_whole=is_whole)
 
     def _ends(self, resource: Resource, obj: Object, former: Object) -> bool:
         """Return whether an object goes with its last finalizer."""
@@ -254,22 +263,16 @@ class Registry:
         held = resource == NAMESPACES and (obj.get("spec") or {}).get("finalizers")
         return not held and not former.get("deletionGracePeriodSeconds")
 
-    def _write(self, resource: Resource, live: Object, changed: Object) -> Object:
-        stored = self._stored.get(place_of(resource, live), live)
-        if is_same(_unversioned(stored), _unversioned(changed)):
-            return schemas.copied(live)
-        return self.store(resource, live, changed)
-
     # The store itself.
 
-    def store(self, resource: Resource, before: Object | None, obj: Object) -> Object:
-        """Write an object, as it is; return it as it is read."""
+    def store(self, resource: Resource, before: Object | None, obj: Object, *, is_whole: bool = True) -> Object:
+        """Write an object; return it as it is read: a new one, and what an apply left, is not whole as it is."""
         self.version += 1
-        read = self.kind(resource).stored(obj)
+        read = {**obj, "metadata": dict(obj["metadata"])} if is_whole else self.kind(resource).stored(obj)
         read["metadata"]["resourceVersion"] = str(self.version)
         place = place_of(resource, obj)
         self._stored.pop(place, None)
-        if not is_same(_unversioned(read), _unversioned(obj)):
+        if not is_whole and not is_same(_unversioned(read), _unversioned(obj)):
             self._stored[place] = obj
         self.objects[place] = read
         self.on_change(resource, Change(self.version, before, read))

@@ -30,8 +30,10 @@ class MistypedError(Exception):
         super().__init__(lines[0] if len(lines) == 1 else "\n".join(["errors:", *(f"  {line}" for line in lines)]))
 
 
-def check(atom: Atom, value: Any, *, allows_doubles: bool = False) -> None:
-    """Raise MistypedError for a value that does not fit."""
+def check(atom: Atom, value: Any, *, allows_doubles: bool = False, fitting: Any = None) -> None:
+    """Raise MistypedError for a value that does not fit; parts that are as in a `fitting` one are not looked at."""
+    if isinstance(value, dict) and isinstance(fitting, dict):
+        value = {name: part for name, part in value.items() if name not in fitting or part != fitting[name]}
     misfits = list(_misfits(atom, value, "", allows_doubles=allows_doubles))
     if misfits:
         raise MistypedError(misfits)
@@ -133,32 +135,36 @@ def _go_type(value: Any) -> str:
 
 def step_of(atom: ListAtom, part: Any) -> str:
     """Return the step of an element of a set or a map list; raises ValueError where it has none."""
-    if not atom.keys:
-        if part is None:
-            raise ValueError("associative list without keys has an element that's an explicit null")
-        if isinstance(part, dict):
-            raise ValueError("associative list without keys has an element that's a map type")
-        if isinstance(part, list):
-            raise ValueError("not supported: associative list with lists as elements")
-        return f"v:{_json(part)}"
+    return f"k:{_json(_keys(atom, part))}" if atom.keys else f"v:{_json(_of_set(part))}"
+
+
+def _of_set(part: Any) -> Any:
+    if part is None:
+        raise ValueError("associative list without keys has an element that's an explicit null")
+    reasons: dict[type[Any], str] = {
+        dict: "associative list without keys has an element that's a map type",
+        list: "not supported: associative list with lists as elements",
+    }
+    if type(part) in reasons:
+        raise ValueError(reasons[type(part)])
+    return part
+
+
+def _keys(atom: ListAtom, part: Any) -> dict[str, Any]:
     if part is None:
         raise ValueError("associative list with keys may not have a null element")
     if not isinstance(part, dict):
-        raise ValueError("associative list with keys may not have non-map elements")
+        raise ValueError("associative list with keys may not have non-map elements")  # noqa: TRY004 - as the others
     defaults = atom.element.map.defaults if atom.element.map is not None else {}
-    keys = {}
-    for name in sorted(atom.keys):
-        if name in part:
-            keys[name] = part[name]
-        elif defaults.get(name) is not None:
-            keys[name] = defaults[name]
+    keys = {name: part.get(name, defaults.get(name)) for name in sorted(atom.keys)}
+    keys = {name: value for name, value in keys.items() if value is not None or name in part}
     if not keys:
         names = " ".join(f'"{name}"' for name in atom.keys)
         raise ValueError(
             f"associative list with keys has an element that omits all key fields [{names}] "
             "(and doesn't have default values for any key fields)"
         )
-    return f"k:{_json(keys)}"
+    return keys
 
 
 def _json(value: Any) -> str:
@@ -298,7 +304,7 @@ class _Elements:
             self.by_step[step] = None if step in self.by_step else part
 
 
-def _merged_elements(atom: ListAtom, left: list[Any], right: list[Any]) -> Any:
+def _merged_elements(atom: ListAtom, left: list[Any], right: list[Any]) -> Any:  # noqa: C901 - as it is in the source
     """Merge two lists: in the order of the right one, with those of the left one alone where they stood."""
     live, applied = _Elements(atom, left), _Elements(atom, right)
     shared = [step for step in applied.steps if step in live.by_step]

@@ -55,12 +55,8 @@ class _Check:
 
     def of_value(self, schema: Schema, value: Any, old: Any, path: str) -> Iterator[Fault]:
         """Yield what is wrong with one value."""
-        complaints = list(self._complaints(schema, value, old, path))
-        if complaints and old is not ABSENT and is_same(value, old):
+        if old is not ABSENT and is_same(value, old):
             return
-        yield from complaints
-
-    def _complaints(self, schema: Schema, value: Any, old: Any, path: str) -> Iterator[Fault]:
         yield from self._of_type(schema, value, path)
         if isinstance(value, str):
             yield from self._of_text(schema, value, path)
@@ -175,19 +171,25 @@ def _is_date_time(text: str) -> bool:
     return True
 
 
-def doubles(schema: Schema, value: Any, path: str = "") -> Iterator[Fault]:
-    """Yield the elements that are twice in a set or a map list."""
+def doubles(schema: Schema, value: Any, old: Any = ABSENT, path: str = "") -> Iterator[Fault]:
+    """Yield the elements that are twice in a set or a map list, but for what is as it was before."""
+    if old is not ABSENT and isinstance(value, dict | list) and is_same(value, old):
+        return
     if isinstance(value, dict):
         properties, more = schema.get("properties") or {}, schema.get("additionalProperties")
+        former = old if isinstance(old, dict) else {}
         for name, part in value.items():
+            if not isinstance(part, dict | list):
+                continue
             if isinstance(more, dict):
-                yield from doubles(more, part, f"{path}[{name}]")
+                yield from doubles(more, part, former.get(name, ABSENT), f"{path}[{name}]")
             elif name in properties:
-                yield from doubles(properties[name], part, _child(path, name))
+                yield from doubles(properties[name], part, former.get(name, ABSENT), _child(path, name))
     elif isinstance(value, list):
         yield from _doubles_of_list(schema, value, path)
         for index, part in enumerate(value):
-            yield from doubles(schema.get("items") or {}, part, f"{path}[{index}]")
+            if isinstance(part, dict | list):
+                yield from doubles(schema.get("items") or {}, part, ABSENT, f"{path}[{index}]")
 
 
 def _doubles_of_list(schema: Schema, value: list[Any], path: str) -> Iterator[Fault]:
@@ -205,5 +207,5 @@ def _doubles_of_list(schema: Schema, value: list[Any], path: str) -> Iterator[Fa
     for index, part in enumerate(shown):
         key = dumps(part)
         seen[key] = seen.get(key, 0) + 1
-        if seen[key] == 2:  # noqa: PLR2004 - it is reported once, where it is there again
+        if seen[key] == 2:
             yield duplicate(f"{path}[{index}]", part)
