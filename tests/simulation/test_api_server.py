@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runtime.errors import ApplyConflict, Forbidden
+from runtime.errors import ApplyConflict, Invalid, NamespaceTerminating
 from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource
 from tests.runtime.contract import CONTRACT, Clause
 from tests.simulation import virtual
@@ -68,17 +68,21 @@ async def test_the_server_keeps_the_contract(clause: Clause) -> None:
     await clause(made(), "ns")
 
 
-async def test_defaults_are_set_and_unknown_fields_dropped() -> None:
-    created = await made().create(THINGS, thing({"unknown": 1}), manager="m")
+async def test_defaults_are_set_and_an_unknown_field_is_refused_or_dropped() -> None:
+    server = made()
+    with pytest.raises(Invalid, match=r'unknown field "spec\.unknown"'):
+        await server.create(THINGS, thing({"unknown": 1}), manager="m")
+    created = await server.create(THINGS, thing({}), manager="m")
+    replaced = await server.replace(THINGS, {**created, "spec": {"unknown": 1}}, manager="m")
 
-    assert created["spec"] == {"size": 3}
+    assert created["spec"] == replaced["spec"] == {"size": 3}
     assert created["metadata"]["generation"] == 1
 
 
 async def test_an_apply_meets_who_owns_the_field() -> None:
     server = made()
     await server.create(THINGS, thing({"size": 1}), manager="a")
-    with pytest.raises(ApplyConflict, match="a:"):
+    with pytest.raises(ApplyConflict, match=r'1 conflict: conflict with "a" using example\.dev/v1: \.spec\.size'):
         await applied(server, "b", {"size": 2})
 
     assert (await applied(server, "b", {"size": 2}, force=True))["spec"]["size"] == 2
@@ -146,7 +150,7 @@ async def test_a_namespace_ends_with_all_that_is_in_it() -> None:
     namespace = server.find(NAMESPACES, Key("", "ns"))
     assert namespace is not None
     server.end(NAMESPACES, namespace)
-    with pytest.raises(Forbidden):
+    with pytest.raises(NamespaceTerminating):
         await server.create(CONFIG_MAPS, {"metadata": {"name": "b", "namespace": "ns"}}, manager="a")
     collect(server)
     collect(server)
