@@ -18,7 +18,7 @@ from tests.simulation.virtual import chance_of
 
 PERSON: Final = "kubectl"
 CONNECTION: Final = "servicebinding.io/postgresql"
-_PAUSE_S: Final = 60.0
+_PAUSE_S: Final = 50.0
 
 Act = Callable[["Cast"], Awaitable[str]]
 

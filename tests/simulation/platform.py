@@ -52,6 +52,10 @@ _TIMES: Final = Times(
 )
 
 
+Answer = bytes | tuple[Problem, ...]
+Answers = dict[bytes, Answer]
+
+
 class FewWorkers(Manager):
     """Runs controllers with few workers: each change wakes all of them, and a life has a dozen objects."""
 
@@ -65,32 +69,33 @@ class InProcess:
     """A render pool without workers; what a pure function answered for the same request is kept."""
 
     async def render(self, request: Any) -> Any:
-        kept = _kept(request, lambda: msgspec.json.encode(render(request)))
+        kept = _kept(_RENDERS, request, lambda: msgspec.json.encode(render(request)))
         if isinstance(kept, bytes):
             return msgspec.json.decode(kept, type=Rendered)
         raise CompositionError(*kept)
 
     async def check(self, request: Any) -> Any:
-        return _kept(request, lambda: tuple(check(request)))
+        return _kept(_CHECKS, request, lambda: tuple(check(request)))
 
     async def close(self) -> None:
         pass
 
 
-def _kept(request: Any, answer: Callable[[], bytes | tuple[Problem, ...]]) -> bytes | tuple[Problem, ...]:
-    asked = type(request).__name__, msgspec.json.encode(request)
-    if asked not in _ANSWERS:
-        if len(_ANSWERS) > _MOST_ANSWERS:
-            _ANSWERS.clear()
+def _kept(kept: Answers, request: Any, answer: Callable[[], Answer]) -> Answer:
+    asked = msgspec.json.encode(request)
+    if asked not in kept:
+        if len(kept) > _MOST_ANSWERS:
+            kept.clear()
         try:
-            _ANSWERS[asked] = answer()
+            kept[asked] = answer()
         except CompositionError as error:
-            _ANSWERS[asked] = error.problems
-    return _ANSWERS[asked]
+            kept[asked] = error.problems
+    return kept[asked]
 
 
 _MOST_ANSWERS: Final = 1000
-_ANSWERS: dict[tuple[str, bytes], bytes | tuple[Problem, ...]] = {}
+_RENDERS: Answers = {}
+_CHECKS: Answers = {}
 _OF_PEOPLE: Final = tuple((namespace, {"cloud": "gcp"}) for namespace in (TEAM, OTHER))
 Build = Callable[[ProcessContext], Awaitable[Sequence[Controller]]]
 

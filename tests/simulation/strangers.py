@@ -50,6 +50,7 @@ async def deletes(cast: Cast) -> str:
 async def cloud_changes(cast: Cast) -> str:
     instance = cast.instance()
     change = cast.draw({"state": "SUSPENDED"}, {"state": "FAILED"}, {"vanish": True}, {"state": "RUNNABLE"},
+                       {"state": "SUSPENDED"}, {"state": "FAILED"}, {"vanish": True},
                        {"grow": 60}, {"replace": True}, {"state": "MAINTENANCE"})  # fmt: skip
     if instance:
         cast.platform.cloud.steer(instance, **change)
@@ -61,7 +62,7 @@ async def weather_turns(cast: Cast) -> str:
     kube, cloud = cast.platform.weather, cast.platform.cloud.weather
     kube.write_refused, kube.answer_lost, kube.read_refused, kube.watch_cut = rate, rate, rate / 4, rate / 8
     cloud.cut_before, cloud.cut_after, cloud.unavailable, cloud.throttled = rate / 2, rate, rate / 2, rate / 4
-    cloud.write_cut = cast.draw(0.0, 0.0, 1.0)
+    cloud.write_cut = cast.draw(0.0, 1.0)
     cloud.absent = cast.draw(0.0, 0.3)
     return f"weather {rate} {cloud.write_cut} {cloud.absent}"
 
