@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from tests.simulation import shrinking
 from tests.simulation.lives import live
-from tests.simulation.many import Lived, be_silent, lived
+from tests.simulation.many import Lived, be_silent, lived, lived_twice
 
 
 def main() -> int:
@@ -37,7 +37,8 @@ def main() -> int:
     if arguments.seeds:
         first, _, last = arguments.seeds.partition("-")
         seeds = [(seed, life) for seed in range(int(first), int(last) + 1) for life in range(arguments.lives)]
-    return _report(list(_said(lived(seeds, arguments.jobs, twice=arguments.twice))))
+    have = lived_twice if arguments.twice else lived
+    return _report(list(_said(have(seeds, arguments.jobs))))
 
 
 def _arguments() -> argparse.Namespace:
@@ -46,7 +47,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", default="", metavar="FIRST-LAST", help="several seeds")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes live at once")
-    parser.add_argument("--twice", action="store_true", help="live each life twice; the two must be the same")
+    parser.add_argument("--twice", action="store_true", help="live each life in two processes; they must be the same")
     parser.add_argument("--replay", default="", metavar="SEED:LIFE[:ACTS]")
     parser.add_argument("--shrink", default="", metavar="SEED:LIFE", help="find the fewest acts with the same finding")
     parser.add_argument("--rule", default="", help="the finding to keep; without it the first")

@@ -14,7 +14,7 @@ class Sample:
     Attributes:
         at: Seconds of the life.
         name: Kind, namespace, name and uid.
-        external: Its name in the cloud, empty for none yet.
+        external: Its name in the cloud, empty for none yet; of a claim the login that its Secret has.
         ready: Whether it says Ready=True.
         serves: Whether what it stands for is there and takes logins.
         policy: What is to be done with the cloud's object at its deletion.

@@ -89,8 +89,14 @@ def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
 
 
 def ready_over_nothing(history: History) -> Iterator[Finding]:
-    """I4: what is Ready for long in calm weather is there, and takes its published login."""
+    """I4: what is Ready for long in calm weather is there, and takes its published login.
+
+    Nobody tries logins in a life: a password that a stranger has set is seen by nobody.
+    """
+    spoilt = {f"{call.instance}/{call.name}" for call in history.calls if _sets_a_password(call)}
     for name, samples in _by_name(history):
+        if samples[-1].external in spoilt:
+            continue
         for lasting in _streaks(samples, lambda sample: sample.ready and not sample.serves and not sample.leaving):
             calm = [sample for sample in lasting if sample.at >= history.calm_since]
             if calm and calm[-1].at - calm[0].at >= _LONG_S:
@@ -117,7 +123,8 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
         leaving = [sample for sample in samples if sample.leaving and sample.at >= history.calm_since]
         if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < _LONG_S:
             continue
-        if last.policy == "Orphan" or last.serves:
+        is_for_people = "DeletionProtected" in last.says or "`kubectl " in last.says
+        if not is_for_people and (last.policy == "Orphan" or last.serves):
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
 
@@ -229,6 +236,10 @@ JUDGES: Final[tuple[Judge, ...]] = (
 def findings(history: History) -> list[Finding]:
     """Return all breaches of a life."""
     return [finding for judge in JUDGES for finding in judge(history)]
+
+
+def _sets_a_password(call: Made) -> bool:
+    return call.principal != ACCOUNT and call.had and call.action in {"users.insert", "users.update"}
 
 
 def _makes(call: Made) -> bool:

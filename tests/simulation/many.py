@@ -17,6 +17,7 @@ from tests.simulation.lives import Outcome, live
 _ALL_LINES = 10**9
 # A process keeps what its lives asked of templates: a new one now and then keeps it small.
 _LIVES_OF_A_PROCESS = 50
+Seed = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,16 +29,23 @@ class Lived:
     unlike: str = ""
 
 
-def lived(seeds: list[tuple[int, int]], jobs: int, *, twice: bool) -> Iterator[Lived]:
-    """Yield the lives in the order of their seeds."""
-    have = _twice if twice else _once
+def lived(seeds: list[Seed], jobs: int) -> Iterator[Lived]:
+    """Yield lives in the order of their seeds."""
     if jobs == 1:
-        yield from map(have, seeds)
+        yield from map(_once, seeds)
         return
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    with ProcessPoolExecutor(jobs, context, be_silent, max_tasks_per_child=_LIVES_OF_A_PROCESS) as pool:
-        yield from pool.map(have, seeds)
+    with _pool(jobs) as pool:
+        yield from pool.map(_once, seeds)
+
+
+def lived_twice(seeds: list[Seed], jobs: int) -> Iterator[Lived]:
+    """Yield lives that were lived in two processes: their memory is laid out anew, and other lives went before."""
+    with _pool(max(1, jobs // 2)) as pool, _pool(max(1, jobs // 2)) as others:
+        again = {seed: others.submit(_kept, seed) for seed in reversed(seeds)}
+        for seed, first in zip(seeds, pool.map(_kept, seeds), strict=True):
+            second = again[seed].result()
+            unlike = _unlike(first.outcome, second.outcome)
+            yield Lived(replace(first.outcome, trace=()), first.seconds + second.seconds, unlike)
 
 
 def be_silent() -> None:
@@ -46,16 +54,23 @@ def be_silent() -> None:
     warnings.simplefilter("ignore")
 
 
-def _once(seed: tuple[int, int]) -> Lived:
-    began = time.process_time()
-    return Lived(live(*seed), time.process_time() - began)
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, context, be_silent, max_tasks_per_child=_LIVES_OF_A_PROCESS)
 
 
-def _twice(seed: tuple[int, int]) -> Lived:
+def _once(seed: Seed, *, keep: int = 0) -> Lived:
     began = time.process_time()
-    first, second = live(*seed, keep=_ALL_LINES), live(*seed, keep=_ALL_LINES)
+    return Lived(live(*seed, keep=keep), time.process_time() - began)
+
+
+def _kept(seed: Seed) -> Lived:
+    return _once(seed, keep=_ALL_LINES)
+
+
+def _unlike(first: Outcome, second: Outcome) -> str:
+    if first.hash == second.hash:
+        return ""
     pairs = enumerate(zip(first.trace, second.trace, strict=False))
-    unlike = next((f"line {at}: {one[:300]} / {other[:300]}" for at, (one, other) in pairs if one != other), "")
-    if first.hash != second.hash:
-        unlike = unlike or f"{first.lines} and {second.lines} lines"
-    return Lived(replace(first, trace=()), time.process_time() - began, unlike)
+    line = next((f"line {at}: {one} / {other}" for at, (one, other) in pairs if one != other), "")
+    return line or f"{first.lines} and {second.lines} lines"

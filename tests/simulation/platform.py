@@ -128,7 +128,9 @@ class Platform:
 
     def _note(self, resource: Resource, change: Change) -> None:
         obj = change.after if change.after is not None else change.before
-        self.trace.add(change.version, resource.plural, change.after is None, dumps(obj).decode())
+        # The order of fields is nobody's: the client of the cloud keeps labels by their places in memory.
+        text = msgspec.json.encode(obj, order="sorted").decode()
+        self.trace.add(change.version, resource.plural, change.after is None, text)
 
     def install(self) -> None:
         """Have what an installation has, and a namespace for claims."""

@@ -94,7 +94,7 @@ class Recorder:
         return Sample(
             at=clock.monotonic(),
             name=name_of(resource, obj),
-            external=_external(obj),
+            external=self._login_of(obj) if resource == CLAIMS else _external(obj),
             ready=ready == "True",
             serves=serves,
             policy=str(instruction_of(obj) or obj["spec"].get("deletionPolicy", "")),
@@ -141,8 +141,15 @@ class Recorder:
         database = connection.get("database") or "postgres"
         return self._platform.cloud.logins.admits(uid, connection["username"], password, database)
 
+    def _login_of(self, claim: Object) -> str:
+        secret = self._published(claim)
+        return f"{secret.get('host', '').rpartition(':')[2]}/{secret.get('username', '')}"
+
+    def _published(self, claim: Object) -> dict[str, str]:
+        return self._secret(claim, str(((claim.get("status") or {}).get("binding") or {}).get("name", "")))
+
     def _claim_logs_in(self, obj: Object) -> bool:
-        secret = self._secret(obj, str(((obj.get("status") or {}).get("binding") or {}).get("name", "")))
+        secret = self._published(obj)
         instance = self._platform.cloud.instances().get(secret.get("host", "").rpartition(":")[2])
         if instance is None or not instance.runs:
             return False

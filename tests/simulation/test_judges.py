@@ -150,6 +150,22 @@ def test_a_replacement_with_a_warning_is_none() -> None:
     assert findings(history) == []
 
 
+def test_a_password_that_a_stranger_has_set_is_seen_by_nobody() -> None:
+    history = good()
+    ready_over_nothing(history)
+    history.calls.append(call(2, STRANGER, "users.insert", had=True))
+
+    assert findings(history) == []
+
+
+def test_a_deletion_that_waits_for_people_is_none() -> None:
+    history = good()
+    endless_deletion(history)
+    history.samples[-1] = replace(history.samples[-1], says="Ready False DeletionProtected: set it to false")
+
+    assert findings(history) == []
+
+
 def test_a_rollout_that_moves_is_none() -> None:
     history = good()
     rollout_stands_still(history)

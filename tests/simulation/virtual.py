@@ -18,6 +18,7 @@ from runtime import clock, randomness
 from tests.runtime.virtual_loop import VirtualLoop
 
 T = TypeVar("T")
+_KEPT: Final = 200
 START: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -53,7 +54,7 @@ class Trace:
         self._hash.update(line.encode())
         self.lines += 1
         if self.keep:
-            self.last.append(line)
+            self.last.append(f"{line[:_KEPT]} {hashlib.sha256(line.encode()).hexdigest()[:8]}")
             del self.last[: -self.keep]
 
     @property
