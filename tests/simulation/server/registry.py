@@ -231,7 +231,7 @@ class Registry:
         is_whole: bool = True,
     ) -> Object:
         resource, former, name = kind.resource, live["metadata"], live["metadata"]["name"]
-        metadata = {**sent["metadata"], "managedFields": entries}
+        metadata = meta.owners_once({**sent["metadata"], "managedFields": entries})
         if not entries:
             del metadata["managedFields"]
         version = metadata.get("resourceVersion", "")
