@@ -135,6 +135,12 @@ CASES: Final = (
         (_apply("Thing", status={"conditions": [{"type": {"m": 1}}]}),),
     ),
     Case(
+        "a list as a key of a list is shown with its brackets",
+        500,
+        '.status.conditions[type=[\\"l\\"]].type: expected string',
+        (_apply("Thing", status={"conditions": [{"type": ["l"]}]}),),
+    ),
+    Case(
         "an owner that is named twice is one owner",
         200,
         '"name":"x","uid":"00000000-0000-4000-8000-000000000000"}]',

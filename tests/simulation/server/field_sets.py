@@ -169,7 +169,7 @@ def _value_shown(value: Any) -> str:
     if isinstance(value, dict):
         return ",".join(f"{name}={_value_shown(part)}" for name, part in value.items())
     if isinstance(value, list):
-        return ",".join(_value_shown(part) for part in value)
+        return f"[{','.join(_value_shown(part) for part in value)}]"
     return dumps(value).decode()
 
 
