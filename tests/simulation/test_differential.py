@@ -72,7 +72,6 @@ def test_a_case_is_answered_in_memory_as_it_was_by_the_real_server(case: Case) -
 @pytest.mark.parametrize("clause", CLAUSES, ids=lambda clause: clause.__name__)
 async def test_the_server_in_memory_does_over_time(clause: Clause) -> None:
     memory = Memory("ns", world().crds, world().resources)
-    memory.server.compact()
 
     async def until(probe: Probe) -> None:
         memory.settle()

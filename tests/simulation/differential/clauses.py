@@ -7,14 +7,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
 import pytest
 
-from runtime.errors import Forbidden, Gone, NamespaceTerminating, NotFound
+from runtime.errors import Forbidden, NamespaceTerminating, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import (
     CONFIG_MAPS,
@@ -192,22 +190,9 @@ async def metadata_alone_is_a_kind_of_its_own(cluster: Cluster) -> None:
     assert [loads(item)["metadata"] for item in page.items] == [made["metadata"]]
 
 
-async def a_watch_from_before_what_is_remembered_is_gone(cluster: Cluster) -> None:
-    stream: Any = cluster.kube.watch(
-        CONFIG_MAPS, Selection(namespace=cluster.name), resource_version="1", timeout=timedelta(seconds=5)
-    )
-    with pytest.raises(Gone) as gone:
-        async with aclosing(stream):
-            await anext(stream)
-
-    assert gone.value.message.startswith("too old resource version: 1 (")
-    assert gone.value.reason == "Expired"
-
-
 CLAUSES: Final[tuple[Clause, ...]] = (
     a_namespace_ends_when_nothing_holds_what_is_in_it,
     objects_are_read_by_the_schema_of_now,
     a_kind_ends_with_its_objects,
     metadata_alone_is_a_kind_of_its_own,
-    a_watch_from_before_what_is_remembered_is_gone,
 )
