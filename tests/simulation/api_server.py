@@ -70,14 +70,15 @@ class ApiServer(Registry):
 
     async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:
         with as_client():
-            return self.updated(resource, key_of(obj), obj, manager)
+            return self.updated(resource, key_of(obj), obj, manager, is_strict=True)
 
     async def json_patch(
         self, resource: Resource, key: Key, operations: list[dict[str, Any]], *, manager: str, subresource: str = ""
     ) -> Object:
         try:
             with as_client():
-                return self.patched(resource, key, json_patches.carried_out(operations), manager, subresource)
+                change = json_patches.carried_out(operations)
+                return self.patched(resource, key, change, manager, subresource, is_strict=True)
         except Invalid as error:
             if error.causes or not any(operation["op"] == "test" for operation in operations):
                 raise
@@ -191,6 +192,9 @@ class ApiServer(Registry):
         self._kinds.pop(id_of(served), None)
         if change.after is None:
             self.resources.pop(id_of(served), None)
+            self._histories.pop(id_of(served), Watched()).end()
         else:
             self.resources[id_of(served)] = served
-            self._kinds[id_of(served)] = kinds.of_crd(crd, served)
+            kind = self._kinds[id_of(served)] = kinds.of_crd(crd, served)
+            if change.before is not None and kind is not kinds.of_crd(change.before, served):
+                self.reread(served)

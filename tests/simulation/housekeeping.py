@@ -11,6 +11,7 @@ from typing import Final
 from runtime.objects import CRDS, NAMESPACES, Key, Object, Resource
 from tests.simulation import json_patches
 from tests.simulation.api_server import ApiServer
+from tests.simulation.server.deletions import CLEANUP
 from tests.simulation.server.meta import FOREGROUND, ORPHAN
 from tests.simulation.watching import Change
 
@@ -165,4 +166,6 @@ def _end_crds(server: ApiServer) -> None:
             if "deletionTimestamp" not in obj["metadata"]:
                 server.end(server.resources[group, plural], obj)
         if not any(place[:2] == (group, plural) for place in server.objects):
-            server.remove(CRDS, key)
+            finalizers = crd["metadata"].get("finalizers") or ()
+            if CLEANUP in finalizers:
+                _remove_finalizer(server, CRDS, crd, CLEANUP)

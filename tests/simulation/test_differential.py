@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import random
+import re
+import secrets
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -10,15 +13,18 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane.plane import Plane
-from runtime.objects import dumps
+from runtime.kube_client import KubeClient
+from runtime.objects import NAMESPACES, dumps
 from tests.simulation.differential.__main__ import drawn, shown
 from tests.simulation.differential.cases import CASES, Case
+from tests.simulation.differential.clauses import CLAUSES, Clause, Cluster, Probe
 from tests.simulation.differential.memory import Memory
 from tests.simulation.differential.normal import Normal, differences
 from tests.simulation.differential.patterns import matching
 from tests.simulation.differential.runner import Pair, pairs, run_all, shortest
 from tests.simulation.differential.worlds import world
 from tests.support.api import connect
+from tests.support.waiting import eventually
 
 _SEQUENCES, _SECONDS, _PAIRS = 300, 45.0, 24
 _LEAST: Final = 20
@@ -63,6 +69,29 @@ def test_a_case_is_answered_in_memory_as_it_was_by_the_real_server(case: Case) -
     assert (answer[0], case.text in text, text) == (case.code, True, text)
 
 
+@pytest.mark.parametrize("clause", CLAUSES, ids=lambda clause: clause.__name__)
+async def test_the_server_in_memory_does_over_time(clause: Clause) -> None:
+    memory = Memory("ns", world().crds, world().resources)
+
+    async def until(probe: Probe) -> None:
+        memory.settle()
+        assert await probe()
+
+    await clause(Cluster(memory.server, "ns", until))
+
+
+@pytest.mark.parametrize("clause", CLAUSES, ids=lambda clause: clause.__name__)
+async def test_the_real_server_does_over_time(plane: Plane, clause: Clause) -> None:
+    async def until(probe: Probe) -> None:
+        await eventually(probe, clause.__name__)
+
+    name = f"differential-{secrets.token_hex(4)}"
+    client = await KubeClient.connect(user_agent="test", kubeconfig=plane.kubeconfig)
+    await client.create(NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}, manager="m")
+    await clause(Cluster(client, name, until))
+    await client.close()
+
+
 def test_sequences_are_a_function_of_the_seed() -> None:
     first, second = drawn(20, 5, collects=True), drawn(20, 5, collects=True)
 
@@ -78,9 +107,6 @@ def test_sequences_are_a_function_of_the_seed() -> None:
 
 @pytest.mark.parametrize("pattern", ["^[a-z_][a-z0-9_]*$", "^([01][0-9]|2[0-3]):[0-5][0-9]$", "^[^/]+/[^/]+$"])
 def test_a_drawn_text_matches_its_pattern(pattern: str) -> None:
-    import random  # noqa: PLC0415
-    import re  # noqa: PLC0415
-
     texts = [matching(pattern, random.Random(seed)) for seed in range(50)]  # noqa: S311 - no secret
 
     assert [text for text in texts if not re.search(pattern, text)] == []

@@ -37,6 +37,7 @@ class Watched:
     """The history of one kind."""
 
     changes: list[Change] = field(default_factory=list)
+    has_ended: bool = False
     _waker: asyncio.Event = field(default_factory=asyncio.Event)
 
     def add(self, change: Change) -> None:
@@ -44,6 +45,11 @@ class Watched:
         self.changes.append(change)
         self._waker.set()
         self._waker = asyncio.Event()
+
+    def end(self) -> None:
+        """End all watches: the kind is served no more."""
+        self.has_ended = True
+        self._waker.set()
 
     async def since(self, version: int, lasts: timedelta) -> AsyncIterator[Change | None]:
         """Yield what came after a version, and None where a bookmark is due."""
@@ -54,6 +60,8 @@ class Watched:
             while position < len(self.changes):
                 position += 1
                 yield self.changes[position - 1]
+            if self.has_ended:
+                return
             try:
                 async with asyncio.timeout_at(min(until, loop.time() + _BOOKMARK_SECONDS)):
                     await self._waker.wait()

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.simulation.differential.requests import Request, Sequence
+from tests.simulation.differential.requests import NO_UID, Request, Sequence
 
 _SPEC: Final = {"size": 2, "ratio": 1}
+
+_OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": NO_UID}
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,27 @@ CASES: Final = (
         500,
         "field not declared in schema",
         (_apply("Plain", spec={"unknown": 1}),),
+    ),
+    Case(
+        "an object as a key of a list is shown without its braces",
+        500,
+        ".status.conditions[type=m=1].type: expected string",
+        (_apply("Thing", status={"conditions": [{"type": {"m": 1}}]}),),
+    ),
+    Case(
+        "a list as a key of a list is shown with its brackets",
+        500,
+        '.status.conditions[type=[\\"l\\"]].type: expected string',
+        (_apply("Thing", status={"conditions": [{"type": ["l"]}]}),),
+    ),
+    Case(
+        "an owner that is named twice is one owner",
+        200,
+        '"name":"x","uid":"00000000-0000-4000-8000-000000000000"}]',
+        (
+            _create("Secret"),
+            _merge("Secret", metadata={"ownerReferences": [_OWNER, _OWNER]}),
+        ),
     ),
     Case(
         "an empty list of managers resets those of a kind of the core group",

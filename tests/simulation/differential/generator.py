@@ -77,12 +77,13 @@ class Generator:
             name = self.chance.choice(present)
         manager = self.chance.choice(_MANAGERS)
         common: Object = {"kind": kind, "name": name, "manager": manager}
+        is_strict = self.chance.random() < 0.2
         draw: dict[str, Callable[[Object], Request]] = {
             "create": self._create,
             "apply": self._apply,
             "update": self._update,
-            "merge": lambda said: Request(verb="merge", **said, body=self._change(kind)),
-            "json": lambda said: Request(verb="json", **said, body=self._operations(kind)),
+            "merge": lambda said: Request(verb="merge", **said, body=self._change(kind), strict=is_strict),
+            "json": lambda said: Request(verb="json", **said, body=self._operations(kind), strict=is_strict),
             "delete": self._delete,
             "get": lambda said: Request(verb="get", **said),
             "list": lambda said: Request(verb="list", kind=said["kind"], selection=self._selection()),
@@ -99,7 +100,14 @@ class Generator:
     def _update(self, common: Object) -> Request:
         version = self.chance.choice(["", "", "", "", CURRENT, OTHER, NONE])
         uid = self.chance.choice(["", "", "", "", OTHER])
-        return Request(verb="update", **common, body=self._change(common["kind"]), version=version, uid=uid)
+        return Request(
+            verb="update",
+            **common,
+            body=self._change(common["kind"]),
+            version=version,
+            uid=uid,
+            strict=self.chance.random() < 0.2,
+        )
 
     def _noted(self, request: Request) -> Request:
         """Remember what there is likely to be after a request."""

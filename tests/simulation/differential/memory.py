@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
@@ -52,7 +52,7 @@ class Memory:
             case "update":
                 is_new = server.find(resource, key) is None
                 return (201 if is_new else 200), server.updated(
-                    resource, key, body, request.manager, request.subresource
+                    resource, key, body, request.manager, request.subresource, is_strict=request.strict
                 )
             case "apply":
                 answer, is_new = server.applied(
@@ -60,17 +60,22 @@ class Memory:
                 )
                 return (201 if is_new else 200), answer
             case "merge":
-                change = lambda live: json_patches.merged(live, body)  # noqa: E731 - short
-                return 200, server.patched(resource, key, change, request.manager, request.subresource)
+                return 200, self._patched(request, lambda live: json_patches.merged(live, body))
             case "json":
-                change = json_patches.carried_out(body)
-                return 200, server.patched(resource, key, change, request.manager, request.subresource)
+                return 200, self._patched(request, json_patches.carried_out(body))
             case "delete":
                 return 200, deletions.deleted(server, resource, key, _deletion(body))
             case "get":
                 return 200, schemas.copied(server.existing(resource, key))
             case _:
                 return 200, self._listed(resource, request.selection)
+
+    def _patched(self, request: Request, change: Callable[[Object], Any]) -> Object:
+        key = Key(self.seen.namespace, request.name)
+        resource = self.seen.resources[request.kind]
+        return self.server.patched(
+            resource, key, change, request.manager, request.subresource, is_strict=request.strict
+        )
 
     def _listed(self, resource: Resource, selection: dict[str, Any]) -> Object:
         chosen = Selection(

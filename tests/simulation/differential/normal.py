@@ -33,7 +33,7 @@ class Normal:
 
     def _status(self, body: Object) -> Object:
         details = body.get("details") or {}
-        causes = [self._text(dumps(cause).decode()) for cause in details.get("causes") or ()]
+        causes = [self._text(dumps(_brief(cause)).decode()) for cause in details.get("causes") or ()]
         message = "" if body.get("reason") == "Invalid" and causes else body.get("message", "")
         if "field not declared in schema" in message:
             # Which one of several is named, and what else is, is chance.
@@ -89,6 +89,13 @@ class Normal:
             name = event["object"]["metadata"]["name"]
             by_name.setdefault(name, []).append({"type": event["type"], "object": self.object(event["object"])})
         return by_name
+
+
+def _brief(cause: Object) -> Object:
+    """Return a cause without the whole object that a refused patch is quoted as."""
+    if cause.get("field") != "patch":
+        return cause
+    return {**cause, "message": cause["message"].rpartition("strict decoding error: ")[2]}
 
 
 def _untyped(obj: Object) -> Object:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from runtime.objects import NAMESPACES, Key, Object, Resource
+from runtime.objects import CRDS, NAMESPACES, Key, Object, Resource
 from tests.simulation import schemas
 from tests.simulation.server import refusals
 from tests.simulation.server.compare import is_same
 from tests.simulation.server.meta import FOREGROUND, ORPHAN
 from tests.simulation.server.registry import Registry
 
+CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
 _POLICIES: Final = ("Foreground", "Background", "Orphan")
 
 
@@ -59,6 +60,8 @@ def ended(registry: Registry, resource: Resource, live: Object, propagation: str
     metadata = schemas.copied(live["metadata"])
     finalizers = _with_propagation(metadata.get("finalizers") or [], propagation)
     is_held = resource == NAMESPACES and "deletionTimestamp" not in metadata
+    if resource == CRDS and CLEANUP not in finalizers:
+        finalizers = [*finalizers, CLEANUP]
     if not finalizers and resource != NAMESPACES:
         registry.drop(resource, live)
         return None

@@ -6,7 +6,7 @@ A step of a path is spelled as FieldsV1 spells it: `f:name` of an object, `k:{..
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from runtime.objects import Object, dumps, loads
 from tests.simulation.server.atoms import Atom
@@ -165,6 +165,14 @@ def shown(path: Path) -> str:
     return "".join(step_shown(step) for step in path)
 
 
+def _value_shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return ",".join(f"{name}={_value_shown(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return f"[{','.join(_value_shown(part) for part in value)}]"
+    return dumps(value).decode()
+
+
 def step_shown(step: str) -> str:
     """Return a step as messages show it."""
     kind, content = step[:2], step[2:]
@@ -172,5 +180,5 @@ def step_shown(step: str) -> str:
         return f".{content}"
     if kind == "k:":
         keys = loads(content.encode())
-        return "[" + ",".join(f"{name}={dumps(value).decode()}" for name, value in keys.items()) + "]"
+        return f"[{_value_shown(keys)}]"
     return f"[={content}]" if kind == "v:" else f"[{content}]"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from runtime.objects import CRDS, NAMESPACES, Key, Object, Resource, key_of
+from runtime.objects import CRDS, NAMESPACES, Key, Object, Resource, dumps, key_of
 from tests.simulation import schemas
 from tests.simulation.server import kinds, managers, meta, refusals
 from tests.simulation.server.compare import is_same
@@ -78,21 +78,21 @@ class Registry:
         """Return an object as POST stores it."""
         self.refuse_unserved(resource)
         kind = self.kind(resource)
-        if is_strict and (unknown := kind.unknown(obj)):
-            listed = ", ".join(f'unknown field "{path}"' for path in unknown)
-            raise refusals.bad_request(
-                f'{kind.resource.kind} in version "{resource.version}" cannot be handled as a {kind.resource.kind}: '
-                f"strict decoding error: {listed}"
-            )
+        if is_strict:
+            _refuse_unknown(kind, obj)
         made = kind.decode(obj)
         made["metadata"] = meta.owners_once(meta.without_system_fields(made["metadata"]))
         self._place(resource, made, namespace)
         entries = managers.update(kind.scope(), kind.bottom(), made, manager, self.moment())
         return self._create(kind, made, entries)
 
-    def updated(self, resource: Resource, key: Key, obj: Object, manager: str, subresource: str = "") -> Object:
+    def updated(
+        self, resource: Resource, key: Key, obj: Object, manager: str, subresource: str = "", *, is_strict: bool = False
+    ) -> Object:
         """Return an object as PUT stores it."""
         kind = self._written_kind(resource, key, subresource)
+        if is_strict:
+            _refuse_unknown(kind, obj)
         sent = kind.decode(obj)
         sent["metadata"] = meta.owners_once(sent["metadata"])
         self._place(resource, sent, key.namespace)
@@ -112,12 +112,22 @@ class Registry:
         return self._update(kind, live, sent, manager, subresource)
 
     def patched(
-        self, resource: Resource, key: Key, change: Callable[[Object], Any], manager: str, subresource: str = ""
+        self,
+        resource: Resource,
+        key: Key,
+        change: Callable[[Object], Any],
+        manager: str,
+        subresource: str = "",
+        *,
+        is_strict: bool = False,
     ) -> Object:
         """Return an object as a merge patch or a JSON patch leaves it; `change` makes it of the present one."""
         kind = self._written_kind(resource, key, subresource)
         live = self.existing(resource, key)
-        sent = kind.decode(change(schemas.copied(live)))
+        patched = change(schemas.copied(live))
+        if is_strict and (unknown := _unknown(kind, patched)):
+            raise refusals.unfit("", "", "", [refusals.invalid("patch", dumps(patched).decode(), unknown)])
+        sent = kind.decode(patched)
         self._place(resource, sent, key.namespace)
         self._refuse_other_name(sent, key)
         return self._update(kind, live, sent, manager, subresource)
@@ -160,6 +170,17 @@ class Registry:
         """Return the time as objects have it."""
         return self.now().strftime("%Y-%m-%dT%H:%M:%SZ")
 
+    def reread(self, resource: Resource) -> None:
+        """Show all objects of a kind as its schema is now; what is stored of them stays."""
+        kind = self.kind(resource)
+        for place in [place for place in self.objects if place[:2] == id_of(resource)]:
+            stored = self._stored.get(place, self.objects[place])
+            read = kind.stored(stored)
+            self._stored.pop(place, None)
+            if not is_same(read, stored):
+                self._stored[place] = stored
+            self.objects[place] = read
+
     def _place(self, resource: Resource, obj: Object, namespace: str) -> None:
         sent = obj["metadata"].get("namespace", "")
         if not resource.namespaced:
@@ -181,7 +202,11 @@ class Registry:
             )
 
     def _admit(self, resource: Resource, namespace: str, name: str) -> None:
-        """Refuse to create what would be in a namespace that is not there, or ends."""
+        """Refuse to create what would be of a kind that ends, or in a namespace that is not there, or ends."""
+        crd = self.find(CRDS, Key("", f"{resource.plural}.{resource.group}"))
+        if crd is not None and "deletionTimestamp" in crd["metadata"]:
+            detail = "create not allowed while custom resource definition is terminating"
+            raise refusals.forbidden(resource, name, detail)
         if not resource.namespaced:
             return
         within = self.find(NAMESPACES, Key("", namespace))
@@ -231,7 +256,7 @@ class Registry:
         is_whole: bool = True,
     ) -> Object:
         resource, former, name = kind.resource, live["metadata"], live["metadata"]["name"]
-        metadata = {**sent["metadata"], "managedFields": entries}
+        metadata = meta.owners_once({**sent["metadata"], "managedFields": entries})
         if not entries:
             del metadata["managedFields"]
         version = metadata.get("resourceVersion", "")
@@ -291,6 +316,20 @@ class Registry:
         """Pass on a change."""
         for listen in self.listeners:
             listen(resource, change)
+
+
+def _unknown(kind: Kind, obj: Object) -> str:
+    listed = ", ".join(f'unknown field "{path}"' for path in kind.unknown(obj))
+    return f"strict decoding error: {listed}" if listed else ""
+
+
+def _refuse_unknown(kind: Kind, obj: Object) -> None:
+    """Refuse an object with fields that its kind has not."""
+    unknown, name = _unknown(kind, obj), kind.resource.kind
+    if unknown:
+        raise refusals.bad_request(
+            f'{name} in version "{kind.resource.version}" cannot be handled as a {name}: {unknown}'
+        )
 
 
 def id_of(resource: Resource) -> tuple[str, str]:
