@@ -39,6 +39,7 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 SYSTEM, PROVIDERS, TEAM, OTHER = "fairlead-system", "fairlead-gcp", "team", "other"
 CLAIMS: Final = Resource("database.fairlead.dev", "v1alpha1", "PostgreSQLInstance", "postgresqlinstances")
 INSTANCES, DATABASES, USERS = (kind.resource for kind in PROVIDER.kinds)
+_APPLY_S: Final = 300.0
 _WORKERS: Final = 4
 CRD_FILES: Final = ("fairlead.dev_", "database.", "gcp.")
 _TIMES: Final = Times(
@@ -196,7 +197,14 @@ class Platform:
 
     def background(self) -> list[asyncio.Task[None]]:
         """Start what a cluster and a cloud do by themselves."""
-        return [asyncio.create_task(keep_house(self.server)), asyncio.create_task(self.cloud.run())]
+        running = (keep_house(self.server), self.cloud.run(), self._apply_again())
+        return [asyncio.create_task(task) for task in running]
+
+    async def _apply_again(self) -> None:
+        """Apply the release every few minutes, as a pipeline does."""
+        while True:
+            await asyncio.sleep(_APPLY_S)
+            self.apply_kinds()
 
 
 async def _composer(context: ProcessContext) -> Sequence[Controller]:
@@ -204,6 +212,16 @@ async def _composer(context: ProcessContext) -> Sequence[Controller]:
 
 
 async def _process(connection: faulty.Connection, name: str, namespace: str, build: Build) -> None:
+    """Be a process; one that ends because a kind is not there for long is started again, as a node does."""
+    while True:
+        try:
+            await _process_once(connection, name, namespace, build)
+        except* TimeoutError:
+            connection.emit("restart", name)
+        await asyncio.sleep(10)
+
+
+async def _process_once(connection: faulty.Connection, name: str, namespace: str, build: Build) -> None:
     settings = ProcessSettings(name=name, namespace=namespace, elect=False)
     context = ProcessContext(
         kube=connection,
