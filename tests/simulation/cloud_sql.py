@@ -94,6 +94,8 @@ class CloudSql:
     def steer(self, name: str, **change: object) -> None:
         """Have something happen to an instance behind the API's back."""
         self.emit("steer", name, sorted(change.items()))
+        if change.get("replace"):
+            self.history.append(Made(clock.monotonic(), "", "instances.replace", name, "", had=True))
         self.simulator.control("POST", ("instances", PROJECT, name), change)
 
     async def run(self) -> None:

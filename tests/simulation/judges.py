@@ -13,6 +13,7 @@ from tests.simulation.history import History, Sample, Told
 
 _LONG_S: Final = 30 * 60.0
 _CHANGES_AN_HOUR: Final = 20
+_TAKES_AWAY: Final = {"instances.patch", "instances.update", "instances.replace"}
 _STILL_S: Final = 20 * 60.0
 _WRITES_WHILE_STILL: Final = 8
 
@@ -104,13 +105,15 @@ def ready_over_nothing(history: History) -> Iterator[Finding]:
 
 
 def left_behind(history: History) -> Iterator[Finding]:
-    """I3: when a resource is gone under Delete, so is what it had made."""
+    """I3: when a resource is gone under Delete, so is what it had made, unless somebody took its labels from it."""
     for ended in history.ended:
         if ended.policy != "Delete" or not ended.external:
             continue
         server, _, name = ended.external.partition("/")
         made = [call for call in history.calls if (call.instance, call.name if name else "") == (server, name)]
         is_ours = any(_makes(call) for call in made if call.at < ended.at)
+        if any(call.principal != ACCOUNT and call.action in _TAKES_AWAY for call in made):
+            continue
         is_made_since = any(call.action.endswith(".insert") and call.at > ended.at for call in made)
         if is_ours and not is_made_since and ended.external in history.left:
             yield Finding("left behind without a word", ended.at, f"{ended.name}: {ended.external}")

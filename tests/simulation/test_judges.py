@@ -166,6 +166,19 @@ def test_a_deletion_that_waits_for_people_is_none() -> None:
     assert findings(history) == []
 
 
+def test_an_instance_without_its_labels_may_stay() -> None:
+    history = good()
+    history.samples.clear()
+    history.calls[:] = [Made(1, ACCOUNT, "instances.insert", "server", "", had=False)]
+    history.ended.append(Ended(5, "CloudSQLInstance team/server uid-1", "server", "Delete"))
+    history.left.add("server")
+    assert [finding.rule for finding in findings(history)] == ["left behind without a word"]
+
+    history.calls.append(Made(2, STRANGER, "instances.patch", "server", "", had=True))
+
+    assert findings(history) == []
+
+
 def test_a_rollout_that_moves_is_none() -> None:
     history = good()
     rollout_stands_still(history)
