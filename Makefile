@@ -79,8 +79,9 @@ operators: .venv/.synced ## claims through other operators' resources (CRDS=fold
 
 LIVES ?= 20
 SEED ?= 1
+JOBS ?= 2
 simulate: .venv/.synced ## LIVES=n lives by SEED=n of composer, provider and cloud in one process on virtual time
-	@$(BIN)/python -m tests.simulation --lives $(LIVES) --seed $(SEED)
+	@$(BIN)/python -m tests.simulation --lives $(LIVES) --seed $(SEED) --jobs $(JOBS)
 
 faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 80 rotations
 	@$(BIN)/python -m devcloud.controlplane

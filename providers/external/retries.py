@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt, stop_before_delay
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+from tenacity.stop import stop_base
 
-from runtime import randomness
+from runtime import clock, randomness
 from runtime.backoff import Backoff, Chance
 from runtime.errors import Throttled, Transient
 
@@ -34,6 +35,16 @@ READS: Final = Policy(3, Backoff(timedelta(milliseconds=200), timedelta(seconds=
 """For calls that read. A mutating call has 20 s (`Fence.until`), and may read in them; a pass has 100 s."""
 CONNECTS: Final = Policy(3, Backoff(timedelta(milliseconds=200), timedelta(seconds=1)), within=timedelta(seconds=3))
 """For opening a session: other workers of the same server wait for the answer."""
+
+
+class _Within(stop_base):
+    """Stop before a pause that would end so long or longer after the first request, by the clock of the process."""
+
+    def __init__(self, limit: timedelta) -> None:
+        self._until = clock.monotonic() + limit.total_seconds()
+
+    def __call__(self, retry_state: RetryCallState) -> bool:
+        return clock.monotonic() + retry_state.upcoming_sleep >= self._until
 
 
 def is_retried(error: BaseException) -> bool:
@@ -67,7 +78,7 @@ async def repeated(
 
     retrying = AsyncRetrying(
         retry=retry_if_exception(is_retried),
-        stop=stop_after_attempt(policy.requests) | stop_before_delay(policy.within),
+        stop=stop_after_attempt(policy.requests) | _Within(policy.within),
         wait=wait,
         sleep=sleep,
         reraise=True,

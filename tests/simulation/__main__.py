@@ -1,64 +1,84 @@
-"""`python -m tests.simulation --lives N --seed S`, or `--replay SEED:LIFE`; exit 1 where anything was count."""
+"""`python -m tests.simulation --lives N --seed S`, `--replay SEED:LIFE` or `--shrink SEED:LIFE`.
+
+Exit status 1 where a judge has a finding, and with `--twice` where a life is not the same when it is lived again.
+"""
 
 from __future__ import annotations
 
 import argparse
 import hashlib
-import logging
 import os
 import subprocess
 import sys
-import time
-import warnings
+from collections.abc import Iterator
 
-import structlog
-
-from tests.simulation.lives import Outcome, live
+from tests.simulation import shrinking
+from tests.simulation.lives import live
+from tests.simulation.many import Lived, be_silent, lived, lived_twice
 
 
 def main() -> int:
     """Have lives, and say how many there were, their hash and the findings of the judges."""
-    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
-    parser.add_argument("--lives", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--replay", default="", metavar="SEED:LIFE")
-    arguments = parser.parse_args()
+    arguments = _arguments()
     if os.environ.get("PYTHONHASHSEED") != "0":
         # The order of a set is part of a run.
         command = [sys.executable, "-m", "tests.simulation", *sys.argv[1:]]
         return subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": "0"}, check=False).returncode
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    warnings.simplefilter("ignore")
+    be_silent()
     if arguments.replay:
-        seed, life = map(int, arguments.replay.split(":"))
-        outcome = live(seed, life, keep=200)
-        _say("\n".join(map(str, outcome.done)))
-        return _report([outcome], 0.0)
-    began = time.process_time()
-    outcomes = []
-    for life in range(arguments.lives):
-        outcomes.append(live(arguments.seed, life))
-        for finding in outcomes[-1].findings:
-            _say(f"{outcomes[-1].seed}: {finding}")
-    return _report(outcomes, time.process_time() - began)
+        seed, life, acts = shrinking.read(arguments.replay)
+        outcome = live(seed, life, acts=acts)
+        _say("\n".join(map(str, outcome.done)), *map(str, outcome.findings))
+        return _report([Lived(outcome, 0.0)])
+    if arguments.shrink:
+        seed, life, _ = shrinking.read(arguments.shrink)
+        return shrinking.shrink(seed, life, arguments.rule, _say)
+    seeds = [(arguments.seed, life) for life in range(arguments.lives)]
+    if arguments.seeds:
+        first, _, last = arguments.seeds.partition("-")
+        seeds = [(seed, life) for seed in range(int(first), int(last) + 1) for life in range(arguments.lives)]
+    have = lived_twice if arguments.twice else lived
+    return _report(list(_said(have(seeds, arguments.jobs))))
 
 
-def _say(text: str) -> None:
-    sys.stdout.write(f"{text}\n")
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
+    parser.add_argument("--lives", type=int, default=10, help="how many lives of each seed")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seeds", default="", metavar="FIRST-LAST", help="several seeds")
+    parser.add_argument("--jobs", type=int, default=1, help="how many processes live at once")
+    parser.add_argument("--twice", action="store_true", help="live each life in two processes; they must be the same")
+    parser.add_argument("--replay", default="", metavar="SEED:LIFE[:ACTS]")
+    parser.add_argument("--shrink", default="", metavar="SEED:LIFE", help="find the fewest acts with the same finding")
+    parser.add_argument("--rule", default="", help="the finding to keep; without it the first")
+    return parser.parse_args()
+
+
+def _said(lives: Iterator[Lived]) -> Iterator[Lived]:
+    for life in lives:
+        for finding in life.outcome.findings:
+            _say(f"{life.outcome.seed}: {finding}")
+        if life.unlike:
+            _say(f"{life.outcome.seed}: not the same life again: {life.unlike}")
+        yield life
+
+
+def _say(*texts: str) -> None:
+    sys.stdout.writelines(f"{text}\n" for text in texts)
     sys.stdout.flush()
 
 
-def _report(outcomes: list[Outcome], seconds: float) -> int:
+def _report(lives: list[Lived]) -> int:
+    outcomes = [life.outcome for life in lives]
     total = hashlib.sha256("".join(outcome.hash for outcome in outcomes).encode()).hexdigest()
-    count = sum(len(outcome.findings) for outcome in outcomes)
-    lines = sum(outcome.lines for outcome in outcomes)
-    if len(outcomes) == 1:
-        _say("\n".join(map(str, outcomes[0].findings)))
+    findings = sum(len(outcome.findings) for outcome in outcomes)
+    lines, kills = sum(outcome.lines for outcome in outcomes), sum(outcome.kills for outcome in outcomes)
+    unlike = sum(bool(life.unlike) for life in lives)
     _say(
-        f"{len(outcomes)} lives, {sum(outcome.kills for outcome in outcomes)} kills, {lines} lines of trace,"
-        f" {seconds:.1f} s of processor time, hash {total[:16]}, {count} findings"
+        f"{len(lives)} lives, {kills} kills, {lines} lines of trace, {sum(life.seconds for life in lives):.1f} s of"
+        f" processor time, hash {total[:16]}, {findings} findings, {unlike} not the same again"
     )
-    return 1 if count else 0
+    return 1 if findings or unlike else 0
 
 
 if __name__ == "__main__":

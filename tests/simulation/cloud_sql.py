@@ -22,7 +22,7 @@ from devcloud.simulator.clock import Clock
 from devcloud.simulator.messages import Answer, Refusal, Request
 from providers.external.client import Fence
 from providers.gcp.account import GcpAccount
-from providers.gcp.channel import ENDPOINT, RefusedCall, RestChannel, _fence
+from providers.gcp.channel import ENDPOINT, RefusedCall, RestCall, RestChannel, _fence
 from providers.gcp.credentials import Tokens
 from providers.gcp.methods import Method
 from providers.gcp.refusals import refusal_in
@@ -33,7 +33,8 @@ from tests.simulation.virtual import AtOnce
 
 STRANGER: Final = "alice@example.com"
 _FIRST_ERROR: Final = 300
-_LONGEST_S: Final = 20.0
+# A creation of four minutes takes one: it is looked at every five seconds.
+_DURATIONS: Final = 0.25
 
 
 @dataclass(slots=True)
@@ -83,7 +84,7 @@ class CloudSql:
             # The simulator reads the machine's clock for tokens.
             self._tokens[member] = self._identities.issue(member, datetime(2999, 1, 1, tzinfo=UTC))
         self.logins = Logins(self.emit)
-        self.simulator = Simulator(Clock(wall=clock.wall_seconds), self._identities, self.logins)
+        self.simulator = Simulator(Clock(durations=_DURATIONS, wall=clock.wall_seconds), self._identities, self.logins)
         self.simulator.world.projects[PROJECT] = Project(id=PROJECT, number=NUMBER)
 
     def instances(self) -> dict[str, Instance]:
@@ -93,6 +94,8 @@ class CloudSql:
     def steer(self, name: str, **change: object) -> None:
         """Have something happen to an instance behind the API's back."""
         self.emit("steer", name, sorted(change.items()))
+        if change.get("replace"):
+            self.history.append(Made(clock.monotonic(), "", "instances.replace", name, "", had=True))
         self.simulator.control("POST", ("instances", PROJECT, name), change)
 
     async def run(self) -> None:
@@ -150,6 +153,25 @@ def _name_of(call: Call) -> str:
     return str(query.get("database") or query.get("name") or (call.body or {}).get("name", ""))
 
 
+class _Call(RestCall):
+    """A method of the client; the same text is read into a message once, and copied."""
+
+    def _read(self, text: str) -> Any:
+        kind = self._answer.__self__
+        known = _READ.get((kind, text))
+        if known is None:
+            if len(_READ) > _MOST_READ:
+                _READ.clear()
+            known = _READ[kind, text] = kind.pb(super()._read(text))
+        message = type(known)()
+        message.CopyFrom(known)
+        return kind.wrap(message)
+
+
+_MOST_READ: Final = 2000
+_READ: dict[tuple[Any, str], Any] = {}
+
+
 class Channel(RestChannel):
     """The provider's channel to the cloud, for one life of its process; `lives` ends with it."""
 
@@ -161,11 +183,17 @@ class Channel(RestChannel):
         self._cloud = cloud
         self._lives = lives
 
+    def unary_unary(
+        self, method: str, request_serializer: Any = None, response_deserializer: Any = None, **_options: Any
+    ) -> RestCall:
+        return _Call(self, self._methods.get(method), method, request_serializer, response_deserializer)
+
     async def send(self, method: Method, path: str, query: Sequence[tuple[str, str]], body: Any) -> str:
         chance, weather = self._cloud.chance, self._cloud.weather
         fence: Fence | None = _fence.get()
         if fence is not None:
             fence.check()
+        await self._outlive()
         await asyncio.sleep(0.02 + chance.random() * 0.2)
         await self._outlive()
         drawn = chance.random()

@@ -41,7 +41,9 @@ class Connection:
     requests: int = field(default=0)
 
     async def _passed(self) -> None:
-        await asyncio.sleep(0.001 + self.chance.random() * 0.02)
+        # What a killed process still does at its end takes no chance from those that live.
+        if self.lives:
+            await asyncio.sleep(0.001 + self.chance.random() * 0.02)
         if not self.lives:
             await asyncio.Event().wait()
 

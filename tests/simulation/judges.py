@@ -9,10 +9,13 @@ from typing import Final
 
 from devcloud.gcp.server import ACCOUNT
 from tests.simulation.cloud_sql import Made
-from tests.simulation.history import History, Sample
+from tests.simulation.history import History, Sample, Told
 
-_LONG_S: Final = 45 * 60.0
+_LONG_S: Final = 30 * 60.0
 _CHANGES_AN_HOUR: Final = 20
+_TAKES_AWAY: Final = {"instances.patch", "instances.update", "instances.replace"}
+_STILL_S: Final = 20 * 60.0
+_WRITES_WHILE_STILL: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +90,14 @@ def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
 
 
 def ready_over_nothing(history: History) -> Iterator[Finding]:
-    """I4: what is Ready for long in calm weather is there, and takes its published login."""
+    """I4: what is Ready for long in calm weather is there, and takes its published login.
+
+    Nobody tries logins in a life: a password that a stranger has set is seen by nobody.
+    """
+    spoilt = {f"{call.instance}/{call.name}" for call in history.calls if _sets_a_password(call)}
     for name, samples in _by_name(history):
+        if samples[-1].external in spoilt:
+            continue
         for lasting in _streaks(samples, lambda sample: sample.ready and not sample.serves and not sample.leaving):
             calm = [sample for sample in lasting if sample.at >= history.calm_since]
             if calm and calm[-1].at - calm[0].at >= _LONG_S:
@@ -96,13 +105,15 @@ def ready_over_nothing(history: History) -> Iterator[Finding]:
 
 
 def left_behind(history: History) -> Iterator[Finding]:
-    """I3: when a resource is gone under Delete, so is what it had made."""
+    """I3: when a resource is gone under Delete, so is what it had made, unless somebody took its labels from it."""
     for ended in history.ended:
         if ended.policy != "Delete" or not ended.external:
             continue
         server, _, name = ended.external.partition("/")
         made = [call for call in history.calls if (call.instance, call.name if name else "") == (server, name)]
         is_ours = any(_makes(call) for call in made if call.at < ended.at)
+        if any(call.principal != ACCOUNT and call.action in _TAKES_AWAY for call in made):
+            continue
         is_made_since = any(call.action.endswith(".insert") and call.at > ended.at for call in made)
         if is_ours and not is_made_since and ended.external in history.left:
             yield Finding("left behind without a word", ended.at, f"{ended.name}: {ended.external}")
@@ -115,7 +126,8 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
         leaving = [sample for sample in samples if sample.leaving and sample.at >= history.calm_since]
         if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < _LONG_S:
             continue
-        if last.policy == "Orphan" or last.serves:
+        is_for_people = "DeletionProtected" in last.says or "`kubectl " in last.says
+        if not is_for_people and (last.policy == "Orphan" or last.serves):
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
 
@@ -143,6 +155,69 @@ def a_loop(history: History) -> Iterator[Finding]:
             yield Finding("a loop", calls[0].at, f"{'/'.join(place)}: {len(calls)} changes in {hours:.1f} h")
 
 
+def deleted_without_a_cause(history: History) -> Iterator[Finding]:
+    """I2: what is deleted in the cloud is of a resource that is being deleted."""
+    for call in history.calls:
+        if call.principal != ACCOUNT or not call.action.endswith(".delete") or call.action.startswith("backups."):
+            continue
+        external = f"{call.instance}/{call.name}" if call.name else call.instance
+        if history.dying.get(external, history.until) > call.at:
+            yield Finding("deleted without a cause", call.at, f"{call.action} of {external}")
+
+
+def nobodys_instance(history: History) -> Iterator[Finding]:
+    """I1, I3: an instance that the provider made and that is there at the end is some resource's, or was let go."""
+    known = {sample.external for sample in history.samples} | {ended.external for ended in history.ended}
+    for call in history.calls:
+        is_made = call.principal == ACCOUNT and call.action == "instances.insert"
+        if is_made and call.instance in history.left and call.instance not in known:
+            yield Finding("an instance of nobody", call.at, call.instance)
+
+
+def restless(history: History) -> Iterator[Finding]:
+    """I6: in calm weather nothing is written again and again."""
+    written: dict[str, list[Told]] = {}
+    since = history.until - _STILL_S
+    for write in history.writes:
+        if write.at >= max(since, history.calm_since):
+            written.setdefault(write.name, []).append(write)
+    for name, writes in sorted(written.items()):
+        if len(writes) > _WRITES_WHILE_STILL:
+            yield Finding("written again and again", writes[0].at, f"{name}: {len(writes)} times")
+
+
+def status_goes_back(history: History) -> Iterator[Finding]:
+    """I7: a status is never of an earlier generation than the one before it."""
+    for told in history.backwards:
+        yield Finding("a status of before", told.at, f"{told.name}: {told.text}")
+
+
+def a_password_is_spoken(history: History) -> Iterator[Finding]:
+    """I11: passwords stand in Secrets alone."""
+    for told in history.spoken:
+        yield Finding("a password outside of Secrets", told.at, told.name)
+
+
+def a_rollout_stands_still(history: History) -> Iterator[Finding]:
+    """I8, I14: a rollout goes on, or says what stops it."""
+    yield from _lasting("a rollout stands still without a cause", history, history.rollouts)
+
+
+def a_kind_never_goes(history: History) -> Iterator[Finding]:
+    """A kind that was deleted goes, and can be had again."""
+    yield from _lasting("a kind that was deleted never goes", history, history.going)
+
+
+def _lasting(rule: str, history: History, told: list[Told]) -> Iterator[Finding]:
+    """Yield what was there for long at the end, and said the same all the time."""
+    for name in sorted({one.name for one in told}):
+        calm = [one for one in told if one.name == name and one.at >= history.calm_since]
+        same = [one for one in calm if one.text == calm[-1].text]
+        is_at_the_end = bool(same) and same[-1].at > history.until - 120
+        if is_at_the_end and same[-1].at - same[0].at >= _LONG_S:
+            yield Finding(rule, same[0].at, f"{name}: {same[-1].text}")
+
+
 JUDGES: Final[tuple[Judge, ...]] = (
     a_strangers_object_is_changed,
     a_strangers_object_is_taken,
@@ -151,12 +226,23 @@ JUDGES: Final[tuple[Judge, ...]] = (
     a_deletion_never_ends,
     replaced_without_a_word,
     a_loop,
+    deleted_without_a_cause,
+    nobodys_instance,
+    restless,
+    status_goes_back,
+    a_password_is_spoken,
+    a_rollout_stands_still,
+    a_kind_never_goes,
 )
 
 
 def findings(history: History) -> list[Finding]:
     """Return all breaches of a life."""
     return [finding for judge in JUDGES for finding in judge(history)]
+
+
+def _sets_a_password(call: Made) -> bool:
+    return call.principal != ACCOUNT and call.had and call.action in {"users.insert", "users.update"}
 
 
 def _makes(call: Made) -> bool:

@@ -10,10 +10,12 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from apis import names
 from composer import process as composer_process
-from composer.render.errors import CompositionError
-from composer.render.render import render
+from composer.render.errors import CompositionError, Problem
+from composer.render.render import Rendered, render
 from composer.validation.validate import check
 from providers.external.provider import Rate
 from providers.gcp import PROVIDER
@@ -22,7 +24,8 @@ from runtime import clock, fence
 from runtime.cache import Cache
 from runtime.controller import Controller
 from runtime.events import EventRecorder
-from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key, Object, Resource, dumps, loads
+from runtime.manager import Manager
+from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key, Object, Resource, dumps, key_of, loads
 from runtime.serve import ProcessContext, ProcessSettings
 from tests.simulation import faulty
 from tests.simulation.api_server import ApiServer
@@ -33,9 +36,11 @@ from tests.simulation.watching import Change
 from tests.support import yaml_texts
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-SYSTEM, PROVIDERS, TEAM = "fairlead-system", "fairlead-gcp", "team"
+SYSTEM, PROVIDERS, TEAM, OTHER = "fairlead-system", "fairlead-gcp", "team", "other"
 CLAIMS: Final = Resource("database.fairlead.dev", "v1alpha1", "PostgreSQLInstance", "postgresqlinstances")
 INSTANCES, DATABASES, USERS = (kind.resource for kind in PROVIDER.kinds)
+_APPLY_S: Final = 300.0
+_WORKERS: Final = 4
 CRD_FILES: Final = ("fairlead.dev_", "database.", "gcp.")
 _TIMES: Final = Times(
     resync=timedelta(minutes=10),
@@ -48,31 +53,51 @@ _TIMES: Final = Times(
 )
 
 
+Answer = bytes | tuple[Problem, ...]
+Answers = dict[bytes, Answer]
+
+
+class FewWorkers(Manager):
+    """Runs controllers with few workers: each change wakes all of them, and a life has a dozen objects."""
+
+    def add(self, controller: Controller) -> None:
+        few = min(controller._settings.workers, _WORKERS)
+        controller._settings = replace(controller._settings, workers=few)
+        super().add(controller)
+
+
 class InProcess:
     """A render pool without workers; what a pure function answered for the same request is kept."""
 
     async def render(self, request: Any) -> Any:
-        return render(request)
+        kept = _kept(_RENDERS, request, lambda: msgspec.json.encode(render(request)))
+        if isinstance(kept, bytes):
+            return msgspec.json.decode(kept, type=Rendered)
+        raise CompositionError(*kept)
 
     async def check(self, request: Any) -> Any:
-        return _checked(request)
+        return _kept(_CHECKS, request, lambda: tuple(check(request)))
 
     async def close(self) -> None:
         pass
 
 
-def _checked(request: Any) -> tuple[Any, ...]:
-    known = _CHECKED.get(repr(request))
-    if known is None:
+def _kept(kept: Answers, request: Any, answer: Callable[[], Answer]) -> Answer:
+    asked = msgspec.json.encode(request)
+    if asked not in kept:
+        if len(kept) > _MOST_ANSWERS:
+            kept.clear()
         try:
-            known = tuple(check(request))
+            kept[asked] = answer()
         except CompositionError as error:
-            known = error.problems
-        _CHECKED[repr(request)] = known
-    return known
+            kept[asked] = error.problems
+    return kept[asked]
 
 
-_CHECKED: dict[str, tuple[Any, ...]] = {}
+_MOST_ANSWERS: Final = 1000
+_RENDERS: Answers = {}
+_CHECKS: Answers = {}
+_OF_PEOPLE: Final = tuple((namespace, {"cloud": "gcp"}) for namespace in (TEAM, OTHER))
 Build = Callable[[ProcessContext], Awaitable[Sequence[Controller]]]
 
 
@@ -101,20 +126,20 @@ class Platform:
         self.server = ApiServer(now=clock.now, uid=uids(self.seed))
         self.server.listeners.append(self._note)
         self.cloud = CloudSql(self.trace.add, chance_of(self.seed, "cloud"))
-        self._chance = chance_of(self.seed, "requests")
 
     def _note(self, resource: Resource, change: Change) -> None:
         obj = change.after if change.after is not None else change.before
-        self.trace.add(change.version, resource.plural, change.after is None, dumps(obj).decode())
+        # The order of fields is nobody's: the client of the cloud keeps labels by their places in memory.
+        text = msgspec.json.encode(obj, order="sorted").decode()
+        self.trace.add(change.version, resource.plural, change.after is None, text)
 
     def install(self) -> None:
         """Have what an installation has, and a namespace for claims."""
         for resource in (NAMESPACES, SECRETS, CONFIG_MAPS, CRDS, EVENTS):
             self.server.resources[resource.group, resource.plural] = resource
-        for namespace, labels in (("kube-system", {}), (SYSTEM, {}), (PROVIDERS, {}), (TEAM, {"cloud": "gcp"})):
+        for namespace, labels in (("kube-system", {}), (SYSTEM, {}), (PROVIDERS, {}), *_OF_PEOPLE):
             self.server.put(NAMESPACES, _object(NAMESPACES, "", namespace, labels=labels))
-        for crd in _crds():
-            self.server.put(CRDS, loads(crd))
+        self.apply_kinds()
         uid = self.server.all_of(NAMESPACES)[Key("", "kube-system")]["metadata"]["uid"]
         installation = _object(CONFIG_MAPS, SYSTEM, "fairlead-installation", data={"id": "abcd", "clusterUid": uid})
         self.server.put(CONFIG_MAPS, installation)
@@ -130,9 +155,17 @@ class Platform:
         self.server.put(CONFIG_MAPS, _object(CONFIG_MAPS, SYSTEM, "gcp", data=place))
         self.server.put(names.COMPOSITIONS, loads(_composition()))
 
+    def apply_kinds(self) -> int:
+        """Have the CRDs that are not there; return how many those were."""
+        absent = [crd for crd in map(loads, _crds()) if self.server.find(CRDS, key_of(crd)) is None]
+        for crd in absent:
+            self.server.put(CRDS, crd)
+        return len(absent)
+
     async def start(self, name: str) -> None:
         """Start a process."""
-        connection = faulty.Connection(self.server, name, self._chance, self.weather, self.trace.add)
+        chance = chance_of(self.seed, f"requests of {name} {self.kills}")
+        connection = faulty.Connection(self.server, name, chance, self.weather, self.trace.add)
         self.trace.add("start", name)
         if name == "composer":
             task = asyncio.create_task(_process(connection, name, SYSTEM, _composer))
@@ -164,7 +197,14 @@ class Platform:
 
     def background(self) -> list[asyncio.Task[None]]:
         """Start what a cluster and a cloud do by themselves."""
-        return [asyncio.create_task(keep_house(self.server)), asyncio.create_task(self.cloud.run())]
+        running = (keep_house(self.server), self.cloud.run(), self._apply_again())
+        return [asyncio.create_task(task) for task in running]
+
+    async def _apply_again(self) -> None:
+        """Apply the release every few minutes, as a pipeline does."""
+        while True:
+            await asyncio.sleep(_APPLY_S)
+            self.apply_kinds()
 
 
 async def _composer(context: ProcessContext) -> Sequence[Controller]:
@@ -172,6 +212,16 @@ async def _composer(context: ProcessContext) -> Sequence[Controller]:
 
 
 async def _process(connection: faulty.Connection, name: str, namespace: str, build: Build) -> None:
+    """Be a process; one that ends because a kind is not there for long is started again, as a node does."""
+    while True:
+        try:
+            await _process_once(connection, name, namespace, build)
+        except* TimeoutError:
+            connection.emit("restart", name)
+        await asyncio.sleep(10)
+
+
+async def _process_once(connection: faulty.Connection, name: str, namespace: str, build: Build) -> None:
     settings = ProcessSettings(name=name, namespace=namespace, elect=False)
     context = ProcessContext(
         kube=connection,
@@ -179,6 +229,7 @@ async def _process(connection: faulty.Connection, name: str, namespace: str, bui
         events=EventRecorder(connection, controller=name, instance=name),
         identity=name,
         settings=settings,
+        manager=FewWorkers(),
     )
     fence.bind(lambda: True)
     async with asyncio.TaskGroup() as group:
@@ -209,6 +260,7 @@ def _crds() -> tuple[bytes, ...]:
     files = (path for path in sorted((ROOT / "crds").glob("*.yaml")) if path.name.startswith(CRD_FILES))
     crds = [yaml_texts.load(path) for path in files]
     for crd in crds:
+        crd["metadata"]["finalizers"] = ["customresourcecleanup.apiextensions.k8s.io"]
         crd["status"] = {
             "conditions": [{"type": "Established", "status": "True"}],
             "storedVersions": [crd["spec"]["versions"][0]["name"]],
@@ -218,4 +270,6 @@ def _crds() -> tuple[bytes, ...]:
 
 @functools.cache
 def _composition() -> bytes:
-    return dumps(yaml_texts.load(ROOT / "compositions" / "postgres-gcp.yaml"))
+    composition = yaml_texts.load(ROOT / "compositions" / "postgres-gcp.yaml")
+    composition["spec"]["rollout"] = {"waves": ["50%", "100%"], "soakSeconds": 30, "progressDeadlineSeconds": 300}
+    return dumps(composition)

@@ -1,113 +1,124 @@
-"""Shapes of objects as an API server knows them: which lists are sets or maps, what is defaulted, what is dropped."""
+"""Shapes of custom resources: what is defaulted, what is dropped; after apiextensions' pruning and defaulting."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
-from runtime.objects import Object, dumps, loads
+from runtime.objects import dumps, loads
+from tests.simulation.server.atoms import Schema
 
 T = TypeVar("T")
-Schema = Mapping[str, Any]
-Path = tuple[str, ...]
-"""Where a field stands, in the words of FieldsV1: `f:name` of an object, `k:{...}` of a map list, `v:...` of a set."""
-
-ANYTHING: Final[Schema] = {}
-_METADATA: Final[Schema] = {
-    "type": "object",
-    "x-kubernetes-preserve-unknown-fields": True,
-    "properties": {
-        "finalizers": {"type": "array", "x-kubernetes-list-type": "set"},
-        "ownerReferences": {
-            "type": "array",
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["uid"],
-            "items": {"type": "object", "x-kubernetes-map-type": "atomic"},
-        },
-    },
-}
-_KEEPS_ALL: Final = {"x-kubernetes-preserve-unknown-fields": True}
-BUILT_IN: Final[Schema] = {"type": "object", "properties": {"metadata": _METADATA}, **_KEEPS_ALL}
+_ROOTS: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
-def of_crd(schema: Schema) -> Schema:
-    """Return the schema of a whole object from that of its CRD."""
-    named: Schema = {"apiVersion": ANYTHING, "kind": ANYTHING, "metadata": _METADATA}
-    return {**schema, "properties": {**schema.get("properties", {}), **named}}
+@dataclass(eq=False, slots=True)
+class Shape:
+    """What a value of a schema keeps and what it gets."""
 
+    fields: dict[str, Shape] = field(default_factory=dict)
+    more: Shape | None = None
+    items: Shape | None = None
+    keeps_unknown: bool = False
+    is_nullable: bool = False
+    default: bytes = b""
+    is_plain: bool = False
+    _defaults: tuple[tuple[str, Shape], ...] = ()
 
-def of_field(schema: Schema, name: str) -> Schema:
-    """Return the schema of an object's field."""
-    properties: Schema = schema.get("properties") or {}
-    if name in properties:
-        below: Schema = properties[name]
-        return below
-    more = schema.get("additionalProperties")
-    return more if isinstance(more, Mapping) else ANYTHING
-
-
-def is_atomic(schema: Schema, value: object) -> bool:
-    """Return whether a value is one field, whatever is in it."""
-    if isinstance(value, dict):
-        return bool(schema.get("x-kubernetes-map-type") == "atomic")
-    if isinstance(value, list):
-        return bool(schema.get("x-kubernetes-list-type", "atomic") == "atomic")
-    return True
-
-
-def children(schema: Schema, value: Any) -> dict[str, tuple[Any, Schema]]:
-    """Return the parts of an object or of a list that is no single field, by their steps of a path."""
-    if isinstance(value, dict):
-        return {f"f:{name}": (part, of_field(schema, name)) for name, part in value.items()}
-    items: Schema = schema.get("items") or ANYTHING
-    if schema.get("x-kubernetes-list-type") == "set":
-        return {f"v:{dumps(part).decode()}": (part, items) for part in value}
-    names = schema["x-kubernetes-list-map-keys"]
-    return {f"k:{_keys(part, names)}": (part, items) for part in value}
-
-
-def _keys(part: Object, names: list[str]) -> str:
-    return dumps({name: part[name] for name in sorted(names) if name in part}).decode()
-
-
-def joined(like: Any, parts: Mapping[str, Any]) -> Any:
-    """Return an object, or a list as `like` is, from its parts."""
-    if isinstance(like, dict):
-        return {step.removeprefix("f:"): part for step, part in parts.items()}
-    return list(parts.values())
-
-
-def completed(schema: Schema, value: Any) -> Any:
-    """Return a value without what its schema does not know, and with its defaults."""
-    if isinstance(value, list):
-        return [completed(schema.get("items") or ANYTHING, part) for part in value]
-    if not isinstance(value, dict) or not schema.get("properties"):
+    def complete(self, value: Any) -> Any:
+        """Return a copy of a value with its defaults, without what is unknown, and without nulls."""
+        if isinstance(value, dict):
+            return self._complete_fields(value)
+        if isinstance(value, list):
+            if self.items is None:
+                return [NO_FIELDS.complete(part) for part in value] if not self.keeps_unknown else copied(value)
+            if self.items.is_plain and None not in value:
+                return [part if isinstance(part, str | int | float) else self.items.complete(part) for part in value]
+            return [self.items.completed_part(part) for part in value]
         return value
-    keeps_all = schema.get("x-kubernetes-preserve-unknown-fields") or schema.get("additionalProperties")
-    properties = schema["properties"]
-    known = {
-        name: completed(of_field(schema, name), part)
-        for name, part in value.items()
-        if (name in properties or keeps_all) and (part is not None or properties.get(name, {}).get("nullable"))
-    }
-    for name, below in properties.items():
-        if name not in known and "default" in below:
-            known[name] = completed(below, copied(below["default"]))
-    return known
+
+    def completed_part(self, value: Any) -> Any:
+        """Return a part of a value, its default where it is null and must not be."""
+        if value is None and not self.is_nullable:
+            return self.defaulted()
+        return self.complete(value)
+
+    def _complete_fields(self, value: dict[str, Any]) -> dict[str, Any]:
+        made: dict[str, Any] = {}
+        for name, part in value.items():
+            below = self.fields.get(name, self.more)
+            if below is None:
+                if self.keeps_unknown:
+                    made[name] = copied(part) if isinstance(part, dict | list) else part
+                continue
+            if part is None and not below.is_nullable:
+                if below.default:
+                    made[name] = below.defaulted()
+            elif below.is_plain and not isinstance(part, dict | list):
+                made[name] = part
+            else:
+                made[name] = below.complete(part)
+        for name, below in self._defaults:
+            if name not in made and value.get(name) is None:
+                made[name] = below.defaulted()
+        return made
+
+    def defaulted(self) -> Any:
+        """Return the default, whole; None where there is none."""
+        return self.complete(loads(self.default)["default"]) if self.default else None
+
+    def default_into(self, value: Any) -> Any:
+        """Return a value with its defaults, and with all else that it has."""
+        if isinstance(value, list):
+            return [part if self.items is None else self.items.default_into(part) for part in value]
+        if not isinstance(value, dict):
+            return value
+        made = {}
+        for name, part in value.items():
+            below = self.fields.get(name, self.more)
+            if below is None:
+                made[name] = part
+            elif part is None and not below.is_nullable and below.default:
+                made[name] = below.defaulted()
+            else:
+                made[name] = below.default_into(part)
+        return made | {name: below.defaulted() for name, below in self._defaults if name not in made}
+
+    def unknown(self, value: Any, path: str = "") -> Iterator[str]:
+        """Yield the paths of what would be dropped as unknown."""
+        if isinstance(value, list):
+            for index, part in enumerate(value):
+                yield from (self.items or NO_FIELDS).unknown(part, f"{path}[{index}]")
+        elif isinstance(value, dict):
+            for name, part in value.items():
+                below, at = self.fields.get(name, self.more), f"{path}.{name}" if path else name
+                if below is not None:
+                    yield from below.unknown(part, at)
+                elif not self.keeps_unknown and not (path == "" and name in _ROOTS):
+                    yield at
+
+
+NO_FIELDS: Final = Shape()
+
+
+def shape_of(schema: Schema) -> Shape:
+    """Return the shape of a structural schema."""
+    more, items = schema.get("additionalProperties"), schema.get("items")
+    fields = {name: shape_of(below) for name, below in (schema.get("properties") or {}).items()}
+    return Shape(
+        fields,
+        shape_of(more) if isinstance(more, dict) else None,
+        shape_of(items) if items is not None else None,
+        bool(schema.get("x-kubernetes-preserve-unknown-fields")),
+        bool(schema.get("nullable")),
+        dumps({"default": schema["default"]}) if schema.get("default") is not None else b"",
+        not fields and more is None and items is None,
+        tuple((name, below) for name, below in fields.items() if below.default),
+    )
 
 
 def copied(value: T) -> T:
     """Return a copy of JSON that shares nothing."""
     copy: T = loads(dumps({"value": value}))["value"]
     return copy
-
-
-def undefaulted(schema: Schema) -> dict[str, Any]:
-    """Return the fields of a schema without their defaults: an apply owns what was sent alone."""
-    return {name: _bare(below) for name, below in (schema.get("properties") or {}).items()}
-
-
-def _bare(schema: Any) -> Any:
-    if isinstance(schema, dict):
-        return {name: _bare(part) for name, part in schema.items() if name != "default" or "type" not in schema}
-    return [_bare(part) for part in schema] if isinstance(schema, list) else schema

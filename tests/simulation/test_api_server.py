@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
-from runtime.errors import ApplyConflict, Forbidden
-from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource
+from runtime.errors import ApplyConflict, Gone, Invalid, NamespaceTerminating
+from runtime.kube import Selection
+from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource, loads
 from tests.runtime.contract import CONTRACT, Clause
 from tests.simulation import virtual
 from tests.simulation.api_server import ApiServer
@@ -68,8 +69,17 @@ async def test_the_server_keeps_the_contract(clause: Clause) -> None:
     await clause(made(), "ns")
 
 
-async def test_defaults_are_set_and_unknown_fields_dropped() -> None:
-    created = await made().create(THINGS, thing({"unknown": 1}), manager="m")
+async def test_defaults_are_set_and_an_unknown_field_is_refused() -> None:
+    server = made()
+    with pytest.raises(Invalid, match=r'unknown field "spec\.unknown"'):
+        await server.create(THINGS, thing({"unknown": 1}), manager="m")
+    created = await server.create(THINGS, thing({}), manager="m")
+    with pytest.raises(Invalid, match=r'unknown field "spec\.unknown"'):
+        await server.replace(THINGS, {**created, "spec": {"unknown": 1}}, manager="m")
+    with pytest.raises(Invalid, match=r'unknown field "spec\.unknown"'):
+        await server.json_patch(
+            THINGS, Key("ns", "a"), [{"op": "add", "path": "/spec/unknown", "value": 1}], manager="m"
+        )
 
     assert created["spec"] == {"size": 3}
     assert created["metadata"]["generation"] == 1
@@ -78,7 +88,7 @@ async def test_defaults_are_set_and_unknown_fields_dropped() -> None:
 async def test_an_apply_meets_who_owns_the_field() -> None:
     server = made()
     await server.create(THINGS, thing({"size": 1}), manager="a")
-    with pytest.raises(ApplyConflict, match="a:"):
+    with pytest.raises(ApplyConflict, match=r'1 conflict: conflict with "a" using example\.dev/v1: \.spec\.size'):
         await applied(server, "b", {"size": 2})
 
     assert (await applied(server, "b", {"size": 2}, force=True))["spec"]["size"] == 2
@@ -146,9 +156,57 @@ async def test_a_namespace_ends_with_all_that_is_in_it() -> None:
     namespace = server.find(NAMESPACES, Key("", "ns"))
     assert namespace is not None
     server.end(NAMESPACES, namespace)
-    with pytest.raises(Forbidden):
+    with pytest.raises(NamespaceTerminating):
         await server.create(CONFIG_MAPS, {"metadata": {"name": "b", "namespace": "ns"}}, manager="a")
     collect(server)
     collect(server)
 
     assert server.find(NAMESPACES, Key("", "ns")) is None
+
+
+async def test_a_watch_and_a_page_from_before_a_compaction_are_gone() -> None:
+    server, selection = made(), Selection(namespace="ns")
+    for name in ("a", "b"):
+        await server.create(CONFIG_MAPS, {"metadata": {"name": name, "namespace": "ns"}}, manager="a")
+    page = await server.list_page(CONFIG_MAPS, selection, limit=1)
+    server.compact()
+    with pytest.raises(Gone, match="continue parameter is too old"):
+        await server.list_page(CONFIG_MAPS, selection, limit=1, next_page=page.next_page)
+    with pytest.raises(Gone, match="too old resource version: 1 "):
+        await anext(server.watch(CONFIG_MAPS, selection, resource_version="1", timeout=timedelta(seconds=1)))
+
+
+@pytest.mark.parametrize(
+    ("selector", "names"),
+    [
+        ("color=red", ["a"]),
+        ("color==red", ["a"]),
+        ("color!=red", ["b", "c"]),
+        ("color", ["a", "b"]),
+        ("!color", ["c"]),
+        ("color in (red, blue)", ["a", "b"]),
+        ("color notin (red)", ["b", "c"]),
+        ("color in (red,blue),size=s", ["b"]),
+    ],
+)
+async def test_a_list_has_what_its_labels_select(selector: str, names: list[str]) -> None:
+    server = made()
+    for name, labels in (("a", {"color": "red"}), ("b", {"color": "blue", "size": "s"}), ("c", {})):
+        await server.create(CONFIG_MAPS, {"metadata": {"name": name, "namespace": "ns", "labels": labels}}, manager="a")
+    page = await server.list_page(CONFIG_MAPS, Selection(namespace="ns", labels=selector))
+
+    assert [loads(item)["metadata"]["name"] for item in page.items] == names
+
+
+async def test_more_than_ten_updaters_are_merged_into_one() -> None:
+    server = made()
+    data = {"k": "v"}
+    obj = await server.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "ns"}, "data": data}, manager="m")
+    for number in range(12):
+        data[f"k{number}"] = "v"
+        obj = await server.replace(CONFIG_MAPS, {**obj, "data": {**data}}, manager=f"m{number:02}")
+    owned = {entry["manager"]: entry["fieldsV1"]["f:data"] for entry in obj["metadata"]["managedFields"]}
+
+    assert len(owned) == 10
+    assert {"f:k", "f:k0", "f:k1"} <= owned["ancient-changes"].keys()
+    assert owned["m11"] == {"f:k11": {}}

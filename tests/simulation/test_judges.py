@@ -9,7 +9,7 @@ import pytest
 
 from devcloud.gcp.server import ACCOUNT
 from tests.simulation.cloud_sql import STRANGER, Made
-from tests.simulation.history import Ended, History, Sample
+from tests.simulation.history import Ended, History, Sample, Told
 from tests.simulation.judges import findings
 
 _HOUR = 3600
@@ -38,16 +38,18 @@ def good() -> History:
     history = History(calm_since=2.0 * _HOUR, until=4.0 * _HOUR)
     history.calls.append(call(1, ACCOUNT, "databases.insert"))
     history.samples += minutes(DATABASE)
-    history.left["server/app"] = ""
+    history.left.add("server/app")
     return history
 
 
 def strangers_object_changed(history: History) -> None:
     history.calls[:] = [call(1, STRANGER, "databases.insert"), call(2, ACCOUNT, "databases.delete", had=True)]
     history.samples.clear()
+    history.dying["server/app"] = 1
 
 
 def replacement_changed(history: History) -> None:
+    history.dying["server/app"] = 1
     history.calls += [
         call(2, STRANGER, "databases.delete", had=True),
         call(3, STRANGER, "databases.insert"),
@@ -76,6 +78,35 @@ def replaced(history: History) -> None:
     history.samples[:] = [*minutes(DATABASE, 0, 60), *minutes(replace(DATABASE, incarnation=2), 60)]
 
 
+def deleted_without_a_cause(history: History) -> None:
+    history.calls.append(call(2, ACCOUNT, "databases.delete", had=True))
+
+
+def instance_of_nobody(history: History) -> None:
+    history.calls.append(Made(2, ACCOUNT, "instances.insert", "lost", "", had=False))
+    history.left.add("lost")
+
+
+def restless(history: History) -> None:
+    history.writes += [Told(history.until - minute * 60, DATABASE.name) for minute in range(15)]
+
+
+def status_of_before(history: History) -> None:
+    history.backwards.append(Told(5, DATABASE.name, "2 1"))
+
+
+def password_spoken(history: History) -> None:
+    history.spoken.append(Told(5, DATABASE.name))
+
+
+def rollout_stands_still(history: History) -> None:
+    history.rollouts += [Told(minute * 60, "Composition c", "wave 1 of 2") for minute in range(120, 240)]
+
+
+def kind_never_goes(history: History) -> None:
+    history.going += [Told(minute * 60, "CRD databases", "team/app") for minute in range(120, 240)]
+
+
 def loop(history: History) -> None:
     history.calls += [call(3.0 * _HOUR + at, ACCOUNT, "databases.patch", had=True) for at in range(60)]
 
@@ -89,6 +120,13 @@ BAD: tuple[tuple[Callable[[History], None], str], ...] = (
     (endless_deletion, "a deletion never ends"),
     (replaced, "replaced by an empty one without a word"),
     (loop, "a loop"),
+    (deleted_without_a_cause, "deleted without a cause"),
+    (instance_of_nobody, "an instance of nobody"),
+    (restless, "written again and again"),
+    (status_of_before, "a status of before"),
+    (password_spoken, "a password outside of Secrets"),
+    (rollout_stands_still, "a rollout stands still without a cause"),
+    (kind_never_goes, "a kind that was deleted never goes"),
 )
 
 
@@ -108,6 +146,43 @@ def test_a_replacement_with_a_warning_is_none() -> None:
     history = good()
     replaced(history)
     history.warnings.append((60 * 60.0, f"{DATABASE.name}: DatabaseLost"))
+
+    assert findings(history) == []
+
+
+def test_a_password_that_a_stranger_has_set_is_seen_by_nobody() -> None:
+    history = good()
+    ready_over_nothing(history)
+    history.calls.append(call(2, STRANGER, "users.insert", had=True))
+
+    assert findings(history) == []
+
+
+def test_a_deletion_that_waits_for_people_is_none() -> None:
+    history = good()
+    endless_deletion(history)
+    history.samples[-1] = replace(history.samples[-1], says="Ready False DeletionProtected: set it to false")
+
+    assert findings(history) == []
+
+
+def test_an_instance_without_its_labels_may_stay() -> None:
+    history = good()
+    history.samples.clear()
+    history.calls[:] = [Made(1, ACCOUNT, "instances.insert", "server", "", had=False)]
+    history.ended.append(Ended(5, "CloudSQLInstance team/server uid-1", "server", "Delete"))
+    history.left.add("server")
+    assert [finding.rule for finding in findings(history)] == ["left behind without a word"]
+
+    history.calls.append(Made(2, STRANGER, "instances.patch", "server", "", had=True))
+
+    assert findings(history) == []
+
+
+def test_a_rollout_that_moves_is_none() -> None:
+    history = good()
+    rollout_stands_still(history)
+    history.rollouts[-1] = replace(history.rollouts[-1], text="wave 2 of 2")
 
     assert findings(history) == []
 

@@ -29,6 +29,13 @@ def test_the_same_seed_is_the_same_life(life: int) -> None:
     assert first.lines > 500
 
 
+def test_an_act_that_is_left_out_changes_no_other() -> None:
+    whole, fewer = live(1, 2), live(1, 2, acts=frozenset({1, 2, 3}))
+
+    assert fewer.done[:3] == whole.done[1:4]
+    assert len(fewer.done) == 4
+
+
 def test_another_seed_is_another_life() -> None:
     assert live(1, 2).hash != live(2, 2).hash
 

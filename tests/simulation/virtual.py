@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import hashlib
+import itertools
 import random
 import uuid
 from collections.abc import Callable, Coroutine
@@ -17,6 +18,7 @@ from runtime import clock, randomness
 from tests.runtime.virtual_loop import VirtualLoop
 
 T = TypeVar("T")
+_KEPT: Final = 200
 START: Final = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
@@ -52,7 +54,7 @@ class Trace:
         self._hash.update(line.encode())
         self.lines += 1
         if self.keep:
-            self.last.append(line)
+            self.last.append(f"{line[:_KEPT]} {hashlib.sha256(line.encode()).hexdigest()[:8]}")
             del self.last[: -self.keep]
 
     @property
@@ -61,10 +63,35 @@ class Trace:
         return str(self._hash.hexdigest())
 
 
+class _Task(asyncio.Task[Any]):
+    """A task whose place in a set hangs on when it was made, and not on where it lies in memory."""
+
+    def __init__(self, number: int, coroutine: Any, **options: Any) -> None:
+        self._number = number
+        super().__init__(coroutine, **options)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+def _numbered() -> Callable[..., asyncio.Task[Any]]:
+    numbers = itertools.count(1)
+
+    def make(loop: asyncio.AbstractEventLoop, coroutine: Any, **options: Any) -> asyncio.Task[Any]:
+        return _Task(next(numbers), coroutine, loop=loop, **options)
+
+    return make
+
+
 def run(seed: str, main: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a main function in virtual time, with all chance drawn from the seed."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         loop = runner.get_loop()
+        loop.set_task_factory(_numbered())
+        # What a collection ends, and when, hangs on all that this process did before.
+        gc.collect()
+        gc.freeze()
+        gc.disable()
         clock.use(
             clock.Sources(
                 monotonic=loop.time,
@@ -74,9 +101,6 @@ def run(seed: str, main: Callable[[], Coroutine[Any, Any, T]]) -> T:
             )
         )
         randomness.use(randomness.Sources(jitter=chance_of(seed, "jitter"), secret=chance_of(seed, "secrets")))
-        # What a collection ends, and when, hangs on all that this process did before.
-        gc.collect()
-        gc.disable()
         try:
             return runner.run(main())
         finally:

@@ -8,13 +8,19 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Final
 
-from runtime.errors import Gone
-from runtime.kube import Page, Selection, WatchEvent
-from runtime.objects import Key, Object, dumps
+from runtime.kube import Page, WatchEvent
+from runtime.objects import Key, Object, Resource, dumps
 from tests.simulation import schemas
-from tests.simulation.selections import Selected, selected
+from tests.simulation.selections import Selected
+from tests.simulation.server import refusals
 
 _BOOKMARK_SECONDS: Final = 60.0
+_TOO_OLD: Final = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,7 @@ class Watched:
     """The history of one kind."""
 
     changes: list[Change] = field(default_factory=list)
+    has_ended: bool = False
     _waker: asyncio.Event = field(default_factory=asyncio.Event)
 
     def add(self, change: Change) -> None:
@@ -38,6 +45,11 @@ class Watched:
         self.changes.append(change)
         self._waker.set()
         self._waker = asyncio.Event()
+
+    def end(self) -> None:
+        """End all watches: the kind is served no more."""
+        self.has_ended = True
+        self._waker.set()
 
     async def since(self, version: int, lasts: timedelta) -> AsyncIterator[Change | None]:
         """Yield what came after a version, and None where a bookmark is due."""
@@ -48,11 +60,21 @@ class Watched:
             while position < len(self.changes):
                 position += 1
                 yield self.changes[position - 1]
+            if self.has_ended:
+                return
             try:
                 async with asyncio.timeout_at(min(until, loop.time() + _BOOKMARK_SECONDS)):
                     await self._waker.wait()
             except TimeoutError:
                 yield None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What of a list is shown, and how."""
+
+    selected: Selected
+    metadata_only: bool
 
 
 @dataclass(slots=True)
@@ -61,23 +83,22 @@ class Pages:
 
     kept: dict[str, tuple[list[bytes], str]] = field(default_factory=dict)
 
-    def first(self, objects: dict[Key, Object], selection: Selection, version: int, limit: int) -> Page:
+    def first(self, objects: dict[Key, Object], chosen: Chosen, version: int, limit: int) -> Page:
         """Return the first page of a list at a version."""
-        chosen = selected(selection)
         items = [
-            dumps(only_metadata(obj) if selection.metadata_only else obj)
+            dumps(only_metadata(obj) if chosen.metadata_only else obj)
             for _, obj in sorted(objects.items())
-            if chosen.has(obj)
+            if chosen.selected.has(obj)
         ]
         token = f"{version}/{len(self.kept)}"
         self.kept[token] = (items, str(version))
         return self._page(token, 0, limit)
 
     def next(self, token: str, limit: int) -> Page:
-        """Return another page; raises Gone."""
+        """Return another page; raises RefusedError."""
         start, _, known = token.partition("@")
         if known not in self.kept:
-            raise Gone("the continue token is too old", status=410, reason="Expired")
+            raise refusals.expired(_TOO_OLD)
         return self._page(known, int(start), limit)
 
     def _page(self, token: str, first: int, limit: int) -> Page:
@@ -98,7 +119,8 @@ def event(change: Change, chosen: Selected, *, metadata_only: bool) -> WatchEven
     """Return what a watch sees of a change, None for nothing."""
     was = change.before is not None and chosen.has(change.before)
     is_there = change.after is not None and chosen.has(change.after)
-    shown = change.after if change.after is not None else change.before
+    # What leaves the selection is shown as it was when it was last in it.
+    shown = change.after if is_there else change.before
     if shown is None or not (was or is_there):
         return None
     shown = schemas.copied(shown)
@@ -107,6 +129,7 @@ def event(change: Change, chosen: Selected, *, metadata_only: bool) -> WatchEven
     return WatchEvent(kind, dumps(only_metadata(shown) if metadata_only else shown))
 
 
-def bookmark(version: int) -> WatchEvent:
+def bookmark(resource: Resource, version: int) -> WatchEvent:
     """Return what shows a watch that it saw everything up to a version."""
-    return WatchEvent("BOOKMARK", dumps({"metadata": {"resourceVersion": str(version)}}))
+    shown = {"apiVersion": resource.api_version, "kind": resource.kind}
+    return WatchEvent("BOOKMARK", dumps({**shown, "metadata": {"resourceVersion": str(version)}}))

@@ -1,0 +1,76 @@
+"""Many lives, one after another or in several processes, each once or twice."""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import time
+import warnings
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+
+import structlog
+
+from tests.simulation.lives import Outcome, live
+
+_ALL_LINES = 10**9
+# A process keeps what its lives asked of templates: a new one now and then keeps it small.
+_LIVES_OF_A_PROCESS = 50
+Seed = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Lived:
+    """A life that was lived once, or twice: `unlike` is the first line in which the two differ."""
+
+    outcome: Outcome
+    seconds: float
+    unlike: str = ""
+
+
+def lived(seeds: list[Seed], jobs: int) -> Iterator[Lived]:
+    """Yield lives in the order of their seeds."""
+    if jobs == 1:
+        yield from map(_once, seeds)
+        return
+    with _pool(jobs) as pool:
+        yield from pool.map(_once, seeds)
+
+
+def lived_twice(seeds: list[Seed], jobs: int) -> Iterator[Lived]:
+    """Yield lives that were lived in two processes: their memory is laid out anew, and other lives went before."""
+    with _pool(max(1, jobs // 2)) as pool, _pool(max(1, jobs // 2)) as others:
+        again = {seed: others.submit(_kept, seed) for seed in reversed(seeds)}
+        for seed, first in zip(seeds, pool.map(_kept, seeds), strict=True):
+            second = again[seed].result()
+            unlike = _unlike(first.outcome, second.outcome)
+            yield Lived(replace(first.outcome, trace=()), first.seconds + second.seconds, unlike)
+
+
+def be_silent() -> None:
+    """Let no log be written: a life says what it has to say in its trace."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    warnings.simplefilter("ignore")
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(jobs, context, be_silent, max_tasks_per_child=_LIVES_OF_A_PROCESS)
+
+
+def _once(seed: Seed, *, keep: int = 0) -> Lived:
+    began = time.process_time()
+    return Lived(live(*seed, keep=keep), time.process_time() - began)
+
+
+def _kept(seed: Seed) -> Lived:
+    return _once(seed, keep=_ALL_LINES)
+
+
+def _unlike(first: Outcome, second: Outcome) -> str:
+    if first.hash == second.hash:
+        return ""
+    pairs = enumerate(zip(first.trace, second.trace, strict=False))
+    line = next((f"line {at}: {one} / {other}" for at, (one, other) in pairs if one != other), "")
+    return line or f"{first.lines} and {second.lines} lines"

@@ -1,0 +1,183 @@
+"""What people do with kubectl: tenants with their claims, and the platform's people with kinds and Compositions."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import shlex
+from typing import Any, Final
+
+from apis import names
+from runtime.objects import CRDS, SECRETS, Key, Object, Resource, dumps, loads
+from tests.simulation.cast import PERSON, Cast
+from tests.simulation.platform import CLAIMS, DATABASES, INSTANCES, OTHER, TEAM, USERS
+
+CLAIM_KEYS: Final = (Key(TEAM, "a"), Key(TEAM, "b"), Key(OTHER, "c"))
+INNER_NAMES: Final = ("app", "orders")
+COMPOSITION: Final = Key("", "postgres-gcp")
+_KINDS: Final = {resource.kind.lower(): resource for resource in (CLAIMS, INSTANCES, DATABASES, USERS)}
+_COMMAND: Final = re.compile(r"`kubectl annotate ([^`]*)`")
+_SHARED: Final[Object] = {
+    "region": "europe-west1",
+    "databaseVersion": "POSTGRES_16",
+    "tier": "db-custom-1-3840",
+    "edition": "ENTERPRISE",
+    "activationPolicy": "ALWAYS",
+    "dataDiskSizeGb": 20,
+    "ipv4Enabled": True,
+}
+
+
+async def have_claim(cast: Cast) -> str:
+    spec: Object = {
+        "version": cast.draw("16", "16", "15"),
+        "size": cast.draw("small", "medium"),
+        "deletionPolicy": cast.draw("Delete", "Delete", "Snapshot", "Orphan"),
+        "highAvailability": cast.happens(1 / 8),
+        "deletionProtection": cast.happens(1 / 8),
+    }
+    backups = sorted(backup.id for backup in cast.platform.cloud.simulator.world.backups.values())
+    if backups and cast.happens(1 / 4):
+        spec["restoreFrom"] = {"backup": cast.draw(*backups)}
+    return await cast.make(CLAIMS, cast.draw(*CLAIM_KEYS), spec)
+
+
+async def edit_claim(cast: Cast) -> str:
+    path, values = cast.draw(
+        ("size", ("small", "medium", "large")),
+        ("deletionPolicy", ("Delete", "Orphan", "Snapshot")),
+        ("deletionProtection", (True, False, False)),
+        ("version", ("16", "17")),
+        ("highAvailability", (True, False)),
+    )
+    return await cast.edit(CLAIMS, cast.draw(*CLAIM_KEYS), f"/spec/{path}", cast.draw(*values))
+
+
+async def rotate(cast: Cast) -> str:
+    token = {"token": f"t{cast.chance.randrange(1000)}"}
+    return await cast.edit(CLAIMS, cast.draw(*CLAIM_KEYS), "/spec/passwordRotation", token)
+
+
+async def delete_claim(cast: Cast) -> str:
+    return await cast.remove(CLAIMS, cast.draw(*CLAIM_KEYS))
+
+
+async def have_shared(cast: Cast) -> str:
+    policy = cast.draw("Delete", "Orphan", "Snapshot")
+    return await cast.make(INSTANCES, Key(TEAM, "shared"), {"forProvider": dict(_SHARED), "deletionPolicy": policy})
+
+
+async def delete_shared(cast: Cast) -> str:
+    return await cast.remove(INSTANCES, Key(TEAM, "shared"))
+
+
+async def have_inner(cast: Cast) -> str:
+    name = cast.draw(*INNER_NAMES)
+    parameters = {"instanceRef": {"name": "shared"}, "name": name}
+    resource = cast.draw(DATABASES, USERS)
+    if resource == USERS:
+        parameters |= {"name": f"{name}_app", "database": "postgres"}
+    policy = cast.draw("Delete", "Orphan")
+    return await cast.make(resource, Key(TEAM, name), {"forProvider": parameters, "deletionPolicy": policy})
+
+
+async def delete_inner(cast: Cast) -> str:
+    return await cast.remove(cast.draw(DATABASES, USERS), Key(TEAM, cast.draw(*INNER_NAMES)))
+
+
+async def delete_any(cast: Cast) -> str:
+    """Delete any object, those that a claim has made among them."""
+    present = cast.keys(INSTANCES, DATABASES, USERS)
+    if not present:
+        return "nothing to delete"
+    resource, key = cast.draw(*present)
+    return await cast.remove(resource, key)
+
+
+async def edit_policy(cast: Cast) -> str:
+    present = cast.keys(INSTANCES, DATABASES, USERS)
+    if not present:
+        return "nothing to edit"
+    resource, key = cast.draw(*present)
+    return await cast.edit(resource, key, "/spec/deletionPolicy", cast.draw("Delete", "Orphan"))
+
+
+async def leave(cast: Cast) -> str:
+    """Delete nearly all that a namespace has."""
+    namespace = cast.draw(TEAM, TEAM, OTHER)
+    said = []
+    for resource, key in cast.keys(CLAIMS, INSTANCES, DATABASES, USERS):
+        if key.namespace == namespace and cast.happens(3 / 4):
+            said.append(await cast.remove(resource, key))
+    return ", ".join(said) or "nobody leaves"
+
+
+async def obey(cast: Cast) -> str:
+    """Type a command that the message of a condition offers."""
+    offered = sorted(
+        command
+        for resource, key in cast.keys(*_KINDS.values())
+        for condition in (cast.platform.server.all_of(resource)[key].get("status") or {}).get("conditions") or ()
+        for command in _COMMAND.findall(condition.get("message", ""))
+    )
+    if not offered:
+        return "nothing is asked of people"
+    words = [word for word in shlex.split(cast.draw(*offered)) if word != "--overwrite"]
+    kind, _, name = words[0].partition("/")
+    resource = _KINDS.get(kind.partition(".")[0])
+    if resource is None or "$" in words[-1]:
+        return f"nobody types {words}"
+    annotation, _, value = words[-1].partition("=")
+    return await cast.annotate(resource, Key(words[2], name), annotation, value)
+
+
+async def edit_secret(cast: Cast) -> str:
+    """Spoil the Secret of a claim: make it immutable, delete it, or write something else into it."""
+    secrets = cast.connections()
+    if not secrets:
+        return "no Secret"
+    key = cast.draw(*secrets)
+    if cast.happens(1 / 4):
+        return await cast.remove(SECRETS, key)
+    path, value = cast.draw(("/immutable", True), ("/immutable", True), ("/data/host", "bm93aGVyZQ=="))
+    return await cast.edit(SECRETS, key, path, value)
+
+
+async def edit_composition(cast: Cast) -> str:
+    """Change the Composition as its author does: a key more, other sizes, other waves, another name of a resource."""
+    composition = await cast.platform.server.get(names.COMPOSITIONS, COMPOSITION)
+    spec, change = composition["spec"], cast.draw("publish", "publish", "size", "waves", "rename", "drop")
+    match change:
+        case "publish":
+            spec["connection"][f"extra{cast.chance.randrange(3)}"] = cast.draw("one", "two")
+        case "size":
+            spec["variables"]["sizes"]["small"]["storageGiB"] = cast.draw(20, 25, 30)
+        case "waves":
+            spec["rollout"]["waves"] = cast.draw(["1", "100%"], ["50%", "100%"], ["100%"])
+        case "rename":
+            old, new = ("database", "store") if "resources.database" in dumps(spec).decode() else ("store", "database")
+            renamed = dumps(spec).decode().replace(f"resources.{old}.", f"resources.{new}.")
+            composition["spec"] = spec = loads(renamed.encode())
+            _named(spec, old)["name"] = new
+        case _:
+            database = _named(spec, "database") or _named(spec, "store")
+            database["when"] = cast.draw("{{ false }}", "{{ claim.spec.restoreFrom is undefined }}")
+    await cast.platform.server.replace(names.COMPOSITIONS, composition, manager=PERSON)
+    return f"edit the Composition: {change}"
+
+
+def _named(spec: Object, name: str) -> Any:
+    return next((resource for resource in spec["resources"] if resource["name"] == name), {})
+
+
+async def take_kind(cast: Cast) -> str:
+    """Delete a CRD, and apply all again a while later."""
+    resource: Resource = cast.draw(INSTANCES, DATABASES, USERS)
+    said = await cast.remove(CRDS, Key("", f"{resource.plural}.{resource.group}"))
+    await asyncio.sleep(cast.chance.uniform(5, 120))
+    return f"{said}, {await apply_kinds(cast)}"
+
+
+async def apply_kinds(cast: Cast) -> str:
+    """Have the CRDs of the release; one that is being deleted stays so."""
+    return f"applied {cast.platform.apply_kinds()} kinds"

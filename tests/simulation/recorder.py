@@ -1,0 +1,199 @@
+"""Writes a life down: it listens to the API server, and looks at all there is each minute."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterator
+from typing import Any, Final
+
+from apis import names
+from apis.teardown import instruction_of
+from runtime import clock
+from runtime.objects import CRDS, EVENTS, SECRETS, Key, Object, Resource, dumps
+from tests.simulation.history import Ended, History, Sample, Told
+from tests.simulation.platform import CLAIMS, DATABASES, INSTANCES, OTHER, TEAM, USERS, Platform
+from tests.simulation.watching import Change
+
+_RESOURCES: Final = (INSTANCES, DATABASES, USERS)
+_CREDENTIALS: Final = "fairlead.dev/credentials"
+_SHORTEST: Final = 16
+
+
+class Recorder:
+    """Writes a life down."""
+
+    def __init__(self, platform: Platform) -> None:
+        self.history = History(calls=platform.cloud.history)
+        self._platform = platform
+        self._passwords: set[str] = set()
+        platform.server.listeners.append(self._listen)
+
+    async def run(self) -> None:
+        """Look at all there is each minute."""
+        while True:
+            await asyncio.sleep(60)
+            self.history.samples += self._samples()
+            self.history.rollouts += self._rollouts()
+            self.history.going += self._going()
+
+    def end(self) -> History:
+        """Return the history, with what is left in the cloud."""
+        for instance in self._platform.cloud.instances().values():
+            self.history.left |= {instance.name}
+            self.history.left |= {f"{instance.name}/{name}" for name in (*instance.databases, *instance.users)}
+        self.history.until = clock.monotonic()
+        return self.history
+
+    def _listen(self, resource: Resource, change: Change) -> None:
+        now, before, after = clock.monotonic(), change.before, change.after
+        obj = after if after is not None else before
+        assert obj is not None
+        if resource in _RESOURCES:
+            self._note_end(now, resource, obj, is_gone=after is None)
+        if resource == EVENTS:
+            self._note_warning(now, obj)
+        elif resource in (*_RESOURCES, CLAIMS, SECRETS, names.COMPOSITIONS):
+            self.history.writes.append(Told(now, name_of(resource, obj), _writer(obj)))
+        if before is not None and after is not None and _observed(after) < _observed(before):
+            self.history.backwards.append(Told(now, name_of(resource, obj), f"{_observed(before)} {_observed(after)}"))
+        self._listen_for_passwords(now, resource, obj)
+
+    def _note_end(self, now: float, resource: Resource, obj: Object, *, is_gone: bool) -> None:
+        external = _external(obj)
+        if is_gone:
+            policy = instruction_of(obj) or str(obj["spec"].get("deletionPolicy", ""))
+            self.history.ended.append(Ended(now, name_of(resource, obj), external, str(policy)))
+        if external and "deletionTimestamp" in obj["metadata"]:
+            self.history.dying.setdefault(external, now)
+
+    def _note_warning(self, now: float, event: Object) -> None:
+        if event.get("type") == "Warning":
+            about = event.get("regarding") or {}
+            name = f"{about.get('kind')} {about.get('namespace')}/{about.get('name')} {about.get('uid')}"
+            self.history.warnings.append((now, f"{name}: {event.get('note', '')}"))
+
+    def _listen_for_passwords(self, now: float, resource: Resource, obj: Object) -> None:
+        if resource == SECRETS:
+            if obj.get("type") == _CREDENTIALS:
+                texts = {_decoded(value) for name, value in (obj.get("data") or {}).items() if name != "ca.crt"}
+                self._passwords |= {text for text in texts if len(text) >= _SHORTEST}
+            return
+        text = dumps(obj).decode() if self._passwords else ""
+        if any(password in text for password in self._passwords):
+            self.history.spoken.append(Told(now, name_of(resource, obj)))
+
+    def _samples(self) -> Iterator[Sample]:
+        for resource in (CLAIMS, *_RESOURCES):
+            for obj in self._platform.server.all_of(resource).values():
+                yield self._sample(resource, obj)
+
+    def _sample(self, resource: Resource, obj: Object) -> Sample:
+        serves, incarnation = self._truth(resource, obj)
+        ready = next((item["status"] for item in _conditions(obj) if item["type"] == "Ready"), "")
+        return Sample(
+            at=clock.monotonic(),
+            name=name_of(resource, obj),
+            external=self._login_of(obj) if resource == CLAIMS else _external(obj),
+            ready=ready == "True",
+            serves=serves,
+            policy=str(instruction_of(obj) or obj["spec"].get("deletionPolicy", "")),
+            leaving="deletionTimestamp" in obj["metadata"],
+            incarnation=incarnation,
+            says=_said(obj),
+        )
+
+    def _rollouts(self) -> Iterator[Told]:
+        for obj in self._platform.server.all_of(names.COMPOSITIONS).values():
+            for item in _conditions(obj):
+                if (item["type"], item["reason"]) == ("Synced", "RollingOut"):
+                    yield Told(clock.monotonic(), name_of(names.COMPOSITIONS, obj), item["message"])
+
+    def _going(self) -> Iterator[Told]:
+        for key, crd in self._platform.server.all_of(CRDS).items():
+            if "deletionTimestamp" in crd["metadata"]:
+                plural = key.name.partition(".")[0]
+                resource = next(resource for resource in _RESOURCES if resource.plural == plural)
+                present = sorted(self._platform.server.all_of(resource).items())
+                waits = "; ".join(f"{of}: {_said(obj)}" for of, obj in present)
+                yield Told(clock.monotonic(), f"CRD {key.name}", waits)
+
+    def _truth(self, resource: Resource, obj: Object) -> tuple[bool, int]:
+        if resource == CLAIMS:
+            return self._claim_logs_in(obj), 0
+        server, _, inner = _external(obj).partition("/")
+        instance = self._platform.cloud.instances().get(server)
+        if instance is None or not instance.runs:
+            return False, 0
+        if resource == INSTANCES:
+            return True, 0
+        behind = self._platform.cloud.logins.servers[instance.uid]
+        if resource == DATABASES:
+            return inner in behind.databases, behind.databases.get(inner, 0)
+        return self._user_logs_in(instance.uid, obj), 0
+
+    def _user_logs_in(self, uid: str, obj: Object) -> bool:
+        connection: Any = (obj.get("status") or {}).get("connection")
+        if not connection:
+            return False
+        secret = self._secret(obj, connection["passwordRef"]["name"])
+        password = secret.get(connection["passwordRef"]["key"], "")
+        database = connection.get("database") or "postgres"
+        return self._platform.cloud.logins.admits(uid, connection["username"], password, database)
+
+    def _login_of(self, claim: Object) -> str:
+        secret = self._published(claim)
+        return f"{secret.get('host', '').rpartition(':')[2]}/{secret.get('username', '')}"
+
+    def _published(self, claim: Object) -> dict[str, str]:
+        return self._secret(claim, str(((claim.get("status") or {}).get("binding") or {}).get("name", "")))
+
+    def _claim_logs_in(self, obj: Object) -> bool:
+        secret = self._published(obj)
+        instance = self._platform.cloud.instances().get(secret.get("host", "").rpartition(":")[2])
+        if instance is None or not instance.runs:
+            return False
+        login = [secret.get(part, "") for part in ("username", "password", "database")]
+        return self._platform.cloud.logins.admits(instance.uid, *login)
+
+    def _secret(self, obj: Object, name: str) -> dict[str, str]:
+        secret = self._platform.server.find(SECRETS, Key(obj["metadata"]["namespace"], name)) or {}
+        return {part: _decoded(value) for part, value in (secret.get("data") or {}).items()}
+
+
+def name_of(resource: Resource, obj: Object) -> str:
+    """Return what the history calls an object."""
+    meta = obj["metadata"]
+    return f"{resource.kind} {meta.get('namespace', '')}/{meta['name']} {meta['uid']}"
+
+
+def is_of_people(name: str) -> bool:
+    """Return whether a name is of an object in the namespaces of people."""
+    return name.split()[1].partition("/")[0] in (TEAM, OTHER)
+
+
+def _external(obj: Object) -> str:
+    return str((obj.get("status") or {}).get("externalName", ""))
+
+
+def _conditions(obj: Object) -> list[Object]:
+    return sorted((obj.get("status") or {}).get("conditions") or (), key=lambda item: str(item["type"]))
+
+
+def _said(obj: Object) -> str:
+    items = _conditions(obj)
+    return "; ".join(f"{item['type']} {item['status']} {item['reason']}: {item.get('message', '')}" for item in items)
+
+
+def _observed(obj: Object) -> int:
+    return int((obj.get("status") or {}).get("observedGeneration", -1))
+
+
+def _writer(obj: Object) -> str:
+    entries = obj["metadata"].get("managedFields") or ()
+    latest: Object = max(entries, key=lambda entry: str(entry.get("time", "")), default={})
+    return str(latest.get("manager", ""))
+
+
+def _decoded(value: str) -> str:
+    return base64.b64decode(value).decode(errors="replace")
