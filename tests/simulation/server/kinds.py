@@ -60,6 +60,10 @@ class Kind:
         """Return an object with its defaults, as it would be stored."""
         return obj
 
+    def applied(self, obj: Object) -> Object:
+        """Return what an apply merged, as it would be stored."""
+        return self.complete({**obj, "metadata": meta.read(obj["metadata"])})
+
     def stored(self, obj: Object) -> Object:
         """Return an object as it is read from the store."""
         return obj
@@ -120,9 +124,9 @@ class Custom(Kind):
     def decode(self, obj: Object) -> Object:
         return self.stored(obj)
 
-    def complete(self, obj: Object) -> Object:
+    def applied(self, obj: Object) -> Object:
         made: Object = self.shape.default_into({name: part for name, part in obj.items() if name != "metadata"})
-        return {**made, "metadata": meta.read(obj["metadata"])}
+        return {**made, "metadata": meta.read_applied(obj["metadata"])}
 
     def stored(self, obj: Object) -> Object:
         rooted = {name: part for name, part in obj.items() if name not in ("apiVersion", "kind", "metadata")}

@@ -154,8 +154,7 @@ class Registry:
         before = live or kind.bottom()
         writer = (manager, self.moment())
         result = managers.apply(kind.scope(subresource), before, schemas.copied(patch), writer, force=force)
-        made = kind.complete(schemas.copied(result.obj) | {"metadata": result.obj.get("metadata") or {}})
-        made["metadata"] = meta.read(made["metadata"])
+        made = kind.applied(schemas.copied(result.obj) | {"metadata": result.obj.get("metadata") or {}})
         uid = made["metadata"].get("uid")
         if live is None and uid:
             detail = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
