@@ -51,7 +51,7 @@ class _ConfigMaps(_Core):
         yield from super().faults(obj)
         yield from _keys(obj, "data")
         yield from _keys(obj, "binaryData")
-        for key in (obj.get("data") or {}).keys() & (obj.get("binaryData") or {}).keys():
+        for key in sorted((obj.get("data") or {}).keys() & (obj.get("binaryData") or {}).keys()):
             yield invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
 
     def faults_of_update(self, obj: Object, old: Object, subresource: str) -> Iterator[Fault]:
