@@ -23,9 +23,10 @@ from runtime.objects import CRDS, Key, Object, Resource, deleting, dumps, key_of
 from tests.simulation import json_patches, schemas
 from tests.simulation.selections import selected
 from tests.simulation.server import deletions, kinds, refusals
+from tests.simulation.server.changes import id_of
 from tests.simulation.server.deletions import Deletion
 from tests.simulation.server.refusals import RefusedError
-from tests.simulation.server.registry import Registry, id_of
+from tests.simulation.server.registry import Registry
 from tests.simulation.watching import Change, Chosen, Pages, Watched, bookmark, event, only_metadata
 
 

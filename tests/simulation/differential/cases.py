@@ -141,6 +141,17 @@ CASES: Final = (
         (_apply("Thing", status={"conditions": [{"type": ["l"]}]}),),
     ),
     Case(
+        "labels that an apply leaves empty are stored until the next write",
+        200,
+        '"resourceVersion":"v4"',
+        (
+            _create("Thing", spec={"mode": "Fast"}, metadata={"labels": {"color": "red"}}),
+            Request(verb="apply", kind="Thing", name="a", body={"metadata": {"labels": {"color": "blue"}}}, force=True),
+            Request(verb="apply", kind="Thing", name="a", body={"spec": {"either": 1}}),
+            Request(verb="apply", kind="Thing", name="a", body={}, subresource="status"),
+        ),
+    ),
+    Case(
         "an owner that is named twice is one owner",
         200,
         '"name":"x","uid":"00000000-0000-4000-8000-000000000000"}]',

@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runtime.objects import Object
-from tests.simulation.differential.patterns import matching
+from tests.simulation.differential.drawing import TEXTS, Drawing
 from tests.simulation.differential.requests import CURRENT, NONE, OTHER, Request, Sequence
 from tests.simulation.differential.worlds import World
 
 _MANAGERS: Final = ("m1", "m2", "m3")
 _NAMES: Final = ("a", "b", "c")
-_TEXTS: Final = ("x", "y", "zz")
 _COLLECTED: Final = ("ConfigMap", "Secret")
 _VERBS: Final = {
     "create": 10, "apply": 28, "update": 10, "merge": 12, "json": 8, "delete": 8, "get": 2, "list": 4, "status": 12,
@@ -32,6 +31,10 @@ class Generator:
     collects: bool = False
     _schemas: dict[str, Object] = field(default_factory=dict)
     _present: set[tuple[str, str]] = field(default_factory=set)
+    _values: Drawing = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._values = Drawing(self.chance)
 
     def sequence(self) -> Sequence:
         """Return a sequence."""
@@ -41,7 +44,9 @@ class Generator:
         )
         other = self.chance.choice(_COLLECTED)
         self._schemas = {
-            kind: self._narrowed(schema, 0) for kind, schema in self.world.schemas.items() if kind in (main, other)
+            kind: self._values.narrowed(schema, 0)
+            for kind, schema in self.world.schemas.items()
+            if kind in (main, other)
         }
         kinds = [main, main, main, other]
         count = self.chance.randint(4, 14)
@@ -49,21 +54,6 @@ class Generator:
         requests = [self._noted(self._request(self.chance.choice(kinds))) for _ in range(count)]
         labels = self.chance.choice(["", "color=red", "color!=red", "color in (red,blue)", "!color"])
         return Sequence(tuple(requests), (main, labels))
-
-    def _narrowed(self, schema: Object, depth: int) -> Object:
-        """Return a schema with some of its fields, so that requests meet in them."""
-        made = dict(schema)
-        if "properties" in schema:
-            required = schema.get("required") or ()
-            share = 0.9 if depth < 2 else 0.35
-            made["properties"] = {
-                name: self._narrowed(part, depth + 1)
-                for name, part in schema["properties"].items()
-                if name in required or self.chance.random() < share
-            }
-        if isinstance(schema.get("items"), dict):
-            made["items"] = self._narrowed(schema["items"], depth + 1)
-        return made
 
     # Requests.
 
@@ -214,7 +204,7 @@ class Generator:
         if self.chance.random() < 0.4:
             made["labels"] = {"color": self.chance.choice(["red", "blue"])}
         if self.chance.random() < 0.2:
-            made["annotations"] = {self.chance.choice(["k", "x.dev/k"]): self.chance.choice(_TEXTS)}
+            made["annotations"] = {self.chance.choice(["k", "x.dev/k"]): self.chance.choice(TEXTS)}
         if self.chance.random() < 0.1:
             made["finalizers"] = [self.chance.choice(["x.dev/a", "x.dev/b"])]
         return made
@@ -226,14 +216,14 @@ class Generator:
             for name in ("spec", "status"):
                 part = self._schemas[kind]["properties"].get(name)
                 if part is not None and (name == "spec" or self.chance.random() < 0.3):
-                    body[name] = self.value(part, 1)
+                    body[name] = self._values.value(part, 1)
             return body
         return body | self._built_in(kind)
 
     def _built_in(self, kind: str) -> Object:
-        texts = {key: self.chance.choice(_TEXTS) for key in ("k", "l", "m") if self.chance.random() < 0.5}
+        texts = {key: self.chance.choice(TEXTS) for key in ("k", "l", "m") if self.chance.random() < 0.5}
         if kind == "Lease":
-            spec: Object = {"holderIdentity": self.chance.choice(_TEXTS)}
+            spec: Object = {"holderIdentity": self.chance.choice(TEXTS)}
             if self.chance.random() < 0.6:
                 spec["leaseDurationSeconds"] = self.chance.choice([15, 30, 0])
             if self.chance.random() < 0.4:
@@ -250,18 +240,7 @@ class Generator:
     def _change(self, kind: str) -> Object:
         """Return a merge patch."""
         body = self._body(kind)
-        return {name: self._with_nulls(part) for name, part in body.items()}
-
-    def _with_nulls(self, value: Any) -> Any:
-        if not isinstance(value, dict):
-            return value
-        made = {}
-        for name, part in value.items():
-            draw = self.chance.random()
-            if draw < 0.3:
-                continue
-            made[name] = None if draw < 0.4 else self._with_nulls(part)
-        return made
+        return {name: self._values.with_nulls(part) for name, part in body.items()}
 
     def _operations(self, kind: str) -> list[Object]:
         operations = []
@@ -271,60 +250,6 @@ class Generator:
             name = self.chance.choice(["add", "add", "replace", "remove", "test"])
             operations.append({"op": name, "path": path} | ({} if name == "remove" else {"value": value}))
         return operations
-
-    def value(self, schema: Object, depth: int) -> Any:  # noqa: PLR0911 - a table of types
-        """Return a value of a schema: mostly one that fits."""
-        draw = self.chance.random()
-        if draw < 0.006:
-            return self.chance.choice([7, "text", True, ["l"], {"m": 1}])
-        if schema.get("enum"):
-            return self.chance.choice(schema["enum"]) if draw < 0.97 else "Nothing"
-        if schema.get("x-kubernetes-int-or-string"):
-            return self.chance.choice([1, "one"])
-        match schema.get("type"):
-            case "object":
-                return self._object(schema, depth)
-            case "array":
-                return self._array(schema, depth)
-            case "string":
-                return self._text(schema)
-            case "integer" | "number":
-                least = schema.get("minimum", 0)
-                return self.chance.choice([least, least + 1, least + 1, least + 2] + ([100000] if draw > 0.95 else []))
-            case "boolean":
-                return self.chance.random() < 0.5
-            case _:
-                return self.chance.choice([{"a": 1}, [1, 2], "free"])
-
-    def _object(self, schema: Object, depth: int) -> Object:
-        required, made = schema.get("required") or (), {}
-        for name, part in (schema.get("properties") or {}).items():
-            keep = 0.97 if name in required else 0.45
-            if self.chance.random() < keep:
-                made[name] = self.value(part, depth + 1)
-        more = schema.get("additionalProperties")
-        if isinstance(more, dict):
-            made |= {key: self.value(more, depth + 1) for key in ("k", "l", "m", "n") if self.chance.random() < 0.35}
-        if schema.get("x-kubernetes-preserve-unknown-fields"):
-            made |= self.chance.choice([{}, {"deep": {"er": 1}}, {"deep": {"er": 2, "est": [1]}}, {"size": 1}])
-        elif self.chance.random() < 0.015:
-            made["unknown"] = 1
-        return made
-
-    def _array(self, schema: Object, depth: int) -> list[Any]:
-        items = [
-            self.value(schema.get("items") or {}, depth + 1) for _ in range(self.chance.choice([0, 1, 1, 2, 2, 3]))
-        ]
-        if schema.get("x-kubernetes-list-type") == "set" and self.chance.random() < 0.95:
-            return [item for index, item in enumerate(items) if item not in items[:index]]
-        return items
-
-    def _text(self, schema: Object) -> str:
-        if schema.get("format") == "date-time":
-            return self.chance.choice(["2026-01-01T00:00:00Z", "2026-01-01T00:00:00.5+01:00", "yesterday"])
-        if "pattern" in schema and self.chance.random() < 0.97:
-            return matching(schema["pattern"], self.chance)
-        return self.chance.choice([*_TEXTS, "x" if schema.get("minLength") else ""])
 
 
 def _paths(value: Any, at: str) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import random
-import re
 from typing import Any, Final
 
 _MOST: Final = 3
 _ANY: Final = "a1-"
-_parser: Any = re._parser  # type: ignore[attr-defined]
+_parser: Any = importlib.import_module("re._parser")
 
 
 def matching(pattern: str, chance: random.Random) -> str:

@@ -182,7 +182,7 @@ async def _install(api: Api, world: World) -> None:
         await api.until_served(Api.path(resource.api_version, resource.plural))
 
 
-async def run_all(found: list[Pair], sequences: list[Sequence], until: float) -> list[tuple[int, Difference | None]]:
+async def run_all(ready: list[Pair], sequences: list[Sequence], until: float) -> list[tuple[int, Difference | None]]:
     """Run sequences, as many at once as there are pairs, until a time of the loop; return what was run."""
     todo = list(enumerate(sequences))[::-1]
     results: list[tuple[int, Difference | None]] = []
@@ -193,6 +193,6 @@ async def run_all(found: list[Pair], sequences: list[Sequence], until: float) ->
             results.append((number, await pair.run(sequence)))
 
     async with asyncio.TaskGroup() as group:
-        for pair in found:
+        for pair in ready:
             group.create_task(work(pair))
     return sorted(results, key=lambda result: result[0])

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from runtime.objects import Object, dumps
 from tests.simulation.server import refusals
 from tests.simulation.server.atoms import ABSENT, Atom
 from tests.simulation.server.compare import Comparison, compare, is_same
+from tests.simulation.server.entries import Managers, Owned, Who, bare, decoded, encoded
 from tests.simulation.server.field_sets import (
     NOTHING,
     FieldSet,
     difference,
     intersection,
-    of_fields,
     of_paths,
     shown,
-    to_fields,
     union,
     with_named,
 )
-from tests.simulation.server.typed import MistypedError, check, merged, removed, to_set
+from tests.simulation.server.merging import merged
+from tests.simulation.server.typed import MistypedError, check, removed, to_set
 
 BEFORE_FIRST_APPLY: Final = "before-first-apply"
 _ANCIENT: Final = "ancient-changes"
@@ -35,27 +35,6 @@ _META: Final = (
 _STRIPPED: Final = of_paths(
     [("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _META)]
 )
-
-
-class Who(NamedTuple):
-    """What distinguishes an entry of managedFields; an applier keeps its entry from version to version."""
-
-    manager: str
-    operation: str
-    api_version: str
-    subresource: str
-
-
-@dataclass(frozen=True, slots=True)
-class Owned:
-    """What a manager owns."""
-
-    fields: FieldSet
-    api_version: str
-    time: str
-
-
-Managers = dict[Who, Owned]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,47 +58,6 @@ class Scope:
         meta = obj.get("metadata") or {}
         group, _, version = self.api_version.rpartition("/")
         return f"{meta.get('namespace', '')}/{meta.get('name', '')}; {group}/{version}, Kind={self.kind}"
-
-
-def decoded(entries: Iterable[Object]) -> Managers | None:
-    """Return managedFields as managers, None where they are no such thing."""
-    managers: Managers = {}
-    for entry in entries:
-        operation, version = entry.get("operation"), entry.get("apiVersion", "")
-        if operation not in ("Apply", "Update") or not version or entry.get("fieldsType") != "FieldsV1":
-            return None
-        who = Who(
-            entry.get("manager", ""), operation, "" if operation == "Apply" else version, entry.get("subresource", "")
-        )
-        managers[who] = Owned(of_fields(entry.get("fieldsV1") or {}), version, entry.get("time", ""))
-    return managers
-
-
-def encoded(managers: Managers) -> list[Object]:
-    """Return managers as managedFields, in the API server's order."""
-    order = sorted(
-        managers,
-        key=lambda who: (who.operation, managers[who].time, who.manager, managers[who].api_version, who.subresource),
-    )
-    return [_entry(who, managers[who]) for who in order]
-
-
-def _entry(who: Who, owned: Owned) -> Object:
-    entry: Object = {"manager": who.manager, "operation": who.operation, "apiVersion": owned.api_version}
-    if owned.time:
-        entry["time"] = owned.time
-    entry |= {"fieldsType": "FieldsV1", "fieldsV1": to_fields(owned.fields)}
-    if who.subresource:
-        entry["subresource"] = who.subresource
-    return entry
-
-
-def bare(obj: Object) -> Object:
-    """Return an object without its managedFields."""
-    meta = obj.get("metadata")
-    if not isinstance(meta, dict) or "managedFields" not in meta:
-        return obj
-    return {**obj, "metadata": {name: part for name, part in meta.items() if name != "managedFields"}}
 
 
 def _entries(obj: Object) -> list[Object] | None:

@@ -36,6 +36,11 @@ def read(meta: Any) -> Object:
     return made
 
 
+def read_applied(meta: Any) -> Object:
+    """Return metadata of a custom resource as an apply stores it: what is empty stays until the next write."""
+    return read(meta) | {name: part for name, part in meta.items() if name in _FIELDS and part in (None, {}, [])}
+
+
 def unknown(meta: Any) -> Iterator[str]:
     """Yield the paths of what metadata has no field for."""
     yield from (f"metadata.{name}" for name in meta if name not in _FIELDS)

@@ -10,11 +10,23 @@ from typing import Any, Final, Protocol
 from runtime.objects import CRDS, NAMESPACES, Key, Object, Resource, dumps, key_of
 from tests.simulation import schemas
 from tests.simulation.server import kinds, managers, meta, refusals
+from tests.simulation.server.built_in import BUILT_IN
+from tests.simulation.server.changes import (
+    Place,
+    as_before,
+    id_of,
+    keep_system_fields,
+    keep_times,
+    other_uid,
+    place_of,
+    refuse_unknown,
+    unknown_fields,
+    unversioned,
+)
 from tests.simulation.server.compare import is_same
 from tests.simulation.server.kinds import Kind
 from tests.simulation.watching import Change
 
-Place = tuple[str, str, Key]
 _OTHER_NAMESPACE: Final = "the namespace of the provided object does not match the namespace sent on the request"
 _LATE: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
@@ -46,7 +58,7 @@ class Registry:
         known = self._kinds.get(id_of(resource))
         if known is None:
             crd = self.find(CRDS, Key("", f"{resource.plural}.{resource.group}"))
-            built_in = kinds.BUILT_IN.get(id_of(resource))
+            built_in = BUILT_IN.get(id_of(resource))
             known = kinds.of_crd(crd, resource) if crd is not None else built_in or kinds.anything(resource)
             self._kinds[id_of(resource)] = known
         return known
@@ -79,7 +91,7 @@ class Registry:
         self.refuse_unserved(resource)
         kind = self.kind(resource)
         if is_strict:
-            _refuse_unknown(kind, obj)
+            refuse_unknown(kind, obj)
         made = kind.decode(obj)
         made["metadata"] = meta.owners_once(meta.without_system_fields(made["metadata"]))
         self._place(resource, made, namespace)
@@ -92,7 +104,7 @@ class Registry:
         """Return an object as PUT stores it."""
         kind = self._written_kind(resource, key, subresource)
         if is_strict:
-            _refuse_unknown(kind, obj)
+            refuse_unknown(kind, obj)
         sent = kind.decode(obj)
         sent["metadata"] = meta.owners_once(sent["metadata"])
         self._place(resource, sent, key.namespace)
@@ -102,13 +114,13 @@ class Registry:
             if subresource or not kind.creates_on_update:
                 raise refusals.not_found(resource, key.name)
             if sent["metadata"].get("uid"):
-                raise refusals.conflict(resource, key.name, _other_uid(resource, key, sent["metadata"]["uid"], ""))
+                raise refusals.conflict(resource, key.name, other_uid(resource, key, sent["metadata"]["uid"], ""))
             sent["metadata"].pop("resourceVersion", None)
             entries = managers.update(kind.scope(), kind.bottom(), sent, manager, self.moment())
             return self._create(kind, sent, entries)
         uid, present = sent["metadata"].get("uid"), live["metadata"]["uid"]
         if uid and uid != present:
-            raise refusals.conflict(resource, key.name, _other_uid(resource, key, uid, present))
+            raise refusals.conflict(resource, key.name, other_uid(resource, key, uid, present))
         return self._update(kind, live, sent, manager, subresource)
 
     def patched(
@@ -125,7 +137,7 @@ class Registry:
         kind = self._written_kind(resource, key, subresource)
         live = self.existing(resource, key)
         patched = change(schemas.copied(live))
-        if is_strict and (unknown := _unknown(kind, patched)):
+        if is_strict and (unknown := unknown_fields(kind, patched)):
             raise refusals.unfit("", "", "", [refusals.invalid("patch", dumps(patched).decode(), unknown)])
         sent = kind.decode(patched)
         self._place(resource, sent, key.namespace)
@@ -142,8 +154,7 @@ class Registry:
         before = live or kind.bottom()
         writer = (manager, self.moment())
         result = managers.apply(kind.scope(subresource), before, schemas.copied(patch), writer, force=force)
-        made = kind.complete(schemas.copied(result.obj) | {"metadata": result.obj.get("metadata") or {}})
-        made["metadata"] = meta.read(made["metadata"])
+        made = kind.applied(schemas.copied(result.obj) | {"metadata": result.obj.get("metadata") or {}})
         uid = made["metadata"].get("uid")
         if live is None and uid:
             detail = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
@@ -267,17 +278,17 @@ class Registry:
             metadata["resourceVersion"] = former["resourceVersion"]
         elif version != former["resourceVersion"]:
             raise refusals.conflict(resource, name, _LATE)
-        changed = kind.prepare_update({**sent, "metadata": _as_before(metadata, former)}, live, subresource)
-        _keep_system_fields(changed["metadata"], former)
+        changed = kind.prepare_update({**sent, "metadata": as_before(metadata, former)}, live, subresource)
+        keep_system_fields(changed["metadata"], former)
         faults = list(kind.faults_of_update(changed, live, subresource))
         if faults:
             raise refusals.unfit(resource.group, resource.kind, name, faults)
-        _keep_times(changed, live)
+        keep_times(changed, live)
         if self._ends(resource, changed, former):
             self.drop(resource, live)
             return changed
         stored = self._stored.get(place_of(resource, live), live)
-        if is_same(_unversioned(stored), _unversioned(changed)):
+        if is_same(unversioned(stored), unversioned(changed)):
             return schemas.copied(live)
         return self.store(resource, live, changed, is_whole=is_whole)
 
@@ -297,7 +308,7 @@ class Registry:
         read["metadata"]["resourceVersion"] = str(self.version)
         place = place_of(resource, obj)
         self._stored.pop(place, None)
-        if not is_whole and not is_same(_unversioned(read), _unversioned(obj)):
+        if not is_whole and not is_same(unversioned(read), unversioned(obj)):
             self._stored[place] = obj
         self.objects[place] = read
         self.on_change(resource, Change(self.version, before, read))
@@ -316,67 +327,3 @@ class Registry:
         """Pass on a change."""
         for listen in self.listeners:
             listen(resource, change)
-
-
-def _unknown(kind: Kind, obj: Object) -> str:
-    listed = ", ".join(f'unknown field "{path}"' for path in kind.unknown(obj))
-    return f"strict decoding error: {listed}" if listed else ""
-
-
-def _refuse_unknown(kind: Kind, obj: Object) -> None:
-    """Refuse an object with fields that its kind has not."""
-    unknown, name = _unknown(kind, obj), kind.resource.kind
-    if unknown:
-        raise refusals.bad_request(
-            f'{name} in version "{kind.resource.version}" cannot be handled as a {name}: {unknown}'
-        )
-
-
-def id_of(resource: Resource) -> tuple[str, str]:
-    """Return what distinguishes a resource, whatever its version."""
-    return resource.group, resource.plural
-
-
-def place_of(resource: Resource, obj: Object) -> Place:
-    """Return where an object is."""
-    return (*id_of(resource), key_of(obj))
-
-
-def _other_uid(resource: Resource, key: Key, uid: str, present: str) -> str:
-    parts = [part for part in (resource.group, resource.plural, key.namespace, key.name) if part]
-    return (
-        f"StorageError: invalid object, Code: 4, Key: /registry/{'/'.join(parts)}, ResourceVersion: 0, "
-        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {present}"
-    )
-
-
-def _as_before(metadata: Object, former: Object) -> Object:
-    made = {name: part for name, part in metadata.items() if name != "generation"}
-    return made | ({"generation": former["generation"]} if "generation" in former else {})
-
-
-def _keep_system_fields(metadata: Object, former: Object) -> None:
-    metadata.setdefault("uid", former["uid"])
-    for name in ("creationTimestamp", "deletionTimestamp"):
-        if name in former:
-            metadata[name] = former[name]
-    if "deletionGracePeriodSeconds" in former:
-        metadata.setdefault("deletionGracePeriodSeconds", former["deletionGracePeriodSeconds"])
-
-
-def _keep_times(changed: Object, live: Object) -> None:
-    """Put back the times of managedFields where they are all that would change."""
-    old, new = live["metadata"].get("managedFields") or [], changed["metadata"].get("managedFields") or []
-    if not new or len(old) != len(new) or old == new or _timeless(old) != _timeless(new):
-        return
-    if is_same(_unversioned(managers.bare(changed)), _unversioned(managers.bare(live))):
-        changed["metadata"]["managedFields"] = schemas.copied(old)
-
-
-def _timeless(entries: list[Object]) -> list[Object]:
-    return [{name: part for name, part in entry.items() if name != "time"} for entry in entries]
-
-
-def _unversioned(obj: Object) -> Object:
-    metadata = {name: part for name, part in obj["metadata"].items() if name != "resourceVersion"}
-    return {**obj, "metadata": metadata}

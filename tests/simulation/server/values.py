@@ -136,7 +136,7 @@ class _Check:
 
 
 def _former(schema: Schema, part: Any, old: Any) -> Any:
-    """Return what an element of a map list was before; other elements cannot be told from each other."""
+    """Return what an element of a map list was before; other elements cannot be paired."""
     if schema.get("x-kubernetes-list-type") != "map" or not isinstance(old, list) or not isinstance(part, dict):
         return ABSENT
     keys = {name: part.get(name) for name in schema["x-kubernetes-list-map-keys"]}
