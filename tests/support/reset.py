@@ -13,7 +13,6 @@ from tests.support.system import System
 
 KEPT_NAMESPACES: Final = ("default", "kube-", "fairlead-", "watched")
 """How the names of the namespaces begin that the platform itself has."""
-_OURS: Final = "fairlead.dev"
 _OF_KUBERNETES: Final = ("kube-root-ca.crt",)
 _MOST_AT_ONCE: Final = 16
 _WITHOUT_FINALIZERS: Final = {"metadata": {"finalizers": None}}
@@ -22,10 +21,10 @@ _WITHOUT_FINALIZERS: Final = {"metadata": {"finalizers": None}}
 async def reset(system: System) -> None:
     """Take away what earlier modules left in cluster and server, while no process of ours runs, and configure anew."""
     await _delete_all(system)
-    await _end_namespaces(system)
     await _empty_server(system)
     system.clouds[:] = ["onprem"]
     await system.configure()
+    await _end_namespaces(system)
 
 
 async def _delete_all(system: System) -> None:
@@ -39,13 +38,15 @@ async def _delete_all(system: System) -> None:
 
 
 async def _kinds(system: System) -> AsyncIterator[Kind]:
-    """List our kinds that are served; claims come first."""
-    for crd in sorted(await system.api.items(CRD.path()), key=lambda crd: not crd["spec"]["group"].startswith("data")):
-        spec = crd["spec"]
-        if spec["group"].endswith(_OURS):
-            version = next(version["name"] for version in spec["versions"] if version["storage"])
-            names = spec["names"]
-            yield Kind(spec["group"], version, names["kind"], names["plural"], namespaced=spec["scope"] == "Namespaced")
+    """List the kinds of all definitions; an object of another operator's can hold its namespace, too."""
+    for crd in await system.api.items(CRD.path()):
+        spec, names = crd["spec"], crd["spec"]["names"]
+        served = [version for version in spec["versions"] if version["served"]]
+        # The stored version needs no conversion.
+        version = max(served, key=lambda version: version["storage"])
+        yield Kind(
+            spec["group"], version["name"], names["kind"], names["plural"], namespaced=spec["scope"] == "Namespaced"
+        )
 
 
 async def _delete(system: System, kind: Kind, obj: JsonObject) -> None:
