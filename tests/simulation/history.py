@@ -45,7 +45,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Statement:
     """Something that was there at one time: what it is about, and what was said of it."""
 
     at: float
@@ -68,7 +68,7 @@ class History:
         backwards: Objects whose status is of an earlier generation than before.
         rollouts: Compositions that say of a rollout that it goes on, each minute.
         going: Kinds that are being deleted, each minute, with what they wait for.
-        spoken: Passwords that stood anywhere but in Secrets.
+        exposed: Passwords that stood anywhere but in Secrets.
         calm_since: From when on nobody did anything and nothing failed.
         until: The end.
     """
@@ -79,10 +79,10 @@ class History:
     warnings: list[tuple[float, str]] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
     dying: dict[str, float] = field(default_factory=dict)
-    writes: list[Told] = field(default_factory=list)
-    backwards: list[Told] = field(default_factory=list)
-    rollouts: list[Told] = field(default_factory=list)
-    going: list[Told] = field(default_factory=list)
-    spoken: list[Told] = field(default_factory=list)
+    writes: list[Statement] = field(default_factory=list)
+    backwards: list[Statement] = field(default_factory=list)
+    rollouts: list[Statement] = field(default_factory=list)
+    going: list[Statement] = field(default_factory=list)
+    exposed: list[Statement] = field(default_factory=list)
     calm_since: float = 0.0
     until: float = 0.0

@@ -9,7 +9,7 @@ from typing import Final
 
 from devcloud.gcp.server import ACCOUNT
 from tests.simulation.cloud_sql import Made
-from tests.simulation.history import History, Sample, Told
+from tests.simulation.history import History, Sample, Statement
 
 _LONG_S: Final = 30 * 60.0
 _CHANGES_AN_HOUR: Final = 20
@@ -166,7 +166,7 @@ def deleted_without_a_cause(history: History) -> Iterator[Finding]:
 
 
 def nobodys_instance(history: History) -> Iterator[Finding]:
-    """I1, I3: an instance that the provider made and that is there at the end is some resource's, or was let go."""
+    """I1, I3: an instance that the provider made and that is there at the end is some resource's, or was released."""
     known = {sample.external for sample in history.samples} | {ended.external for ended in history.ended}
     for call in history.calls:
         is_made = call.principal == ACCOUNT and call.action == "instances.insert"
@@ -176,7 +176,7 @@ def nobodys_instance(history: History) -> Iterator[Finding]:
 
 def restless(history: History) -> Iterator[Finding]:
     """I6: in calm weather nothing is written again and again."""
-    written: dict[str, list[Told]] = {}
+    written: dict[str, list[Statement]] = {}
     since = history.until - _STILL_S
     for write in history.writes:
         if write.at >= max(since, history.calm_since):
@@ -188,14 +188,14 @@ def restless(history: History) -> Iterator[Finding]:
 
 def status_goes_back(history: History) -> Iterator[Finding]:
     """I7: a status is never of an earlier generation than the one before it."""
-    for told in history.backwards:
-        yield Finding("a status of before", told.at, f"{told.name}: {told.text}")
+    for statement in history.backwards:
+        yield Finding("a status of before", statement.at, f"{statement.name}: {statement.text}")
 
 
-def a_password_is_spoken(history: History) -> Iterator[Finding]:
+def a_password_is_exposed(history: History) -> Iterator[Finding]:
     """I11: passwords stand in Secrets alone."""
-    for told in history.spoken:
-        yield Finding("a password outside of Secrets", told.at, told.name)
+    for statement in history.exposed:
+        yield Finding("a password outside of Secrets", statement.at, statement.name)
 
 
 def a_rollout_stands_still(history: History) -> Iterator[Finding]:
@@ -208,11 +208,11 @@ def a_kind_never_goes(history: History) -> Iterator[Finding]:
     yield from _lasting("a kind that was deleted never goes", history, history.going)
 
 
-def _lasting(rule: str, history: History, told: list[Told]) -> Iterator[Finding]:
+def _lasting(rule: str, history: History, statements: list[Statement]) -> Iterator[Finding]:
     """Yield what was there for long at the end, and said the same all the time."""
-    for name in sorted({one.name for one in told}):
-        calm = [one for one in told if one.name == name and one.at >= history.calm_since]
-        same = [one for one in calm if one.text == calm[-1].text]
+    for name in sorted({statement.name for statement in statements}):
+        calm = [line for line in statements if line.name == name and line.at >= history.calm_since]
+        same = [line for line in calm if line.text == calm[-1].text]
         is_at_the_end = bool(same) and same[-1].at > history.until - 120
         if is_at_the_end and same[-1].at - same[0].at >= _LONG_S:
             yield Finding(rule, same[0].at, f"{name}: {same[-1].text}")
@@ -230,7 +230,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     nobodys_instance,
     restless,
     status_goes_back,
-    a_password_is_spoken,
+    a_password_is_exposed,
     a_rollout_stands_still,
     a_kind_never_goes,
 )

@@ -72,5 +72,5 @@ def _unlike(first: Outcome, second: Outcome) -> str:
     if first.hash == second.hash:
         return ""
     pairs = enumerate(zip(first.trace, second.trace, strict=False))
-    line = next((f"line {at}: {one} / {other}" for at, (one, other) in pairs if one != other), "")
+    line = next((f"line {at}: {left} / {right}" for at, (left, right) in pairs if left != right), "")
     return line or f"{first.lines} and {second.lines} lines"

@@ -83,15 +83,15 @@ class InProcess:
 
 
 def _kept(kept: Answers, request: Any, answer: Callable[[], Answer]) -> Answer:
-    asked = msgspec.json.encode(request)
-    if asked not in kept:
+    question = msgspec.json.encode(request)
+    if question not in kept:
         if len(kept) > _MOST_ANSWERS:
             kept.clear()
         try:
-            kept[asked] = answer()
+            kept[question] = answer()
         except CompositionError as error:
-            kept[asked] = error.problems
-    return kept[asked]
+            kept[question] = error.problems
+    return kept[question]
 
 
 _MOST_ANSWERS: Final = 1000

@@ -11,7 +11,7 @@ from apis import names
 from apis.teardown import instruction_of
 from runtime import clock
 from runtime.objects import CRDS, EVENTS, SECRETS, Key, Object, Resource, dumps
-from tests.simulation.history import Ended, History, Sample, Told
+from tests.simulation.history import Ended, History, Sample, Statement
 from tests.simulation.platform import CLAIMS, DATABASES, INSTANCES, OTHER, TEAM, USERS, Platform
 from tests.simulation.watching import Change
 
@@ -54,9 +54,11 @@ class Recorder:
         if resource == EVENTS:
             self._note_warning(now, obj)
         elif resource in (*_RESOURCES, CLAIMS, SECRETS, names.COMPOSITIONS):
-            self.history.writes.append(Told(now, name_of(resource, obj), _writer(obj)))
+            self.history.writes.append(Statement(now, name_of(resource, obj), _writer(obj)))
         if before is not None and after is not None and _observed(after) < _observed(before):
-            self.history.backwards.append(Told(now, name_of(resource, obj), f"{_observed(before)} {_observed(after)}"))
+            self.history.backwards.append(
+                Statement(now, name_of(resource, obj), f"{_observed(before)} {_observed(after)}")
+            )
         self._listen_for_passwords(now, resource, obj)
 
     def _note_end(self, now: float, resource: Resource, obj: Object, *, is_gone: bool) -> None:
@@ -81,7 +83,7 @@ class Recorder:
             return
         text = dumps(obj).decode() if self._passwords else ""
         if any(password in text for password in self._passwords):
-            self.history.spoken.append(Told(now, name_of(resource, obj)))
+            self.history.exposed.append(Statement(now, name_of(resource, obj)))
 
     def _samples(self) -> Iterator[Sample]:
         for resource in (CLAIMS, *_RESOURCES):
@@ -103,20 +105,20 @@ class Recorder:
             says=_said(obj),
         )
 
-    def _rollouts(self) -> Iterator[Told]:
+    def _rollouts(self) -> Iterator[Statement]:
         for obj in self._platform.server.all_of(names.COMPOSITIONS).values():
             for item in _conditions(obj):
                 if (item["type"], item["reason"]) == ("Synced", "RollingOut"):
-                    yield Told(clock.monotonic(), name_of(names.COMPOSITIONS, obj), item["message"])
+                    yield Statement(clock.monotonic(), name_of(names.COMPOSITIONS, obj), item["message"])
 
-    def _going(self) -> Iterator[Told]:
+    def _going(self) -> Iterator[Statement]:
         for key, crd in self._platform.server.all_of(CRDS).items():
             if "deletionTimestamp" in crd["metadata"]:
                 plural = key.name.partition(".")[0]
                 resource = next(resource for resource in _RESOURCES if resource.plural == plural)
                 present = sorted(self._platform.server.all_of(resource).items())
                 waits = "; ".join(f"{of}: {_said(obj)}" for of, obj in present)
-                yield Told(clock.monotonic(), f"CRD {key.name}", waits)
+                yield Statement(clock.monotonic(), f"CRD {key.name}", waits)
 
     def _truth(self, resource: Resource, obj: Object) -> tuple[bool, int]:
         if resource == CLAIMS:

@@ -9,7 +9,7 @@ import pytest
 
 from devcloud.gcp.server import ACCOUNT
 from tests.simulation.cloud_sql import STRANGER, Made
-from tests.simulation.history import Ended, History, Sample, Told
+from tests.simulation.history import Ended, History, Sample, Statement
 from tests.simulation.judges import findings
 
 _HOUR = 3600
@@ -88,23 +88,23 @@ def instance_of_nobody(history: History) -> None:
 
 
 def restless(history: History) -> None:
-    history.writes += [Told(history.until - minute * 60, DATABASE.name) for minute in range(15)]
+    history.writes += [Statement(history.until - minute * 60, DATABASE.name) for minute in range(15)]
 
 
 def status_of_before(history: History) -> None:
-    history.backwards.append(Told(5, DATABASE.name, "2 1"))
+    history.backwards.append(Statement(5, DATABASE.name, "2 1"))
 
 
-def password_spoken(history: History) -> None:
-    history.spoken.append(Told(5, DATABASE.name))
+def password_exposed(history: History) -> None:
+    history.exposed.append(Statement(5, DATABASE.name))
 
 
 def rollout_stands_still(history: History) -> None:
-    history.rollouts += [Told(minute * 60, "Composition c", "wave 1 of 2") for minute in range(120, 240)]
+    history.rollouts += [Statement(minute * 60, "Composition c", "wave 1 of 2") for minute in range(120, 240)]
 
 
 def kind_never_goes(history: History) -> None:
-    history.going += [Told(minute * 60, "CRD databases", "team/app") for minute in range(120, 240)]
+    history.going += [Statement(minute * 60, "CRD databases", "team/app") for minute in range(120, 240)]
 
 
 def loop(history: History) -> None:
@@ -124,7 +124,7 @@ BAD: tuple[tuple[Callable[[History], None], str], ...] = (
     (instance_of_nobody, "an instance of nobody"),
     (restless, "written again and again"),
     (status_of_before, "a status of before"),
-    (password_spoken, "a password outside of Secrets"),
+    (password_exposed, "a password outside of Secrets"),
     (rollout_stands_still, "a rollout stands still without a cause"),
     (kind_never_goes, "a kind that was deleted never goes"),
 )
