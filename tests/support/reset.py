@@ -54,7 +54,7 @@ async def _delete(system: System, kind: Kind, obj: JsonObject) -> None:
     path = kind.path(meta.get("namespace", ""), meta["name"])
     patch = (
         {**_WITHOUT_FINALIZERS, "spec": {"deletionProtection": False}}
-        if obj["spec"].get("deletionProtection")
+        if obj.get("spec", {}).get("deletionProtection")
         else _WITHOUT_FINALIZERS
     )
     for act in (lambda: system.api.merge(path, patch), lambda: system.api.delete(path)):
