@@ -18,7 +18,6 @@ from tests.support.gcp import (
     GCP_CONFIG,
     Gcp,
     instance,
-    user,
 )
 from tests.support.kinds import CLAIM, Kind, claim, composition, condition, is_ready
 from tests.support.simulated_cloud import SimulatedCloud
@@ -44,12 +43,16 @@ async def gcp(alone: System, shared_gcp: Gcp) -> Gcp:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def victim(gcp: Gcp) -> AsyncIterator[str]:
-    """Yield the name in the cloud of an instance with a user, in another namespace than the attacker's."""
+    """Yield the name in the cloud of an instance of another namespace, in which a person made a user.
+
+    Of its users nobody asks for the victim: each call inside it is for the attacker.
+    """
     async with gcp.namespace() as namespace:
         await gcp.system.create(CLOUD_SQL_INSTANCE, instance(namespace, "victim"))
-        await gcp.system.create(CLOUD_SQL_USER, user(namespace, "owner", server="victim", name="owner"))
-        await gcp.system.until(CLOUD_SQL_USER, namespace, "owner", is_ready, limit_s=_LIMIT_S)
-        yield await gcp.external(CLOUD_SQL_INSTANCE, namespace, "victim")
+        await gcp.system.until(CLOUD_SQL_INSTANCE, namespace, "victim", is_ready, limit_s=_LIMIT_S)
+        name = await gcp.external(CLOUD_SQL_INSTANCE, namespace, "victim")
+        await gcp.person("POST", f"instances/{name}/users", {"name": "owner", "password": "of-the-owner"})
+        yield name
 
 
 def _is_refused(obj: JsonObject) -> bool:
