@@ -83,7 +83,7 @@ JOBS ?= 2
 simulate: .venv/.synced ## LIVES=n lives by SEED=n of composer, provider and cloud in one process on virtual time
 	@$(BIN)/python -m tests.simulation --lives $(LIVES) --seed $(SEED) --jobs $(JOBS)
 
-faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 80 rotations
+faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 140 rotations
 	@$(BIN)/python -m devcloud.controlplane
 	@logs=$$(mktemp -d); failed=0; \
 	FAIRLEAD_WALK_SEED=9 FAIRLEAD_WALKS=60 $(FAULTS) tests/system/walk_matrix_aws.py tests/system/walk_matrix.py \

@@ -15,8 +15,6 @@ from tests.support.crash_rds import RdsRun, crash_rds_rig
 from tests.support.crash_run import STEPS, CrashRun
 from tests.support.gate import Moment
 from tests.support.gcp import simulated_cloud_sql
-from tests.support.reset import reset
-from tests.support.shared import dismiss
 from tests.support.system import System
 
 CLOUDS = ("onprem", "aws", "azure", "gcp")
@@ -34,10 +32,8 @@ async def crash_run(
 ) -> AsyncIterator[CrashRun]:
     """Yield a run that learned the effects of its steps undisturbed; `turns` are the moments around each effect.
 
-    The names of its claims are the same in every run: what one before left is taken away.
+    The names of its claims are the same in every run: between two of them the platform is reset.
     """
-    await dismiss(system)
-    await reset(system)
     async with _unlearned(system, cloud) as run:
         run.steps, run.crashed = steps, crashed
         yield await run.learn(turns)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from tests.support.gcp import CLOUD_SQL_INSTANCE, CLOUD_SQL_USER, FLAGS, GCP_CONFIG, Gcp, instance, user
 from tests.support.kinds import SECRET, is_ready
 from tests.support.processes import Program
-from tests.support.rotation_size import Size
 from tests.support.rotations import FLAGS as ROTATION_FLAGS
-from tests.support.rotations import Application, Rotations
+from tests.support.rotations import Application, Rotations, Size
 from tests.support.system import decoded
 
 _LIMIT_S = 180.0

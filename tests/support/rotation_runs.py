@@ -10,8 +10,7 @@ from tests.support.gcp import simulated_cloud_sql
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.processes import Program
 from tests.support.rotation_gcp import cloud_sql
-from tests.support.rotation_size import Size
-from tests.support.rotations import FLAGS, Rotations
+from tests.support.rotations import FLAGS, Rotations, Size
 from tests.support.simulated_cloud import QUICK
 from tests.support.system import System
 

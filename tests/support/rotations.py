@@ -34,6 +34,14 @@ _KILL_PARTS, _KILL_WITHIN_S = 7, 2.0
 
 
 @dataclass(frozen=True, slots=True)
+class Size:
+    """How many claims rotate side by side, how often."""
+
+    claims: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
 class Attempt:
     """One login: `at` when the Secret was read, by the monotonic clock in seconds; `refusal` is empty if it worked."""
 

@@ -10,6 +10,8 @@ import pytest_asyncio
 from tests.support.crash_run import STEPS, CrashRun, summary
 from tests.support.crash_runs import CLOUDS, crash_run
 from tests.support.gate import Moment
+from tests.support.reset import reset
+from tests.support.shared import dismiss
 from tests.support.system import System
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -21,6 +23,8 @@ async def run(request: pytest.FixtureRequest, system: System) -> AsyncIterator[C
     async with crash_run(system, request.param, [tuple(Moment)]) as learned:
         print(summary(learned))  # noqa: T201 - the plans are the result
         yield learned
+    await dismiss(system)
+    await reset(system)
 
 
 @pytest.mark.parametrize("step", STEPS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.rotation_runs import CASES, rotate
-from tests.support.rotation_size import Size
+from tests.support.rotations import Size
 from tests.support.system import System
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]

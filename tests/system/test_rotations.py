@@ -8,8 +8,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.rotation_runs import rotate
-from tests.support.rotation_size import Size
-from tests.support.rotations import Application, Attempt
+from tests.support.rotations import Application, Attempt, Size
 from tests.support.system import System
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
