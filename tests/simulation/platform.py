@@ -23,6 +23,7 @@ from providers.process import Times, build_for
 from runtime import clock, fence
 from runtime.cache import Cache
 from runtime.controller import Controller
+from runtime.errors import ApiError
 from runtime.events import EventRecorder
 from runtime.manager import Manager
 from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key, Object, Resource, dumps, key_of, loads
@@ -246,7 +247,7 @@ async def _built(context: ProcessContext, build: Build) -> Sequence[Controller]:
     while True:
         try:
             return await build(context)
-        except Exception:  # noqa: BLE001 - whatever the API server refuses at a start is asked for again
+        except (ApiError, TimeoutError):
             await asyncio.sleep(2)
 
 
