@@ -97,7 +97,10 @@ class Program:
         await eventually(is_printed, f"{self._arguments} says {part!r}", limit_s=limit_s)
 
     async def until_healthy(self, port: int, path: str = "/readyz", *, limit_s: float = 180.0) -> None:
+        last = ""
+
         async def healthy() -> bool:
+            nonlocal last
             assert self.is_running, f"ended: {self.text()[-2000:]}"
 
             try:
@@ -105,11 +108,16 @@ class Program:
                     aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session,
                     session.get(f"http://127.0.0.1:{port}{path}") as answer,
                 ):
+                    last = await answer.text()
                     return answer.status == 200
-            except (aiohttp.ClientError, TimeoutError):
+            except (aiohttp.ClientError, TimeoutError) as error:
+                last = repr(error)
                 return False
 
-        await eventually(healthy, f"{self._arguments} answers {path}", limit_s=limit_s)
+        try:
+            await eventually(healthy, f"{self._arguments} answers {path}", limit_s=limit_s)
+        except AssertionError as error:
+            raise AssertionError(f"{error}; it said: {last}; its log ends: {self.text()[-1500:]}") from None
 
     async def _end(self, number: signal.Signals, *, limit_s: float = 30.0) -> int:
         assert self._process is not None, "not started"

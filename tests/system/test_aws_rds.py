@@ -274,6 +274,8 @@ async def states_that_take_no_change_are_waited_out_or_reported(orders: Instance
     await orders.edit(allocatedStorage=40)
     await orders.until()
     assert actions(await orders.changes(since))[0] == "ModifyDBInstance"
+    # The end of a modification would write over the state.
+    await orders.until_wire(lambda instance: instance["DBInstanceStatus"] == "available")
     await orders.aws.strike(name, status="stopped")
     held = await orders.until("DatabaseStopped")
     assert condition(held, "Ready")["status"] == "False"
