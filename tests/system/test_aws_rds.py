@@ -270,15 +270,14 @@ async def states_that_take_no_change_are_waited_out_or_reported(orders: Instance
     assert "rewiring-the-flux" in condition(held, "Synced")["message"]
     assert await orders.changes(since) == []
     await orders.aws.strike(name, status="storage-full")
-    held = await orders.until("DatabaseFailed")
+    await orders.until("DatabaseFailed")
     await orders.edit(allocatedStorage=40)
     await orders.until()
     assert actions(await orders.changes(since))[0] == "ModifyDBInstance"
     # The end of a modification would write over the state.
     await orders.until_wire(lambda instance: instance["DBInstanceStatus"] == "available")
     await orders.aws.strike(name, status="stopped")
-    held = await orders.until("DatabaseStopped")
-    assert condition(held, "Ready")["status"] == "False"
+    assert condition(await orders.until("DatabaseStopped"), "Ready")["status"] == "False"
     await orders.aws.strike(name, status="available")
     await orders.until()
 
