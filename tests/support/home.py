@@ -120,16 +120,20 @@ class Home:
     # What the server has, seen by its superuser
 
     def drops(self) -> int:
-        """Count the DROP DATABASE statements for this database in the server's log."""
-        return self._logged("DROP")
+        """Count the DROP DATABASE statements for this database in the server's log, also those that failed."""
+        return self._count("DROP", self.system.sql.statements())
+
+    def drops_carried_out(self) -> int:
+        """Count the DROP DATABASE statements for this database that the server did not refuse (as `in use`)."""
+        return self._count("DROP", self.system.sql.carried_out())
 
     def creates(self) -> int:
-        """Count the CREATE DATABASE statements for this database in the server's log."""
-        return self._logged("CREATE")
+        """Count the CREATE DATABASE statements for this database in the server's log, also those that failed."""
+        return self._count("CREATE", self.system.sql.statements())
 
-    def _logged(self, verb: str) -> int:
+    def _count(self, verb: str, statements: list[str]) -> int:
         pattern = re.compile(rf'{verb}\s+DATABASE\b[^;]*"?\b{re.escape(self.database)}\b', re.IGNORECASE)
-        return sum(bool(pattern.search(statement)) for statement in self.system.sql.statements())
+        return sum(bool(pattern.search(statement)) for statement in statements)
 
     async def names(self) -> list[str]:
         """Return the names of the databases that are the planted one, whatever it is called now."""

@@ -87,7 +87,7 @@ async def test_a_refused_deletion_is_reported_with_blocker_error_since_when_and_
     await system.ask_for_a_pass(DATABASE, namespace, child)
 
     await until_gone(system, home.path)
-    assert home.drops() == 1
+    assert home.drops_carried_out() == 1
     assert await home.names() == []
     audited = [line for line in staff.composer.text().splitlines() if child in line and '"audit"' in line]
     assert ["ChildDeleted" in line and "the claim is being deleted (Delete)" in line for line in audited] == [True]
@@ -135,7 +135,7 @@ async def test_a_cloud_out_of_reach_holds_every_deletion_until_it_answers(staff:
 
     await system.ask_for_a_pass(DATABASE, namespace, child["metadata"]["name"])
     await until_gone(system, home.path)
-    assert home.drops() == 1
+    assert home.drops_carried_out() == 1
 
 
 async def test_a_paused_claim_is_left_alone_and_says_who_why_and_until_when(staff: Staff, namespace: str) -> None:
@@ -174,7 +174,7 @@ async def test_a_paused_claim_is_left_alone_and_says_who_why_and_until_when(staf
     ended = {"fairlead.dev/paused": None, "fairlead.dev/paused-reason": None}
     await system.edit(CLAIM, namespace, home.name, {"metadata": {"annotations": ended}})
     await until_gone(system, home.path)
-    assert home.drops() == 1
+    assert home.drops_carried_out() == 1
 
 
 # The last test: all that is installed goes.
@@ -204,7 +204,7 @@ async def test_an_uninstall_destroys_nothing_and_a_new_install_goes_on(staff: St
     await staff.complete()
 
     await until_gone(system, doomed.path)
-    assert doomed.drops() == 1
+    assert doomed.drops_carried_out() == 1
     await kept.until_home()
     await kept.untouched()
 

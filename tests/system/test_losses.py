@@ -189,7 +189,7 @@ async def _memory_wiped(system: System, namespace: str, absence: Absence, kind: 
     await home.untouched()
     assert (await home.child())["metadata"]["uid"] == child["metadata"]["uid"]
     await home.delete()
-    assert home.drops() == 1
+    assert home.drops_carried_out() == 1
 
 
 async def _cluster_restored(system: System, namespace: str, absence: Absence) -> None:
@@ -214,7 +214,7 @@ async def _cluster_restored(system: System, namespace: str, absence: Absence) ->
     assert [owner["uid"] for owner in child["metadata"]["ownerReferences"]] == [restored[3]["metadata"]["uid"]]
     assert await system.binding(namespace, home.name) == before
     await home.delete()
-    assert home.drops() == 1
+    assert home.drops_carried_out() == 1
 
 
 # What says that a kind holds data is lost

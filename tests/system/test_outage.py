@@ -177,7 +177,7 @@ async def test_an_outage_of_the_api_server_is_outlived_and_every_phase_is_measur
     await system.until(CLAIM, namespace, "newcomer", is_ready, limit_s=_LIMIT_S)
     await system.until(CLAIM, namespace, "kept", is_ready, limit_s=_LIMIT_S)
     await until_gone(system, doomed.path)
-    assert doomed.drops() == 1
+    assert doomed.drops_carried_out() == 1
 
     async def is_back() -> bool:
         return await system.connection_limit(kept.database) == limit

@@ -78,7 +78,7 @@ async def _dropped(system: System, body: JsonObject, cascade: str) -> None:
 
     await home.delete(propagation=cascade)
 
-    assert home.drops() == 1
+    assert home.drops_carried_out() == 1
     assert await home.names() == []
     assert await home.logins() == []
     stays = await _stays_of_ours(system, home.namespace)
@@ -140,7 +140,7 @@ async def test_a_claim_deleted_while_a_process_is_away_is_torn_down_when_it_is_b
         await staff.start_provider()
 
     await until_gone(staff.system, home.path)
-    assert home.drops() == 1
+    assert home.drops_carried_out() == 1
     assert await home.names() == []
 
 
@@ -166,7 +166,7 @@ async def test_a_protected_claim_is_held_by_admission_and_by_the_controller(staf
     await home.untouched()
     await system.api.merge(home.path, {"spec": {"deletionProtection": False}})
     await until_gone(system, home.path)
-    assert home.drops() == 1
+    assert home.drops_carried_out() == 1
 
 
 # A namespace that is deleted
@@ -236,7 +236,7 @@ async def test_an_ephemeral_namespace_deleted_follows_the_claims_policies(staff:
     assert await retired.names() not in ([], [retired.database])
     assert await retired.rows_behind() == [retired.row]
     assert await dropped.names() == []
-    assert (orphan.drops(), retired.drops(), dropped.drops()) == (0, 0, 1)
+    assert (orphan.drops(), retired.drops(), dropped.drops_carried_out()) == (0, 0, 1)
 
 
 # A definition that is deleted. The last tests: every object of the kind goes with it.

@@ -154,14 +154,14 @@ async def test_an_etcd_out_of_a_snapshot_loses_and_doubles_no_database(staff: St
             await _until_another_password(system, rotated, before["password"])
             newcomer = await move_in(system, claim(namespace, "newcomer"))
             await deleted.delete()
-            assert deleted.drops() == 1
+            assert deleted.drops_carried_out() == 1
 
         # Older than the cloud: the password of then is set again, and opens the database.
         await rotated.until_home()
         await rotated.untouched()
         # It was deleted after the snapshot: no empty one stands in its place.
         await deleted.until_stalled("DatabaseLost")
-        assert (deleted.creates(), deleted.drops()) == (1, 1)
+        assert (deleted.creates(), deleted.drops_carried_out()) == (1, 1)
         # It came after the snapshot: nobody claims it, and it is there.
         assert await system.api.find(newcomer.path) is None
         await newcomer.untouched()
