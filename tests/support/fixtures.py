@@ -23,7 +23,7 @@ from devcloud.postgres import server
 from devcloud.postgres.tls_proxy import Endpoint, TLSProxy, serving
 from tests.support.api import Api, connect
 from tests.support.audit import AuditLog
-from tests.support.kinds import CONFIG_MAP
+from tests.support.namespaces import end_namespace
 from tests.support.processes import Program
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -80,20 +80,11 @@ async def api(plane: Plane) -> AsyncIterator[Api]:
 
 @pytest.fixture
 async def namespace(api: Api) -> AsyncIterator[str]:
-    """Yield a fresh namespace with a default ServiceAccount's worth of nothing; its deletion is begun afterwards."""
+    """Yield a fresh namespace with a default ServiceAccount's worth of nothing, which is gone afterwards."""
     name = f"test-{secrets.token_hex(4)}"
     await api.create("/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     yield name
-    if await api.find(f"/api/v1/namespaces/{name}") is not None:
-        await _release_config_maps(api, name)
-        await api.delete(f"/api/v1/namespaces/{name}")
-
-
-async def _release_config_maps(api: Api, namespace: str) -> None:
-    """Remove the finalizers of a namespace's ConfigMaps: held by one, it has the namespace controller try for ever."""
-    for obj in await api.items(CONFIG_MAP.path(namespace)):
-        if obj["metadata"].get("finalizers"):
-            await api.merge(CONFIG_MAP.path(namespace, obj["metadata"]["name"]), {"metadata": {"finalizers": None}})
+    await end_namespace(api, name)
 
 
 @pytest.fixture

@@ -60,7 +60,7 @@ async def running(system: System) -> System:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def namespace(system: System) -> AsyncIterator[str]:
-    """Yield a fresh namespace on the module's platform; its deletion is begun afterwards."""
+    """Yield a fresh namespace on the module's platform, which is gone afterwards."""
     async with system.namespace() as name:
         yield name
 

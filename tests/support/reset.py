@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-from collections.abc import AsyncIterator, Awaitable, Iterable
+from collections.abc import AsyncIterator
 from typing import Final
 
-from tests.support.api import ApiError, JsonObject
 from tests.support.kinds import CONFIG_MAP, CRD, LEASE, NAMESPACE, SECRET, Kind
+from tests.support.namespaces import end_namespace, side_by_side, take_away
 from tests.support.system import System
 
 KEPT_NAMESPACES: Final = ("default", "kube-", "fairlead-", "watched")
 """How the names of the namespaces begin that the platform itself has."""
 _OF_KUBERNETES: Final = ("kube-root-ca.crt",)
-_MOST_AT_ONCE: Final = 16
-_WITHOUT_FINALIZERS: Final = {"metadata": {"finalizers": None}}
 
 
 async def reset(system: System) -> None:
@@ -29,12 +26,12 @@ async def reset(system: System) -> None:
 
 async def _delete_all(system: System) -> None:
     async for kind in _kinds(system):
-        await _side_by_side(_delete(system, kind, obj) for obj in await system.api.items(kind.path()))
+        await side_by_side(take_away(system.api, kind, obj) for obj in await system.api.items(kind.path()))
     for kind in (LEASE, SECRET, CONFIG_MAP):
         objects = [obj["metadata"] for obj in await system.api.items(kind.path())]
         ours = [meta for meta in objects if meta["namespace"].startswith("fairlead-")]
         paths = [kind.path(meta["namespace"], meta["name"]) for meta in ours if meta["name"] not in _OF_KUBERNETES]
-        await _side_by_side(map(system.api.delete, paths))
+        await side_by_side(map(system.api.delete, paths))
 
 
 async def _kinds(system: System) -> AsyncIterator[Kind]:
@@ -49,39 +46,10 @@ async def _kinds(system: System) -> AsyncIterator[Kind]:
         )
 
 
-async def _delete(system: System, kind: Kind, obj: JsonObject) -> None:
-    meta = obj["metadata"]
-    path = kind.path(meta.get("namespace", ""), meta["name"])
-    patch = (
-        {**_WITHOUT_FINALIZERS, "spec": {"deletionProtection": False}}
-        if obj.get("spec", {}).get("deletionProtection")
-        else _WITHOUT_FINALIZERS
-    )
-    for act in (lambda: system.api.merge(path, patch), lambda: system.api.delete(path)):
-        try:
-            await act()
-        except ApiError as error:
-            if error.status != 404:
-                raise
-
-
 async def _end_namespaces(system: System) -> None:
     names = [obj["metadata"]["name"] for obj in await system.api.items(NAMESPACE.path())]
     left = [name for name in names if not name.startswith(KEPT_NAMESPACES)]
-    await _side_by_side(_end_namespace(system, name) for name in left)
-
-
-async def _end_namespace(system: System, name: str) -> None:
-    for kind in (SECRET, CONFIG_MAP):
-        for obj in await system.api.items(kind.path(name)):
-            if obj["metadata"].get("finalizers"):
-                await system.api.merge(kind.path(name, obj["metadata"]["name"]), _WITHOUT_FINALIZERS)
-    try:
-        await system.api.delete(NAMESPACE.path("", name))
-    except ApiError as error:
-        if error.status not in {404, 409}:
-            raise
-    await system.api.until_gone(NAMESPACE.path("", name), limit_s=120.0)
+    await side_by_side(end_namespace(system.api, name) for name in left)
 
 
 async def _empty_server(system: System) -> None:
@@ -99,13 +67,3 @@ async def _empty_server(system: System) -> None:
         await server.execute(f'DROP OWNED BY "{role}"', database=database)
     for role in roles:
         await server.execute(f'DROP ROLE "{role}"')
-
-
-async def _side_by_side(requests: Iterable[Awaitable[None]]) -> None:
-    room = asyncio.Semaphore(_MOST_AT_ONCE)
-
-    async def sent(request: Awaitable[None]) -> None:
-        async with room:
-            await request
-
-    await asyncio.gather(*(sent(request) for request in requests))

@@ -85,6 +85,6 @@ async def alone(shared_system: System) -> AsyncIterator[System]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def namespace(shared_system: System) -> AsyncIterator[str]:
-    """Yield a fresh namespace, prepared for claims; its deletion is begun afterwards."""
+    """Yield a fresh namespace, prepared for claims, which is gone afterwards."""
     async with shared_system.namespace() as name:
         yield name

@@ -37,6 +37,7 @@ from tests.support.kinds import (
     Kind,
     condition,
 )
+from tests.support.namespaces import end_namespace
 from tests.support.passes import passes_by_controller
 from tests.support.prepared import prepare
 from tests.support.processes import Program
@@ -280,8 +281,7 @@ class System:
         try:
             yield name
         finally:
-            with contextlib.suppress(ApiError):
-                await self.api.delete(NAMESPACE.path("", name))
+            await end_namespace(self.api, name)
 
     async def namespaced(self, name: str, **labels: str) -> None:
         """Make a namespace of that name, prepared for claims, which stays."""

@@ -1,6 +1,6 @@
 """What a claim costs: the exact requests of composer and provider for a creation, an edit and a deletion, in order."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -20,13 +20,13 @@ _CHILD_STATUS: Step = ("patch", "postgresdatabases", "status")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def warm(running: System) -> System:
-    """Return the rig after its first claim: the server is prepared, the Composition is in use."""
+async def warm(running: System) -> AsyncIterator[System]:
+    """Yield the rig with a first claim: the server is prepared, Composition and ProviderConfig stay in use."""
     async with running.namespace() as name:
         await running.create(CLAIM, claim(name, "first"))
         await running.until(CLAIM, name, "first", is_ready)
-    await running.at_rest()
-    return running
+        await running.at_rest()
+        yield running
 
 
 async def _requests(system: System, namespace: str, act: Callable[[], Awaitable[Any]]) -> list[Request]:
@@ -72,11 +72,12 @@ async def _creation(system: System, namespace: str, **spec: Any) -> list[Request
 def _writes_of_a_creation(children: int) -> list[list[Step]]:
     """Return the writes of a new claim, in order: where its provider answers within half a second, and where not.
 
-    Where not, the claim gets one more status, which says what it waits for.
+    Where not, the claim gets one more status, which says what it waits for; with a second child, whose answer comes
+    apart, one more again.
     """
     created: list[Step] = [("patch", "postgresqlinstances", ""), *[("create", "postgresdatabases", "")] * children]
     ready: list[Step] = [("create", "secrets", ""), _CLAIM_STATUS]
-    return [[*created, *ready], [*created, _CLAIM_STATUS, *ready]]
+    return [[*created, *[_CLAIM_STATUS] * waits, *ready] for waits in range(children + 1)]
 
 
 async def test_a_new_claim_with_one_child_costs_four_writes_or_five_and_one_secret_read(
