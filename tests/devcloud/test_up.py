@@ -88,7 +88,13 @@ def names_of(home: Path) -> list[str]:
     return ["python" if name.startswith("python") else name for name in running_of(home)]
 
 
-async def test_an_up_that_was_killed_is_continued_by_the_next_two_at_once(home: Path) -> None:
+async def test_a_platform_is_interrupted_started_twice_partly_dead_stopped_and_brought_back(home: Path) -> None:
+    await _killed_and_continued_by_the_next_two_at_once(home)
+    await _a_program_that_died_comes_back_and_the_rest_stays(home)
+    await _down_can_keep_the_data_and_without_that_leaves_nothing(home)
+
+
+async def _killed_and_continued_by_the_next_two_at_once(home: Path) -> None:
     killed = await begin(home)
 
     async def started() -> bool:
@@ -105,7 +111,7 @@ async def test_an_up_that_was_killed_is_continued_by_the_next_two_at_once(home: 
     assert sum("the platform is up already" in text for text in outputs) == 1
 
 
-async def test_a_program_that_died_comes_back_the_rest_stays_and_all_is_private(home: Path) -> None:
+async def _a_program_that_died_comes_back_and_the_rest_stays(home: Path) -> None:
     before = await bring_up(home)
     for folder in (home, home / "plane", home / "plane" / "pki", home / "onprem"):
         assert mode_of(folder) == 0o700
@@ -124,7 +130,7 @@ async def test_a_program_that_died_comes_back_the_rest_stays_and_all_is_private(
     assert server_of(after).host == server_of(before).host
 
 
-async def test_down_can_keep_the_data_and_without_that_leaves_nothing(home: Path) -> None:
+async def _down_can_keep_the_data_and_without_that_leaves_nothing(home: Path) -> None:
     first = await bring_up(home)
     await first.plane.kubectl.run("create", "namespace", "kept")
     await server_of(first).server.execute("CREATE DATABASE kept")

@@ -24,6 +24,11 @@ pytestmark = [pytest.mark.apiserver, pytest.mark.postgres]
 _LIMIT_S = 420
 # What a shell starts in the background ignores Ctrl-C, and so does all that it starts: here somebody presses it.
 _HEEDS_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+_CHILDREN = {
+    "aws": "RDSInstance/orders-instance",
+    "gcp": "CloudSQLInstance/orders-instance",
+    "azure": "FlexibleServer/orders-server",
+}
 _COMMAND = (sys.executable, "-c", f"{_HEEDS_CTRL_C}; from fairlead.cli import main; main()")
 
 
@@ -69,7 +74,16 @@ def shell(tmp_path: Path, control_plane_programs: Programs) -> Iterator[Shell]:
     made.fairlead("down")
 
 
-def test_the_story_is_interrupted_run_again_and_the_platform_taken_down(shell: Shell) -> None:
+def test_the_story_is_interrupted_run_again_goes_on_in_simulated_clouds_and_outlives_its_platform(shell: Shell) -> None:
+    _on_prem(shell)
+    variables = _in_clouds(shell)
+    _down_and_up(shell, variables)
+
+    assert shell.fairlead("down").returncode == 0
+    assert "not up" in shell.fairlead("env").stderr
+
+
+def _on_prem(shell: Shell) -> None:
     code, errors = shell.interrupted("demo", after="Somebody drops the database")
     assert code == 130
     assert errors.splitlines()[-1].startswith("fairlead: interrupted; what was started stays")
@@ -88,19 +102,17 @@ def test_the_story_is_interrupted_run_again_and_the_platform_taken_down(shell: S
     answer = shell.fairlead("psql", "orders", "-n", "demo", "--kubeconfig", kubeconfig, "--", "-Atc", "SELECT 6 * 7")
     assert (answer.returncode, answer.stdout) == (0, "42\n"), answer.stderr
 
-    assert shell.fairlead("down").returncode == 0
-    assert "not up" in shell.fairlead("env").stderr
 
-
-def test_claims_become_databases_of_simulated_clouds_that_outlive_their_platform(shell: Shell) -> None:
-    clouds = {"aws": "RDSInstance/orders-instance", "gcp": "CloudSQLInstance/orders-instance",
-              "azure": "FlexibleServer/orders-server"}  # fmt: skip
-    demo = shell.fairlead("demo", "--clouds", ",".join(clouds))
+def _in_clouds(shell: Shell) -> dict[str, str]:
+    """Have the story told in each simulated cloud; return what `fairlead env` exports then."""
+    demo = shell.fairlead("demo", "--clouds", ",".join(_CHILDREN))
     assert demo.returncode == 0, demo.stdout + demo.stderr
     assert "Done: every step above was seen to happen" in demo.stdout
-    assert [child for child in clouds.values() if child not in demo.stdout] == []
+    assert [child for child in _CHILDREN.values() if child not in demo.stdout] == []
+    return dict(re.findall(r"export (\w+)='?([^'\n]*)'?", shell.fairlead("env").stdout))
 
-    variables = dict(re.findall(r"export (\w+)='?([^'\n]*)'?", shell.fairlead("env").stdout))
+
+def _down_and_up(shell: Shell, variables: dict[str, str]) -> None:
     rds, (instance,) = _rds_instance(variables), _instances(variables)
     assert (rds["DBInstanceStatus"], instance["state"]) == ("available", "RUNNABLE")
 
@@ -112,7 +124,7 @@ def test_claims_become_databases_of_simulated_clouds_that_outlive_their_platform
     # The keys of before count again.
     assert _rds_instance(variables)["DbiResourceId"] == rds["DbiResourceId"]
     assert _instances(variables)[0]["createTime"] == instance["createTime"]
-    for cloud in clouds:
+    for cloud in _CHILDREN:
         question = ("psql", "orders", "-n", f"demo-{cloud}", "--kubeconfig", variables["KUBECONFIG"])
         answer = shell.fairlead(*question, "--", "-Atc", "SELECT count(*) FROM invoice")
         assert (answer.returncode, answer.stdout) == (0, "3\n"), answer.stderr

@@ -41,7 +41,7 @@ async def printed_by(system: System, *arguments: str) -> str:
         stderr=asyncio.subprocess.STDOUT,
         env=dict(os.environ) | {"COLUMNS": "400"},
     )
-    output, _ = await asyncio.wait_for(process.communicate(), 60)
+    output, _ = await asyncio.wait_for(process.communicate(), 180)
     assert b"rotated" in output or b"refused" in output, output
     return output.decode()
 

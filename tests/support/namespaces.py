@@ -15,6 +15,7 @@ from typing import Final
 from tests.support import yaml_texts
 from tests.support.api import Api, ApiError, JsonObject
 from tests.support.kinds import CLAIM, CONFIG_MAP, LEASE, NAMESPACE, ROLE_BINDING, SECRET, Kind
+from tests.support.waiting import eventually
 
 _CRDS: Final = Path(__file__).resolve().parents[2] / "crds"
 _MOST_AT_ONCE: Final = 16
@@ -62,10 +63,11 @@ async def take_away(api: Api, kind: Kind, obj: JsonObject) -> None:
     meta = obj["metadata"]
     path = kind.path(meta.get("namespace", ""), meta["name"])
     if obj.get("spec", {}).get("deletionProtection"):
-        await _unless_gone(api.merge(path, {**_WITHOUT_FINALIZERS, "spec": {"deletionProtection": False}}))
-    elif meta.get("finalizers"):
-        await _unless_gone(api.merge(path, _WITHOUT_FINALIZERS))
+        await _unless_gone(api.merge(path, {"spec": {"deletionProtection": False}}))
     await _unless_gone(api.delete(path))
+    # Only now: a controller at work gives a living object its finalizer back, and a deleting one none.
+    if meta.get("finalizers"):
+        await _unless_gone(api.merge(path, _WITHOUT_FINALIZERS))
 
 
 async def side_by_side(requests: Iterable[Awaitable[None]]) -> None:
@@ -80,17 +82,21 @@ async def side_by_side(requests: Iterable[Awaitable[None]]) -> None:
 
 
 async def _empty(api: Api, kind: Kind, namespace: str) -> None:
-    for obj in await _items(api, kind, namespace):
-        await take_away(api, kind, obj)
+    """Take away what a namespace has of a kind, and what was given a finalizer meanwhile."""
 
+    async def is_empty() -> bool:
+        try:
+            objects = await api.items(kind.path(namespace))
+        except ApiError as error:
+            if error.status not in {404, 429}:
+                raise
+            # A definition that was just applied: its storage is being made.
+            return error.status == 404
+        for obj in objects:
+            await take_away(api, kind, obj)
+        return not objects
 
-async def _items(api: Api, kind: Kind, namespace: str) -> list[JsonObject]:
-    try:
-        return await api.items(kind.path(namespace))
-    except ApiError as error:
-        if error.status != 404:
-            raise
-        return []
+    await eventually(is_empty, f"{namespace} has no {kind.plural}")
 
 
 async def _unless_gone(request: Awaitable[JsonObject | None]) -> None:

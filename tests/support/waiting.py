@@ -12,16 +12,22 @@ _POLL_S = 0.05
 async def eventually(
     probe: Callable[[], Awaitable[T | None]], expected: str, *, limit_s: float = 60.0, every_s: float = _POLL_S
 ) -> T:
-    """Ask until the answer is truthy, and return it; fail with the last answer after a generous time."""
+    """Ask until the answer is truthy, and return it; fail with the last answer after a generous time.
+
+    Between two questions as long passes as the first one took, at least `every_s`: a costly one does not take the
+    machine from those whom it waits for.
+    """
     loop = asyncio.get_running_loop()
     deadline = loop.time() + limit_s
     while True:
+        began = loop.time()
         answer = await probe()
         if answer:
             return answer
-        if loop.time() > deadline:
+        now = loop.time()
+        if now > deadline:
             raise AssertionError(f"{expected}: not within {limit_s:g} s; last answer: {answer!r}")
-        await asyncio.sleep(every_s)
+        await asyncio.sleep(max(every_s, now - began))
 
 
 @contextlib.asynccontextmanager

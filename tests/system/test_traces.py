@@ -39,8 +39,8 @@ async def test_a_claims_trace_reaches_from_its_pass_to_the_call_that_made_its_da
             await system.until(CLAIM, namespace, "traced", is_ready)
             secrets = [decoded(secret) for secret in await system.api.items(SECRET.path(namespace))]
             children = await system.children(namespace, "traced")
-        for program in at_work(system):
-            assert await program.terminate() == 0
+            for program in at_work(system):
+                assert await program.terminate() == 0
 
     spans = list(_spans(sent))
     by_id = {span.span_id: (process, span) for process, span in spans}
