@@ -104,7 +104,7 @@ def _on_prem(shell: Shell) -> None:
 
 
 def _in_clouds(shell: Shell) -> dict[str, str]:
-    """Have the story told in each simulated cloud; return what `fairlead env` exports then."""
+    """Have the story played in each simulated cloud; return what `fairlead env` exports then."""
     demo = shell.fairlead("demo", "--clouds", ",".join(_CHILDREN))
     assert demo.returncode == 0, demo.stdout + demo.stderr
     assert "Done: every step above was seen to happen" in demo.stdout
