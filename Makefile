@@ -110,7 +110,7 @@ e2e: .venv/.synced ## our pods on a node, applications in pods and in Java, clai
 	@$(BIN)/pytest -q -o faulthandler_timeout=0 tests/e2e/jdbc.py tests/e2e/node.py tests/e2e/from_git.py tests/e2e/installed.py \
 		tests/e2e/every_cloud.py tests/e2e/attacks.py tests/e2e/attacks_of_authors.py \
 		tests/e2e/attacks_of_tenants.py tests/e2e/reinstalled.py \
-		tests/e2e/gitops_kstatus.py tests/e2e/gitops_flux.py tests/e2e/gitops_argocd.py
+		tests/e2e/gitops_kstatus.py tests/e2e/gitops_flux.py tests/e2e/gitops_argocd.py tests/system/helm_rollback.py
 
 audit: .venv/.synced ## compare every locked package with the advisories that PyPI publishes (needs the network)
 	@$(LOCKED) '$(SYNC) --extra audit'

@@ -32,8 +32,8 @@ async def metrics_at(port: int) -> str:
         return await answer.text()
 
 
-async def printed_by(system: System, *arguments: str) -> str:
-    """Return what a command of `fairlead` prints about the rig."""
+async def printed_by(system: System, about: str, *arguments: str) -> str:
+    """Return what a command of `fairlead` prints about the rig: about a claim of that name."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", "from fairlead.cli import main; main()"),
         *(*arguments, "--kubeconfig", str(system.plane.kubeconfig)),
@@ -42,7 +42,7 @@ async def printed_by(system: System, *arguments: str) -> str:
         env=dict(os.environ) | {"COLUMNS": "400"},
     )
     output, _ = await asyncio.wait_for(process.communicate(), 180)
-    assert b"rotated" in output or b"refused" in output, output
+    assert about.encode() in output, output
     return output.decode()
 
 

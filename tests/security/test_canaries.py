@@ -170,9 +170,10 @@ async def _commands(system: System, namespace: str) -> str:
     file = system.folder / "planned.json"
     await asyncio.to_thread(file.write_bytes, msgspec.json.encode(claim(namespace, "rotated", size="medium")))
     printed = [
-        await printed_by(system, "trace", f"pgi/{name}", "--namespace", namespace) for name in ("rotated", "refused")
+        await printed_by(system, name, "trace", f"pgi/{name}", "--namespace", namespace)
+        for name in ("rotated", "refused")
     ]
-    return "".join([*printed, await printed_by(system, "plan", str(file))])
+    return "".join([*printed, await printed_by(system, "rotated", "plan", str(file))])
 
 
 _PLACES = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from tests.security.builders import database
@@ -33,6 +34,12 @@ from tests.support.waiting import eventually
 FOREIGN = SecondApi("rights.example.org")
 """Of another operator, as a platform team adds it by a role of its own: only such a connection reads a ConfigMap."""
 _LIMIT_S = 240.0
+BeforeEnd = Callable[[str], Awaitable[None]]
+"""What is done once a claim's password was rotated; it gets the former one."""
+
+
+async def _nothing(former: str) -> None:
+    del former
 
 
 async def live_on_prem(system: System, namespace: str) -> None:
@@ -96,30 +103,36 @@ async def _until_limit(system: System, namespace: str, limit: int | None) -> Non
     await eventually(has_it, f"connectionLimit {limit} is composed", limit_s=_LIMIT_S)
 
 
-async def live_on_aws(aws: Aws, namespace: str) -> None:
+async def live_on_aws(aws: Aws, namespace: str, before_end: BeforeEnd = _nothing) -> None:
     """Have a claim's whole life on RDS, and that of an instance without a claim."""
-    await _live_in(aws, namespace, AWS_CONFIG, (RDS_INSTANCE, instance(namespace, "alone")))
+    await _live_in(aws, namespace, before_end, AWS_CONFIG, (RDS_INSTANCE, instance(namespace, "alone")))
 
 
-async def live_on_azure(azure: Azure, namespace: str) -> None:
+async def live_on_azure(azure: Azure, namespace: str, before_end: BeforeEnd = _nothing) -> None:
     """Have the whole life of a claim with a firewall rule on Azure, and that of a server without a claim."""
     network = {"public": True, "allowedCIDRs": ["127.0.0.1/32"]}
     alone = (FLEXIBLE_SERVER, flexible_server(namespace, "alone"))
-    await _live_in(azure, namespace, AZURE_CONFIG, alone, network=network)
+    await _live_in(azure, namespace, before_end, AZURE_CONFIG, alone, network=network)
 
 
-async def live_on_cloud_sql(gcp: Gcp, namespace: str) -> None:
+async def live_on_cloud_sql(gcp: Gcp, namespace: str, before_end: BeforeEnd = _nothing) -> None:
     """Have a claim's whole life on Cloud SQL, and that of an instance without a claim."""
-    await _live_in(gcp, namespace, GCP_CONFIG, (CLOUD_SQL_INSTANCE, cloud_sql_instance(namespace, "alone")))
+    alone = (CLOUD_SQL_INSTANCE, cloud_sql_instance(namespace, "alone"))
+    await _live_in(gcp, namespace, before_end, GCP_CONFIG, alone)
 
 
 async def _live_in(
-    cloud: SimulatedCloud, namespace: str, config: Kind, alone: tuple[Kind, JsonObject], **spec: Any
+    cloud: SimulatedCloud,
+    namespace: str,
+    before_end: BeforeEnd,
+    config: Kind,
+    alone: tuple[Kind, JsonObject],
+    **spec: Any,
 ) -> None:
     system = cloud.system
     await system.until(config, "", "default", is_ready, limit_s=_LIMIT_S)
     await system.namespaced(namespace, cloud=cloud.cloud)
-    await _life(system, namespace, parameters={"work_mem": "8MB"}, **spec)
+    await before_end(await _life(system, namespace, parameters={"work_mem": "8MB"}, **spec))
     await _lone(system, *alone)
     await _end(system, namespace, "orders")
 
@@ -133,8 +146,8 @@ async def _lone(system: System, kind: Kind, obj: JsonObject) -> None:
     await system.api.until_gone(kind.path(namespace, name), limit_s=_LIMIT_S)
 
 
-async def _life(system: System, namespace: str, **spec: Any) -> None:
-    """Have a claim made, looked at on request, and its password changed."""
+async def _life(system: System, namespace: str, **spec: Any) -> str:
+    """Have a claim made, looked at on request, and its password changed; return the former password."""
     await system.create(CLAIM, claim(namespace, "orders", deletionPolicy="Delete", **spec))
     await system.until(CLAIM, namespace, "orders", is_ready, limit_s=_LIMIT_S)
     before = await system.binding(namespace, "orders")
@@ -146,6 +159,7 @@ async def _life(system: System, namespace: str, **spec: Any) -> None:
 
     await eventually(is_another, "another password is published", limit_s=_LIMIT_S)
     await system.until(CLAIM, namespace, "orders", is_ready, limit_s=_LIMIT_S)
+    return before["password"]
 
 
 async def _lose_the_connection_secret(system: System, namespace: str) -> None:
