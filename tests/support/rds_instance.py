@@ -11,6 +11,7 @@ from tests.support.api import JsonObject
 from tests.support.aws import RDS_INSTANCE, Aws, instance
 from tests.support.kinds import SECRET, condition, is_ready
 from tests.support.system import decoded
+from tests.support.waiting import eventually
 
 _LIMIT_S = 120.0
 
@@ -100,6 +101,16 @@ class Instance:
         return [
             call for call in await self.aws.calls(since, action="DescribeDBInstances") if call["identifier"] == name
         ]
+
+    async def until_looked_at_again(self, identifier: str) -> None:
+        """Ask for a pass, and wait until the cloud was asked about that name once more."""
+        since = await self.aws.mark()
+        await self.system.ask_for_a_pass(RDS_INSTANCE, self.namespace, self.name)
+
+        async def is_looked_at() -> bool:
+            return any(call["identifier"] == identifier for call in await self.aws.calls(since))
+
+        await eventually(is_looked_at, f"{identifier} is looked at")
 
     # Its users
 

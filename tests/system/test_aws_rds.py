@@ -152,22 +152,17 @@ async def a_renamed_instance_is_named_and_never_released(orders: Instance) -> No
     await orders.system.api.delete(RDS_INSTANCE.path(orders.namespace, orders.name))
     held = await orders.until("DatabaseRenamed")
     assert "is called again now" in condition(held, "Synced")["message"]
-    describes = await orders.describes(since)
-    await eventually(
-        lambda: _looked_at_more(orders, since, len(describes) + 2), "it was described twice more", limit_s=180
-    )
+    for _ in range(2):
+        await orders.until_looked_at_again("by-hand")
     assert await orders.aws.instance("again") is not None
     assert await orders.changes(since) == []
 
     await orders.aws.person(
         "modify_db_instance", DBInstanceIdentifier="again", NewDBInstanceIdentifier="by-hand", ApplyImmediately=True
     )
+    await orders.system.ask_for_a_pass(RDS_INSTANCE, orders.namespace, orders.name)
     await orders.aws.until_gone("by-hand", limit_s=180)
     await orders.system.api.until_gone(RDS_INSTANCE.path(orders.namespace, orders.name))
-
-
-async def _looked_at_more(orders: Instance, since: int, times: int) -> bool:
-    return len([call for call in await orders.aws.calls(since) if call["identifier"] == "by-hand"]) >= times
 
 
 async def a_final_snapshots_name_that_anothers_has_is_passed_over(orders: Instance) -> None:
