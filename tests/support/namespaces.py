@@ -92,8 +92,7 @@ async def _empty(api: Api, kind: Kind, namespace: str) -> None:
                 raise
             # A definition that was just applied: its storage is being made.
             return error.status == 404
-        for obj in objects:
-            await take_away(api, kind, obj)
+        await side_by_side(take_away(api, kind, obj) for obj in objects)
         return not objects
 
     await eventually(is_empty, f"{namespace} has no {kind.plural}")

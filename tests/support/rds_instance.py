@@ -102,10 +102,14 @@ class Instance:
             call for call in await self.aws.calls(since, action="DescribeDBInstances") if call["identifier"] == name
         ]
 
+    async def look(self) -> None:
+        """Ask for a pass, which would else come in its own time."""
+        await self.system.ask_for_a_pass(RDS_INSTANCE, self.namespace, self.name)
+
     async def until_looked_at_again(self, identifier: str) -> None:
         """Ask for a pass, and wait until the cloud was asked about that name once more."""
         since = await self.aws.mark()
-        await self.system.ask_for_a_pass(RDS_INSTANCE, self.namespace, self.name)
+        await self.look()
 
         async def is_looked_at() -> bool:
             return any(call["identifier"] == identifier for call in await self.aws.calls(since))

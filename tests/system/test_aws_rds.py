@@ -160,7 +160,7 @@ async def a_renamed_instance_is_named_and_never_released(orders: Instance) -> No
     await orders.aws.person(
         "modify_db_instance", DBInstanceIdentifier="again", NewDBInstanceIdentifier="by-hand", ApplyImmediately=True
     )
-    await orders.system.ask_for_a_pass(RDS_INSTANCE, orders.namespace, orders.name)
+    await orders.look()
     await orders.aws.until_gone("by-hand", limit_s=180)
     await orders.system.api.until_gone(RDS_INSTANCE.path(orders.namespace, orders.name))
 
