@@ -162,6 +162,7 @@ def report_of_breaches(tmp_path_factory: pytest.TempPathFactory) -> str:
     return result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS, ids=lambda seed: seed.breach)
 def test_a_breach_is_seen(seed: Seed, report_of_breaches: str) -> None:
     assert seed.contract in report_of_breaches

@@ -11,11 +11,14 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tests.architecture import tree
+from tests.support.longest_first import has_cache
 
 # Product and tests.
 ROOTS = (*tree.PACKAGES, "benchmarks", "tests")
@@ -24,6 +27,7 @@ LONGEST_FUNCTION = 60
 MOST_MODULES = 20
 ROOMS = ("composer", "providers", "devcloud")
 REASON = "# long: "
+_REMEMBERED = "fairlead/breaches of modules"
 
 
 class Retired(msgspec.Struct, frozen=True):
@@ -131,17 +135,32 @@ def oversized(source: str, nodes: Iterable[ast.AST]) -> list[str]:
     return too_long
 
 
-@functools.cache
-def _breaches() -> dict[str, list[str]]:
-    """Return the breaches of all modules; no tree is kept, since all of them fill a gigabyte."""
-    breaches: dict[str, list[str]] = {"words": [], "sizes": []}
+@pytest.fixture(scope="module")
+def breaches(pytestconfig: pytest.Config) -> dict[str, list[str]]:
+    """Return the breaches of all modules; those of one that is as it was in the last run are those of then."""
+    remembered = _remembered(pytestconfig)
+    kept: dict[str, list[Any]] = {}
     for path in tree.modules(*ROOTS):
+        name, stamp = tree.name_of(path), path.stat().st_mtime_ns
+        if name in remembered and remembered[name][0] == stamp:
+            kept[name] = remembered[name]
+            continue
         source = path.read_text(encoding="utf-8")
         nodes = tuple(ast.walk(tree.parsed(source)))
         retired = [*retired_in(_nodes(f"{path.stem.removeprefix('__')} = 0")), *retired_in(nodes)]
-        breaches["words"] += [f"{tree.name_of(path)}:{place}" for place in retired]
-        breaches["sizes"] += [f"{tree.name_of(path)}:{place}" for place in oversized(source, nodes)]
-    return breaches
+        kept[name] = [stamp, retired, oversized(source, nodes)]
+    if has_cache(pytestconfig):
+        pytestconfig.cache.set(_REMEMBERED, {"rules": Path(__file__).stat().st_mtime_ns, "modules": kept})
+    columns = enumerate(("words", "sizes"), start=1)
+    return {of: [f"{name}:{place}" for name, row in kept.items() for place in row[column]] for column, of in columns}
+
+
+def _remembered(config: pytest.Config) -> dict[str, list[Any]]:
+    """Return when each module was looked at, and its breaches, by these rules as they are now."""
+    last = config.cache.get(_REMEMBERED, None) if has_cache(config) else None
+    if not last or last["rules"] != Path(__file__).stat().st_mtime_ns:
+        return {}
+    return dict(last["modules"])
 
 
 def _nodes(source: str) -> Iterator[ast.AST]:
@@ -149,8 +168,8 @@ def _nodes(source: str) -> Iterator[ast.AST]:
 
 
 @pytest.mark.parametrize("of", ["words", "sizes"])
-def test_a_module_keeps_the_rules(of: str) -> None:
-    assert _breaches()[of] == []
+def test_a_module_keeps_the_rules(breaches: dict[str, list[str]], of: str) -> None:
+    assert breaches[of] == []
 
 
 @pytest.mark.parametrize(

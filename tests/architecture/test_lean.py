@@ -12,6 +12,8 @@ import pytest
 from tests.architecture import tree
 from tests.architecture.test_wheel import CLAIM
 
+pytestmark = pytest.mark.slow
+
 HEAVY = frozenset(
     {
         "aiohttp",

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support import new_cloud
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def grown(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -61,7 +63,6 @@ def test_the_contracts_hold(grown: Path) -> None:
     _run(grown, "-c", "from importlinter.cli import lint_imports_command as main; main()", "--no-cache")
 
 
-@pytest.mark.slow
 def test_the_house_rules_hold(grown: Path) -> None:
     chosen = "crd or prefixed_names or kinds_are or do_not_know or generic_part or pure_modules"
     files = [f"tests/architecture/test_{part}.py" for part in ("contracts", "crds", "names")]
@@ -69,7 +70,6 @@ def test_the_house_rules_hold(grown: Path) -> None:
     _run(grown, "-m", "pytest", "--noconftest", "-p", "no:cacheprovider", "-k", chosen, *files)
 
 
-@pytest.mark.slow
 def test_the_house_rules_see_it(grown: Path) -> None:
     looked_at = (
         "print(*(name for name in (*crds._crds(), *map(names.tree.name_of, names._sources())) if 'toy' in name))"

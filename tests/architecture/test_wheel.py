@@ -65,6 +65,7 @@ def _expected() -> set[str]:
     return code | data | {"fairlead/assets/docs/troubleshooting.md"}
 
 
+@pytest.mark.slow
 def test_the_wheel_is_whole(wheel: Path) -> None:
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
 
@@ -72,6 +73,7 @@ def test_the_wheel_is_whole(wheel: Path) -> None:
     assert {"devcloud/controlplane/go.mod", "devcloud/controlplane/go.sum"} <= names
 
 
+@pytest.mark.slow
 def test_the_wheel_alone_renders(wheel: Path, tmp_path: Path) -> None:
     """Base dependencies and the command line's, by hash from the lock: no cloud's SDK, nothing of this checkout."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}

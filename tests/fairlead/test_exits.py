@@ -120,6 +120,7 @@ def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     assert capsys.readouterr().err == "fairlead: interrupted\n"
 
 
+@pytest.mark.slow
 def test_a_missing_extra_is_named() -> None:
     program = (
         "import sys; sys.modules['cryptography'] = None; sys.modules['psycopg'] = None; "
@@ -133,6 +134,7 @@ def test_a_missing_extra_is_named() -> None:
     assert "Traceback" not in ended.stderr
 
 
+@pytest.mark.slow
 def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
     claim = tmp_path / "claim.yaml"
     claim.write_text(
@@ -151,6 +153,7 @@ def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
     assert (ended.stdout, ended.stderr, ended.returncode) == ("# composit", "", 0)
 
 
+@pytest.mark.slow
 def test_a_terminal_without_our_letters_gets_the_words() -> None:
     program = (
         "import sys, fairlead.cli as cli; cli.app.command(lambda: print('├─ orders'), name='try'); "
@@ -165,6 +168,7 @@ def test_a_terminal_without_our_letters_gets_the_words() -> None:
     assert (ended.returncode, ended.stdout) == (0, "?? orders\n"), ended.stderr
 
 
+@pytest.mark.slow
 def test_the_command_without_its_libraries_says_what_to_install() -> None:
     program = (
         "import sys; sys.modules['cyclopts'] = None; sys.argv = ['fairlead', '--help']; "

@@ -166,6 +166,7 @@ def test_a_reason_that_nobody_knows_leads_to_all_of_them(capsys: pytest.CaptureF
     assert "`fairlead explain` lists them all" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["explain"]])
 def test_a_reader_that_ends_early_is_no_failure(arguments: list[str]) -> None:
     """The pipe is closed before anything is written, as by `| head -0`."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 from tests.mutants.listed import listed
 from tests.mutants.seeded import seeded
 
@@ -24,6 +26,7 @@ def test_a_listed_mutant_changes_one_place_of_a_module_that_still_parses() -> No
         ast.parse(_planted(mutant.file, mutant.old, mutant.new))
 
 
+@pytest.mark.slow
 def test_mutants_of_a_seed_are_the_same_each_time_and_each_differs_from_the_code() -> None:
     mutants = seeded(_ROOT, 7, 20)
 

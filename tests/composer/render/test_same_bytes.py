@@ -24,6 +24,7 @@ def _evaluated(seed: int) -> dict[str, Any]:
     return msgspec.json.decode(made.stdout, type=dict[str, Any])
 
 
+@pytest.mark.slow
 def test_filters_give_the_same_in_two_processes() -> None:
     first, second = _evaluated(1), _evaluated(2)
 
