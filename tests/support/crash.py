@@ -13,14 +13,14 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from devcloud.postgres.tls_proxy import Endpoint, serving
 from tests.support.gate import Effect, Gate, Moment, Trap
-from tests.support.kinds import PROVIDER_CONFIG, SECRET
+from tests.support.kinds import LEASE, PROVIDER_CONFIG, SECRET
 from tests.support.kube_proxy import kube_proxy
 from tests.support.processes import Program
 from tests.support.sql_proxy import sql_proxy
-from tests.support.staff import QUICK_LEASE
 from tests.support.system import ADMIN_SECRET, System, free_port
 
 SCOPE = re.compile(rb"k\d{3}z")
@@ -28,6 +28,7 @@ _HOST = "127.0.0.1"
 # Below a process's 16 workers, and below the provider's 8 sessions: those who are not parked must go on.
 PARKED_MOST = 12
 _IN_SQL_MOST = 6
+_LONG_LEASE: Final = ("--lease-duration=60", "--lease-renew-deadline=45", "--lease-retry=0.5")
 _SPRING_S = 180.0
 COMPOSER, PROVIDER = "composer", "provider"
 
@@ -161,9 +162,11 @@ class CrashRig:
 
     async def _start(self, name: str) -> None:
         port, actor = free_port(), self.actors[name]
+        # Whoever held the Lease is dead: nobody waits for it to lapse, and no busy machine takes it from a living one.
+        await self.system.api.request("DELETE", LEASE.path(actor.namespace))
         flags = ("--kubeconfig", str(actor.kubeconfig), "--namespace", actor.namespace, *actor.flags)
         program = Program(
-            (*actor.module, *flags, "--health-port", str(port), *QUICK_LEASE),
+            (*actor.module, *flags, "--health-port", str(port), *_LONG_LEASE),
             log=self.system.folder / f"{len(self.system.started)}-{name}-after-{self.kills}-kills.log",
         )
         await program.start()
