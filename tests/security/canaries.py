@@ -7,12 +7,26 @@ import base64
 import os
 import sys
 import urllib.parse
+from dataclasses import dataclass
 
 import aiohttp
 import msgspec
 
 from tests.support.api import JsonObject
 from tests.support.system import System
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What could be seen outside Secrets, by place, and the secrets that are not to be in it."""
+
+    places: dict[str, str]
+    canaries: dict[str, str]
+
+    def shown(self, place: str) -> list[str]:
+        """Return the names of the secrets that a place gives away."""
+        text = self.places[place]
+        return [name for name, secret in self.canaries.items() if any(form in text for form in forms_of(secret))]
 
 
 def content_of(secret: JsonObject) -> dict[str, str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from tests.security.canaries import content_of, metrics_at, printed_by
+from tests.security.canaries import Exposure, content_of, metrics_at, printed_by
 from tests.support.api import JsonObject
 from tests.support.aws import AWS_CONFIG, DB_PARAMETER_GROUP, RDS_INSTANCE
 from tests.support.azure import AZURE_CONFIG, FLEXIBLE_SERVER, SERVER_DATABASE
@@ -42,14 +42,6 @@ ACCOUNTS = {
     "gcp": Account(GCP_CONFIG, (CLOUD_SQL_INSTANCE, CLOUD_SQL_USER), ("credentials.json",)),
 }
 PLACES = ("logs at DEBUG", "audit log", "objects and events", "metrics", "commands")
-
-
-@dataclass(frozen=True, slots=True)
-class Exposure:
-    """What could be seen outside Secrets, by place, and the secrets that are not to be in it."""
-
-    places: dict[str, str]
-    canaries: dict[str, str]
 
 
 async def exposure_of(cloud: SimulatedCloud, namespace: str, former: str) -> Exposure:

@@ -32,7 +32,10 @@ def kinds_of_ours() -> tuple[Kind, ...]:
 
 
 async def end_namespace(api: Api, name: str) -> None:
-    """End a namespace and all that tests put there, whoever holds it by a finalizer; nothing is left of it after this.
+    """End a namespace and all that tests put there, of Kubernetes' kinds below and of ours, whoever holds it.
+
+    Objects of other kinds, as another operator's, stay behind unseen in a namespace that is gone: who makes such ends
+    them, or lets them go with the claim that owns them.
 
     Nobody is asked: claims and managed resources go as if their finalizers had been removed by force, so that what they
     stood for stays with its server. A test of the end of a namespace deletes it by a request of its own.

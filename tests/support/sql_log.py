@@ -10,8 +10,8 @@ _CHANGES = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _STATEMENT = re.compile(r"LOG:  (?:statement|execute [^:]*): (.*)\Z", re.DOTALL)
-_PROCESS = re.compile(r" UTC \[(\d+)\] ")
-_REFUSED = re.compile(r" (ERROR|FATAL):  ")
+# After an error, and after that alone, comes a line with the statement (manual, log_min_error_statement).
+_PREFIX = re.compile(r"\S+ \S+ UTC \[(?P<process>\d+)\] (?P<login>\S+)@\S* (?P<level>[A-Z]+):")
 _LINE = re.compile(r"^(?=\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} UTC \[)", re.MULTILINE)
 
 
@@ -39,19 +39,20 @@ class SqlLog:
         return [statement for statement in self.statements(since) if _CHANGES.search(statement)]
 
     def _with_outcomes(self, since: int) -> list[tuple[str, bool]]:
-        """Return each statement, and whether the next line of its server process is an error."""
+        """Return each statement, and whether its server process named it after an error."""
         with self.path.open("rb") as file:
             file.seek(since)
             text = file.read().decode(errors="replace")
         outcomes: list[tuple[str, bool]] = []
         last_of_process: dict[str, int] = {}
         for line in _LINE.split(text):
-            process = _PROCESS.search(line)
-            if process is None or f" {self.login}@" not in re.split(r" (?:LOG|ERROR|FATAL):", line, maxsplit=1)[0]:
+            prefix = _PREFIX.match(line)
+            if prefix is None or prefix["login"] != self.login:
                 continue
             if statement := _STATEMENT.search(line):
-                last_of_process[process[1]] = len(outcomes)
+                last_of_process[prefix["process"]] = len(outcomes)
                 outcomes.append((statement[1].strip(), False))
-            elif _REFUSED.search(line) and (index := last_of_process.pop(process[1], None)) is not None:
+            elif prefix["level"] == "STATEMENT" and prefix["process"] in last_of_process:
+                index = last_of_process[prefix["process"]]
                 outcomes[index] = (outcomes[index][0], True)
         return outcomes
