@@ -1,0 +1,111 @@
+"""Ends of claims under each policy and cascade, while processes are away, and with a namespace or a definition."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from tests.support.home import claim, furnish, move_in, until_gone
+from tests.support.kinds import (
+    CLAIM,
+    CRD,
+    DATABASE,
+    NAMESPACE,
+    is_ready,
+)
+from tests.support.staff import Staff, is_deleting
+from tests.system.test_teardown import POLICIES, bare
+
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
+
+
+@pytest.mark.parametrize("away", ["composer", "provider", "both"])
+async def test_a_claim_deleted_while_a_process_is_away_is_torn_down_when_it_is_back(
+    staff: Staff, namespace: str, away: str
+) -> None:
+    home = await move_in(staff.system, claim(namespace, f"away{away}", deletionPolicy="Delete"))
+    if away != "provider":
+        await staff.stop_composer()
+    if away != "composer":
+        await staff.stop_provider()
+
+    # Foreground stamps the child at once, so that a provider alone meets a deleting child without an instruction.
+    await staff.system.api.delete(home.path, propagation="Foreground")
+    child = await home.child()
+    await staff.system.until(DATABASE, namespace, child["metadata"]["name"], is_deleting)
+    if away == "composer":
+        await home.until_child_says(child, "AwaitingTeardown")
+    await home.untouched()
+    if not staff.composer.is_running:
+        await staff.start_composer()
+    if not staff.provider.is_running:
+        await staff.start_provider()
+
+    await until_gone(staff.system, home.path)
+    assert home.drops_carried_out() == 1
+    assert await home.names() == []
+
+
+async def test_a_namespace_deleted_leaves_the_database_and_a_returning_claim_finds_its_predecessor(
+    staff: Staff,
+) -> None:
+    system = staff.system
+
+    async def move_out_and_return(policy: str) -> None:
+        async with system.namespace() as namespace:
+            body = claim(namespace, policy.lower(), deletionPolicy=policy)
+            home = await move_in(system, body)
+            await system.api.delete(NAMESPACE.path("", namespace))
+            await until_gone(system, NAMESPACE.path("", namespace))
+            await home.untouched()
+
+            await system.namespaced(namespace)
+            await system.create(CLAIM, body)
+            await home.until_stalled("PredecessorFound")
+            await home.untouched()
+
+            await system.api.merge(home.path, {"metadata": {"annotations": {"fairlead.dev/adopt": "none"}}})
+            await system.until(CLAIM, namespace, home.name, is_ready)
+            neighbour = await furnish(system, namespace, home.name)
+            assert neighbour.oid != home.oid
+            await home.untouched()
+
+    await asyncio.gather(*(move_out_and_return(policy) for policy in POLICIES))
+
+
+async def test_an_ephemeral_namespace_deleted_follows_the_claims_policies(staff: Staff) -> None:
+    system = staff.system
+    async with system.namespace(**{"fairlead.dev/ephemeral": "true"}) as namespace:
+        orphan, retired, dropped = await asyncio.gather(
+            *(move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy)) for policy in POLICIES)
+        )
+        await system.api.delete(NAMESPACE.path("", namespace))
+        await until_gone(system, NAMESPACE.path("", namespace))
+
+    await orphan.untouched()
+    assert await retired.names() not in ([], [retired.database])
+    assert await retired.rows_behind() == [retired.row]
+    assert await dropped.names() == []
+    assert (orphan.drops(), retired.drops(), dropped.drops_carried_out()) == (0, 0, 1)
+
+
+async def test_the_childrens_definition_deleted_leaves_every_database(staff: Staff, namespace: str) -> None:
+    system = staff.system
+    homes = [
+        await move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy))
+        for policy in ("Orphan", "Delete")
+    ]
+    definition = CRD.path("", f"{DATABASE.plural}.{DATABASE.group}")
+    kept = await bare(system, definition)
+
+    await system.api.delete(definition)
+    await until_gone(system, definition)
+    for home in homes:
+        await home.untouched()
+        await home.until_out_of_sync("KindNotInstalled")
+
+    await system.create(CRD, kept)
+    for home in homes:
+        await home.until_home()
+        await home.untouched()
