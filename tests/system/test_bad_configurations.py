@@ -8,16 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from tests.support.api import ApiError, JsonObject
+from tests.support.api import ApiError
 from tests.support.kinds import (
-    CLAIM,
     DATABASE,
     PROVIDER_CONFIG,
     SECRET,
-    claim,
-    composition,
     condition,
     database,
     in_trouble,
@@ -30,15 +26,6 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, 
 _MESSAGE_MAX_CHARS = 400
 _REQUESTED, _HANDLED = "fairlead.dev/reconcile-requested-at", "lastHandledReconcileAt"
 _WRONG_PASSWORD = "not-the-password-of-anybody"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def serving(system: System) -> System:
-    """Return the rig with the provider alone at work."""
-    await system.start_provider()
-    # The server was met and prepared: from here on a bad input changes nothing there.
-    await system.until(PROVIDER_CONFIG, "", "default", is_ready)
-    return system
 
 
 @dataclass(frozen=True)
@@ -76,7 +63,7 @@ _CONFIGS: dict[str, Config] = {
 
 
 @asynccontextmanager
-async def _config(system: System, name: str, case: Config) -> AsyncIterator[None]:
+async def config(system: System, name: str, case: Config) -> AsyncIterator[None]:
     """Have a ProviderConfig for the length of a block, with an administrator's Secret of its own."""
     login = {**system.admin_login(), **(case.secret or {})}
     if case.secret is not None:
@@ -94,7 +81,7 @@ async def _config(system: System, name: str, case: Config) -> AsyncIterator[None
 @pytest.mark.parametrize("case", _CONFIGS.values(), ids=_CONFIGS.keys())
 async def test_a_bad_provider_config_is_answered(serving: System, namespace: str, case: Config) -> None:
     mark = serving.sql.mark()
-    async with _config(serving, namespace, case):
+    async with config(serving, namespace, case):
         await serving.create(DATABASE, database(namespace, "answered", config=namespace))
         resource = await serving.until(DATABASE, namespace, "answered", in_trouble(case.reason, *case.also))
         message = condition(resource, "Synced")["message"]
@@ -113,7 +100,7 @@ async def test_a_missing_provider_config_is_answered_and_taken_when_it_comes(ser
     await serving.create(DATABASE, database(namespace, "early", config=namespace))
     resource = await serving.until(DATABASE, namespace, "early", in_trouble("ProviderConfigNotFound"))
     assert namespace in condition(resource, "Synced")["message"]
-    async with _config(serving, namespace, Config("")):
+    async with config(serving, namespace, Config("")):
         await serving.until(DATABASE, namespace, "early", is_ready, limit_s=15.0)
         await serving.delete(DATABASE, namespace, "early")
 
@@ -139,24 +126,10 @@ async def test_a_host_that_is_none_is_refused_at_admission(system: System, host:
     assert "spec.host" in str(refusal.value)
 
 
-async def test_a_provider_config_in_use_is_held_with_the_count(serving: System, namespace: str) -> None:
-    async with _config(serving, namespace, Config("")):
-        for name in ("one", "two"):
-            await serving.create(DATABASE, database(namespace, name, config=namespace))
-        for name in ("one", "two"):
-            await serving.until(DATABASE, namespace, name, is_ready)
-        await serving.api.delete(PROVIDER_CONFIG.path("", namespace))
-        held = await serving.until(PROVIDER_CONFIG, "", namespace, in_trouble("InUse"))
-        assert "2" in condition(held, "Synced")["message"]
-        for name in ("one", "two"):
-            await serving.delete(DATABASE, namespace, name)
-        await serving.api.until_gone(PROVIDER_CONFIG.path("", namespace))
-
-
 async def test_one_destroy_too_many_within_an_hour_is_held_also_after_a_restart(
     serving: System, namespace: str
 ) -> None:
-    async with _config(serving, namespace, Config("", spec={"limits": {"destroysPerHour": 1}})):
+    async with config(serving, namespace, Config("", spec={"limits": {"destroysPerHour": 1}})):
         for name in ("one", "two"):
             await serving.create(DATABASE, database(namespace, name, config=namespace))
             await serving.until(DATABASE, namespace, name, is_ready)
@@ -203,65 +176,3 @@ async def test_a_password_that_cannot_be_used_is_refused_by_its_rule(
     if password:
         assert password not in str(resource["status"])
     assert serving.sql.changes(mark) == []
-
-
-async def test_adoption_of_a_foreign_database_is_refused(serving: System, namespace: str) -> None:
-    server, name = serving.server.server, f"foreign_{namespace.replace('-', '_')}"
-    await server.execute(f"CREATE DATABASE {name}")
-    ((oid,),) = await server.execute("SELECT oid FROM pg_database WHERE datname = current_database()", database=name)
-    mark = serving.sql.mark()
-    obj = database(namespace, "adopter")
-    obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name, "fairlead.dev/adopt": str(oid)}
-    await serving.create(DATABASE, obj)
-    resource = await serving.until(DATABASE, namespace, "adopter", in_trouble("AdoptionRefused"))
-    assert condition(resource, "Stalled")["status"] == "True"
-    assert serving.sql.changes(mark) == []
-    # Nothing of ours hangs on it: it goes at once, and the foreign database stays.
-    await serving.delete(DATABASE, namespace, "adopter")
-    assert serving.sql.changes(mark) == []
-
-
-async def test_another_server_behind_the_same_address_changes_nothing(serving: System, namespace: str) -> None:
-    await serving.create(DATABASE, database(namespace, "pinned"))
-    before = await serving.until(DATABASE, namespace, "pinned", is_ready)
-    async with serving.another_server() as other:
-        for name in ("pinned", "unborn"):
-            if name == "unborn":
-                await serving.create(DATABASE, database(namespace, name))
-            await serving.ask_for_a_pass(DATABASE, namespace, name)
-            resource = await serving.until(DATABASE, namespace, name, in_trouble("AccountChanged"))
-            assert condition(resource, "Stalled")["status"] == "True"
-        pinned = await serving.api.get(DATABASE.path(namespace, "pinned"))
-        assert _external_reference(pinned) == _external_reference(before)
-        assert other.changes() == []
-    for name in ("pinned", "unborn"):
-        await serving.ask_for_a_pass(DATABASE, namespace, name)
-        await serving.until(DATABASE, namespace, name, is_ready)
-    assert _external_reference(await serving.api.get(DATABASE.path(namespace, "pinned"))) == _external_reference(before)
-
-
-def _external_reference(obj: JsonObject) -> dict[str, str]:
-    names = ("external-name", "incarnation", "account")
-    return {name: obj["metadata"]["annotations"][f"fairlead.dev/{name}"] for name in names}
-
-
-async def test_a_missing_provider_config_and_a_closed_one_read_the_same_in_a_claim(
-    serving: System, namespace: str
-) -> None:
-    closed, missing = f"{namespace}-closed", f"{namespace}-missing"
-    await serving.start_composer()
-
-    async def message_for(config: str) -> str:
-        spec = {"forProvider": {"databaseName": "app", "username": "app"}, "providerConfigRef": {"name": config}}
-        template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
-        body = composition(f"{config}-user", {"name": "database", "template": template})
-        async with serving.composition(body) as name:
-            await serving.create(CLAIM, claim(namespace, config, compositionRef={"name": name}))
-            expected = in_trouble("ProviderConfigNotFound", "NotAllowed")
-            obj = await serving.until(CLAIM, namespace, config, expected)
-            await serving.delete(CLAIM, namespace, config)
-        return str(condition(obj, "Synced")["message"])
-
-    async with _config(serving, closed, Config("", spec={"allowedNamespaces": {"names": ["some-other"]}})):
-        seen = (await message_for(closed)).replace(closed, "X")
-        assert seen == (await message_for(missing)).replace(missing, "X")

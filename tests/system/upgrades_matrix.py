@@ -32,6 +32,12 @@ from tests.system.test_upgrades import (
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
+@pytest.fixture(scope="module")
+def system(own_system: System) -> System:
+    """Return a platform that only this module has: all of Fairlead is taken away."""
+    return own_system
+
+
 async def test_an_older_provider_leaves_what_a_newer_one_began_until_the_newer_one_is_back(
     staff: Staff, namespace: str
 ) -> None:

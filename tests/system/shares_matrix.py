@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-import pytest_asyncio
 
 from tests.support.kinds import DATABASE, PROVIDER_CONFIG, condition, database, in_trouble, is_ready
 from tests.support.system import System
@@ -11,14 +10,6 @@ from tests.support.system import System
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _LONG_AGO = "2020-01-01T00:00:00Z"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def serving(system: System) -> System:
-    """Return the rig with the provider alone at work."""
-    await system.start_provider()
-    await system.until(PROVIDER_CONFIG, "", "default", is_ready)
-    return system
 
 
 async def _limited(system: System, name: str, limits: dict[str, int]) -> None:
