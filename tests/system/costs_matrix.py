@@ -5,7 +5,7 @@ import pytest
 from tests.support.grants import let_watch_secrets
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, claim, composition, is_ready
 from tests.support.system import COMPOSER, System
-from tests.system.test_costs import creation, secret_reads, steps, writes_of_a_creation
+from tests.system.test_costs import creation, requests_during, secret_reads, steps, writes_of_a_creation
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 

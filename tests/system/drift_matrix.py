@@ -5,9 +5,14 @@ import pytest
 from tests.support.kinds import CLAIM, DATABASE, condition, in_trouble, is_ready
 from tests.support.system import System
 from tests.support.waiting import eventually
-from tests.system.test_drift import exists, ready
+from tests.system.test_drift import DRIFTS, Drift, exists, is_corrected_and_reported, ready
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
+
+
+@pytest.mark.parametrize("case", DRIFTS.values(), ids=DRIFTS.keys())
+async def test_every_drift_is_corrected_and_reported(sweeping: System, namespace: str, case: Drift) -> None:
+    await is_corrected_and_reported(sweeping, namespace, case)
 
 
 async def test_a_paused_claim_lets_drift_be_until_the_pause_ends(sweeping: System, namespace: str) -> None:

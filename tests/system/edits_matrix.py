@@ -201,3 +201,41 @@ async def test_a_value_that_the_server_refuses_is_sent_once_and_the_next_one_at_
     assert running.sql.changes(mark) == []
     await running.edit(CLAIM, namespace, "refused", {"spec": {"parameters": {"work_mem": "7MB"}}})
     await running.until(CLAIM, namespace, "refused", is_ready, limit_s=15.0)
+
+
+def _with_parameters(name: str, **parameters: str) -> JsonObject:
+    spec: JsonObject = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": 7}}
+    if parameters:
+        spec["forProvider"]["parameters"] = parameters
+    template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
+    return composition(name, {"name": "database", "template": template}, connection={"from": "database"})
+
+
+@pytest.mark.parametrize("restart", [False, True], ids=["while the composer runs", "while the composer is away"])
+async def test_a_field_removed_from_the_template_leaves_the_child(
+    running: System, namespace: str, *, restart: bool
+) -> None:
+    async with running.composition(_with_parameters(f"{namespace}-c", work_mem="9MB")) as name:
+        child = await ready(running, namespace, "trimmed", compositionRef={"name": name})
+        at = namespace, child["metadata"]["name"]
+
+        def is_whole(obj: JsonObject) -> bool:
+            return bool(obj["spec"]["forProvider"]["parameters"] == {"work_mem": "9MB"})
+
+        assert is_whole(child)
+        # What a hand had taken is ours to remove again.
+        await running.edit(DATABASE, *at, {"spec": {"forProvider": {"parameters": {"work_mem": "1MB"}}}})
+        await running.until(DATABASE, *at, is_whole)
+        if restart:
+            await running_program(running.started, "composer").terminate()
+        await running.apply(COMPOSITION, _with_parameters(name))
+        if restart:
+            await running.start_composer()
+
+        def trimmed(obj: JsonObject) -> bool:
+            return "parameters" not in obj["spec"]["forProvider"]
+
+        after = await running.until(DATABASE, *at, trimmed)
+        assert after["spec"]["forProvider"]["connectionLimit"] == 7
+        assert after["metadata"]["uid"] == child["metadata"]["uid"]
+        await running.until(CLAIM, namespace, "trimmed", is_ready)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 
@@ -23,8 +24,8 @@ async def serving(system: System) -> System:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def sweeping(system: System) -> System:
     """Return both at work; the provider lists every second, looks inside every five, and doubts an absence for two."""
-    await system.start_composer()
-    await system.start_provider("--sweep", "1", "--resync", "5", "--grace", "2")
+    watchful = ("--sweep", "1", "--resync", "5", "--grace", "2")
+    await asyncio.gather(system.start_composer(), system.start_provider(*watchful))
     return system
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 
@@ -15,9 +16,19 @@ from tests.support.kinds import (
     is_ready,
 )
 from tests.support.staff import Staff, is_deleting
-from tests.system.test_teardown import POLICIES, bare
+from tests.system.test_teardown import CASCADES, POLICIES, bare, ends_by_policy, torn_down_wave_by_wave
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
+
+
+async def test_a_deletion_follows_its_policy_under_every_cascade(staff: Staff, namespace: str) -> None:
+    await ends_by_policy(staff.system, namespace, itertools.product(POLICIES, CASCADES))
+
+
+async def test_children_are_torn_down_wave_by_wave_under_every_cascade(staff: Staff, namespace: str) -> None:
+    async with asyncio.TaskGroup() as group:
+        for cascade in CASCADES:
+            group.create_task(torn_down_wave_by_wave(staff.system, namespace, cascade), name=cascade)
 
 
 @pytest.mark.parametrize("away", ["composer", "provider", "both"])

@@ -3,13 +3,14 @@
 import base64
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from tests.support.api import ApiError
+from tests.support.api import ApiError, JsonObject
 from tests.support.kinds import (
     DATABASE,
     PROVIDER_CONFIG,
@@ -78,22 +79,44 @@ async def config(system: System, name: str, case: Config) -> AsyncIterator[None]
             await system.delete(PROVIDER_CONFIG, "", name)
 
 
-@pytest.mark.parametrize("case", _CONFIGS.values(), ids=_CONFIGS.keys())
-async def test_a_bad_provider_config_is_answered(serving: System, namespace: str, case: Config) -> None:
+@dataclass(frozen=True)
+class Answered:
+    """What became of all cases, tried beside each other: databases by case, and the SQL that changed something."""
+
+    databases: Mapping[str, JsonObject]
+    sql: list[str]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def answered(serving: System) -> Answered:
+    """Return a database of each ProviderConfig with what is wrong in its status, at rest and deleted again."""
     mark = serving.sql.mark()
-    async with config(serving, namespace, case):
-        await serving.create(DATABASE, database(namespace, "answered", config=namespace))
-        resource = await serving.until(DATABASE, namespace, "answered", in_trouble(case.reason, *case.also))
-        message = condition(resource, "Synced")["message"]
-        assert condition(resource, "Ready")["status"] == "False"
-        assert len(message) <= _MESSAGE_MAX_CHARS
-        for words in case.says:
-            assert words in message
-        assert _WRONG_PASSWORD not in str(resource)
+    async with serving.namespace() as namespace, AsyncExitStack() as stack:
+        names = {name: f"{namespace}-{number}" for number, name in enumerate(_CONFIGS)}
+        for name, case in _CONFIGS.items():
+            await stack.enter_async_context(config(serving, names[name], case))
+            await serving.create(DATABASE, database(namespace, names[name], config=names[name]))
+        for name, case in _CONFIGS.items():
+            await serving.until(DATABASE, namespace, names[name], in_trouble(case.reason, *case.also))
         await serving.at_rest(for_s=1.0)
+        databases = {name: await serving.api.get(DATABASE.path(namespace, names[name])) for name in _CONFIGS}
         # What never reached the server holds nobody up.
-        await serving.delete(DATABASE, namespace, "answered")
-    assert serving.sql.changes(mark) == []
+        for name in _CONFIGS:
+            await serving.delete(DATABASE, namespace, names[name])
+    return Answered(databases, serving.sql.changes(mark))
+
+
+@pytest.mark.parametrize("name", _CONFIGS)
+async def test_a_bad_provider_config_is_answered(answered: Answered, name: str) -> None:
+    case, resource = _CONFIGS[name], answered.databases[name]
+    message = condition(resource, "Synced")["message"]
+    assert in_trouble(case.reason, *case.also)(resource)
+    assert condition(resource, "Ready")["status"] == "False"
+    assert len(message) <= _MESSAGE_MAX_CHARS
+    for words in case.says:
+        assert words in message
+    assert _WRONG_PASSWORD not in str(resource)
+    assert answered.sql == []
 
 
 async def test_a_missing_provider_config_is_answered_and_taken_when_it_comes(serving: System, namespace: str) -> None:
@@ -155,24 +178,18 @@ async def test_one_destroy_too_many_within_an_hour_is_held_also_after_a_restart(
         await serving.api.until_gone(DATABASE.path(namespace, "two"))
 
 
-_PASSWORDS = {
-    "an empty password": "",
-    "a password of seven characters": "short12",
-    "a password with a zero byte": "zero\0byte-inside",
-    "a password with a line end": "line-end-inside\nhere",
-}
+_PASSWORDS = ("", "short12", "zero\0byte-inside", "line-end-inside\nhere")
+"""One that is empty, one of seven characters, one with a zero byte, one with a line end."""
 
 
-@pytest.mark.parametrize("password", _PASSWORDS.values(), ids=_PASSWORDS.keys())
-async def test_a_password_that_cannot_be_used_is_refused_by_its_rule(
-    serving: System, namespace: str, password: str
-) -> None:
+async def test_a_password_that_cannot_be_used_is_refused_by_its_rule(serving: System, namespace: str) -> None:
     mark = serving.sql.mark()
-    data = {"it": base64.b64encode(password.encode()).decode()}
-    await serving.create(SECRET, SECRET.new(namespace, "chosen", data=data))
-    reference = {"name": "chosen", "key": "it"}
-    await serving.create(DATABASE, database(namespace, "chosen", passwordSecretRef=reference))
-    resource = await serving.until(DATABASE, namespace, "chosen", in_trouble("InvalidPassword"))
-    if password:
-        assert password not in str(resource["status"])
+    names = {f"chosen-{number}": password for number, password in enumerate(_PASSWORDS)}
+    for name, password in names.items():
+        data = {"it": base64.b64encode(password.encode()).decode()}
+        await serving.create(SECRET, SECRET.new(namespace, name, data=data))
+        await serving.create(DATABASE, database(namespace, name, passwordSecretRef={"name": name, "key": "it"}))
+    for name, password in names.items():
+        resource = await serving.until(DATABASE, namespace, name, in_trouble("InvalidPassword"))
+        assert not password or password not in str(resource["status"])
     assert serving.sql.changes(mark) == []

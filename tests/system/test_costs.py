@@ -68,7 +68,7 @@ def writes_of_a_creation(children: int) -> list[list[Step]]:
     return [[*created, *[CLAIM_STATUS] * waits, *ready] for waits in range(children + 1)]
 
 
-async def test_a_new_claim_with_one_child_costs_four_writes_or_five_and_one_secret_read(
+async def test_a_new_claim_with_one_child_costs_four_writes_or_five_and_one_secret_read_and_its_provider_six(
     warm: System, namespace: str
 ) -> None:
     requests = await creation(warm, namespace)
@@ -76,57 +76,39 @@ async def test_a_new_claim_with_one_child_costs_four_writes_or_five_and_one_secr
     assert steps(requests, COMPOSER) in writes_of_a_creation(children=1)
     (child,) = await warm.children(namespace, "shop")
     assert secret_reads(requests, COMPOSER) == [f"{child['metadata']['name']}-credentials"]
-
-
-async def test_a_new_database_costs_its_provider_four_object_writes_and_two_secret_writes(
-    warm: System, namespace: str
-) -> None:
-    requests = await creation(warm, namespace)
     marks_intent_incarnation_report = [_CHILD, _CHILD_STATUS, _CHILD, _CHILD_STATUS]
     assert steps(requests, PROVIDER, "postgresdatabases") == marks_intent_incarnation_report
     assert steps(requests, PROVIDER, "secrets") == [("create", "secrets", ""), ("update", "secrets", "")]
     assert len(steps(requests, PROVIDER)) == 6
 
 
-async def test_an_edit_costs_three_writes_the_first_of_a_child_too(warm: System, namespace: str) -> None:
+async def test_an_edit_costs_three_writes_one_that_asks_nothing_one_status_and_a_label_nothing(
+    warm: System, namespace: str
+) -> None:
     await creation(warm, namespace)
+    (child,) = await warm.children(namespace, "shop")
 
-    async def resized(size: str) -> list[Request]:
+    async def edited(**spec: Any) -> list[Request]:
         async def act() -> None:
-            await warm.edit(CLAIM, namespace, "shop", {"spec": {"size": size}})
+            await warm.edit(CLAIM, namespace, "shop", {"spec": spec})
             await warm.until(CLAIM, namespace, "shop", is_ready)
 
         return await requests_during(warm, namespace, act)
 
-    first, second = await resized("medium"), await resized("large")
+    async def label() -> None:
+        for kind, name in ((CLAIM, "shop"), (DATABASE, child["metadata"]["name"])):
+            await warm.edit(kind, namespace, name, {"metadata": {"labels": {"team": "blue"}}})
+
+    # The first edit of a child costs what a later one does.
+    first, second = await edited(size="medium"), await edited(size="large")
     assert steps(first, COMPOSER) == steps(second, COMPOSER) == [_CHILD, CLAIM_STATUS, CLAIM_STATUS]
     intent_report = [_CHILD_STATUS, _CHILD_STATUS]
     assert steps(first, PROVIDER) == steps(second, PROVIDER) == intent_report
     assert secret_reads(second, COMPOSER) == []
-
-
-async def test_an_edit_that_asks_nothing_of_the_cloud_costs_one_status(warm: System, namespace: str) -> None:
-    await creation(warm, namespace)
-
-    async def act() -> None:
-        await warm.edit(CLAIM, namespace, "shop", {"spec": {"deletionProtection": True}})
-        await warm.until(CLAIM, namespace, "shop", is_ready)
-
-    requests = await requests_during(warm, namespace, act)
-    assert steps(requests, COMPOSER) == [CLAIM_STATUS]
-    assert steps(requests, PROVIDER) == []
-
-
-async def test_somebodys_label_costs_nothing(warm: System, namespace: str) -> None:
-    await creation(warm, namespace)
-    (child,) = await warm.children(namespace, "shop")
-
-    async def act() -> None:
-        for kind, name in ((CLAIM, "shop"), (DATABASE, child["metadata"]["name"])):
-            await warm.edit(kind, namespace, name, {"metadata": {"labels": {"team": "blue"}}})
-
-    requests = await requests_during(warm, namespace, act)
-    assert steps(requests, COMPOSER) == steps(requests, PROVIDER) == []
+    of_the_claim_alone = await edited(deletionProtection=True)
+    assert (steps(of_the_claim_alone, COMPOSER), steps(of_the_claim_alone, PROVIDER)) == ([CLAIM_STATUS], [])
+    labelled = await requests_during(warm, namespace, label)
+    assert steps(labelled, COMPOSER) == steps(labelled, PROVIDER) == []
 
 
 async def test_a_deletion_costs_four_writes_and_its_provider_three_and_one(warm: System, namespace: str) -> None:

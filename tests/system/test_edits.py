@@ -1,6 +1,5 @@
 """Whoever edits what: a child or a Secret by hand, a template, a claim; ours comes back, nothing is sent twice."""
 
-import base64
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from tests.support.kinds import (
     condition,
     is_ready,
 )
-from tests.support.processes import running_program
 from tests.support.system import System
 from tests.support.waiting import eventually
 
@@ -60,44 +58,6 @@ async def test_a_child_edited_by_hand_gets_our_fields_back_and_keeps_those_of_ot
     (note,) = await eventually(taken_back, "an event FieldTakenBack")
     assert "kubectl-edit" in note
     assert "connectionLimit" in note
-
-
-def _with_parameters(name: str, **parameters: str) -> JsonObject:
-    spec: JsonObject = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": 7}}
-    if parameters:
-        spec["forProvider"]["parameters"] = parameters
-    template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
-    return composition(name, {"name": "database", "template": template}, connection={"from": "database"})
-
-
-@pytest.mark.parametrize("restart", [False, True], ids=["while the composer runs", "while the composer is away"])
-async def test_a_field_removed_from_the_template_leaves_the_child(
-    running: System, namespace: str, *, restart: bool
-) -> None:
-    async with running.composition(_with_parameters(f"{namespace}-c", work_mem="9MB")) as name:
-        child = await ready(running, namespace, "trimmed", compositionRef={"name": name})
-        at = namespace, child["metadata"]["name"]
-
-        def is_whole(obj: JsonObject) -> bool:
-            return bool(obj["spec"]["forProvider"]["parameters"] == {"work_mem": "9MB"})
-
-        assert is_whole(child)
-        # What a hand had taken is ours to remove again.
-        await running.edit(DATABASE, *at, {"spec": {"forProvider": {"parameters": {"work_mem": "1MB"}}}})
-        await running.until(DATABASE, *at, is_whole)
-        if restart:
-            await running_program(running.started, "composer").terminate()
-        await running.apply(COMPOSITION, _with_parameters(name))
-        if restart:
-            await running.start_composer()
-
-        def trimmed(obj: JsonObject) -> bool:
-            return "parameters" not in obj["spec"]["forProvider"]
-
-        after = await running.until(DATABASE, *at, trimmed)
-        assert after["spec"]["forProvider"]["connectionLimit"] == 7
-        assert after["metadata"]["uid"] == child["metadata"]["uid"]
-        await running.until(CLAIM, namespace, "trimmed", is_ready)
 
 
 async def test_a_changed_setting_of_a_claim_reaches_the_database(running: System, namespace: str) -> None:
@@ -164,21 +124,6 @@ async def test_a_rotation_publishes_a_new_login_and_the_old_one_works_on(running
     async with await running.login_by(old) as connection:
         cursor = await connection.execute("SELECT word FROM canary")
         assert await cursor.fetchone() == ("still here",)
-
-
-async def test_a_password_is_shown_nowhere(running: System, namespace: str) -> None:
-    await ready(running, namespace, "silent")
-    await running.edit(CLAIM, namespace, "silent", {"spec": {"passwordRotation": {"token": "once"}}})
-    await running.at_rest()
-    values = {running.server.password}
-    for secret in await running.api.items(SECRET.path(namespace)):
-        values |= {base64.b64decode(secret["data"].get(key, "")).decode() for key in ("password", "current", "pending")}
-    values.discard("")
-    assert len(values) >= 2
-    logs = [running.server.server.log, running.plane.audit_log, *(program.log for program in running.started)]
-    texts = [log.read_text(errors="replace") for log in logs]
-    texts += [str(await running.api.items(kind.path())) for kind in (CLAIM, DATABASE, EVENT, COMPOSITION)]
-    assert not [value for value in values for text in texts if value in text]
 
 
 @pytest.mark.parametrize("how", ["another composition is named", "the template names its resource anew"])
