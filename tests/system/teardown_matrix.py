@@ -13,21 +13,25 @@ from tests.support.kinds import (
     CRD,
     DATABASE,
     NAMESPACE,
+    PROVIDER_CONFIG,
     is_ready,
 )
 from tests.support.staff import Staff, is_deleting
-from tests.system.test_teardown import CASCADES, POLICIES, bare, ends_by_policy, torn_down_wave_by_wave
+from tests.system.test_teardown import POLICIES, bare, ends_by_policy, torn_down_wave_by_wave
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
+_CASCADES = ("Background", "Foreground", "Orphan")
+
+
 async def test_a_deletion_follows_its_policy_under_every_cascade(staff: Staff, namespace: str) -> None:
-    await ends_by_policy(staff.system, namespace, itertools.product(POLICIES, CASCADES))
+    await ends_by_policy(staff.system, namespace, itertools.product(POLICIES, _CASCADES))
 
 
 async def test_children_are_torn_down_wave_by_wave_under_every_cascade(staff: Staff, namespace: str) -> None:
     async with asyncio.TaskGroup() as group:
-        for cascade in CASCADES:
+        for cascade in _CASCADES:
             group.create_task(torn_down_wave_by_wave(staff.system, namespace, cascade), name=cascade)
 
 
@@ -120,3 +124,27 @@ async def test_the_childrens_definition_deleted_leaves_every_database(staff: Sta
     for home in homes:
         await home.until_home()
         await home.untouched()
+
+
+async def test_a_returning_claim_adopts_its_predecessor_when_the_platform_says_so(staff: Staff) -> None:
+    system = staff.system
+    async with system.namespace() as namespace:
+        body = claim(namespace, "adopts", deletionPolicy="Delete")
+        home = await move_in(system, body)
+        incarnation = (await home.child())["metadata"]["annotations"]["fairlead.dev/incarnation"]
+        await system.api.delete(NAMESPACE.path("", namespace))
+        await until_gone(system, NAMESPACE.path("", namespace))
+        await system.namespaced(namespace)
+        await system.create(CLAIM, body)
+        await home.until_stalled("PredecessorFound")
+
+        await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": {"allowAdoption": True}})
+        child = DATABASE.path(namespace, (await home.child())["metadata"]["name"])
+        await system.api.merge(child, {"metadata": {"annotations": {"fairlead.dev/adopt": incarnation}}})
+        # The password went with the namespace's Secrets.
+        await home.until_stalled("PasswordUnknown")
+        await system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "adopted"}}})
+
+        await home.until_home()
+        assert await home.names() != []
+        assert (home.creates(), home.drops()) == (1, 0)

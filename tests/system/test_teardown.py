@@ -14,8 +14,6 @@ from tests.support.kinds import (
     CLAIM,
     CRD,
     DATABASE,
-    NAMESPACE,
-    PROVIDER_CONFIG,
     SECRET,
     composition,
     condition,
@@ -27,7 +25,6 @@ from tests.support.waiting import eventually
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 POLICIES = ("Orphan", "Snapshot", "Delete")
-CASCADES = ("Background", "Foreground", "Orphan")
 _WAYS = (("Orphan", "Foreground"), ("Snapshot", "Orphan"), ("Delete", "Background"), ("Delete", "Orphan"))
 """Where a cascade could do the opposite of a policy; `make faults` has all of them."""
 
@@ -149,36 +146,14 @@ async def test_a_protected_claim_is_held_by_admission_and_by_the_controller(staf
 # A namespace that is deleted
 
 
-async def test_a_returning_claim_adopts_its_predecessor_when_the_platform_says_so(staff: Staff) -> None:
-    system = staff.system
-    async with system.namespace() as namespace:
-        body = claim(namespace, "adopts", deletionPolicy="Delete")
-        home = await move_in(system, body)
-        incarnation = (await home.child())["metadata"]["annotations"]["fairlead.dev/incarnation"]
-        await system.api.delete(NAMESPACE.path("", namespace))
-        await until_gone(system, NAMESPACE.path("", namespace))
-        await system.namespaced(namespace)
-        await system.create(CLAIM, body)
-        await home.until_stalled("PredecessorFound")
-
-        await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": {"allowAdoption": True}})
-        child = DATABASE.path(namespace, (await home.child())["metadata"]["name"])
-        await system.api.merge(child, {"metadata": {"annotations": {"fairlead.dev/adopt": incarnation}}})
-        # The password went with the namespace's Secrets.
-        await home.until_stalled("PasswordUnknown")
-        await system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "adopted"}}})
-
-        await home.until_home()
-        assert await home.names() != []
-        assert (home.creates(), home.drops()) == (1, 0)
-
-
 # A definition that is deleted. The last tests: every object of the kind goes with it.
 
 
 async def test_the_claims_definition_deleted_leaves_every_database_and_secret(staff: Staff, namespace: str) -> None:
     system = staff.system
-    homes = [await move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy)) for policy in POLICIES]
+    homes = await asyncio.gather(
+        *(move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy)) for policy in POLICIES)
+    )
     logins = [await system.login(namespace, home.name) for home in homes]
     definition = CRD.path("", f"{CLAIM.plural}.{CLAIM.group}")
     kept = await bare(system, definition)
