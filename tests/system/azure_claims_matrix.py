@@ -6,66 +6,18 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.support.api import ApiError, JsonObject
+from tests.support.api import JsonObject
 from tests.support.azure import (
     AZURE_CONFIG,
     FLEXIBLE_SERVER,
     SERVER_DATABASE,
     Azure,
-    flexible_server,
 )
 from tests.support.kinds import CLAIM, Kind, claim, condition, in_trouble, is_ready
 from tests.support.system import System
-from tests.support.waiting import eventually
 from tests.system.life_on_azure import actions_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-async def test_orphan_leaves_the_server_and_its_login(fenced_azure: Azure) -> None:
-    system = fenced_azure.system
-    async with fenced_azure.namespace() as namespace:
-        await system.create(CLAIM, claim(namespace, "orders", deletionPolicy="Orphan"))
-        await system.until(CLAIM, namespace, "orders", is_ready, limit_s=180)
-        name, binding = await fenced_azure.name_of(namespace, "orders"), await system.binding(namespace, "orders")
-        network = await fenced_azure.properties(name)
-        assert network["network"]["publicNetworkAccess"] == "Disabled"
-
-        since = await fenced_azure.mark()
-        await system.delete(CLAIM, namespace, "orders")
-
-        assert await actions_of(fenced_azure, since) == ["flexibleServers.patch"]
-        assert (await fenced_azure.states())[name] in {"Ready", "Updating"}
-
-        async def is_marked() -> bool:
-            return "fairlead-released" in (await fenced_azure.person("GET", name))["tags"]
-
-        await eventually(is_marked, f"{name} is marked as released")
-        assert await system.logs_in_by(binding)
-
-
-async def test_snapshot_is_refused_and_never_becomes_delete(fenced_azure: Azure) -> None:
-    system = fenced_azure.system
-    async with fenced_azure.namespace() as namespace:
-        since = await fenced_azure.mark()
-        await system.create(CLAIM, claim(namespace, "refused", deletionPolicy="Snapshot"))
-        refused = await system.until(CLAIM, namespace, "refused", in_trouble("UnsupportedPolicy"))
-        assert "offers Orphan, Delete" in condition(refused, "Synced")["message"]
-        assert await actions_of(fenced_azure, since) == []
-        with pytest.raises(ApiError, match="Unsupported value"):
-            await system.create(FLEXIBLE_SERVER, flexible_server(namespace, "kept", deletionPolicy="Snapshot"))
-
-        await system.create(CLAIM, claim(namespace, "orders", deletionPolicy="Delete"))
-        await system.until(CLAIM, namespace, "orders", is_ready, limit_s=180)
-        name = await fenced_azure.name_of(namespace, "orders")
-        await system.edit(CLAIM, namespace, "orders", {"spec": {"deletionPolicy": "Snapshot"}})
-        await system.until(CLAIM, namespace, "orders", in_trouble("UnsupportedPolicy"))
-        since = await fenced_azure.mark()
-        await system.delete(CLAIM, namespace, "orders")
-
-        assert "flexibleServers.delete" not in await actions_of(fenced_azure, since)
-        assert "databases.delete" not in await actions_of(fenced_azure, since)
-        assert name in await fenced_azure.states()
 
 
 async def test_a_dropped_server_is_lost_and_its_status_says_until_when_it_can_be_revived(fenced_azure: Azure) -> None:

@@ -1,7 +1,6 @@
 """More edits: fields that are fought over, normalised, removed, refused, or never become smaller."""
 
 import base64
-from typing import Any
 
 import pytest
 
@@ -15,13 +14,12 @@ from tests.support.kinds import (
     SECRET,
     Kind,
     composition,
-    condition,
     is_ready,
 )
 from tests.support.processes import running_program
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
-from tests.system.test_edits import REQUEST, ready, synced
+from tests.system.test_edits import REQUEST, ready
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
@@ -130,46 +128,6 @@ async def _passes_go_by(system: System, namespace: str, name: str) -> None:
     await system.at_rest(for_s=1.0)
 
 
-async def test_a_derived_value_never_becomes_smaller(running: System, namespace: str) -> None:
-    async with running.composition(_with_floor(f"{namespace}-c")) as name:
-        child = await ready(running, namespace, "shrunk", size="large", compositionRef={"name": name})
-
-        async def limit() -> int:
-            database = await running.api.get(DATABASE.path(namespace, child["metadata"]["name"]))
-            return int(database["spec"]["forProvider"]["connectionLimit"])
-
-        assert await limit() == 50
-        await running.edit(CLAIM, namespace, "shrunk", {"spec": {"size": "small"}})
-        kept = await running.until(
-            CLAIM, namespace, "shrunk", lambda obj: is_ready(obj) and synced(obj)["reason"] == "KeptLarger"
-        )
-        assert "connectionLimit stays 50" in synced(kept)["message"]
-        (entry,) = kept["status"]["inventory"]
-        assert entry["floors"] == {"spec.forProvider.connectionLimit": 50}
-
-        # A lost memory, and another name for the resource, change nothing of that.
-        await running.api.merge(CLAIM.path(namespace, "shrunk", "status"), {"status": {"inventory": None}})
-        await running.edit(COMPOSITION, "", name, {"spec": _with_floor(name, "store", movedFrom=["database"])["spec"]})
-
-        def is_remembered(obj: JsonObject) -> bool:
-            known = [(item["resource"], item["uid"], item.get("floors")) for item in obj["status"].get("inventory", [])]
-            return is_ready(obj) and known == [("store", entry["uid"], entry["floors"])]
-
-        await running.until(CLAIM, namespace, "shrunk", is_remembered)
-        assert await limit() == 50
-        assert await running.connection_limit(child["status"]["externalName"]) == 50
-        assert await running.logs_in(namespace, "shrunk")
-
-
-def _with_floor(name: str, resource: str = "database", **fields: Any) -> JsonObject:
-    limit = "{{ 50 if (claim.spec.size | default('small')) == 'large' else 20 }}"
-    spec = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": limit}}
-    template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
-    floors = ["spec.forProvider.connectionLimit"]
-    whole = {"name": resource, "template": template, "floors": floors, **fields}
-    return composition(name, whole, connection={"from": resource})
-
-
 async def test_an_emptied_credentials_secret_is_filled_from_the_connection(running: System, namespace: str) -> None:
     child = await ready(running, namespace, "emptied")
     before = await running.binding(namespace, "emptied")
@@ -184,23 +142,6 @@ async def test_an_emptied_credentials_secret_is_filled_from_the_connection(runni
     await eventually(whole, "the password is back")
     assert await running.binding(namespace, "emptied") == before
     assert await running.logs_in(namespace, "emptied")
-
-
-async def test_a_value_that_the_server_refuses_is_sent_once_and_the_next_one_at_once(
-    running: System, namespace: str
-) -> None:
-    child = await ready(running, namespace, "refused", parameters={"work_mem": "5MB"})
-    await running.edit(CLAIM, namespace, "refused", {"spec": {"parameters": {"work_mem": "nonsense"}}})
-    refused = await running.until(CLAIM, namespace, "refused", lambda obj: synced(obj)["reason"] == "InvalidValue")
-    assert "work_mem" in synced(refused)["message"]
-    assert condition(refused, "Ready")["status"] == "True"
-    await running.at_rest(for_s=1.0)
-    mark = running.sql.mark()
-    await running.edit(DATABASE, namespace, child["metadata"]["name"], {"metadata": {"labels": {"team": "blue"}}})
-    await running.at_rest(for_s=1.0)
-    assert running.sql.changes(mark) == []
-    await running.edit(CLAIM, namespace, "refused", {"spec": {"parameters": {"work_mem": "7MB"}}})
-    await running.until(CLAIM, namespace, "refused", is_ready, limit_s=15.0)
 
 
 def _with_parameters(name: str, **parameters: str) -> JsonObject:

@@ -11,54 +11,12 @@ from tests.support.gcp import (
     CLOUD_SQL_INSTANCE,
     CLOUD_SQL_USER,
     Gcp,
-    instance,
-    user,
 )
-from tests.support.kinds import CLAIM, SECRET, condition, is_ready
+from tests.support.kinds import CLAIM, condition
 from tests.support.waiting import eventually
 from tests.system.life_on_gcp import LIMIT_S, a_final_backup_is_kept, actions, another_password, ready, server_of
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-async def test_a_claim_that_is_orphaned_leaves_its_database_at_work(fenced_gcp: Gcp) -> None:
-    async with fenced_gcp.namespace() as namespace:
-        await ready(fenced_gcp, namespace, "orders", deletionPolicy="Orphan")
-        binding, server = (
-            await fenced_gcp.system.binding(namespace, "orders"),
-            await server_of(fenced_gcp, namespace, "orders"),
-        )
-        await fenced_gcp.rows(binding, "CREATE TABLE goods AS SELECT 'canary' AS name")
-        since = await fenced_gcp.mark()
-
-        await fenced_gcp.system.delete(CLAIM, namespace, "orders")
-
-        assert await actions(fenced_gcp, since) == ["instances.patch"]
-        assert await fenced_gcp.rows(binding, "SELECT name FROM goods") == [("canary",)]
-        left = await fenced_gcp.instance(server)
-        assert left is not None
-        assert "fairlead-released" in left["settings"]["userLabels"]
-
-
-async def test_a_user_of_iam_has_no_password(fenced_gcp: Gcp) -> None:
-    system = fenced_gcp.system
-    async with fenced_gcp.namespace() as namespace:
-        flags = {"databaseFlags": {"cloudsql.iam_authentication": "on"}}
-        await system.create(CLOUD_SQL_INSTANCE, instance(namespace, "shared", forProvider=flags))
-        names = {"CLOUD_IAM_USER": "dev@example.com", "CLOUD_IAM_SERVICE_ACCOUNT": f"app@{PROJECT}.iam"}
-        for number, (kind, name) in enumerate(names.items()):
-            obj = user(namespace, f"iam-{number}", server="shared", name=name, type=kind)
-            await system.create(CLOUD_SQL_USER, obj)
-        for number in range(len(names)):
-            made = await system.until(CLOUD_SQL_USER, namespace, f"iam-{number}", is_ready, limit_s=LIMIT_S)
-            assert "passwordRef" not in made["status"].get("connection", {})
-        server = await fenced_gcp.external(CLOUD_SQL_INSTANCE, namespace, "shared")
-        users = (await fenced_gcp.person("GET", f"instances/{server}/users"))["items"]
-        assert {item["name"]: item["type"] for item in users if "type" in item} == {
-            name: kind for kind, name in names.items()
-        }
-        assert [secret["metadata"]["name"] for secret in await system.api.items(SECRET.path(namespace))] == []
-        await system.delete(CLOUD_SQL_INSTANCE, namespace, "shared")
 
 
 async def test_the_shipped_roles_suffice_and_delete_by_a_role_of_their_own(fenced_gcp: Gcp) -> None:
