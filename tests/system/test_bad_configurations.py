@@ -64,7 +64,7 @@ _CONFIGS: dict[str, Config] = {
 
 
 @asynccontextmanager
-async def config(system: System, name: str, case: Config) -> AsyncIterator[None]:
+async def _config(system: System, name: str, case: Config) -> AsyncIterator[None]:
     """Have a ProviderConfig for the length of a block, with an administrator's Secret of its own."""
     login = {**system.admin_login(), **(case.secret or {})}
     if case.secret is not None:
@@ -94,7 +94,7 @@ async def answered(serving: System) -> Answered:
     async with serving.namespace() as namespace, AsyncExitStack() as stack:
         names = {name: f"{namespace}-{number}" for number, name in enumerate(_CONFIGS)}
         for name, case in _CONFIGS.items():
-            await stack.enter_async_context(config(serving, names[name], case))
+            await stack.enter_async_context(_config(serving, names[name], case))
             await serving.create(DATABASE, database(namespace, names[name], config=names[name]))
         for name, case in _CONFIGS.items():
             await serving.until(DATABASE, namespace, names[name], in_trouble(case.reason, *case.also))
@@ -123,7 +123,7 @@ async def test_a_missing_provider_config_is_answered_and_taken_when_it_comes(ser
     await serving.create(DATABASE, database(namespace, "early", config=namespace))
     resource = await serving.until(DATABASE, namespace, "early", in_trouble("ProviderConfigNotFound"))
     assert namespace in condition(resource, "Synced")["message"]
-    async with config(serving, namespace, Config("")):
+    async with _config(serving, namespace, Config("")):
         await serving.until(DATABASE, namespace, "early", is_ready, limit_s=15.0)
         await serving.delete(DATABASE, namespace, "early")
 
@@ -149,10 +149,24 @@ async def test_a_host_that_is_none_is_refused_at_admission(system: System, host:
     assert "spec.host" in str(refusal.value)
 
 
+async def test_a_provider_config_in_use_is_held_with_the_count(serving: System, namespace: str) -> None:
+    async with _config(serving, namespace, Config("")):
+        for name in ("one", "two"):
+            await serving.create(DATABASE, database(namespace, name, config=namespace))
+        for name in ("one", "two"):
+            await serving.until(DATABASE, namespace, name, is_ready)
+        await serving.api.delete(PROVIDER_CONFIG.path("", namespace))
+        held = await serving.until(PROVIDER_CONFIG, "", namespace, in_trouble("InUse"))
+        assert "2" in condition(held, "Synced")["message"]
+        for name in ("one", "two"):
+            await serving.delete(DATABASE, namespace, name)
+        await serving.api.until_gone(PROVIDER_CONFIG.path("", namespace))
+
+
 async def test_one_destroy_too_many_within_an_hour_is_held_also_after_a_restart(
     serving: System, namespace: str
 ) -> None:
-    async with config(serving, namespace, Config("", spec={"limits": {"destroysPerHour": 1}})):
+    async with _config(serving, namespace, Config("", spec={"limits": {"destroysPerHour": 1}})):
         for name in ("one", "two"):
             await serving.create(DATABASE, database(namespace, name, config=namespace))
             await serving.until(DATABASE, namespace, name, is_ready)
