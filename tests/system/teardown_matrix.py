@@ -7,17 +7,16 @@ import itertools
 
 import pytest
 
-from tests.support.home import claim, furnish, move_in, until_gone
+from tests.support.home import claim, move_in, until_gone
 from tests.support.kinds import (
     CLAIM,
     CRD,
     DATABASE,
     NAMESPACE,
     PROVIDER_CONFIG,
-    is_ready,
 )
 from tests.support.staff import Staff, is_deleting
-from tests.system.test_teardown import POLICIES, bare, ends_by_policy, torn_down_wave_by_wave
+from tests.system.test_teardown import POLICIES, bare, ends_by_policy, moved_out_and_back, torn_down_wave_by_wave
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
@@ -62,31 +61,8 @@ async def test_a_claim_deleted_while_a_process_is_away_is_torn_down_when_it_is_b
     assert await home.names() == []
 
 
-async def test_a_namespace_deleted_leaves_the_database_and_a_returning_claim_finds_its_predecessor(
-    staff: Staff,
-) -> None:
-    system = staff.system
-
-    async def move_out_and_return(policy: str) -> None:
-        async with system.namespace() as namespace:
-            body = claim(namespace, policy.lower(), deletionPolicy=policy)
-            home = await move_in(system, body)
-            await system.api.delete(NAMESPACE.path("", namespace))
-            await until_gone(system, NAMESPACE.path("", namespace))
-            await home.untouched()
-
-            await system.namespaced(namespace)
-            await system.create(CLAIM, body)
-            await home.until_stalled("PredecessorFound")
-            await home.untouched()
-
-            await system.api.merge(home.path, {"metadata": {"annotations": {"fairlead.dev/adopt": "none"}}})
-            await system.until(CLAIM, namespace, home.name, is_ready)
-            neighbour = await furnish(system, namespace, home.name)
-            assert neighbour.oid != home.oid
-            await home.untouched()
-
-    await asyncio.gather(*(move_out_and_return(policy) for policy in POLICIES))
+async def test_a_namespace_deleted_leaves_the_database_under_each_policy(staff: Staff) -> None:
+    await asyncio.gather(*(moved_out_and_back(staff.system, policy) for policy in POLICIES))
 
 
 async def test_an_ephemeral_namespace_deleted_follows_the_claims_policies(staff: Staff) -> None:

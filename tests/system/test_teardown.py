@@ -9,14 +9,16 @@ from collections.abc import Iterable
 import pytest
 
 from tests.support.api import ApiError, JsonObject
-from tests.support.home import Home, claim, move_in, until_gone
+from tests.support.home import Home, claim, furnish, move_in, until_gone
 from tests.support.kinds import (
     CLAIM,
     CRD,
     DATABASE,
+    NAMESPACE,
     SECRET,
     composition,
     condition,
+    is_ready,
 )
 from tests.support.staff import Staff, collector_has_looked
 from tests.support.system import COMPOSER, PROVIDER, System
@@ -144,6 +146,33 @@ async def test_a_protected_claim_is_held_by_admission_and_by_the_controller(staf
 
 
 # A namespace that is deleted
+
+
+async def test_a_namespace_deleted_leaves_the_database_and_a_returning_claim_finds_its_predecessor(
+    staff: Staff,
+) -> None:
+    await moved_out_and_back(staff.system, "Delete")
+
+
+async def moved_out_and_back(system: System, policy: str) -> None:
+    """Delete a claim's namespace and make both again: the claim finds its predecessor, and may have another one."""
+    async with system.namespace() as namespace:
+        body = claim(namespace, policy.lower(), deletionPolicy=policy)
+        home = await move_in(system, body)
+        await system.api.delete(NAMESPACE.path("", namespace))
+        await until_gone(system, NAMESPACE.path("", namespace))
+        await home.untouched()
+
+        await system.namespaced(namespace)
+        await system.create(CLAIM, body)
+        await home.until_stalled("PredecessorFound")
+        await home.untouched()
+
+        await system.api.merge(home.path, {"metadata": {"annotations": {"fairlead.dev/adopt": "none"}}})
+        await system.until(CLAIM, namespace, home.name, is_ready)
+        neighbour = await furnish(system, namespace, home.name)
+        assert neighbour.oid != home.oid
+        await home.untouched()
 
 
 # A definition that is deleted. The last tests: every object of the kind goes with it.
