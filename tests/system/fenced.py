@@ -37,10 +37,8 @@ async def one_composer(system: System) -> Program:
     return await system.start_composer()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def fenced_aws(aws: Aws, one_composer: Program) -> Aws:
-    """Return RDS with the provider's key under the shipped policies, made out to this account and installation."""
-    del one_composer
+async def fence_aws(aws: Aws) -> None:
+    """Have RDS with the provider's key under the shipped policies, made out to this account and installation."""
     config_map = await aws.system.api.get(CONFIG_MAP.path("fairlead-system", "fairlead-installation"))
     shipped = _shipped("aws", ACCOUNT=AWS_ACCOUNT, INSTALLATION=config_map["data"]["id"])
     policy = {
@@ -51,13 +49,10 @@ async def fenced_aws(aws: Aws, one_composer: Program) -> Aws:
     await aws.control("POST", "keys", {**key, "principal": "user/fairlead", "policy": policy})
     await aws.start_provider()
     await aws.system.until(AWS_CONFIG, "", "default", is_ready)
-    return aws
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def fenced_azure(azure: Azure, one_composer: Program) -> Azure:
-    """Return Azure with the provider under the shipped role definitions, each at its own scope."""
-    del one_composer
+async def fence_azure(azure: Azure) -> None:
+    """Have Azure with the provider under the shipped role definitions, each at its own scope."""
     principal = (await azure.control("GET", "principals"))[CLIENT_ID]
     await azure.control("DELETE", f"roles/{principal}")
     for name, shipped in _shipped("azure").items():
@@ -66,13 +61,10 @@ async def fenced_azure(azure: Azure, one_composer: Program) -> Azure:
         await azure.control("POST", "roles", {"object_id": principal, "scope": scope, "role": role})
     await azure.start_provider()
     await azure.system.until(AZURE_CONFIG, "", "default", is_ready)
-    return azure
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def fenced_gcp(gcp: Gcp, one_composer: Program) -> Gcp:
-    """Return Cloud SQL with the provider under the shipped roles."""
-    del one_composer
+async def fence_gcp(gcp: Gcp) -> None:
+    """Have Cloud SQL with the provider under the shipped roles."""
     roles = []
     for name, role in _shipped("gcp").items():
         roles.append(f"projects/{PROJECT}/roles/{name}")
@@ -80,4 +72,27 @@ async def fenced_gcp(gcp: Gcp, one_composer: Program) -> Gcp:
     await gcp.control("POST", "bindings", {"project": PROJECT, "member": ACCOUNT, "roles": roles})
     await gcp.start_provider(*FLAGS)
     await gcp.system.until(GCP_CONFIG, "", "default", is_ready)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def fenced_aws(aws: Aws, one_composer: Program) -> Aws:
+    """Return the cloud with composer and fenced provider at work."""
+    del one_composer
+    await fence_aws(aws)
+    return aws
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def fenced_azure(azure: Azure, one_composer: Program) -> Azure:
+    """Return the cloud with composer and fenced provider at work."""
+    del one_composer
+    await fence_azure(azure)
+    return azure
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def fenced_gcp(gcp: Gcp, one_composer: Program) -> Gcp:
+    """Return the cloud with composer and fenced provider at work."""
+    del one_composer
+    await fence_gcp(gcp)
     return gcp

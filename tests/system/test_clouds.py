@@ -17,21 +17,31 @@ from tests.support.aws import AWS_CONFIG, Aws
 from tests.support.azure import Azure
 from tests.support.gcp import Gcp
 from tests.support.kinds import is_ready
+from tests.support.processes import Program
 from tests.system import life_on_aws, life_on_azure, life_on_gcp
+from tests.system.fenced import fence_aws, fence_azure, fence_gcp
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def outcomes(fenced_aws: Aws, fenced_azure: Azure, fenced_gcp: Gcp) -> dict[str, BaseException | None]:
+async def outcomes(aws: Aws, azure: Azure, gcp: Gcp, one_composer: Program) -> dict[str, BaseException | None]:
     """Return what went wrong in each cloud."""
-    return await at_once(
-        {
-            "aws": life_on_aws.live(fenced_aws),
-            "azure": life_on_azure.live(fenced_azure),
-            "gcp": life_on_gcp.live(fenced_gcp),
-        }
-    )
+    del one_composer
+
+    async def on_aws() -> None:
+        await fence_aws(aws)
+        await life_on_aws.live(aws)
+
+    async def on_azure() -> None:
+        await fence_azure(azure)
+        await life_on_azure.live(azure)
+
+    async def on_gcp() -> None:
+        await fence_gcp(gcp)
+        await life_on_gcp.live(gcp)
+
+    return await at_once({"aws": on_aws(), "azure": on_azure(), "gcp": on_gcp()})
 
 
 @pytest.mark.parametrize("cloud", ["aws", "azure", "gcp"])
@@ -39,18 +49,19 @@ async def test_a_claim_is_served_changed_and_taken_away(outcomes: dict[str, Base
     expect(outcomes[cloud])
 
 
-async def test_the_shipped_policies_leave_what_is_not_ours_alone(fenced_aws: Aws) -> None:
+@pytest.mark.usefixtures("outcomes")
+async def test_the_shipped_policies_leave_what_is_not_ours_alone(aws: Aws) -> None:
     made: dict[str, Any] = {
         "DBInstanceIdentifier": "fl-foreign",
         "DBInstanceClass": "db.t4g.micro",
         "Engine": "postgres",
     }
     login: dict[str, Any] = {"MasterUsername": "boss", "MasterUserPassword": "Sufficient-1", "AllocatedStorage": 20}
-    await fenced_aws.person("create_db_instance", **made, **login)
-    await fenced_aws.until("fl-foreign", lambda instance: instance["DBInstanceStatus"] == "available")
+    await aws.person("create_db_instance", **made, **login)
+    await aws.until("fl-foreign", lambda instance: instance["DBInstanceStatus"] == "available")
 
     denied = [
-        await asyncio.to_thread(_refused, fenced_aws, operation, parameters)
+        await asyncio.to_thread(_refused, aws, operation, parameters)
         for operation, parameters in (
             ("modify_db_instance", {"DBInstanceIdentifier": "fl-foreign", "BackupRetentionPeriod": 0}),
             ("delete_db_instance", {"DBInstanceIdentifier": "fl-foreign", "SkipFinalSnapshot": True}),
@@ -58,7 +69,7 @@ async def test_the_shipped_policies_leave_what_is_not_ours_alone(fenced_aws: Aws
         )
     ]
     assert denied == ["AccessDenied"] * 3
-    await fenced_aws.system.until(AWS_CONFIG, "", "default", is_ready)
+    await aws.system.until(AWS_CONFIG, "", "default", is_ready)
 
 
 def _refused(aws: Aws, operation: str, parameters: dict[str, Any]) -> str:
