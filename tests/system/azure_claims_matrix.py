@@ -1,4 +1,4 @@
-"""Ends of claims on Azure: what an orphan, a refused snapshot and a dropped server leave, and how it is revived."""
+"""A server on Azure that was dropped: it is lost, its status says until when, and it comes back by commands."""
 
 import re
 from collections.abc import AsyncIterator
@@ -20,41 +20,21 @@ from tests.system.life_on_azure import actions_of
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
-async def test_a_dropped_server_is_lost_and_its_status_says_until_when_it_can_be_revived(fenced_azure: Azure) -> None:
-    system = fenced_azure.system
-    async with fenced_azure.namespace() as namespace:
-        await system.create(CLAIM, claim(namespace, "orders", deletionPolicy="Delete"))
-        await system.until(CLAIM, namespace, "orders", is_ready, limit_s=180)
-        server = await fenced_azure.server_of(namespace, "orders")
-        name, since = await fenced_azure.name_of(namespace, "orders"), await fenced_azure.mark()
-        await fenced_azure.person("DELETE", name)
-        lost = await system.until(
-            FLEXIBLE_SERVER, namespace, server["metadata"]["name"], in_trouble("DatabaseLost"), limit_s=90
-        )
-
-        until = lost["status"]["revivableUntil"]
-        text = condition(lost, "Synced")["message"]
-        assert f"until {until}" in text
-        assert "az postgres flexible-server revive-dropped" in text
-        shown = await system.until(CLAIM, namespace, "orders", lambda obj: until in str(obj["status"]["conditions"]))
-        assert condition(shown, "Ready")["status"] == "False"
-        assert await actions_of(fenced_azure, since) == []
-
-
-async def test_a_revived_server_is_taken_over_by_the_commands_of_its_messages(fenced_azure: Azure) -> None:
+async def test_a_dropped_server_is_lost_until_it_is_revived_and_taken_over_by_the_commands_of_its_messages(
+    fenced_azure: Azure,
+) -> None:
     system = fenced_azure.system
     async with fenced_azure.namespace() as namespace, _adoption(system):
         await system.create(CLAIM, claim(namespace, "orders", deletionPolicy="Delete"))
         await system.until(CLAIM, namespace, "orders", is_ready, limit_s=180)
         async with await system.login(namespace, "orders") as connection:
             await connection.execute("CREATE TABLE goods AS SELECT 'canary' AS name")
-        name = await fenced_azure.name_of(namespace, "orders")
+        name, since = await fenced_azure.name_of(namespace, "orders"), await fenced_azure.mark()
         arm_id = (await fenced_azure.person("GET", name))["id"]
         await fenced_azure.person("DELETE", name)
-        child = (await fenced_azure.server_of(namespace, "orders"))["metadata"]["name"]
-        await system.until(FLEXIBLE_SERVER, namespace, child, in_trouble("DatabaseLost"), limit_s=90)
+        await _says_until_when_it_can_be_revived(fenced_azure, namespace)
+        assert await actions_of(fenced_azure, since) == []
 
-        since = await fenced_azure.mark()
         await fenced_azure.person("PUT", name, _revival(arm_id))
         for kind in (FLEXIBLE_SERVER, SERVER_DATABASE):
             await _adopt(system, kind, namespace)
@@ -64,6 +44,16 @@ async def test_a_revived_server_is_taken_over_by_the_commands_of_its_messages(fe
 
     assert rows == [("canary",)]
     assert not {"flexibleServers.put", "databases.put"} & set(await actions_of(fenced_azure, since))
+
+
+async def _says_until_when_it_can_be_revived(azure: Azure, namespace: str) -> None:
+    name = (await azure.server_of(namespace, "orders"))["metadata"]["name"]
+    lost = await azure.system.until(FLEXIBLE_SERVER, namespace, name, in_trouble("DatabaseLost"), limit_s=90)
+    until, text = lost["status"]["revivableUntil"], condition(lost, "Synced")["message"]
+    assert f"until {until}" in text
+    assert "az postgres flexible-server revive-dropped" in text
+    shown = await azure.system.until(CLAIM, namespace, "orders", lambda obj: until in str(obj["status"]["conditions"]))
+    assert condition(shown, "Ready")["status"] == "False"
 
 
 @asynccontextmanager

@@ -29,7 +29,7 @@ from tests.support.kinds import (
 from tests.support.staff import Staff
 from tests.support.system import ADMIN_SECRET, System
 from tests.support.waiting import eventually
-from tests.system.test_endings import LIMIT_S, until_said
+from tests.system.test_endings import LIMIT_S
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
@@ -65,21 +65,6 @@ async def test_a_deletion_ends_by_the_inventory_when_composition_inputs_and_sche
 
     drops = [statement for statement in system.sql.changes(mark) if "DROP DATABASE" in statement.upper()]
     assert ["two" in drop for drop in drops] == [True, False], drops
-
-
-async def test_a_cloud_out_of_reach_holds_every_deletion_until_it_answers(staff: Staff, namespace: str) -> None:
-    system = staff.system
-    home = await move_in(system, claim(namespace, "away", deletionPolicy="Delete"))
-    child = await home.child()
-    async with system.server_away():
-        await system.api.delete(home.path)
-        await until_said(home, "ServerUnreachable")
-        held = await system.api.get(DATABASE.path(namespace, child["metadata"]["name"]))
-        assert held["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
-
-    await system.ask_for_a_pass(DATABASE, namespace, child["metadata"]["name"])
-    await until_gone(system, home.path)
-    assert home.drops_carried_out() == 1
 
 
 async def test_a_paused_claim_is_left_alone_and_says_who_why_and_until_when(staff: Staff, namespace: str) -> None:

@@ -9,11 +9,9 @@ import pytest
 
 from tests.support.home import claim, move_in, until_gone
 from tests.support.kinds import (
-    CLAIM,
     CRD,
     DATABASE,
     NAMESPACE,
-    PROVIDER_CONFIG,
 )
 from tests.support.staff import Staff, is_deleting
 from tests.system.test_teardown import POLICIES, bare, ends_by_policy, moved_out_and_back, torn_down_wave_by_wave
@@ -100,27 +98,3 @@ async def test_the_childrens_definition_deleted_leaves_every_database(staff: Sta
     for home in homes:
         await home.until_home()
         await home.untouched()
-
-
-async def test_a_returning_claim_adopts_its_predecessor_when_the_platform_says_so(staff: Staff) -> None:
-    system = staff.system
-    async with system.namespace() as namespace:
-        body = claim(namespace, "adopts", deletionPolicy="Delete")
-        home = await move_in(system, body)
-        incarnation = (await home.child())["metadata"]["annotations"]["fairlead.dev/incarnation"]
-        await system.api.delete(NAMESPACE.path("", namespace))
-        await until_gone(system, NAMESPACE.path("", namespace))
-        await system.namespaced(namespace)
-        await system.create(CLAIM, body)
-        await home.until_stalled("PredecessorFound")
-
-        await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": {"allowAdoption": True}})
-        child = DATABASE.path(namespace, (await home.child())["metadata"]["name"])
-        await system.api.merge(child, {"metadata": {"annotations": {"fairlead.dev/adopt": incarnation}}})
-        # The password went with the namespace's Secrets.
-        await home.until_stalled("PasswordUnknown")
-        await system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "adopted"}}})
-
-        await home.until_home()
-        assert await home.names() != []
-        assert (home.creates(), home.drops()) == (1, 0)
