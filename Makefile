@@ -84,17 +84,21 @@ JOBS ?= 2
 simulate: .venv/.synced ## LIVES=n lives by SEED=n of composer, provider and cloud in one process on virtual time
 	@$(BIN)/python -m tests.simulation --lives $(LIVES) --seed $(SEED) --jobs $(JOBS)
 
-faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks of claims, 140 rotations
+# Files that several clouds' simulators run beside, and those of the on-prem server alone, which two parts share.
+WALKED := tests/system/walk_matrix_aws.py tests/system/walk_matrix.py
+KILLED := tests/system/crash_matrix.py tests/security/loss_matrix.py tests/system/rotation_matrix.py
+IN_CLOUDS := $(wildcard tests/system/*_two_logins_matrix.py tests/system/*_claims_matrix.py tests/system/aws_*_matrix.py) \
+	tests/system/azure_turns_matrix.py
+ON_PREMISES := $(filter-out $(WALKED) $(KILLED) $(IN_CLOUDS),$(wildcard tests/system/*_matrix.py))
+faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks, 140 rotations, each policy, edit, drift and end over time
 	@$(BIN)/python -m devcloud.controlplane
 	@logs=$$(mktemp -d); failed=0; \
-	FAIRLEAD_WALK_SEED=9 FAIRLEAD_WALKS=60 $(FAULTS) tests/system/walk_matrix_aws.py tests/system/walk_matrix.py \
+	{ FAIRLEAD_WALK_SEED=9 FAIRLEAD_WALKS=60 $(FAULTS) $(WALKED) && $(FAULTS) $(wordlist 1,8,$(ON_PREMISES)); } \
 		>"$$logs/1" 2>&1 & walks=$$!; \
-	{ $(FAULTS) tests/system/crash_matrix.py tests/security/loss_matrix.py tests/system/rotation_matrix.py && \
-		$(FAULTS) tests/system/*_two_logins_matrix.py tests/system/aws_scenarios_matrix.py \
-		tests/system/azure_turns_matrix.py; } \
-		>"$$logs/2" 2>&1 & \
+	{ $(FAULTS) $(KILLED) && $(FAULTS) $(sort $(IN_CLOUDS)); } >"$$logs/2" 2>&1 & \
 	crashes=$$!; trap 'trap - TERM; kill 0' INT TERM; \
 	FAIRLEAD_WALKS=240 $(FAULTS) tests/system/walk_matrix.py -k its_walk || failed=1; \
+	$(FAULTS) $(wordlist 9,99,$(ON_PREMISES)) || failed=1; \
 	wait $$walks || failed=1; wait $$crashes || failed=1; \
 	cat "$$logs/1" "$$logs/2"; rm -r "$$logs"; exit $$failed
 

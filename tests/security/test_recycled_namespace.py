@@ -8,7 +8,7 @@ import pytest_asyncio
 from tests.support.api import JsonObject
 from tests.support.aws import Aws, at_work
 from tests.support.home import until_gone
-from tests.support.kinds import CLAIM, NAMESPACE, claim, condition, is_ready
+from tests.support.kinds import CLAIM, NAMESPACE, condition, is_ready
 from tests.support.system import System
 from tests.support.tenants import tenant
 
@@ -30,7 +30,7 @@ async def _new_namespace(aws: Aws, name: str) -> None:
     await aws.system.api.merge(NAMESPACE.path("", name), {"metadata": {"labels": {"cloud": "aws"}}})
 
 
-async def test_a_namespaces_new_owner_restores_no_backup_of_the_former_one(serving: Aws) -> None:
+async def test_no_backup_of_a_namespace_is_restored_by_its_new_owner_or_by_a_neighbour(serving: Aws) -> None:
     system, namespace = serving.system, "teamx"
     await _new_namespace(serving, namespace)
     async with tenant(system, namespace) as former:
@@ -40,50 +40,34 @@ async def test_a_namespaces_new_owner_restores_no_backup_of_the_former_one(servi
             await connection.execute("CREATE TABLE kept AS SELECT 'canary of the former tenant' AS note")
         await former.api.delete(CLAIM.path(namespace, "db"))
         await until_gone(system, CLAIM.path(namespace, "db"))
-    await system.api.delete(NAMESPACE.path("", namespace))
-    await until_gone(system, NAMESPACE.path("", namespace))
-
-    await _new_namespace(serving, namespace)
     since = await serving.mark()
     snapshots = (await serving.person("describe_db_snapshots", SnapshotType="manual"))["DBSnapshots"]
-    [final] = [snapshot["DBSnapshotIdentifier"] for snapshot in snapshots]
-    async with tenant(system, namespace) as newcomer:
-        await newcomer.claim("heir", restoreFrom={"claim": "db"}, **_LOGIN)
-        await newcomer.claim("by-name", restoreFrom={"backup": final}, **_LOGIN)
-        for name in ("heir", "by-name"):
-            await system.until(CLAIM, namespace, name, _is_refused, limit_s=_LIMIT_S)
+    [final] = [snapshot["DBSnapshotArn"] for snapshot in snapshots]
+    async with serving.namespace() as other:
+        await _is_refused_its_backups(system, other, final)
+    await system.api.delete(NAMESPACE.path("", namespace))
+    await until_gone(system, NAMESPACE.path("", namespace))
+    await _new_namespace(serving, namespace)
+    await _is_refused_its_backups(system, namespace, final)
 
-    restored = [call for call in await serving.changes(since) if call["action"].startswith("Restore")]
-    assert restored == []
+    assert [call for call in await serving.changes(since) if call["action"].startswith("Restore")] == []
 
 
-async def test_a_neighbour_restores_no_backup_of_another_namespace(serving: Aws) -> None:
-    system = serving.system
-    async with serving.namespace() as victim, serving.namespace() as other:
-        await system.create(CLAIM, claim(victim, "db", deletionPolicy="Snapshot", **_LOGIN))
-        await system.until(CLAIM, victim, "db", is_ready, limit_s=_LIMIT_S)
-        await system.delete(CLAIM, victim, "db")
-        snapshots = (await serving.person("describe_db_snapshots", SnapshotType="manual"))["DBSnapshots"]
-        [final] = [
-            snapshot["DBSnapshotArn"]
-            for snapshot in snapshots
-            if victim in snapshot["DBSnapshotIdentifier"] + str(snapshot)
-        ]
-        since = await serving.mark()
-        sources: dict[str, JsonObject] = {
-            "by-claim": {"claim": "db"},
-            "by-arn": {"backup": final},
-            "by-name": {"backup": final.rpartition(":")[2]},
-            "by-upper": {"backup": final.rpartition(":")[2].upper()},
-            "by-automated": {"backup": "rds:fl-db-2026-11-22-03-58"},
-        }
-        async with tenant(system, other) as attacker:
-            for name, source in sources.items():
-                await attacker.claim(name, restoreFrom=source, **_LOGIN)
-            for name in sources:
-                await system.until(CLAIM, other, name, _is_refused, limit_s=_LIMIT_S)
-
-        assert [call for call in await serving.changes(since) if call["action"].startswith("Restore")] == []
+async def _is_refused_its_backups(system: System, namespace: str, arn: str) -> None:
+    """Have a tenant of the namespace name the former claim and its backups in every way; none makes a database."""
+    name = arn.rpartition(":")[2]
+    sources: dict[str, JsonObject] = {
+        "by-claim": {"claim": "db"},
+        "by-arn": {"backup": arn},
+        "by-name": {"backup": name},
+        "by-upper": {"backup": name.upper()},
+        "by-automated": {"backup": "rds:fl-db-2026-11-22-03-58"},
+    }
+    async with tenant(system, namespace) as attacker:
+        for called, source in sources.items():
+            await attacker.claim(called, restoreFrom=source, **_LOGIN)
+        for called in sources:
+            await system.until(CLAIM, namespace, called, _is_refused, limit_s=_LIMIT_S)
 
 
 def _is_refused(obj: JsonObject) -> bool:

@@ -4,6 +4,7 @@ A module that is in tests/support/own_planes.py has a platform of its own instea
 fixtures that its tests ask for.
 """
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator
 
@@ -51,8 +52,7 @@ def system(request: pytest.FixtureRequest) -> System:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def running(system: System) -> System:
     """Return the platform with composer and provider at work."""
-    await system.start_composer()
-    await system.start_provider()
+    await asyncio.gather(system.start_composer(), system.start_provider())
     # The server was met and prepared: from here on a bad input changes nothing there.
     await system.until(PROVIDER_CONFIG, "", "default", is_ready)
     return system

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tests.support import losses
 from tests.support.foreign import ForeignApi, operating
@@ -13,12 +13,15 @@ from tests.support.losses import WAYS, Case, Outcome, Way, cases
 from tests.support.staff import Staff
 
 
-async def run(staff: Staff, chosen: Callable[[Case], bool] = lambda _case: True) -> list[Outcome]:
-    """Suffer every way on both sides under each policy, or the chosen cases of them."""
+async def run(
+    staff: Staff, ways: Sequence[Way] = WAYS, chosen: Callable[[Case], bool] = lambda _case: True
+) -> list[Outcome]:
+    """Suffer these ways on both sides under each policy, or the chosen cases of them."""
     system = staff.system
     await allow_composer(system, "", "configmaps")
     # What concerns a whole kind hits no claim of another way.
-    kinds = {losses.CRD_LABEL: "labelled", losses.NOT_SERVED: "unserved", losses.CRD_BACK: "returning"}
+    of_a_kind = {losses.CRD_LABEL: "labelled", losses.NOT_SERVED: "unserved", losses.CRD_BACK: "returning"}
+    kinds = {way: name for way, name in of_a_kind.items() if way in ways}
     plain = {name: ForeignApi(f"{name}.example.org", by_crd=name == "labelled") for name in ("shared", *kinds.values())}
     late = {name: ForeignApi(f"late-{name}.example.org", by_crd=True, late=True) for name in plain}
     async with operating(system, *plain.values(), *late.values()) as operators:
@@ -29,4 +32,4 @@ async def run(staff: Staff, chosen: Callable[[Case], bool] = lambda _case: True)
             apis = late if policy == "Snapshot" else plain
             return ours, foreign[apis[kinds.get(way, "shared")]]
 
-        return await suffer(staff, [case for case in cases(WAYS, sides) if chosen(case)])
+        return await suffer(staff, [case for case in cases(ways, sides) if chosen(case)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Final
 
 OWN_PLANES: Final = {
-    "tests/system/test_outage.py": "its API server freezes and goes away",
-    "tests/system/test_upgrades.py": "its etcd goes back to a snapshot, and all of Fairlead is taken away",
+    "tests/system/test_upgrades.py": "its etcd goes back to a snapshot",
     "tests/deploy/test_installed.py": "the chart is installed where nothing of ours is, and nobody bound a right",
 }

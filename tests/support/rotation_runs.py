@@ -22,25 +22,21 @@ CASES = ("onprem", "aws-1", "aws-2", "azure-1", "azure-2", "gcp-1", "gcp-2")
 
 
 async def rotate(system: System, case: str, size: Size) -> Rotations:
-    """Rotate in one of the cases, with a kill -9 of the provider in each rotation."""
-    composer = await system.start_composer()
+    """Rotate in one of the cases, with a kill -9 of the provider in each rotation; the composer is at work."""
     cloud, _, logins = case.partition("-")
     has_two_logins = logins == "2"
-    try:
-        match cloud:
-            case "onprem":
-                return await onprem(system, size)
-            case "aws":
-                async with simulated_rds(system) as aws:
-                    return await rds(aws, size, has_two_logins=has_two_logins)
-            case "azure":
-                async with simulated_azure(system) as azure:
-                    return await flexible_servers(azure, size, has_two_logins=has_two_logins)
-            case _:
-                async with simulated_cloud_sql(system) as gcp:
-                    return await cloud_sql(gcp, size, has_two_logins=has_two_logins)
-    finally:
-        await composer.terminate()
+    match cloud:
+        case "onprem":
+            return await onprem(system, size)
+        case "aws":
+            async with simulated_rds(system) as aws:
+                return await rds(aws, size, has_two_logins=has_two_logins)
+        case "azure":
+            async with simulated_azure(system) as azure:
+                return await flexible_servers(azure, size, has_two_logins=has_two_logins)
+        case _:
+            async with simulated_cloud_sql(system) as gcp:
+                return await cloud_sql(gcp, size, has_two_logins=has_two_logins)
 
 
 async def _run(rotations: Rotations, namespace: str, size: Size, title: str) -> Rotations:

@@ -1,4 +1,4 @@
-"""A platform for each module as it was at first: see tests/support/fresh.py."""
+"""A platform for each module as it was at first: see tests/support/fresh.py; more of them in this folder's modules."""
 
 from tests.support.fresh import (
     _employed,
@@ -13,17 +13,29 @@ from tests.support.fresh import (
     staff,
     system,
 )
+from tests.system.behind import behind
+from tests.system.fenced import fenced_aws, fenced_azure, fenced_gcp, one_composer
+from tests.system.rigs import bare_namespace, serving, sweeping, warm
 
 __all__ = [
     "_employed",
     "aws",
     "aws_at_work",
     "azure",
+    "bare_namespace",
+    "behind",
+    "fenced_aws",
+    "fenced_azure",
+    "fenced_gcp",
     "fresh_system",
     "gcp",
     "namespace",
+    "one_composer",
     "own_system",
     "running",
+    "serving",
     "staff",
+    "sweeping",
     "system",
+    "warm",
 ]

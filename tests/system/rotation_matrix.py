@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.processes import Program
 from tests.support.rotation_runs import CASES, rotate
 from tests.support.rotations import Size
 from tests.support.system import System
@@ -13,7 +14,10 @@ _SIZE = Size(claims=2, rounds=10)
 
 
 @pytest.mark.parametrize("case", CASES)
-async def test_a_rotation_fails_no_login_of_two_and_one_login_only_for_its_reason(system: System, case: str) -> None:
+async def test_a_rotation_fails_no_login_of_two_and_one_login_only_for_its_reason(
+    system: System, one_composer: Program, case: str
+) -> None:
+    del one_composer
     rotations = await rotate(system, case, _SIZE)
     assert [len(application.requested_at) for application in rotations.applications] == [_SIZE.rounds] * _SIZE.claims
     failed = [

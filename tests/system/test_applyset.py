@@ -56,11 +56,16 @@ def _claims(namespace: str) -> dict[str, JsonObject]:
     return {name: claim(namespace, name, deletionPolicy=policy) for name, policy in policies.items()}
 
 
-async def test_a_claim_keeps_its_applyset_and_its_children_have_none(
+async def test_a_claim_keeps_its_applyset_its_children_have_none_and_a_pruned_one_goes_by_its_policy(
     running: System, namespace: str, folder: Folder
 ) -> None:
     folder.write(*_claims(namespace).values())
     await folder.apply()
+    await _claims_keep_their_applyset(running, namespace, folder)
+    await _pruned_claims_go_by_their_policies(running, namespace, folder)
+
+
+async def _claims_keep_their_applyset(running: System, namespace: str, folder: Folder) -> None:
     ready = [await running.until(CLAIM, namespace, name, is_ready) for name in _claims(namespace)]
     await running.at_rest()
 
@@ -84,14 +89,8 @@ async def test_a_claim_keeps_its_applyset_and_its_children_have_none(
     assert [obj["metadata"]["labels"][_PART_OF] for obj in after] == [number] * len(after)
 
 
-async def test_a_pruned_claim_goes_by_its_policy_and_no_other_object_is_touched(
-    running: System, namespace: str, folder: Folder
-) -> None:
+async def _pruned_claims_go_by_their_policies(running: System, namespace: str, folder: Folder) -> None:
     claims = _claims(namespace)
-    folder.write(*claims.values())
-    await folder.apply()
-    for name in claims:
-        await running.until(CLAIM, namespace, name, is_ready)
     children = {name: await running.children(namespace, name) for name in claims}
     audit = running.audit()
 

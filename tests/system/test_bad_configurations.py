@@ -3,7 +3,7 @@
 import base64
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +12,9 @@ import pytest_asyncio
 
 from tests.support.api import ApiError, JsonObject
 from tests.support.kinds import (
-    CLAIM,
     DATABASE,
     PROVIDER_CONFIG,
     SECRET,
-    claim,
-    composition,
     condition,
     database,
     in_trouble,
@@ -30,15 +27,6 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, 
 _MESSAGE_MAX_CHARS = 400
 _REQUESTED, _HANDLED = "fairlead.dev/reconcile-requested-at", "lastHandledReconcileAt"
 _WRONG_PASSWORD = "not-the-password-of-anybody"
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def serving(system: System) -> System:
-    """Return the rig with the provider alone at work."""
-    await system.start_provider()
-    # The server was met and prepared: from here on a bad input changes nothing there.
-    await system.until(PROVIDER_CONFIG, "", "default", is_ready)
-    return system
 
 
 @dataclass(frozen=True)
@@ -91,22 +79,44 @@ async def _config(system: System, name: str, case: Config) -> AsyncIterator[None
             await system.delete(PROVIDER_CONFIG, "", name)
 
 
-@pytest.mark.parametrize("case", _CONFIGS.values(), ids=_CONFIGS.keys())
-async def test_a_bad_provider_config_is_answered(serving: System, namespace: str, case: Config) -> None:
+@dataclass(frozen=True)
+class Answered:
+    """What became of all cases, tried beside each other: databases by case, and the SQL that changed something."""
+
+    databases: Mapping[str, JsonObject]
+    sql: list[str]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def answered(serving: System) -> Answered:
+    """Return a database of each ProviderConfig with what is wrong in its status, at rest and deleted again."""
     mark = serving.sql.mark()
-    async with _config(serving, namespace, case):
-        await serving.create(DATABASE, database(namespace, "answered", config=namespace))
-        resource = await serving.until(DATABASE, namespace, "answered", in_trouble(case.reason, *case.also))
-        message = condition(resource, "Synced")["message"]
-        assert condition(resource, "Ready")["status"] == "False"
-        assert len(message) <= _MESSAGE_MAX_CHARS
-        for words in case.says:
-            assert words in message
-        assert _WRONG_PASSWORD not in str(resource)
+    async with serving.namespace() as namespace, AsyncExitStack() as stack:
+        names = {name: f"{namespace}-{number}" for number, name in enumerate(_CONFIGS)}
+        for name, case in _CONFIGS.items():
+            await stack.enter_async_context(_config(serving, names[name], case))
+            await serving.create(DATABASE, database(namespace, names[name], config=names[name]))
+        for name, case in _CONFIGS.items():
+            await serving.until(DATABASE, namespace, names[name], in_trouble(case.reason, *case.also))
         await serving.at_rest(for_s=1.0)
+        databases = {name: await serving.api.get(DATABASE.path(namespace, names[name])) for name in _CONFIGS}
         # What never reached the server holds nobody up.
-        await serving.delete(DATABASE, namespace, "answered")
-    assert serving.sql.changes(mark) == []
+        for name in _CONFIGS:
+            await serving.delete(DATABASE, namespace, names[name])
+    return Answered(databases, serving.sql.changes(mark))
+
+
+@pytest.mark.parametrize("name", _CONFIGS)
+async def test_a_bad_provider_config_is_answered(answered: Answered, name: str) -> None:
+    case, resource = _CONFIGS[name], answered.databases[name]
+    message = condition(resource, "Synced")["message"]
+    assert in_trouble(case.reason, *case.also)(resource)
+    assert condition(resource, "Ready")["status"] == "False"
+    assert len(message) <= _MESSAGE_MAX_CHARS
+    for words in case.says:
+        assert words in message
+    assert _WRONG_PASSWORD not in str(resource)
+    assert answered.sql == []
 
 
 async def test_a_missing_provider_config_is_answered_and_taken_when_it_comes(serving: System, namespace: str) -> None:
@@ -182,86 +192,18 @@ async def test_one_destroy_too_many_within_an_hour_is_held_also_after_a_restart(
         await serving.api.until_gone(DATABASE.path(namespace, "two"))
 
 
-_PASSWORDS = {
-    "an empty password": "",
-    "a password of seven characters": "short12",
-    "a password with a zero byte": "zero\0byte-inside",
-    "a password with a line end": "line-end-inside\nhere",
-}
+_PASSWORDS = ("", "short12", "zero\0byte-inside", "line-end-inside\nhere")
+"""One that is empty, one of seven characters, one with a zero byte, one with a line end."""
 
 
-@pytest.mark.parametrize("password", _PASSWORDS.values(), ids=_PASSWORDS.keys())
-async def test_a_password_that_cannot_be_used_is_refused_by_its_rule(
-    serving: System, namespace: str, password: str
-) -> None:
+async def test_a_password_that_cannot_be_used_is_refused_by_its_rule(serving: System, namespace: str) -> None:
     mark = serving.sql.mark()
-    data = {"it": base64.b64encode(password.encode()).decode()}
-    await serving.create(SECRET, SECRET.new(namespace, "chosen", data=data))
-    reference = {"name": "chosen", "key": "it"}
-    await serving.create(DATABASE, database(namespace, "chosen", passwordSecretRef=reference))
-    resource = await serving.until(DATABASE, namespace, "chosen", in_trouble("InvalidPassword"))
-    if password:
-        assert password not in str(resource["status"])
+    names = {f"chosen-{number}": password for number, password in enumerate(_PASSWORDS)}
+    for name, password in names.items():
+        data = {"it": base64.b64encode(password.encode()).decode()}
+        await serving.create(SECRET, SECRET.new(namespace, name, data=data))
+        await serving.create(DATABASE, database(namespace, name, passwordSecretRef={"name": name, "key": "it"}))
+    for name, password in names.items():
+        resource = await serving.until(DATABASE, namespace, name, in_trouble("InvalidPassword"))
+        assert not password or password not in str(resource["status"])
     assert serving.sql.changes(mark) == []
-
-
-async def test_adoption_of_a_foreign_database_is_refused(serving: System, namespace: str) -> None:
-    server, name = serving.server.server, f"foreign_{namespace.replace('-', '_')}"
-    await server.execute(f"CREATE DATABASE {name}")
-    ((oid,),) = await server.execute("SELECT oid FROM pg_database WHERE datname = current_database()", database=name)
-    mark = serving.sql.mark()
-    obj = database(namespace, "adopter")
-    obj["metadata"]["annotations"] = {"fairlead.dev/external-name": name, "fairlead.dev/adopt": str(oid)}
-    await serving.create(DATABASE, obj)
-    resource = await serving.until(DATABASE, namespace, "adopter", in_trouble("AdoptionRefused"))
-    assert condition(resource, "Stalled")["status"] == "True"
-    assert serving.sql.changes(mark) == []
-    # Nothing of ours hangs on it: it goes at once, and the foreign database stays.
-    await serving.delete(DATABASE, namespace, "adopter")
-    assert serving.sql.changes(mark) == []
-
-
-async def test_another_server_behind_the_same_address_changes_nothing(serving: System, namespace: str) -> None:
-    await serving.create(DATABASE, database(namespace, "pinned"))
-    before = await serving.until(DATABASE, namespace, "pinned", is_ready)
-    async with serving.another_server() as other:
-        for name in ("pinned", "unborn"):
-            if name == "unborn":
-                await serving.create(DATABASE, database(namespace, name))
-            await serving.ask_for_a_pass(DATABASE, namespace, name)
-            resource = await serving.until(DATABASE, namespace, name, in_trouble("AccountChanged"))
-            assert condition(resource, "Stalled")["status"] == "True"
-        pinned = await serving.api.get(DATABASE.path(namespace, "pinned"))
-        assert _external_reference(pinned) == _external_reference(before)
-        assert other.changes() == []
-    for name in ("pinned", "unborn"):
-        await serving.ask_for_a_pass(DATABASE, namespace, name)
-        await serving.until(DATABASE, namespace, name, is_ready)
-    assert _external_reference(await serving.api.get(DATABASE.path(namespace, "pinned"))) == _external_reference(before)
-
-
-def _external_reference(obj: JsonObject) -> dict[str, str]:
-    names = ("external-name", "incarnation", "account")
-    return {name: obj["metadata"]["annotations"][f"fairlead.dev/{name}"] for name in names}
-
-
-async def test_a_missing_provider_config_and_a_closed_one_read_the_same_in_a_claim(
-    serving: System, namespace: str
-) -> None:
-    closed, missing = f"{namespace}-closed", f"{namespace}-missing"
-    await serving.start_composer()
-
-    async def message_for(config: str) -> str:
-        spec = {"forProvider": {"databaseName": "app", "username": "app"}, "providerConfigRef": {"name": config}}
-        template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
-        body = composition(f"{config}-user", {"name": "database", "template": template})
-        async with serving.composition(body) as name:
-            await serving.create(CLAIM, claim(namespace, config, compositionRef={"name": name}))
-            expected = in_trouble("ProviderConfigNotFound", "NotAllowed")
-            obj = await serving.until(CLAIM, namespace, config, expected)
-            await serving.delete(CLAIM, namespace, config)
-        return str(condition(obj, "Synced")["message"])
-
-    async with _config(serving, closed, Config("", spec={"allowedNamespaces": {"names": ["some-other"]}})):
-        seen = (await message_for(closed)).replace(closed, "X")
-        assert seen == (await message_for(missing)).replace(missing, "X")

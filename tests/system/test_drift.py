@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import psycopg
 import pytest
-import pytest_asyncio
 
 from tests.support.api import JsonObject
 from tests.support.kinds import CLAIM, DATABASE, EVENT, claim, condition, in_trouble, is_ready
@@ -16,15 +15,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, 
 _PASSES = 3
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def sweeping(system: System) -> System:
-    """Return both at work; the provider lists every second, looks inside every five, and doubts an absence for two."""
-    await system.start_composer()
-    await system.start_provider("--sweep", "1", "--resync", "5", "--grace", "2")
-    return system
-
-
-async def _ready(system: System, namespace: str) -> JsonObject:
+async def ready(system: System, namespace: str) -> JsonObject:
     await system.create(CLAIM, claim(namespace, "orders"))
     await system.until(CLAIM, namespace, "orders", is_ready)
     (child,) = await system.children(namespace, "orders")
@@ -46,7 +37,7 @@ class Drift:
     within: str = "{database}"
 
 
-_DRIFTS: dict[str, Drift] = {
+DRIFTS: dict[str, Drift] = {
     "a connection limit": Drift(
         "ALTER DATABASE {database} CONNECTION LIMIT 1",
         "SELECT datconnlimit FROM pg_database WHERE datname = '{database}'",
@@ -107,9 +98,9 @@ _DRIFTS: dict[str, Drift] = {
 }
 
 
-@pytest.mark.parametrize("case", _DRIFTS.values(), ids=_DRIFTS.keys())
-async def test_drift_is_corrected_and_reported(sweeping: System, namespace: str, case: Drift) -> None:
-    child = await _ready(sweeping, namespace)
+async def is_corrected_and_reported(sweeping: System, namespace: str, case: Drift) -> None:
+    """Change a database behind our back, and prove that it is put back, and said in event and status."""
+    child = await ready(sweeping, namespace)
     database = child["status"]["externalName"]
     login = (await sweeping.binding(namespace, "orders"))["username"]
     names = {"database": database, "owner": child["status"]["atProvider"]["owner"], "login": login}
@@ -142,54 +133,18 @@ async def test_drift_is_corrected_and_reported(sweeping: System, namespace: str,
     assert "of-somebody-else-entirely" not in str(after) + str(notes)
 
 
-async def test_a_paused_claim_lets_drift_be_until_the_pause_ends(sweeping: System, namespace: str) -> None:
-    child = await _ready(sweeping, namespace)
-    database, name = child["status"]["externalName"], child["metadata"]["name"]
-    wanted = await sweeping.connection_limit(database)
-    pause = {"fairlead.dev/paused": "true", "fairlead.dev/paused-reason": "a look at the disk"}
-    await sweeping.edit(CLAIM, namespace, "orders", {"metadata": {"annotations": pause}})
-    await sweeping.until(DATABASE, namespace, name, in_trouble("Paused"))
-    mark = sweeping.sql.mark()
-    await sweeping.server.server.execute(f"ALTER DATABASE {database} CONNECTION LIMIT 1")
-    await sweeping.ask_for_a_pass(DATABASE, namespace, name)
-    obj = await sweeping.until(CLAIM, namespace, "orders", in_trouble("Paused"))
-    assert "a look at the disk" in condition(obj, "Synced")["message"]
-    assert condition(obj, "Ready")["status"] == "True"
-    await sweeping.at_rest()
-    assert sweeping.sql.changes(mark) == []
-    ended = {"fairlead.dev/paused": None, "fairlead.dev/paused-reason": None}
-    await sweeping.edit(CLAIM, namespace, "orders", {"metadata": {"annotations": ended}})
-
-    async def is_back() -> bool:
-        return await sweeping.connection_limit(database) == wanted
-
-    await eventually(is_back, "the connection limit is as it was")
-    await sweeping.until(CLAIM, namespace, "orders", is_ready)
+@pytest.mark.parametrize("kind", ["a connection limit", "a password"])
+async def test_drift_is_corrected_and_reported(sweeping: System, namespace: str, kind: str) -> None:
+    await is_corrected_and_reported(sweeping, namespace, DRIFTS[kind])
 
 
-@pytest.mark.parametrize("shut", ["CONNECTION LIMIT 0", "NOLOGIN"])
-async def test_a_paused_claim_whose_login_is_shut_is_not_ready(sweeping: System, namespace: str, shut: str) -> None:
-    await _ready(sweeping, namespace)
-    login = (await sweeping.binding(namespace, "orders"))["username"]
-    await sweeping.edit(CLAIM, namespace, "orders", {"metadata": {"annotations": {"fairlead.dev/paused": "true"}}})
-    await sweeping.until(CLAIM, namespace, "orders", in_trouble("Paused"))
-    await sweeping.server.server.execute(f"ALTER ROLE {login} {shut}")
-
-    await sweeping.until(CLAIM, namespace, "orders", lambda obj: condition(obj, "Ready").get("status") == "False")
-
-    await sweeping.edit(CLAIM, namespace, "orders", {"metadata": {"annotations": {"fairlead.dev/paused": None}}})
-    await sweeping.until(CLAIM, namespace, "orders", is_ready)
-    async with await sweeping.login(namespace, "orders"):
-        pass
-
-
-async def _exists(system: System, database: str) -> bool:
+async def exists(system: System, database: str) -> bool:
     rows = await system.server.server.execute("SELECT datname FROM pg_catalog.pg_database")
     return (database,) in rows
 
 
 async def test_a_dropped_database_is_reported_lost_and_never_made_anew(sweeping: System, namespace: str) -> None:
-    child = await _ready(sweeping, namespace)
+    child = await ready(sweeping, namespace)
     database, name = child["status"]["externalName"], child["metadata"]["name"]
     binding = await sweeping.binding(namespace, "orders")
     await sweeping.server.server.execute(f"DROP DATABASE {database} WITH (FORCE)")
@@ -207,42 +162,6 @@ async def test_a_dropped_database_is_reported_lost_and_never_made_anew(sweeping:
     for _ in range(_PASSES):
         await sweeping.ask_for_a_pass(DATABASE, namespace, name)
         await sweeping.at_rest(for_s=1.0)
-    assert not await _exists(sweeping, database)
+    assert not await exists(sweeping, database)
     assert not [statement for statement in sweeping.sql.changes(mark) if "CREATE DATABASE" in statement.upper()]
     assert await sweeping.binding(namespace, "orders") == binding
-
-
-async def test_consent_to_start_empty_makes_the_database_anew(sweeping: System, namespace: str) -> None:
-    child = await _ready(sweeping, namespace)
-    database, name = child["status"]["externalName"], child["metadata"]["name"]
-    await sweeping.server.server.execute(f"DROP DATABASE {database} WITH (FORCE)")
-    lost = await sweeping.until(DATABASE, namespace, name, in_trouble("DatabaseLost"))
-    incarnation = lost["metadata"]["annotations"]["fairlead.dev/incarnation"]
-
-    oid, _, random = incarnation.partition("-")
-    wrong = {"fairlead.dev/consent": f"recreate={int(oid) + 1}-{random}, recreate={oid}"}
-    await sweeping.edit(DATABASE, namespace, name, {"metadata": {"annotations": wrong}})
-    await sweeping.at_rest(for_s=2.0)
-    assert not await _exists(sweeping, database)
-
-    consent = {"fairlead.dev/consent": f"recreate={incarnation}"}
-    await sweeping.edit(DATABASE, namespace, name, {"metadata": {"annotations": consent}})
-    again = await sweeping.until(DATABASE, namespace, name, is_ready)
-    assert again["metadata"]["annotations"]["fairlead.dev/incarnation"] != incarnation
-    await sweeping.until(CLAIM, namespace, "orders", is_ready)
-    async with await sweeping.login(namespace, "orders") as connection:
-        cursor = await connection.execute("SELECT count(*) FROM pg_catalog.pg_tables WHERE tablename = 'canary'")
-        assert await cursor.fetchone() == (0,)
-
-
-async def test_a_replaced_database_is_not_taken_for_ours(sweeping: System, namespace: str) -> None:
-    child = await _ready(sweeping, namespace)
-    database, name = child["status"]["externalName"], child["metadata"]["name"]
-    # Both within one pass's time, so that the provider may or may not see the gap.
-    await sweeping.server.server.execute(f"DROP DATABASE {database} WITH (FORCE)", f"CREATE DATABASE {database}")
-    mark = sweeping.sql.mark()
-    resource = await sweeping.until(DATABASE, namespace, name, in_trouble("Replaced", "NotOwned"))
-    assert condition(resource, "Ready")["status"] == "False"
-    await sweeping.ask_for_a_pass(DATABASE, namespace, name)
-    await sweeping.at_rest(for_s=1.0)
-    assert sweeping.sql.changes(mark) == []

@@ -1,36 +1,30 @@
 """Whoever edits what: a child or a Secret by hand, a template, a claim; ours comes back, nothing is sent twice."""
 
-import base64
 from typing import Any
 
 import pytest
 
 from tests.support.api import JsonObject
-from tests.support.audit import WRITES, Match
-from tests.support.grants import allow_composer
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
     DATABASE,
     EVENT,
     SECRET,
-    Kind,
     claim,
     composition,
     condition,
     is_ready,
 )
-from tests.support.processes import running_program
-from tests.support.system import COMPOSER, System
+from tests.support.system import System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets")
-_REQUEST = "fairlead.dev/reconcile-requested-at"
+REQUEST = "fairlead.dev/reconcile-requested-at"
 
 
-async def _ready(system: System, namespace: str, name: str, **spec: Any) -> JsonObject:
+async def ready(system: System, namespace: str, name: str, **spec: Any) -> JsonObject:
     """Make a claim, wait until it is Ready, return its only child."""
     await system.create(CLAIM, claim(namespace, name, **spec))
     await system.until(CLAIM, namespace, name, is_ready)
@@ -41,7 +35,7 @@ async def _ready(system: System, namespace: str, name: str, **spec: Any) -> Json
 async def test_a_child_edited_by_hand_gets_our_fields_back_and_keeps_those_of_others(
     running: System, namespace: str
 ) -> None:
-    child = await _ready(running, namespace, "edited")
+    child = await ready(running, namespace, "edited")
     name, limit = child["metadata"]["name"], child["spec"]["forProvider"]["connectionLimit"]
     theirs = DATABASE.new(namespace, name, spec={"driftPolicy": "Correct"})
     theirs["metadata"]["labels"] = {"team": "blue"}
@@ -66,147 +60,8 @@ async def test_a_child_edited_by_hand_gets_our_fields_back_and_keeps_those_of_ot
     assert "connectionLimit" in note
 
 
-async def test_a_field_that_is_taken_by_force_again_and_again_rests_while_others_go_on(
-    running: System, namespace: str
-) -> None:
-    child = await _ready(running, namespace, "fought")
-    name = child["metadata"]["name"]
-    theirs = DATABASE.new(namespace, name, spec={"forProvider": {**child["spec"]["forProvider"], "connectionLimit": 3}})
-    audit = running.audit()
-
-    def rests(obj: JsonObject) -> bool:
-        return any(entry.get("resting") for entry in obj["status"]["inventory"])
-
-    for _ in range(4):
-        await running.api.apply(DATABASE.path(namespace, name), theirs, manager="rival")
-        await running.at_rest(for_s=1.0)
-    obj = await running.until(CLAIM, namespace, "fought", rests)
-    synced = next(entry for entry in obj["status"]["conditions"] if entry["type"] == "Synced")
-    assert synced["reason"] == "FieldConflict"
-    assert "rival" in synced["message"]
-    assert "connectionLimit" in synced["message"]
-    applies = audit.requests(Match(user=COMPOSER, verbs=WRITES, resource="postgresdatabases", namespace=namespace))
-    assert len(applies) <= 10
-    # A new generation of the claim ends the rest: all of it is carried out at once.
-    await running.edit(CLAIM, namespace, "fought", {"spec": {"size": "large"}})
-
-    def follows(obj: JsonObject) -> bool:
-        wanted = obj["spec"]["forProvider"]
-        return wanted["parameters"] == {"work_mem": "16MB"} and wanted["connectionLimit"] not in (3, limit)
-
-    limit = child["spec"]["forProvider"]["connectionLimit"]
-    await running.until(DATABASE, namespace, name, follows)
-    await running.until(CLAIM, namespace, "fought", is_ready)
-
-
-def _with_parameters(name: str, **parameters: str) -> JsonObject:
-    spec: JsonObject = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": 7}}
-    if parameters:
-        spec["forProvider"]["parameters"] = parameters
-    template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
-    return composition(name, {"name": "database", "template": template}, connection={"from": "database"})
-
-
-@pytest.mark.parametrize("restart", [False, True], ids=["while the composer runs", "while the composer is away"])
-async def test_a_field_removed_from_the_template_leaves_the_child(
-    running: System, namespace: str, *, restart: bool
-) -> None:
-    async with running.composition(_with_parameters(f"{namespace}-c", work_mem="9MB")) as name:
-        child = await _ready(running, namespace, "trimmed", compositionRef={"name": name})
-        at = namespace, child["metadata"]["name"]
-
-        def is_whole(obj: JsonObject) -> bool:
-            return bool(obj["spec"]["forProvider"]["parameters"] == {"work_mem": "9MB"})
-
-        assert is_whole(child)
-        # What a hand had taken is ours to remove again.
-        await running.edit(DATABASE, *at, {"spec": {"forProvider": {"parameters": {"work_mem": "1MB"}}}})
-        await running.until(DATABASE, *at, is_whole)
-        if restart:
-            await running_program(running.started, "composer").terminate()
-        await running.apply(COMPOSITION, _with_parameters(name))
-        if restart:
-            await running.start_composer()
-
-        def trimmed(obj: JsonObject) -> bool:
-            return "parameters" not in obj["spec"]["forProvider"]
-
-        after = await running.until(DATABASE, *at, trimmed)
-        assert after["spec"]["forProvider"]["connectionLimit"] == 7
-        assert after["metadata"]["uid"] == child["metadata"]["uid"]
-        await running.until(CLAIM, namespace, "trimmed", is_ready)
-
-
-def _stateful_set(replicas: int) -> JsonObject:
-    container = {
-        "name": "app",
-        "image": "example.org/app:1",
-        "env": [],
-        "resources": {"requests": {"cpu": "1000m", "memory": "1024Mi"}},
-    }
-    return {
-        "name": "workload",
-        "readyWhen": "{{ resources.workload.spec.replicas >= 0 }}",
-        "template": {
-            "apiVersion": "apps/v1",
-            "kind": "StatefulSet",
-            "spec": {
-                "serviceName": "app",
-                "replicas": replicas,
-                "selector": {"matchLabels": {"app": "app"}},
-                "template": {
-                    "metadata": {"labels": {"app": "app"}},
-                    "spec": {"containers": [container], "tolerations": [], "imagePullSecrets": []},
-                },
-            },
-        },
-    }
-
-
-async def test_a_value_that_the_api_server_normalises_is_never_sent_twice(running: System, namespace: str) -> None:
-    await allow_composer(running, "apps", "statefulsets")
-    name, match = f"{namespace}-c", Match(user=COMPOSER, verbs=WRITES, resource="statefulsets", namespace=namespace)
-    async with running.composition(composition(name, _stateful_set(1))):
-        audit = running.audit()
-        child = await _ready(running, namespace, "normal", compositionRef={"name": name})
-        container = child["spec"]["template"]["spec"]["containers"][0]
-        assert container["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
-        assert "env" not in container
-        await _passes_go_by(running, namespace, "normal")
-        assert [request.verb for request in audit.requests(match)] == ["create"]
-
-        audit = running.audit()
-        await running.apply(COMPOSITION, composition(name, _stateful_set(2)))
-        await running.until(
-            _STATEFUL_SET, namespace, child["metadata"]["name"], lambda obj: obj["spec"]["replicas"] == 2
-        )
-        await _passes_go_by(running, namespace, "normal")
-        assert [request.verb for request in audit.requests(match)] == ["patch"]
-
-        audit = running.audit()
-        await running_program(running.started, "composer").terminate()
-        await running.start_composer()
-        await _passes_go_by(running, namespace, "normal")
-        assert audit.requests(match) == []
-
-
-async def _passes_go_by(system: System, namespace: str, name: str) -> None:
-    """See several passes over a claim end, each asked for by a token that its status echoes, and rest after them."""
-    for number in range(3):
-        token = {_REQUEST: f"{name}-{number}"}
-        await system.edit(CLAIM, namespace, name, {"metadata": {"annotations": token}})
-        wanted = f"{name}-{number}"
-        await system.until(
-            CLAIM,
-            namespace,
-            name,
-            lambda obj: obj["status"].get("lastHandledReconcileAt") == wanted,  # noqa: B023 - awaited within the turn
-        )
-    await system.at_rest(for_s=1.0)
-
-
 async def test_a_changed_setting_of_a_claim_reaches_the_database(running: System, namespace: str) -> None:
-    child = await _ready(running, namespace, "grown", parameters={"work_mem": "5MB"})
+    child = await ready(running, namespace, "grown", parameters={"work_mem": "5MB"})
     before = await running.connection_limit(child["status"]["externalName"])
     change = {"size": "xlarge", "parameters": {"work_mem": "6MB", "statement_timeout": "30s"}}
     await running.edit(CLAIM, namespace, "grown", {"spec": change})
@@ -221,7 +76,7 @@ async def test_a_changed_setting_of_a_claim_reaches_the_database(running: System
 async def test_a_connection_secret_that_is_deleted_or_edited_comes_back_with_the_same_password(
     running: System, namespace: str
 ) -> None:
-    await _ready(running, namespace, "shared")
+    await ready(running, namespace, "shared")
     before = await running.binding(namespace, "shared")
     (name,) = [
         secret["metadata"]["name"] for secret in await running.api.items(SECRET.path(namespace)) if _is_binding(secret)
@@ -241,7 +96,7 @@ async def test_a_connection_secret_that_is_deleted_or_edited_comes_back_with_the
     assert await running.logs_in(namespace, "shared")
     # What a person asks of the claim is asked of the child's provider, too.
     (child,) = await running.children(namespace, "shared")
-    token = (await running.api.get(CLAIM.path(namespace, "shared")))["metadata"]["annotations"][_REQUEST]
+    token = (await running.api.get(CLAIM.path(namespace, "shared")))["metadata"]["annotations"][REQUEST]
     name = child["metadata"]["name"]
     await running.until(
         DATABASE, namespace, name, lambda obj: bool(obj["status"].get("lastHandledReconcileAt") == token)
@@ -253,7 +108,7 @@ def _is_binding(secret: JsonObject) -> bool:
 
 
 async def test_a_rotation_publishes_a_new_login_and_the_old_one_works_on(running: System, namespace: str) -> None:
-    await _ready(running, namespace, "rotated")
+    await ready(running, namespace, "rotated")
     old = await running.binding(namespace, "rotated")
     async with await running.login(namespace, "rotated") as connection:
         await connection.execute("CREATE TABLE canary AS SELECT 'still here' AS word")
@@ -271,35 +126,20 @@ async def test_a_rotation_publishes_a_new_login_and_the_old_one_works_on(running
         assert await cursor.fetchone() == ("still here",)
 
 
-async def test_a_password_is_shown_nowhere(running: System, namespace: str) -> None:
-    await _ready(running, namespace, "silent")
-    await running.edit(CLAIM, namespace, "silent", {"spec": {"passwordRotation": {"token": "once"}}})
-    await running.at_rest()
-    values = {running.server.password}
-    for secret in await running.api.items(SECRET.path(namespace)):
-        values |= {base64.b64decode(secret["data"].get(key, "")).decode() for key in ("password", "current", "pending")}
-    values.discard("")
-    assert len(values) >= 2
-    logs = [running.server.server.log, running.plane.audit_log, *(program.log for program in running.started)]
-    texts = [log.read_text(errors="replace") for log in logs]
-    texts += [str(await running.api.items(kind.path())) for kind in (CLAIM, DATABASE, EVENT, COMPOSITION)]
-    assert not [value for value in values for text in texts if value in text]
-
-
 @pytest.mark.parametrize("how", ["another composition is named", "the template names its resource anew"])
 async def test_data_is_not_replaced_by_an_edit_until_consent(running: System, namespace: str, how: str) -> None:
     old, new = _with_resource(f"{namespace}-old", "database"), _with_resource(f"{namespace}-new", "elsewhere")
     async with running.composition(old) as first, running.composition(new) as second:
-        child = await _ready(running, namespace, "orders", compositionRef={"name": first})
+        child = await ready(running, namespace, "orders", compositionRef={"name": first})
         before = await running.binding(namespace, "orders")
         if "template" in how:
             await running.edit(COMPOSITION, "", first, {"spec": _with_resource(first, "elsewhere")["spec"]})
         else:
             await running.edit(CLAIM, namespace, "orders", {"spec": {"compositionRef": {"name": second}}})
-        held = await running.until(CLAIM, namespace, "orders", lambda obj: _synced(obj)["reason"] == "HeldDeletion")
+        held = await running.until(CLAIM, namespace, "orders", lambda obj: synced(obj)["reason"] == "HeldDeletion")
         await running.at_rest(for_s=1.0)
         consent = f"database={child['metadata']['uid']}"
-        assert consent in _synced(held)["message"]
+        assert consent in synced(held)["message"]
         assert await running.children(namespace, "orders") == [child]
         assert await running.binding(namespace, "orders") == before
         assert await running.logs_in(namespace, "orders")
@@ -315,84 +155,11 @@ async def test_data_is_not_replaced_by_an_edit_until_consent(running: System, na
         assert await running.connection_limit(child["status"]["externalName"]) == 7
 
 
-async def test_a_derived_value_never_becomes_smaller(running: System, namespace: str) -> None:
-    async with running.composition(_with_floor(f"{namespace}-c")) as name:
-        child = await _ready(running, namespace, "shrunk", size="large", compositionRef={"name": name})
-
-        async def limit() -> int:
-            database = await running.api.get(DATABASE.path(namespace, child["metadata"]["name"]))
-            return int(database["spec"]["forProvider"]["connectionLimit"])
-
-        assert await limit() == 50
-        await running.edit(CLAIM, namespace, "shrunk", {"spec": {"size": "small"}})
-        kept = await running.until(
-            CLAIM, namespace, "shrunk", lambda obj: is_ready(obj) and _synced(obj)["reason"] == "KeptLarger"
-        )
-        assert "connectionLimit stays 50" in _synced(kept)["message"]
-        (entry,) = kept["status"]["inventory"]
-        assert entry["floors"] == {"spec.forProvider.connectionLimit": 50}
-
-        # A lost memory, and another name for the resource, change nothing of that.
-        await running.api.merge(CLAIM.path(namespace, "shrunk", "status"), {"status": {"inventory": None}})
-        await running.edit(COMPOSITION, "", name, {"spec": _with_floor(name, "store", movedFrom=["database"])["spec"]})
-
-        def is_remembered(obj: JsonObject) -> bool:
-            known = [(item["resource"], item["uid"], item.get("floors")) for item in obj["status"].get("inventory", [])]
-            return is_ready(obj) and known == [("store", entry["uid"], entry["floors"])]
-
-        await running.until(CLAIM, namespace, "shrunk", is_remembered)
-        assert await limit() == 50
-        assert await running.connection_limit(child["status"]["externalName"]) == 50
-        assert await running.logs_in(namespace, "shrunk")
-
-
-def _with_floor(name: str, resource: str = "database", **fields: Any) -> JsonObject:
-    limit = "{{ 50 if (claim.spec.size | default('small')) == 'large' else 20 }}"
-    spec = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": limit}}
-    template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
-    floors = ["spec.forProvider.connectionLimit"]
-    whole = {"name": resource, "template": template, "floors": floors, **fields}
-    return composition(name, whole, connection={"from": resource})
-
-
 def _with_resource(name: str, resource: str) -> JsonObject:
     spec = {"forProvider": {"databaseName": "app", "username": "app", "connectionLimit": 7}}
     template = {"apiVersion": DATABASE.api_version, "kind": DATABASE.kind, "spec": spec}
     return composition(name, {"name": resource, "template": template}, connection={"from": resource})
 
 
-def _synced(obj: JsonObject) -> JsonObject:
+def synced(obj: JsonObject) -> JsonObject:
     return condition(obj, "Synced")
-
-
-async def test_an_emptied_credentials_secret_is_filled_from_the_connection(running: System, namespace: str) -> None:
-    child = await _ready(running, namespace, "emptied")
-    before = await running.binding(namespace, "emptied")
-    name = f"{child['metadata']['name']}-credentials"
-    await running.edit(SECRET, namespace, name, {"data": {"current": ""}})
-    await running.ask_for_a_pass(DATABASE, namespace, child["metadata"]["name"])
-
-    async def whole() -> bool:
-        secret = await running.api.get(SECRET.path(namespace, name))
-        return base64.b64decode(secret["data"]["current"]).decode() == before["password"]
-
-    await eventually(whole, "the password is back")
-    assert await running.binding(namespace, "emptied") == before
-    assert await running.logs_in(namespace, "emptied")
-
-
-async def test_a_value_that_the_server_refuses_is_sent_once_and_the_next_one_at_once(
-    running: System, namespace: str
-) -> None:
-    child = await _ready(running, namespace, "refused", parameters={"work_mem": "5MB"})
-    await running.edit(CLAIM, namespace, "refused", {"spec": {"parameters": {"work_mem": "nonsense"}}})
-    refused = await running.until(CLAIM, namespace, "refused", lambda obj: _synced(obj)["reason"] == "InvalidValue")
-    assert "work_mem" in _synced(refused)["message"]
-    assert condition(refused, "Ready")["status"] == "True"
-    await running.at_rest(for_s=1.0)
-    mark = running.sql.mark()
-    await running.edit(DATABASE, namespace, child["metadata"]["name"], {"metadata": {"labels": {"team": "blue"}}})
-    await running.at_rest(for_s=1.0)
-    assert running.sql.changes(mark) == []
-    await running.edit(CLAIM, namespace, "refused", {"spec": {"parameters": {"work_mem": "7MB"}}})
-    await running.until(CLAIM, namespace, "refused", is_ready, limit_s=15.0)

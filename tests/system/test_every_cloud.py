@@ -6,7 +6,7 @@ All that the lists say is used; `tests/deploy/test_installed.py` holds them agai
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -45,10 +45,10 @@ async def lived(system: System) -> Lives:
     audit = system.audit()
     for cloud in CLOUDS:
         await system.install_cloud(cloud)
-    for name in ("composer", "standby"):
-        await system.start_composer(_DEBUG, name=name)
-    for name in ("provider", "provider-standby"):
-        await system.start_provider(*QUICK, name=name)
+    await asyncio.gather(
+        *(system.start_composer(_DEBUG, name=name) for name in ("composer", "standby")),
+        *(system.start_provider(*QUICK, name=name) for name in ("provider", "provider-standby")),
+    )
     await system.until(PROVIDER_CONFIG, "", "default", is_ready)
     shown: dict[str, Exposure] = {}
 
@@ -62,9 +62,7 @@ async def lived(system: System) -> Lives:
         simulated_rds(system) as aws,
         simulated_azure(system) as azure,
         simulated_cloud_sql(system) as gcp,
-        _providers(aws, *QUICK),
-        _providers(azure, *QUICK),
-        _providers(gcp, *FLAGS),
+        _providers([(aws, QUICK), (azure, QUICK), (gcp, FLAGS)]),
     ):
         await asyncio.gather(
             lives.live_on_prem(system, "rights-onprem"),
@@ -79,12 +77,15 @@ async def lived(system: System) -> Lives:
 
 
 @asynccontextmanager
-async def _providers(cloud: SimulatedCloud, *flags: str) -> AsyncIterator[None]:
-    """Have a cloud's provider and its standby for the length of a block."""
-    providers = [await cloud.start_provider(_DEBUG, *flags, name=f"{cloud.cloud}-{number}") for number in (1, 2)]
+async def _providers(flags: Sequence[tuple[SimulatedCloud, tuple[str, ...]]]) -> AsyncIterator[None]:
+    """Have each cloud's provider and its standby for the length of a block, each cloud's with its flags."""
+    starts = [
+        cloud.start_provider(_DEBUG, *own, name=f"{cloud.cloud}-{number}") for cloud, own in flags for number in (1, 2)
+    ]
+    providers = await asyncio.gather(*starts)
     yield
-    for provider in providers:
-        assert await provider.terminate() == 0
+    ended = await asyncio.gather(*(provider.terminate() for provider in providers))
+    assert set(ended) == {0}
 
 
 @pytest.mark.parametrize("account", ACCOUNTS)

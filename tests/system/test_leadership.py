@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import msgspec
 import pytest
@@ -27,11 +26,11 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
 # Short, and yet long enough for a machine that is busy with other tests.
-_LEASE = ("--lease-duration=6", "--lease-renew-deadline=4", "--lease-retry=1")
-_LOAD_AT_ONCE = 8
-_PROOF = 6  # writes by which a process has shown that it acts
+LEASE = ("--lease-duration=6", "--lease-renew-deadline=4", "--lease-retry=1")
+LOAD_AT_ONCE = 8
+PROOF = 6  # writes by which a process has shown that it acts
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +44,10 @@ class Role:
 
     @property
     def lease(self) -> str:
-        return _LEASES.format(self.namespace, self.account)
+        return LEASES.format(self.namespace, self.account)
 
 
-_ROLES = {
+ROLES = {
     "composer": Role(("composer",), "fairlead-system", "fairlead-composer", COMPOSER),
     "provider": Role(("providers", "onprem"), "fairlead-onprem", "fairlead-provider-onprem", PROVIDER),
 }
@@ -75,11 +74,11 @@ class Candidate:
         await program.start()
         system.started.append(program)
         await program.until_healthy(port)
-        return Candidate(program, _credential(kubeconfig))
+        return Candidate(program, credential(kubeconfig))
 
 
 @pytest_asyncio.fixture(autouse=True, loop_scope="session")
-async def _nobody_stays(system: System) -> AsyncIterator[None]:
+async def nobody_stays(system: System) -> AsyncIterator[None]:
     """End with the test what it started: a rival of the next test must not be one of these."""
     yield
     for program in system.started:
@@ -87,66 +86,32 @@ async def _nobody_stays(system: System) -> AsyncIterator[None]:
             await program.kill9()
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def line(system: System) -> AsyncIterator[LateLine]:
-    """Yield a line to the API server that can hold back what is sent."""
-    made = LateLine(urlsplit(system.plane.server).port or 443)
-    await made.start()
-    yield made
-    await made.close()
-
-
 # Both processes have one elector and one client: each of the two ways to come too late is shown of one of them.
 async def test_a_frozen_or_killed_leader_never_writes_over_its_successor(system: System, namespace: str) -> None:
-    role = _ROLES["provider"]
-    await _start_other(system, role)
-    first = await Candidate.start(system, role, "first", *_LEASE)
-    await _until_held(system, role)
-    second = await Candidate.start(system, role, "second", *_LEASE)
+    role = ROLES["provider"]
+    await start_other(system, role)
+    first = await Candidate.start(system, role, "first", *LEASE)
+    await until_held(system, role)
+    second = await Candidate.start(system, role, "second", *LEASE)
     audit = system.audit()
 
-    async with _load(system, namespace):
-        await _until_acts(audit, role, first)
+    async with under_load(system, namespace):
+        await until_acts(audit, role, first)
         first.program.freeze()
-        await _until_acts(audit, role, second)
+        await until_acts(audit, role, second)
         first.program.thaw()
-        await _until_acts(audit, role, second)
+        await until_acts(audit, role, second)
         third = first
         if await _has_ended(system, role, first):
-            third = await Candidate.start(system, role, "again", *_LEASE)
+            third = await Candidate.start(system, role, "again", *LEASE)
         # The first may lead once more from here on: what it writes then is not late.
-        earlier = _acts(audit, role, third)
-        thawed = Late.after(_acts(audit, role, first), _acts(audit, role, second))
+        earlier = acts(audit, role, third)
+        thawed = Late.after(acts(audit, role, first), acts(audit, role, second))
         await second.program.kill9()
-        await _until_acts(audit, role, third)
+        await until_acts(audit, role, third)
 
-    killed = Late.after(_acts(audit, role, second), _acts(audit, role, third)[len(earlier) :])
+    killed = Late.after(acts(audit, role, second), acts(audit, role, third)[len(earlier) :])
     assert (thawed.over_the_successor, killed.over_the_successor) == ([], [])
-
-
-async def test_a_lost_leaders_write_is_refused_once_its_successor_has_written(
-    system: System, namespace: str, line: LateLine
-) -> None:
-    role = _ROLES["composer"]
-    await _start_other(system, role)
-    first = await Candidate.start(system, role, "held-back", *_LEASE, line=line)
-    await _until_held(system, role)
-    second = await Candidate.start(system, role, "successor", *_LEASE)
-    audit = system.audit()
-
-    async with _load(system, namespace) as load:
-        await _until_acts(audit, role, first)
-        line.hold()
-        await _until_acts(audit, role, second)
-        # By then the successor has finished all that was under way.
-        await load.until_each_is_done_again()
-        sent = len(_acts(audit, role, first))
-        await line.deliver()
-        await _until_answered(audit, role, first, sent)
-
-    late = Late.after(_acts(audit, role, first)[sent:], _acts(audit, role, second))
-    assert late.over_the_successor == []
-    assert late.refused, "nothing was under way when the line was held: the test has shown nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,22 +128,22 @@ class Late:
 
     @staticmethod
     def after(former: list[Request], successor: list[Request]) -> Late:
-        theirs = [act for act in successor if _is_accepted(act)]
+        theirs = [act for act in successor if is_accepted(act)]
         late = [act for act in former if theirs and act.received_at > theirs[0].received_at]
         written: dict[tuple[str, str, str, str], str] = {}
         for act in theirs:
-            written.setdefault(_object(act), act.received_at)
-        accepted = [act for act in late if _is_accepted(act)]
-        over = [act for act in accepted if written.get(_object(act), act.received_at) < act.received_at]
+            written.setdefault(written_object(act), act.received_at)
+        accepted = [act for act in late if is_accepted(act)]
+        over = [act for act in accepted if written.get(written_object(act), act.received_at) < act.received_at]
         elsewhere = [act for act in accepted if act not in over]
-        return Late(over, elsewhere, [act for act in late if not _is_accepted(act)])
+        return Late(over, elsewhere, [act for act in late if not is_accepted(act)])
 
 
-def _is_accepted(act: Request) -> bool:
+def is_accepted(act: Request) -> bool:
     return 200 <= act.code < 300
 
 
-def _object(act: Request) -> tuple[str, str, str, str]:
+def written_object(act: Request) -> tuple[str, str, str, str]:
     return act.group, act.resource, act.namespace, act.name
 
 
@@ -192,13 +157,13 @@ class Load:
         before = self.done.copy()
 
         async def is_done() -> bool:
-            return all(self.done[number] > before[number] for number in range(_LOAD_AT_ONCE))
+            return all(self.done[number] > before[number] for number in range(LOAD_AT_ONCE))
 
         await eventually(is_done, "a claim of each series becomes ready", limit_s=120.0)
 
 
 @asynccontextmanager
-async def _load(system: System, namespace: str) -> AsyncIterator[Load]:
+async def under_load(system: System, namespace: str) -> AsyncIterator[Load]:
     """Have claims made and changed all the while, so that who leads always has something to write."""
     load = Load(Counter())
 
@@ -209,7 +174,7 @@ async def _load(system: System, namespace: str) -> AsyncIterator[Load]:
             await system.until(CLAIM, namespace, name, is_ready, limit_s=120.0)
             load.done[number] += 1
 
-    tasks = [asyncio.create_task(create_claim(number)) for number in range(_LOAD_AT_ONCE)]
+    tasks = [asyncio.create_task(create_claim(number)) for number in range(LOAD_AT_ONCE)]
     try:
         yield load
         for task in tasks:
@@ -221,41 +186,29 @@ async def _load(system: System, namespace: str) -> AsyncIterator[Load]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _start_other(system: System, role: Role) -> None:
+async def start_other(system: System, role: Role) -> None:
     """Start the process of the other kind, which the whole system needs, without a rival."""
-    other = _ROLES["provider" if role is _ROLES["composer"] else "composer"]
+    other = ROLES["provider" if role is ROLES["composer"] else "composer"]
     await Candidate.start(system, other, f"beside-{role.account}", "--no-elect")
 
 
-def _acts(audit: AuditLog, role: Role, candidate: Candidate | None = None) -> list[Request]:
+def acts(audit: AuditLog, role: Role, candidate: Candidate | None = None) -> list[Request]:
     """Return the writes of a kind of process, or of one process, in the order in which they came."""
     acts = audit.requests(Match(user=role.user, verbs=WRITES))
     chosen = (act for act in acts if candidate is None or act.credential == candidate.credential)
     return sorted(chosen, key=lambda act: act.received_at)
 
 
-async def _until_answered(audit: AuditLog, role: Role, candidate: Candidate, sent: int) -> None:
-    """Wait until what was held back of a process has arrived: more than `sent` writes, and then no more."""
-    counts = [sent]
-
-    async def is_quiet() -> bool:
-        counts.append(len(_acts(audit, role, candidate)))
-        await asyncio.sleep(0.5)
-        return sent < counts[-1] == counts[-2]
-
-    await eventually(is_quiet, "what was held back is answered")
-
-
-async def _until_acts(audit: AuditLog, role: Role, candidate: Candidate) -> None:
+async def until_acts(audit: AuditLog, role: Role, candidate: Candidate) -> None:
     """Wait until a process has written something several times more."""
 
     def count() -> int:
-        return len(_acts(audit, role, candidate))
+        return len(acts(audit, role, candidate))
 
     before = count()
 
     async def has_acted() -> bool:
-        return count() >= before + _PROOF
+        return count() >= before + PROOF
 
     await eventually(has_acted, f"{candidate.program.log.name} acts", limit_s=60.0)
 
@@ -273,7 +226,7 @@ async def _has_ended(system: System, role: Role, candidate: Candidate) -> bool:
     return not candidate.program.is_running
 
 
-async def _until_held(system: System, role: Role) -> None:
+async def until_held(system: System, role: Role) -> None:
     async def held() -> bool:
         lease = await system.api.find(role.lease)
         return lease is not None and bool(lease["spec"].get("holderIdentity"))
@@ -281,7 +234,7 @@ async def _until_held(system: System, role: Role) -> None:
     await eventually(held, f"{role.lease} is held")
 
 
-def _credential(kubeconfig: Path) -> str:
+def credential(kubeconfig: Path) -> str:
     token = msgspec.json.decode(kubeconfig.read_bytes())["users"][0]["user"]["token"]
     payload = token.split(".")[1]
     claims = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
 import re
+from collections.abc import Iterable
 
 import pytest
 
@@ -15,32 +15,37 @@ from tests.support.kinds import (
     CRD,
     DATABASE,
     NAMESPACE,
-    PROVIDER_CONFIG,
     SECRET,
     composition,
     condition,
     is_ready,
 )
-from tests.support.staff import Staff, collector_has_looked, is_deleting
+from tests.support.staff import Staff, collector_has_looked
 from tests.support.system import COMPOSER, PROVIDER, System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_POLICIES = ("Orphan", "Snapshot", "Delete")
-_CASCADES = ("Background", "Foreground", "Orphan")
+POLICIES = ("Orphan", "Snapshot", "Delete")
+_WAYS = (("Orphan", "Foreground"), ("Snapshot", "Orphan"), ("Delete", "Background"), ("Delete", "Orphan"))
+"""Where a cascade could do the opposite of a policy; `make faults` has all of them."""
 
 
 # A claim that is deleted
 
 
 async def test_a_deletion_follows_its_policy_whatever_the_cascade(staff: Staff, namespace: str) -> None:
+    await ends_by_policy(staff.system, namespace, _WAYS)
+
+
+async def ends_by_policy(system: System, namespace: str, ways: Iterable[tuple[str, str]]) -> None:
+    """Delete claims by pairs of policy and cascade, side by side; each ends as its policy says."""
     ends = {"Orphan": _orphaned, "Snapshot": _retired, "Delete": _dropped}
     async with asyncio.TaskGroup() as group:
-        for policy, cascade in itertools.product(_POLICIES, _CASCADES):
+        for policy, cascade in ways:
             name = f"{policy}-{cascade}".lower()
             body = claim(namespace, name, deletionPolicy=policy)
-            group.create_task(ends[policy](staff.system, body, cascade), name=name)
+            group.create_task(ends[policy](system, body, cascade), name=name)
 
 
 async def _orphaned(system: System, body: JsonObject, cascade: str) -> None:
@@ -86,12 +91,10 @@ async def _dropped(system: System, body: JsonObject, cascade: str) -> None:
 
 
 async def test_children_are_torn_down_wave_by_wave(staff: Staff, namespace: str) -> None:
-    async with asyncio.TaskGroup() as group:
-        for cascade in _CASCADES:
-            group.create_task(_torn_down_wave_by_wave(staff.system, namespace, cascade), name=cascade)
+    await torn_down_wave_by_wave(staff.system, namespace, "Foreground")
 
 
-async def _torn_down_wave_by_wave(system: System, namespace: str, cascade: str) -> None:
+async def torn_down_wave_by_wave(system: System, namespace: str, cascade: str) -> None:
     async with system.composition(_two_waves(f"waves-{cascade.lower()}")) as name:
         body = claim(namespace, name, deletionPolicy="Delete", compositionRef={"name": name})
         home = await move_in(system, body)
@@ -115,33 +118,6 @@ async def _torn_down_wave_by_wave(system: System, namespace: str, cascade: str) 
     pattern = re.compile(rf"DROP DATABASE.*{stem}_(one|two)", re.IGNORECASE)
     dropped = [drop[1] for statement in system.sql.changes(mark) if (drop := pattern.search(statement))]
     assert dropped == ["two", "one"]
-
-
-@pytest.mark.parametrize("away", ["composer", "provider", "both"])
-async def test_a_claim_deleted_while_a_process_is_away_is_torn_down_when_it_is_back(
-    staff: Staff, namespace: str, away: str
-) -> None:
-    home = await move_in(staff.system, claim(namespace, f"away{away}", deletionPolicy="Delete"))
-    if away != "provider":
-        await staff.stop_composer()
-    if away != "composer":
-        await staff.stop_provider()
-
-    # Foreground stamps the child at once, so that a provider alone meets a deleting child without an instruction.
-    await staff.system.api.delete(home.path, propagation="Foreground")
-    child = await home.child()
-    await staff.system.until(DATABASE, namespace, child["metadata"]["name"], is_deleting)
-    if away == "composer":
-        await home.until_child_says(child, "AwaitingTeardown")
-    await home.untouched()
-    if not staff.composer.is_running:
-        await staff.start_composer()
-    if not staff.provider.is_running:
-        await staff.start_provider()
-
-    await until_gone(staff.system, home.path)
-    assert home.drops_carried_out() == 1
-    assert await home.names() == []
 
 
 async def test_a_protected_claim_is_held_by_admission_and_by_the_controller(staff: Staff, namespace: str) -> None:
@@ -175,100 +151,41 @@ async def test_a_protected_claim_is_held_by_admission_and_by_the_controller(staf
 async def test_a_namespace_deleted_leaves_the_database_and_a_returning_claim_finds_its_predecessor(
     staff: Staff,
 ) -> None:
-    system = staff.system
-
-    async def move_out_and_return(policy: str) -> None:
-        async with system.namespace() as namespace:
-            body = claim(namespace, policy.lower(), deletionPolicy=policy)
-            home = await move_in(system, body)
-            await system.api.delete(NAMESPACE.path("", namespace))
-            await until_gone(system, NAMESPACE.path("", namespace))
-            await home.untouched()
-
-            await system.namespaced(namespace)
-            await system.create(CLAIM, body)
-            await home.until_stalled("PredecessorFound")
-            await home.untouched()
-
-            await system.api.merge(home.path, {"metadata": {"annotations": {"fairlead.dev/adopt": "none"}}})
-            await system.until(CLAIM, namespace, home.name, is_ready)
-            neighbour = await furnish(system, namespace, home.name)
-            assert neighbour.oid != home.oid
-            await home.untouched()
-
-    await asyncio.gather(*(move_out_and_return(policy) for policy in _POLICIES))
+    await moved_out_and_back(staff.system, "Delete")
 
 
-async def test_a_returning_claim_adopts_its_predecessor_when_the_platform_says_so(staff: Staff) -> None:
-    system = staff.system
+async def moved_out_and_back(system: System, policy: str) -> None:
+    """Delete a claim's namespace and make both again: the claim finds its predecessor, and may have another one."""
     async with system.namespace() as namespace:
-        body = claim(namespace, "adopts", deletionPolicy="Delete")
+        body = claim(namespace, policy.lower(), deletionPolicy=policy)
         home = await move_in(system, body)
-        incarnation = (await home.child())["metadata"]["annotations"]["fairlead.dev/incarnation"]
         await system.api.delete(NAMESPACE.path("", namespace))
         await until_gone(system, NAMESPACE.path("", namespace))
+        await home.untouched()
+
         await system.namespaced(namespace)
         await system.create(CLAIM, body)
         await home.until_stalled("PredecessorFound")
+        await home.untouched()
 
-        await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": {"allowAdoption": True}})
-        child = DATABASE.path(namespace, (await home.child())["metadata"]["name"])
-        await system.api.merge(child, {"metadata": {"annotations": {"fairlead.dev/adopt": incarnation}}})
-        # The password went with the namespace's Secrets.
-        await home.until_stalled("PasswordUnknown")
-        await system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "adopted"}}})
-
-        await home.until_home()
-        assert await home.names() != []
-        assert (home.creates(), home.drops()) == (1, 0)
-
-
-async def test_an_ephemeral_namespace_deleted_follows_the_claims_policies(staff: Staff) -> None:
-    system = staff.system
-    async with system.namespace(**{"fairlead.dev/ephemeral": "true"}) as namespace:
-        orphan, retired, dropped = await asyncio.gather(
-            *(move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy)) for policy in _POLICIES)
-        )
-        await system.api.delete(NAMESPACE.path("", namespace))
-        await until_gone(system, NAMESPACE.path("", namespace))
-
-    await orphan.untouched()
-    assert await retired.names() not in ([], [retired.database])
-    assert await retired.rows_behind() == [retired.row]
-    assert await dropped.names() == []
-    assert (orphan.drops(), retired.drops(), dropped.drops_carried_out()) == (0, 0, 1)
+        await system.api.merge(home.path, {"metadata": {"annotations": {"fairlead.dev/adopt": "none"}}})
+        await system.until(CLAIM, namespace, home.name, is_ready)
+        neighbour = await furnish(system, namespace, home.name)
+        assert neighbour.oid != home.oid
+        await home.untouched()
 
 
 # A definition that is deleted. The last tests: every object of the kind goes with it.
 
 
-async def test_the_childrens_definition_deleted_leaves_every_database(staff: Staff, namespace: str) -> None:
-    system = staff.system
-    homes = [
-        await move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy))
-        for policy in ("Orphan", "Delete")
-    ]
-    definition = CRD.path("", f"{DATABASE.plural}.{DATABASE.group}")
-    kept = await _bare(system, definition)
-
-    await system.api.delete(definition)
-    await until_gone(system, definition)
-    for home in homes:
-        await home.untouched()
-        await home.until_out_of_sync("KindNotInstalled")
-
-    await system.create(CRD, kept)
-    for home in homes:
-        await home.until_home()
-        await home.untouched()
-
-
 async def test_the_claims_definition_deleted_leaves_every_database_and_secret(staff: Staff, namespace: str) -> None:
     system = staff.system
-    homes = [await move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy)) for policy in _POLICIES]
+    homes = await asyncio.gather(
+        *(move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy)) for policy in POLICIES)
+    )
     logins = [await system.login(namespace, home.name) for home in homes]
     definition = CRD.path("", f"{CLAIM.plural}.{CLAIM.group}")
-    kept = await _bare(system, definition)
+    kept = await bare(system, definition)
 
     await system.api.delete(definition)
     await until_gone(system, definition)
@@ -298,7 +215,7 @@ def _two_waves(name: str) -> JsonObject:
 
     first, second = resource("first", "_one"), resource("second", "_two", dependsOn=["first"])
     obj = composition(name, first, second, connection={"from": "first"})
-    obj["spec"]["deletionPolicies"] = list(_POLICIES)
+    obj["spec"]["deletionPolicies"] = list(POLICIES)
     return obj
 
 
@@ -322,7 +239,7 @@ async def _stays_of_ours(system: System, namespace: str) -> list[str]:
     return [item["metadata"]["name"] for item in items]
 
 
-async def _bare(system: System, path: str) -> JsonObject:
+async def bare(system: System, path: str) -> JsonObject:
     """Return a definition as one would apply it again."""
     obj = await system.api.get(path)
     meta = {key: obj["metadata"][key] for key in ("name", "labels", "annotations") if key in obj["metadata"]}

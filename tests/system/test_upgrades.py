@@ -7,7 +7,6 @@ import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
@@ -16,28 +15,25 @@ from devcloud.controlplane import plane as planes
 from devcloud.daemons import Lifetime
 from fairlead.cli import run
 from tests.support.api import ApiError, JsonObject
-from tests.support.home import Home, claim, move_in, poke, until_gone
+from tests.support.home import Home, claim, move_in, poke
 from tests.support.kinds import (
     CLAIM,
     CONFIG_MAP,
-    CRD,
     DATABASE,
-    NAMESPACE,
     PROVIDER_CONFIG,
     SECRET,
-    Kind,
     is_ready,
 )
 from tests.support.staff import Staff
-from tests.support.system import ADMIN_SECRET, System
+from tests.support.system import System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_ROOT = Path(__file__).resolve().parents[2]
-_CRDS, _BASE, _COMPOSITIONS = _ROOT / "crds", _ROOT / "deploy" / "kustomize" / "base", _ROOT / "compositions"
-_INSTALLATION = CONFIG_MAP.path("fairlead-system", "fairlead-installation")
-_LIMIT_S = 180.0
+ROOT = Path(__file__).resolve().parents[2]
+CRDS, BASE, COMPOSITIONS = ROOT / "crds", ROOT / "deploy" / "kustomize" / "base", ROOT / "compositions"
+INSTALLATION = CONFIG_MAP.path("fairlead-system", "fairlead-installation")
+LIMIT_S = 180.0
 
 
 # CRDs
@@ -60,7 +56,7 @@ async def test_crds_with_more_fields_and_the_former_ones_again_leave_living_obje
     assert (await home.child())["spec"]["tier"] == "standard"
 
     # What a rollback of the release does: the former schemas, to which the new fields are unknown.
-    await _apply_crds(system, _CRDS)
+    await _apply_crds(system, CRDS)
     await staff.stop()
     await staff.complete()
     await system.edit(CLAIM, namespace, "upgraded", {"spec": {"passwordRotation": {"token": "after"}}})
@@ -75,7 +71,7 @@ def _next_crds(folder: Path) -> Path:
     """Write the CRDs of a next version: one more field of a claim's spec, one with a default of a child's."""
     folder.mkdir()
     yaml = YAML(typ="safe", pure=True)
-    for path in _CRDS.glob("*.yaml"):
+    for path in CRDS.glob("*.yaml"):
         crd = yaml.load(path)
         for version in crd["spec"]["versions"]:
             spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
@@ -91,7 +87,7 @@ def _next_crds(folder: Path) -> Path:
 async def _apply_crds(system: System, folder: Path) -> None:
     """Apply CRDs, and wait until the API server prunes by their schemas."""
     await system.kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(folder))
-    has_field = folder != _CRDS
+    has_field = folder != CRDS
 
     async def is_in_use() -> bool:
         probe = CLAIM.new("default", "probe", spec={"version": "16", "size": "small", "tier": "gold"})
@@ -104,39 +100,10 @@ async def _apply_crds(system: System, folder: Path) -> None:
             return not has_field
         return has_field
 
-    await eventually(is_in_use, f"the CRDs of {folder.name} are in use", limit_s=_LIMIT_S)
+    await eventually(is_in_use, f"the CRDs of {folder.name} are in use", limit_s=LIMIT_S)
 
 
 # An older provider
-
-
-async def test_an_older_provider_leaves_what_a_newer_one_began_until_the_newer_one_is_back(
-    staff: Staff, namespace: str
-) -> None:
-    system = staff.system
-    home = await move_in(system, claim(namespace, "ahead"))
-    name = (await home.child())["metadata"]["name"]
-    await staff.stop_provider()
-    intent = {"format": 2, "by": "provider-of-the-next-version", "notAfter": "2026-01-01T00:00:00Z", "calls": []}
-    await system.api.merge(DATABASE.path(namespace, name, "status"), {"status": {"intent": intent}})
-    await system.edit(CLAIM, namespace, "ahead", {"spec": {"passwordRotation": {"token": "held"}}})
-    before, since = await system.binding(namespace, "ahead"), system.sql.mark()
-
-    await staff.start_provider()
-    await home.until_stalled("NewerProvider")
-
-    assert system.sql.changes(since) == []
-    child = await system.api.get(DATABASE.path(namespace, name))
-    assert child["status"]["intent"] == intent
-    assert await system.binding(namespace, "ahead") == before
-    assert await home.rows() == [home.row]
-
-    # The newer one is back, and takes its intent away when it has carried it out.
-    await system.api.merge(DATABASE.path(namespace, name, "status"), {"status": {"intent": None}})
-    await poke(system, home.path)
-    await home.until_home()
-    assert (await system.binding(namespace, "ahead"))["password"] != before["password"]
-    await home.untouched()
 
 
 # A restored etcd
@@ -165,7 +132,7 @@ async def test_an_etcd_out_of_a_snapshot_loses_and_doubles_no_database(staff: St
         # It came after the snapshot: nobody claims it, and it is there.
         assert await system.api.find(newcomer.path) is None
         await newcomer.untouched()
-        await _adopt(system, newcomer)
+        await adopt(system, newcomer)
         await newcomer.untouched()
 
 
@@ -197,125 +164,52 @@ async def _until_another_password(system: System, home: Home, password: str) -> 
     async def is_published() -> bool:
         return (await system.binding(home.namespace, home.name))["password"] != password
 
-    await eventually(is_published, "another password is published", limit_s=_LIMIT_S)
+    await eventually(is_published, "another password is published", limit_s=LIMIT_S)
     await home.until_home()
 
 
-async def _adopt(system: System, home: Home) -> None:
+async def adopt(system: System, home: Home) -> None:
     """Apply a claim again, and let it have its database by the command; the password went with the Secrets."""
     await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": {"allowAdoption": True}})
     await system.create(CLAIM, claim(home.namespace, home.name))
     await home.until_stalled("PredecessorFound")
-    installation = (await system.api.get(_INSTALLATION))["data"]["id"]
-    assert await _run(system, "adopt", "--installation", installation) == 0
+    installation = (await system.api.get(INSTALLATION))["data"]["id"]
+    assert await run_command(system, "adopt", "--installation", installation) == 0
 
     # What a person does as the claim's conditions say it.
-    while _waits_for(claimed := await _until_settled(system, home)):
-        if "SecretNotOwned" in _reasons(claimed):
+    while waits_for(claimed := await until_settled(system, home)):
+        if "SecretNotOwned" in reasons(claimed):
             await system.api.delete(SECRET.path(home.namespace, f"{home.name}-connection"))
             await poke(system, home.path)
-            await _until_reasons_lack(system, home, "SecretNotOwned")
+            await until_reasons_lack(system, home, "SecretNotOwned")
         else:
             await system.api.merge(home.path, {"spec": {"passwordRotation": {"token": "adopted"}}})
-            await _until_reasons_lack(system, home, "PasswordUnknown")
+            await until_reasons_lack(system, home, "PasswordUnknown")
     await home.until_home()
 
 
-def _reasons(claimed: JsonObject) -> set[str]:
+def reasons(claimed: JsonObject) -> set[str]:
     return {entry["reason"] for entry in claimed.get("status", {}).get("conditions", [])}
 
 
-def _waits_for(claimed: JsonObject) -> set[str]:
+def waits_for(claimed: JsonObject) -> set[str]:
     """Return the reasons for which a claim with an adopted database waits for a person."""
-    return _reasons(claimed) & {"SecretNotOwned", "PasswordUnknown"}
+    return reasons(claimed) & {"SecretNotOwned", "PasswordUnknown"}
 
 
-async def _until_settled(system: System, home: Home) -> JsonObject:
+async def until_settled(system: System, home: Home) -> JsonObject:
     def is_settled(obj: JsonObject) -> bool:
-        return is_ready(obj) or bool(_waits_for(obj))
+        return is_ready(obj) or bool(waits_for(obj))
 
-    return await system.until(CLAIM, home.namespace, home.name, is_settled, limit_s=_LIMIT_S)
-
-
-async def _until_reasons_lack(system: System, home: Home, reason: str) -> None:
-    await system.until(CLAIM, home.namespace, home.name, lambda obj: reason not in _reasons(obj), limit_s=_LIMIT_S)
+    return await system.until(CLAIM, home.namespace, home.name, is_settled, limit_s=LIMIT_S)
 
 
-async def _run(system: System, *arguments: str) -> int:
+async def until_reasons_lack(system: System, home: Home, reason: str) -> None:
+    await system.until(CLAIM, home.namespace, home.name, lambda obj: reason not in reasons(obj), limit_s=LIMIT_S)
+
+
+async def run_command(system: System, *arguments: str) -> int:
     return await asyncio.to_thread(run, [*arguments, "--kubeconfig", str(system.plane.kubeconfig)])
 
 
 # Taken away whole. The last test: nothing of ours is left in the cluster in between.
-
-
-async def test_all_of_fairlead_taken_away_and_installed_again_finds_the_databases_of_its_claims(staff: Staff) -> None:
-    system = staff.system
-    async with system.namespace() as namespace:
-        homes = [
-            await move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy))
-            for policy in ("Orphan", "Delete")
-        ]
-        installation = (await system.api.get(_INSTALLATION))["data"]
-
-        await _take_away(system, staff)
-        for home in homes:
-            await home.untouched()
-        await _install(system, staff, installation)
-
-        for home in homes:
-            await _adopt(system, home)
-            await home.untouched()
-
-
-async def _take_away(system: System, staff: Staff) -> None:
-    """Delete the claims' definition while the processes run, then the processes, then all else."""
-    await _delete_crd(system, CLAIM)
-    await _delete_crd(system, DATABASE)
-    await staff.stop()
-    for path in await _of_ours(system, CRD):
-        definition = await system.api.get(path)
-        names = definition["spec"]["names"]
-        kind = Kind(
-            definition["spec"]["group"],
-            definition["spec"]["versions"][0]["name"],
-            names["kind"],
-            names["plural"],
-            namespaced=definition["spec"]["scope"] == "Namespaced",
-        )
-        # Nobody is left to take our finalizers off Compositions and ProviderConfigs.
-        for obj in await system.api.items(kind.path()):
-            await system.api.merge(
-                kind.path(obj["metadata"].get("namespace", ""), obj["metadata"]["name"]),
-                {"metadata": {"finalizers": []}},
-            )
-        await system.api.delete(path)
-        await until_gone(system, path)
-    await system.kubectl.run("delete", "--kustomize", str(_BASE), "--wait=false", limit_s=120.0)
-    for name in ("fairlead-system", "fairlead-onprem"):
-        await system.api.until_gone(NAMESPACE.path("", name), limit_s=_LIMIT_S)
-    assert await _of_ours(system, CRD) == []
-
-
-async def _delete_crd(system: System, kind: Kind) -> None:
-    path = CRD.path("", f"{kind.plural}.{kind.group}")
-    await system.api.delete(path)
-    await system.api.until_gone(path, limit_s=_LIMIT_S)
-
-
-async def _of_ours(system: System, kind: Kind) -> list[str]:
-    names = [obj["metadata"]["name"] for obj in await system.api.items(kind.path())]
-    return [kind.path("", name) for name in names if name.endswith("fairlead.dev")]
-
-
-async def _install(system: System, staff: Staff, installation: JsonObject) -> None:
-    """Install as deploy/README.md says, with the id of the former installation."""
-    await system.kubectl.run("apply", "--server-side", "--filename", str(_CRDS))
-    for kind in (CLAIM, DATABASE, PROVIDER_CONFIG):
-        await system.api.until_served(kind.path())
-    await system.kubectl.run("apply", "--server-side", "--kustomize", str(_BASE))
-    data: dict[str, Any] = dict(installation)
-    await system.create(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "fairlead-installation", data=data))
-    await system.create(SECRET, SECRET.new("fairlead-onprem", ADMIN_SECRET, stringData=system.admin_login()))
-    await system.create(PROVIDER_CONFIG, system.provider_config("default"))
-    await system.kubectl.run("apply", "--server-side", "--filename", str(_COMPOSITIONS))
-    await staff.complete()

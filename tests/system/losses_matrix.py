@@ -1,15 +1,17 @@
-"""What is lost although its claim lives comes back, and the same row of data is found in the same database."""
+"""What is lost although its claim lives comes back, and the same row of data is found in the same database.
+
+A restored cluster, finalizers and claims that are forced away: tests/security/loss_matrix.py.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 
 import pytest
 
-from tests.support.api import ApiError, JsonObject
+from tests.support.api import JsonObject
 from tests.support.grants import allow_composer
-from tests.support.home import claim, move_in, poke, until_gone
+from tests.support.home import claim, move_in, poke
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
@@ -22,7 +24,7 @@ from tests.support.kinds import (
     in_trouble,
     is_ready,
 )
-from tests.support.staff import Absence, Staff, give_to_a_stranger, is_deleting, unless_gone
+from tests.support.staff import Absence, Staff, give_to_a_stranger, is_deleting
 from tests.support.system import System
 from tests.support.waiting import eventually
 
@@ -109,45 +111,12 @@ async def _child_taken_by_the_collector(system: System, namespace: str, absence:
 # While nobody is at work
 
 
-_WIPES = ("status", "annotations", "status-and-annotations")
-
-
 async def test_what_is_lost_while_nobody_is_at_work_costs_no_database(staff: Staff, namespace: str) -> None:
-    losses = (_finalizer_removed_by_force, _claim_removed_by_force, _both_secrets_lost, _cluster_restored)
-    memories = list(itertools.product((CLAIM, DATABASE), _WIPES))
-    absence = Absence(staff.stop, staff.complete, parties=len(losses) + len(memories))
+    absence = Absence(staff.stop, staff.complete, parties=3)
     async with asyncio.TaskGroup() as group:
-        for loss in losses:
-            group.create_task(loss(staff.system, namespace, absence), name=loss.__name__)
-        for kind, wiped in memories:
-            group.create_task(_memory_wiped(staff.system, namespace, absence, kind, wiped), name=f"{kind.kind} {wiped}")
-
-
-async def _finalizer_removed_by_force(system: System, namespace: str, absence: Absence) -> None:
-    home = await move_in(system, claim(namespace, "byforce", deletionPolicy="Delete"))
-    child = await home.child()
-    async with absence.away():
-        await home.delete_child(child)
-        without = [{"op": "remove", "path": "/metadata/finalizers"}]
-        await unless_gone(system, DATABASE.path(namespace, child["metadata"]["name"]), without)
-
-    await home.until_recreated(child)
-    await home.until_home()
-    await home.untouched()
-
-
-async def _claim_removed_by_force(system: System, namespace: str, absence: Absence) -> None:
-    """Its child is released although another claim has the name by then."""
-    home = await move_in(system, claim(namespace, "forced", deletionPolicy="Delete"))
-    child = await home.child()
-    async with absence.away():
-        await system.api.merge(home.path, {"metadata": {"finalizers": []}})
-        await _delete_for_good(system, home.path)
-        await system.create(CLAIM, claim(namespace, "forced", deletionPolicy="Delete"))
-
-    await until_gone(system, DATABASE.path(namespace, child["metadata"]["name"]))
-    await home.until_stalled("PredecessorFound")
-    await home.untouched()
+        group.create_task(_both_secrets_lost(staff.system, namespace, absence))
+        for kind in (CLAIM, DATABASE):
+            group.create_task(_memory_wiped(staff.system, namespace, absence, kind), name=kind.kind)
 
 
 async def _both_secrets_lost(system: System, namespace: str, absence: Absence) -> None:
@@ -166,17 +135,16 @@ async def _both_secrets_lost(system: System, namespace: str, absence: Absence) -
     await home.until_home()
 
 
-async def _memory_wiped(system: System, namespace: str, absence: Absence, kind: Kind, wiped: str) -> None:
+async def _memory_wiped(system: System, namespace: str, absence: Absence, kind: Kind) -> None:
     """What is remembered is put back without a new database."""
-    home = await move_in(
-        system, claim(namespace, f"{'claim' if kind is CLAIM else 'child'}-{wiped}", deletionPolicy="Delete")
-    )
+    name = "claim-wiped" if kind is CLAIM else "child-wiped"
+    home = await move_in(system, claim(namespace, name, deletionPolicy="Delete"))
     child = await home.child()
     path = home.path if kind is CLAIM else DATABASE.path(namespace, child["metadata"]["name"])
     before = await system.api.get(path)
     async with absence.away():
         # Nothing is put back between the two removals.
-        await _wipe(system, kind, before, wiped)
+        await _wipe(system, kind, before, "status-and-annotations")
 
     def is_put_back(obj: JsonObject) -> bool:
         return (
@@ -188,31 +156,6 @@ async def _memory_wiped(system: System, namespace: str, absence: Absence, kind: 
     await home.until_home()
     await home.untouched()
     assert (await home.child())["metadata"]["uid"] == child["metadata"]["uid"]
-    await home.delete()
-    assert home.drops_carried_out() == 1
-
-
-async def _cluster_restored(system: System, namespace: str, absence: Absence) -> None:
-    """A backup brings back names, labels and annotations: new uids, no owners, no finalizers, no status."""
-    home = await move_in(system, claim(namespace, "restored", deletionPolicy="Delete"))
-    name = (await home.child())["metadata"]["name"]
-    before = await system.binding(namespace, home.name)
-    paths = [await home.secret_path("credentials"), await home.secret_path("connection")]
-    paths += [DATABASE.path(namespace, name), home.path]
-    async with absence.away():
-        saved = [await system.api.get(path) for path in paths]
-        for path in paths:
-            await unless_gone(system, path, [{"op": "add", "path": "/metadata/finalizers", "value": []}])
-            await _delete_for_good(system, path)
-        restored = [await _restore(system, path, obj) for path, obj in zip(paths, saved, strict=True)]
-
-    await system.until(CLAIM, namespace, home.name, is_ready)
-    await home.until_home()
-    await home.untouched()
-    child = await home.child()
-    assert child["metadata"]["uid"] == restored[2]["metadata"]["uid"]
-    assert [owner["uid"] for owner in child["metadata"]["ownerReferences"]] == [restored[3]["metadata"]["uid"]]
-    assert await system.binding(namespace, home.name) == before
     await home.delete()
     assert home.drops_carried_out() == 1
 
@@ -264,24 +207,6 @@ def _with_database(name: str) -> JsonObject:
 async def _label_kind(system: System, value: str | None) -> None:
     name = f"{DATABASE.plural}.{DATABASE.group}"
     await system.api.merge(CRD.path("", name), {"metadata": {"labels": {"fairlead.dev/stateful": value}}})
-
-
-async def _delete_for_good(system: System, path: str) -> None:
-    """Delete what no finalizer holds; the collector may have been quicker."""
-    try:
-        await system.api.delete(path)
-    except ApiError as error:
-        if error.status != 404:
-            raise
-    await until_gone(system, path)
-
-
-async def _restore(system: System, path: str, obj: JsonObject) -> JsonObject:
-    kept = {
-        key: obj["metadata"][key] for key in ("name", "namespace", "labels", "annotations") if key in obj["metadata"]
-    }
-    bare = {**{key: value for key, value in obj.items() if key != "status"}, "metadata": kept}
-    return await system.api.create(path.rpartition("/")[0], bare, fieldManager="velero-server")
 
 
 async def _wipe(system: System, kind: Kind, target: JsonObject, wiped: str) -> None:

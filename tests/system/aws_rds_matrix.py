@@ -1,23 +1,14 @@
 """An RDSInstance over the wire: made, changed, orphaned, deleted, all by the provider's own process."""
 
 import asyncio
-import hashlib
 
 import pytest
 
 from tests.support.aws import AWS_CONFIG, RDS_INSTANCE, Aws, instance
 from tests.support.kinds import condition, is_ready
 from tests.support.rds_instance import Instance, actions
-from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-
-async def an_instance_is_made_by_one_call_and_published(orders: Instance) -> None:
-    since = await orders.aws.mark()
-    made = await orders.create()
-    assert actions(await orders.changes(since)) == ["CreateDBInstance"]
-    assert made["status"]["connection"]["host"]
 
 
 async def an_edit_that_restarts_waits_in_the_queue_and_a_reverted_one_leaves_it(orders: Instance) -> None:
@@ -51,21 +42,6 @@ async def an_edit_that_restarts_waits_in_the_queue_and_a_reverted_one_leaves_it(
     assert instance is not None
     assert (instance["DBInstanceClass"], instance["AllocatedStorage"]) == ("db.t4g.small", 30)
     assert actions(await orders.changes(since)) == ["ModifyDBInstance"] * 3
-
-
-async def a_password_rotates_by_token(orders: Instance) -> None:
-    await orders.create()
-    before, since = (await orders.credentials())["current"], await orders.aws.mark()
-    await orders.patch({"spec": {"passwordRotation": {"token": "2"}}})
-
-    async def rotated() -> bool:
-        return (await orders.credentials())["current"] != before
-
-    await eventually(rotated, "another password", limit_s=60)
-    await orders.until()
-    assert actions(await orders.changes(since)) == ["ModifyDBInstance"]
-    async with await orders.login() as connection:
-        await connection.execute("SELECT 1")
 
 
 async def a_password_whose_login_is_required_is_published_after_it(orders: Instance) -> None:
@@ -109,29 +85,6 @@ async def a_deletion_leaves_a_final_snapshot_that_holds_the_data(orders: Instanc
         assert await cursor.fetchall() == [(42,)]
 
 
-async def a_failed_instance_is_kept_until_its_loss_is_agreed(orders: Instance) -> None:
-    await orders.create(deletionPolicy="Snapshot")
-    name, since = await orders.external(), await orders.aws.mark()
-    await orders.aws.strike(name, status="failed")
-    await orders.until("DatabaseFailed")
-    await orders.system.api.delete(RDS_INSTANCE.path(orders.namespace, orders.name))
-    held = await orders.until("BackupImpossible")
-    assert "failed" in condition(held, "Synced")["message"]
-    assert await orders.changes(since) == []
-    await orders.patch({"spec": {"deletionPolicy": "Delete"}})
-    await orders.aws.until_gone(name)
-    await orders.system.api.until_gone(RDS_INSTANCE.path(orders.namespace, orders.name))
-
-
-async def a_lost_instance_is_reported_and_not_recreated(orders: Instance) -> None:
-    await orders.create()
-    name, since = await orders.external(), await orders.aws.mark()
-    await orders.aws.strike(name, vanish=True)
-    lost = await orders.until("DatabaseLost")
-    assert condition(lost, "Ready")["status"] == "False"
-    assert await orders.changes(since) == []
-
-
 async def a_renamed_instance_is_named_and_never_released(orders: Instance) -> None:
     await orders.create(deletionPolicy="Snapshot")
     name, since = await orders.external(), await orders.aws.mark()
@@ -165,25 +118,6 @@ async def a_renamed_instance_is_named_and_never_released(orders: Instance) -> No
     await orders.system.api.until_gone(RDS_INSTANCE.path(orders.namespace, orders.name))
 
 
-async def a_final_snapshots_name_that_anothers_has_is_passed_over(orders: Instance) -> None:
-    other = Instance(orders.aws, orders.namespace, f"{orders.name}-other")
-    await asyncio.gather(orders.create(deletionPolicy="Snapshot"), other.create())
-    name, incarnation = await orders.external(), (await orders.wire())["DbiResourceId"]
-    taken = f"fl-final-{name}-{hashlib.sha256(incarnation.encode()).hexdigest()[:8]}"
-    await orders.aws.person(
-        "create_db_snapshot", DBSnapshotIdentifier=taken, DBInstanceIdentifier=await other.external()
-    )
-    await other.until_wire(lambda instance: instance["DBInstanceStatus"] == "available")
-    since = await orders.aws.mark()
-
-    await orders.system.delete(RDS_INSTANCE, orders.namespace, orders.name)
-
-    assert actions(await orders.changes(since)) == ["DeleteDBInstance", "DeleteDBInstance"]
-    listed = (await orders.aws.person("describe_db_snapshots", DBInstanceIdentifier=name))["DBSnapshots"]
-    finals = [snapshot["DBSnapshotIdentifier"] for snapshot in listed if snapshot["SnapshotType"] == "manual"]
-    assert finals == [f"{taken}-2"]
-
-
 async def a_backup_of_a_former_namespace_is_restored_with_consent_alone(orders: Instance) -> None:
     await orders.create(deletionPolicy="Snapshot", forProvider={"deleteAutomatedBackups": True})
     async with await orders.login() as connection:
@@ -212,16 +146,6 @@ async def a_backup_of_a_former_namespace_is_restored_with_consent_alone(orders: 
     async with await heir.login() as connection:
         cursor = await connection.execute("SELECT word FROM canary")
         assert await cursor.fetchall() == [("of the former tenant",)]
-
-
-async def drift_is_put_back_by_its_class(orders: Instance) -> None:
-    await orders.create(forProvider={"preferredBackupWindow": "03:00-04:00", "publiclyAccessible": False})
-    name, since = await orders.external(), await orders.aws.mark()
-    await orders.aws.strike(name, set={"PreferredBackupWindow": "05:00-06:00", "TagList": []})
-    await orders.until_wire(lambda instance: instance["PreferredBackupWindow"] == "03:00-04:00")
-    await orders.until_wire(lambda instance: len(instance["TagList"]) == 7)
-    await orders.until()
-    assert sorted(actions(await orders.changes(since))) == ["AddTagsToResource", "ModifyDBInstance"]
 
 
 async def a_tag_that_the_spec_drops_goes_and_others_stay(orders: Instance) -> None:
@@ -277,14 +201,6 @@ async def states_that_take_no_change_are_waited_out_or_reported(orders: Instance
     await orders.until()
 
 
-async def another_instance_of_that_name_is_only_read(orders: Instance) -> None:
-    await orders.create()
-    name, since = await orders.external(), await orders.aws.mark()
-    await orders.aws.strike(name, replace=True)
-    await orders.until("Replaced")
-    assert await orders.changes(since) == []
-
-
 async def a_protected_instance_stays_until_its_protection_is_lifted(orders: Instance) -> None:
     await orders.create(forProvider={"deletionProtection": True})
     name = await orders.external()
@@ -321,21 +237,14 @@ async def an_orphan_stays_and_says_so_and_is_adopted(orders: Instance) -> None:
 
 
 LIVES = (
-    an_instance_is_made_by_one_call_and_published,
     an_edit_that_restarts_waits_in_the_queue_and_a_reverted_one_leaves_it,
-    a_password_rotates_by_token,
     a_password_whose_login_is_required_is_published_after_it,
     a_deletion_leaves_a_final_snapshot_that_holds_the_data,
-    a_failed_instance_is_kept_until_its_loss_is_agreed,
-    a_lost_instance_is_reported_and_not_recreated,
     a_renamed_instance_is_named_and_never_released,
-    a_final_snapshots_name_that_anothers_has_is_passed_over,
     a_backup_of_a_former_namespace_is_restored_with_consent_alone,
-    drift_is_put_back_by_its_class,
     a_tag_that_the_spec_drops_goes_and_others_stay,
     what_a_person_queued_is_not_flushed,
     states_that_take_no_change_are_waited_out_or_reported,
-    another_instance_of_that_name_is_only_read,
     a_protected_instance_stays_until_its_protection_is_lifted,
     an_orphan_stays_and_says_so_and_is_adopted,
 )
@@ -350,18 +259,6 @@ async def test_many_lives_side_by_side(aws_at_work: Aws, namespace: str) -> None
 @pytest.fixture
 def orders(aws_at_work: Aws, namespace: str) -> Instance:
     return Instance(aws_at_work, namespace)
-
-
-async def test_a_list_without_tags_and_a_slow_view_change_nothing(orders: Instance) -> None:
-    await orders.aws.behave(list_without_tags=["*"], get_lag_s=1, list_lag_s=1)
-    try:
-        await orders.create()
-        since = await orders.aws.mark()
-        await orders.edit(backupRetentionPeriod=5)
-        await orders.until()
-        assert actions(await orders.changes(since)) == ["ModifyDBInstance"]
-    finally:
-        await orders.aws.behave(list_without_tags=[], get_lag_s=0, list_lag_s=0)
 
 
 async def test_a_robot_that_strips_tags_is_named(orders: Instance) -> None:

@@ -1,0 +1,49 @@
+"""Rigs that several modules ask for, as each wants its processes at work."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from tests.support.kinds import CLAIM, NAMESPACE, PROVIDER_CONFIG, claim, is_ready
+from tests.support.system import System
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def serving(system: System) -> System:
+    """Return the rig with the provider alone at work."""
+    await system.start_provider()
+    # The server was met and prepared: from here on a bad input changes nothing there.
+    await system.until(PROVIDER_CONFIG, "", "default", is_ready)
+    return system
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def sweeping(system: System) -> System:
+    """Return both at work; the provider lists every second, looks inside every five, and doubts an absence for two."""
+    watchful = ("--sweep", "1", "--resync", "5", "--grace", "2")
+    await asyncio.gather(system.start_composer(), system.start_provider(*watchful))
+    return system
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def warm(running: System) -> AsyncIterator[System]:
+    """Yield the rig with a first claim: the server is prepared, Composition and ProviderConfig stay in use."""
+    async with running.namespace() as name:
+        await running.create(CLAIM, claim(name, "first"))
+        await running.until(CLAIM, name, "first", is_ready)
+        await running.at_rest()
+        yield running
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def bare_namespace(system: System) -> AsyncIterator[str]:
+    """Yield a namespace as `kubectl create namespace` makes it."""
+    name = f"bare-{secrets.token_hex(4)}"
+    await system.create(NAMESPACE, NAMESPACE.new("", name))
+    yield name
+    if await system.api.find(NAMESPACE.path("", name)) is not None:
+        await system.api.delete(NAMESPACE.path("", name))
