@@ -200,7 +200,9 @@ def test_a_strangers_edit_whose_version_answers_our_write_is_no_echo(
 ) -> None:
     kube, store, _ = one_widget()
     edited = kube.put(WIDGETS, "a", spec={"n": 2})
-    options: dict[str, Any] = {name: version_of(edited) if value == "edited" else value for name, value in remembered.items()}
+    options: dict[str, Any] = {
+        name: version_of(edited) if value == "edited" else value for name, value in remembered.items()
+    }
     if not is_early:
         store.remember(edited, **options)
     (change,) = store.apply_event("MODIFIED", dumps(edited))
