@@ -12,9 +12,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import grimp
-import msgspec
 import pytest
 
 from tests.architecture import tree
@@ -76,78 +76,50 @@ def _lint(root: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-class Seed(msgspec.Struct, frozen=True):
-    """A module that breaks a contract: `contract` and `import_` are how the linter names both."""
+class Seed(NamedTuple):
+    """An import that breaks a contract, in a module of its own; `contract` is how the linter names it."""
 
     breach: str
     contract: str
     import_: str
-    files: dict[str, str]
+    more: tuple[str, str] | None = None
+    "The import of a second module by which the breach comes about."
 
 
 _LAYERS = "fairlead > devcloud > composer | providers > apis > runtime BROKEN"
+_MACHINE = "devcloud knows runtime and apis alone BROKEN"
+_SIMULATED = "The rooms of the simulated RDS: server > simulator > api > lifecycle > state BROKEN"
+_PURE = "Pure modules reach no event loop, no SDK, no clock, no system BROKEN"
+_EXTERNAL = "A cloud knows of the providers its external side alone BROKEN"
+_BELOW = "Rooms of the providers: each knows those below BROKEN"
+_CLIENT = "One module of the runtime speaks to kubernetes_asyncio BROKEN"
+_PLAN = "providers.managed.decisions.plan"
 SEEDS = (
+    Seed("the runtime imports the composer", _LAYERS, "runtime.seed -> composer"),
+    Seed("a provider imports the composer", _LAYERS, "providers.seed -> composer"),
+    Seed("the machine's platform imports a provider", _MACHINE, "devcloud.aws.api.seed -> providers.external.client"),
     Seed(
-        "the runtime imports the composer",
-        _LAYERS,
-        "runtime.seed -> composer",
-        {"runtime/seed.py": "import composer\n"},
+        "a room of devcloud imports one above it", "what they share BROKEN", "devcloud.postgres.seed -> devcloud.clouds"
     ),
     Seed(
-        "a provider imports the composer",
-        _LAYERS,
-        "providers.seed -> composer",
-        {"providers/seed.py": "import composer\n"},
-    ),
-    Seed(
-        "the machine's platform imports a provider that it judges",
-        "devcloud knows runtime and apis alone BROKEN",
-        "devcloud.aws.api.seed -> providers.external.client",
-        {"devcloud/aws/api/seed.py": "from providers.external import client\n"},
-    ),
-    Seed(
-        "a room of devcloud imports one above it",
-        "what they share BROKEN",
-        "devcloud.postgres.seed -> devcloud.clouds",
-        {"devcloud/postgres/seed.py": "from devcloud import clouds\n"},
-    ),
-    Seed(
-        "the frame of simulated clouds imports one of them",
+        "the simulators' frame imports a cloud",
         "what they share BROKEN",
         "devcloud.simulator.seed -> devcloud.aws.refusals",
-        {"devcloud/simulator/seed.py": "from devcloud.aws import refusals\n"},
     ),
-    Seed(
-        "a lifecycle imports the API",
-        "The rooms of the simulated RDS: server > simulator > api > lifecycle > state BROKEN",
-        "devcloud.aws.lifecycle.seed -> devcloud.aws.api.wire",
-        {"devcloud/aws/lifecycle/seed.py": "from devcloud.aws.api import wire\n"},
-    ),
+    Seed("a lifecycle imports the API", _SIMULATED, "devcloud.aws.lifecycle.seed -> devcloud.aws.api.wire"),
     Seed(
         "a pure module reaches asyncio over a second one",
-        "Pure modules reach no event loop, no SDK, no clock, no system BROKEN",
+        _PURE,
         "apis.pause -> runtime.impure_seed",
-        {"runtime/impure_seed.py": "import asyncio\n", "apis/pause.py": "import runtime.impure_seed\n"},
+        ("runtime.impure_seed", "asyncio"),
     ),
-    Seed(
-        "a cloud imports the generic reconciler",
-        "A cloud knows of the providers its external side alone BROKEN",
-        "providers.aws.seed -> providers.managed.decisions.plan",
-        {"providers/aws/seed.py": "import providers.managed.decisions.plan\n"},
-    ),
-    Seed(
-        "accounts know the reconciler that uses them",
-        "Rooms of the providers: each knows those below BROKEN",
-        "providers.accounts.seed -> providers.managed.decisions.plan",
-        {"providers/accounts/seed.py": "import providers.managed.decisions.plan\n"},
-    ),
-    Seed(
-        "a controller imports the Kubernetes client",
-        "One module of the runtime speaks to kubernetes_asyncio BROKEN",
-        "composer.seed -> kubernetes_asyncio",
-        {"composer/seed.py": "import kubernetes_asyncio\n"},
-    ),
+    Seed("a cloud imports the generic reconciler", _EXTERNAL, f"providers.aws.seed -> {_PLAN}"),
+    Seed("accounts know the reconciler that uses them", _BELOW, f"providers.accounts.seed -> {_PLAN}"),
+    Seed("a controller imports the Kubernetes client", _CLIENT, "composer.seed -> kubernetes_asyncio"),
 )
+
+
+_LAYERS = "fairlead > devcloud > composer | providers > apis > runtime BROKEN"
 
 
 @pytest.fixture(scope="module")
@@ -155,8 +127,9 @@ def report_of_breaches(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return what the linter prints about a copy with all breaches; each stands in a module of its own."""
     root = _copy(tmp_path_factory.mktemp("breaches"))
     for seed in SEEDS:
-        for name, source in seed.files.items():
-            (root / name).write_text(source, encoding="utf-8")
+        importer, _, imported = seed.import_.partition(" -> ")
+        for name, what_it_imports in ((importer, imported), *([seed.more] if seed.more else [])):
+            (root / f"{name.replace('.', '/')}.py").write_text(f"import {what_it_imports}\n", encoding="utf-8")
     result = _lint(root)
     assert result.returncode != 0
     return result.stdout

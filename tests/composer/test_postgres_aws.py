@@ -64,67 +64,43 @@ def _instance(spec: dict[str, Any], *, name: str = "orders", place: dict[str, st
     return fields
 
 
-class Windows(msgspec.Struct, frozen=True):
-    says: str
-    spec: dict[str, Any]
-    backup: str
-    maintenance: str
-
-
-WINDOWS = (
-    Windows("neither is asked for", {}, "01:00-02:00", "sun:03:00-sun:04:00"),
-    Windows(
-        "maintenance before midnight",
-        {"maintenanceWindow": {"day": "Saturday", "hour": 23}},
-        "21:00-22:00",
-        "sat:23:00-sun:00:00",
-    ),
-    Windows(
-        "maintenance after midnight",
-        {"maintenanceWindow": {"day": "Monday", "hour": 1}},
-        "23:00-00:00",
-        "mon:01:00-mon:02:00",
-    ),
-    Windows("a backup before midnight", {"backup": {"startTime": "23:30"}}, "23:30-00:30", "sun:01:00-sun:02:00"),
-    Windows(
-        "a backup that is only kept longer", {"backup": {"retentionDays": 3}}, "01:00-02:00", "sun:03:00-sun:04:00"
-    ),
-)
-
-
-@pytest.mark.parametrize("case", WINDOWS, ids=lambda case: case.says)
-def test_windows_do_not_overlap(case: Windows) -> None:
-    instance = _instance(case.spec)
-
-    assert instance["preferredBackupWindow"] == case.backup
-    assert instance["preferredMaintenanceWindow"] == case.maintenance
-
-
-class Size(msgspec.Struct, frozen=True):
-    cpu: int
-    memory: int
-    offered: str
+BEFORE_MIDNIGHT = {"maintenanceWindow": {"day": "Saturday", "hour": 23}}
+AFTER_MIDNIGHT = {"maintenanceWindow": {"day": "Monday", "hour": 1}}
+AT_MIDNIGHT, KEPT_LONGER = {"backup": {"startTime": "23:30"}}, {"backup": {"retentionDays": 3}}
 
 
 @pytest.mark.parametrize(
-    "case",
+    ("spec", "backup", "maintenance"),
     [
-        Size(1, 1, "db.t4g.medium"),
-        Size(1, 8, "db.m7g.large"),
-        Size(2, 9, "db.r7g.large"),
-        Size(3, 4, "db.m7g.xlarge"),
-        Size(16, 65, "db.r7g.4xlarge"),
-        Size(64, 512, "db.r7g.16xlarge"),
-        Size(65, 1, "db.m6i.32xlarge"),
-        Size(1, 513, "db.r6i.32xlarge"),
-        Size(128, 1024, "db.r6i.32xlarge"),
+        pytest.param({}, "01:00-02:00", "sun:03:00-sun:04:00", id="neither is asked for"),
+        pytest.param(BEFORE_MIDNIGHT, "21:00-22:00", "sat:23:00-sun:00:00", id="maintenance before midnight"),
+        pytest.param(AFTER_MIDNIGHT, "23:00-00:00", "mon:01:00-mon:02:00", id="maintenance after midnight"),
+        pytest.param(AT_MIDNIGHT, "23:30-00:30", "sun:01:00-sun:02:00", id="a backup before midnight"),
+        pytest.param(KEPT_LONGER, "01:00-02:00", "sun:03:00-sun:04:00", id="a backup that is only kept longer"),
     ],
-    ids=lambda case: f"{case.cpu} processors and {case.memory} GiB",
 )
-def test_the_next_larger_class_is_taken(case: Size) -> None:
-    instance = _instance({"cpu": case.cpu, "memoryGiB": case.memory})
+def test_windows_do_not_overlap(spec: dict[str, Any], backup: str, maintenance: str) -> None:
+    instance = _instance(spec)
 
-    assert instance["dbInstanceClass"] == case.offered
+    assert (instance["preferredBackupWindow"], instance["preferredMaintenanceWindow"]) == (backup, maintenance)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "memory_gib", "offered"),
+    [
+        (1, 1, "db.t4g.medium"),
+        (1, 8, "db.m7g.large"),
+        (2, 9, "db.r7g.large"),
+        (3, 4, "db.m7g.xlarge"),
+        (16, 65, "db.r7g.4xlarge"),
+        (64, 512, "db.r7g.16xlarge"),
+        (65, 1, "db.m6i.32xlarge"),
+        (1, 513, "db.r6i.32xlarge"),
+        (128, 1024, "db.r6i.32xlarge"),
+    ],
+)
+def test_the_next_larger_class_is_taken(cpu: int, memory_gib: int, offered: str) -> None:
+    assert _instance({"cpu": cpu, "memoryGiB": memory_gib})["dbInstanceClass"] == offered
 
 
 def test_storage_has_a_floor_and_may_double() -> None:

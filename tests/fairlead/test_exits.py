@@ -61,33 +61,6 @@ def test_a_command_line_gets_its_exit_code(
     assert "Traceback" not in shown.err
 
 
-def test_a_kubeconfig_of_another_shape_is_reported_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    broken = tmp_path / "config"
-    broken.write_text("clusters: [\n")
-
-    assert run(["trace", "orders", "--kubeconfig", str(broken)]) == 1
-
-    message = capsys.readouterr().err
-    assert message.count("\n") == 1
-    assert "fairlead up" in message
-
-
-def test_an_api_server_that_is_down_is_reported_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # Nobody listens on port 1.
-    config = tmp_path / "config"
-    config.write_text(
-        "{clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}], users: [{name: u, user: {}}], "
-        "contexts: [{name: x, context: {cluster: c, user: u}}], current-context: x}"
-    )
-
-    assert run(["trace", "orders", "--kubeconfig", str(config)]) == 1
-    assert "the API server gives no answer" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("command", ["up", "down", "env"])
 def test_a_cache_that_cannot_be_made_is_reported_in_a_sentence(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

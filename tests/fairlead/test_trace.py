@@ -36,31 +36,27 @@ def conditions(reason: str, *, ready: str, generation: int = 1) -> list[JsonObje
     ]
 
 
+def _claim(namespace: str, name: str) -> JsonObject:
+    spec = {"version": "16", "size": "small"}
+    meta = {"name": name, "namespace": namespace}
+    return {"apiVersion": CLAIMS, "kind": "PostgreSQLInstance", "metadata": meta, "spec": spec}
+
+
 async def make(api: Api, namespace: str, *, reason: str, ready: str) -> None:
     """Make a claim, its child and its Secret as the composer and the provider would leave them."""
-    meta = {"namespace": namespace}
-    claim = {
-        "apiVersion": CLAIMS,
-        "kind": "PostgreSQLInstance",
-        "metadata": meta | {"name": "orders"},
-        "spec": {"version": "16", "size": "small"},
-    }
     child = {
         "apiVersion": CHILDREN,
         "kind": "PostgresDatabase",
-        "metadata": meta | {"name": "orders-database-x"},
+        "metadata": {"name": "orders-database-x", "namespace": namespace},
         "spec": {"forProvider": {"databaseName": "orders", "username": "orders"}},
     }
-    claims, children = (
-        Api.path(CLAIMS, "postgresqlinstances", namespace),
-        Api.path(CHILDREN, "postgresdatabases", namespace),
-    )
-    await api.create(claims, claim)
+    secret_meta = {"name": "orders-connection", "namespace": namespace}
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": secret_meta, "stringData": VALUES}
+    claims = Api.path(CLAIMS, "postgresqlinstances", namespace)
+    children = Api.path(CHILDREN, "postgresdatabases", namespace)
+    await api.create(claims, _claim(namespace, "orders"))
     await api.create(children, child)
-    await api.create(
-        Api.path("v1", "secrets", namespace),
-        {"apiVersion": "v1", "kind": "Secret", "metadata": meta | {"name": "orders-connection"}, "stringData": VALUES},
-    )
+    await api.create(Api.path("v1", "secrets", namespace), secret)
     entry = {"resource": "database", "apiVersion": CHILDREN, "kind": "PostgresDatabase", "name": "orders-database-x"}
     status = {
         "conditions": conditions(reason, ready=ready),
@@ -88,15 +84,6 @@ async def test_a_claim_is_found_by_any_of_its_names(plane: Plane, api: Api, name
     ]
     assert tree.is_healthy
     assert tree.children[0].external == "orders_x"
-
-
-async def test_a_lost_database_is_the_first_cause(plane: Plane, api: Api, namespace: str) -> None:
-    await make(api, namespace, reason="DatabaseLost", ready="False")
-
-    tree = await trace("orders", namespace=namespace, server=Server(plane.kubeconfig))
-
-    assert (tree.stalled, tree.is_cause, tree.children[0].is_cause) == (True, False, True)
-    assert tree.children[0].message == "the sentence of DatabaseLost"
 
 
 async def test_a_managed_resource_is_traced_too(plane: Plane, api: Api, namespace: str) -> None:
@@ -161,35 +148,8 @@ async def test_a_login_is_read_from_the_bound_secret(plane: Plane, api: Api, nam
     assert (login.host, login.username, login.password) == (VALUES["host"], VALUES["username"], VALUES["password"])
 
 
-async def test_a_claim_that_is_not_there_is_named(plane: Plane, namespace: str) -> None:
-    with pytest.raises(CommandError, match=f"there is no PostgreSQLInstance orders in namespace {namespace}"):
-        await trace("orders", namespace=namespace, server=Server(plane.kubeconfig))
-
-
-async def test_a_name_that_is_near_or_elsewhere_is_offered(plane: Plane, api: Api, namespace: str) -> None:
-    await make(api, namespace, reason="Available", ready="True")
-
-    with pytest.raises(CommandError, match=r"in namespace default, but in .+: say -n "):
-        await trace("orders", namespace="default", server=Server(plane.kubeconfig))
-    with pytest.raises(CommandError, match="did you mean 'orders'"):
-        await login_of("ordres", namespace=namespace, server=Server(plane.kubeconfig))
-    with pytest.raises(CommandError, match="has no context 'elsewhere'"):
-        await trace("orders", namespace=namespace, server=Server(plane.kubeconfig, "elsewhere"))
-
-
-async def test_an_unknown_kind_lists_what_there_is(plane: Plane, namespace: str) -> None:
-    with pytest.raises(CommandError, match=r'no kind "pgj" .* mean \'pgi\'.* postgresdatabases, postgresqlinstances'):
-        await trace("pgj/orders", namespace=namespace, server=Server(plane.kubeconfig))
-
-
 async def test_a_missing_secret_is_not_ready(plane: Plane, api: Api, namespace: str) -> None:
-    claim = {
-        "apiVersion": CLAIMS,
-        "kind": "PostgreSQLInstance",
-        "metadata": {"name": "young", "namespace": namespace},
-        "spec": {"version": "16", "size": "small"},
-    }
-    await api.create(Api.path(CLAIMS, "postgresqlinstances", namespace), claim)
+    await api.create(Api.path(CLAIMS, "postgresqlinstances", namespace), _claim(namespace, "young"))
 
     with pytest.raises(CommandError, match="has no connection Secret yet") as refused:
         await login_of("young", namespace=namespace, server=Server(plane.kubeconfig))
@@ -204,19 +164,9 @@ async def test_the_command_answers_with_the_state(  # noqa: PLR0917 - fixtures a
     plane: Plane, api: Api, namespace: str, capsys: pytest.CaptureFixture[str], reason: str, ready: str, code: int
 ) -> None:
     await make(api, namespace, reason=reason, ready=ready)
-    arguments = [
-        "trace",
-        "orders",
-        "-n",
-        namespace,
-        "--kubeconfig",
-        str(plane.kubeconfig),
-        "--exit-status",
-        "-o",
-        "json",
-    ]
+    where = ["-n", namespace, "--kubeconfig", str(plane.kubeconfig)]
 
-    answer = await asyncio.to_thread(run, arguments)
+    answer = await asyncio.to_thread(run, ["trace", "orders", *where, "--exit-status", "-o", "json"])
 
     shown = capsys.readouterr().out
     assert answer == code

@@ -72,8 +72,7 @@ CASES = {
     "a misspelt field of a managed resource": Case(
         MANAGED.replace("username", "usrname"), 2, "unknown field 'usrname', did you mean 'username'?"
     ),
-    "nothing at all": Case("", 2, "is empty, or holds comments alone"),
-    "no kind of claim": Case(CLAIM.replace("PostgreSQLInstance", "MySQLInstance"), 2, "is no kind of claim"),
+
     "a misspelt field of a child": Case(
         COMPOSITION.replace("connectionLimit", "conectionLimit"), 2, "did you mean 'connectionLimit'?"
     ),
@@ -96,7 +95,7 @@ CASES = {
         COMPOSITION.replace("    dependsOn: [settings]\n", ""), 2, "remark: ", ("--strict",)
     ),
     "a foreign kind that nobody described": Case(_SPEC, 2, "is not installed"),
-    "no yaml": Case("a: [", 2, "not YAML"),
+
     "another version of a kind of claim": Case(
         CLAIM.replace("/v1alpha1", "/v1"),
         2,

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,37 +15,20 @@ def stored(type_: str, status: str, **more: Any) -> Object:
     return {"type": type_, "status": status, "lastTransitionTime": BEFORE, "reason": "R", "message": "m", **more}
 
 
-@dataclass(frozen=True)
-class TransitionCase:
-    old: str | None
-    new: str
-    time: str
-
-
 @pytest.mark.parametrize(
-    "case",
+    ("old", "new", "time"),
     [
-        pytest.param(TransitionCase(None, "True", "2026-05-04T03:02:01Z"), id="a new condition begins now"),
-        pytest.param(TransitionCase("True", "True", BEFORE), id="the same status keeps its time"),
-        pytest.param(TransitionCase("True", "False", "2026-05-04T03:02:01Z"), id="a flip moves the time"),
-        pytest.param(TransitionCase("Unknown", "False", "2026-05-04T03:02:01Z"), id="from unknown is a flip too"),
+        pytest.param(None, "True", "2026-05-04T03:02:01Z", id="a new condition begins now"),
+        pytest.param("True", "True", BEFORE, id="the same status keeps its time"),
+        pytest.param("True", "False", "2026-05-04T03:02:01Z", id="a flip moves the time"),
+        pytest.param("Unknown", "False", "2026-05-04T03:02:01Z", id="from unknown is a flip too"),
     ],
 )
-def test_last_transition_time(case: TransitionCase) -> None:
-    old = [stored("Ready", case.old)] if case.old else []
-    condition = Condition("Ready", case.new, "Other", "other words", 7)  # type: ignore[arg-type]  # from a table
-    merged = merge(old, [condition], NOW)
+def test_last_transition_time(old: str | None, new: Any, time: str) -> None:
+    merged = merge([stored("Ready", old)] if old else [], [Condition("Ready", new, "Other", "other words", 7)], NOW)
 
-    assert merged == [
-        {
-            "type": "Ready",
-            "status": case.new,
-            "observedGeneration": 7,
-            "lastTransitionTime": case.time,
-            "reason": "Other",
-            "message": "other words",
-        }
-    ]
+    said = {"observedGeneration": 7, "reason": "Other", "message": "other words"}
+    assert merged == [{"type": "Ready", "status": new, "lastTransitionTime": time, **said}]
 
 
 def test_the_order_is_stable_and_absent_types_vanish() -> None:
@@ -72,12 +54,6 @@ def test_reading_conditions() -> None:
     assert not is_true({"metadata": {}}, "Ready")
 
 
-@dataclass(frozen=True)
-class KstatusCase:
-    obj: Object
-    expected: KStatus
-
-
 def thing(kind: str = "Widget", group: str = "example.dev", /, **body: Any) -> Object:
     meta = {"name": "x", "generation": 2, **body.pop("metadata", {})}
     return {"apiVersion": f"{group}/v1" if group else "v1", "kind": kind, "metadata": meta, **body}
@@ -96,178 +72,84 @@ STATEFUL = {"replicas": 2, "readyReplicas": 2, "currentReplicas": 2, "currentRev
 DAEMON = {"desiredNumberScheduled": 3, "currentNumberScheduled": 3, "updatedNumberScheduled": 3, "numberAvailable": 3}
 
 
-KSTATUS_CASES = [
-    pytest.param(KstatusCase(thing(), "Current"), id="no status at all is current"),
-    pytest.param(
-        KstatusCase(
-            thing(metadata={"deletionTimestamp": BEFORE}, status=conditioned(("Ready", "True"))), "Terminating"
-        ),
-        id="a deletion wins over all",
-    ),
-    pytest.param(
-        KstatusCase(thing(status={"observedGeneration": -1}), "InProgress"), id="the schema's -1 is in progress"
-    ),
-    pytest.param(
-        KstatusCase(thing(status=conditioned(("Ready", "True"), observed=1)), "InProgress"),
-        id="an old generation is in progress",
-    ),
-    pytest.param(
-        KstatusCase(thing(status=conditioned(("Ready", "True"), observed=3)), "InProgress"),
-        id="so is one that is not there yet",
-    ),
-    pytest.param(KstatusCase(thing(status=conditioned(("Ready", "True"))), "Current"), id="ready is current"),
-    pytest.param(
-        KstatusCase(thing(status=conditioned(("Ready", "False"))), "InProgress"), id="not ready is in progress"
-    ),
-    pytest.param(
-        KstatusCase(thing(status=conditioned(("Ready", "Unknown"))), "InProgress"), id="unknown is in progress"
-    ),
-    pytest.param(
-        KstatusCase(thing(status=conditioned(("Ready", "False"), ("Stalled", "True"))), "Failed"),
-        id="stalled is failed",
-    ),
-    pytest.param(
-        KstatusCase(thing(status=conditioned(("Stalled", "False"), ("Ready", "True"))), "Current"),
-        id="stalled false is nothing",
-    ),
-    pytest.param(
-        KstatusCase(thing(status=conditioned(("Reconciling", "True"), ("Stalled", "True"))), "InProgress"),
-        id="the first abnormal condition in the list wins",
-    ),
-    pytest.param(
-        KstatusCase(thing(status=conditioned(("Ready", "True"), ("Reconciling", "True"))), "InProgress"),
-        id="reconciling wins over ready",
-    ),
-    pytest.param(
-        KstatusCase(
-            thing("Deployment", "apps", spec={"replicas": 2}, status={**DEPLOYED, "conditions": [*AVAILABLE, ROLLED]}),
-            "Current",
-        ),
-        id="a rolled out deployment",
-    ),
-    pytest.param(
-        KstatusCase(
-            thing("Deployment", "apps", spec={"replicas": 3}, status={**DEPLOYED, "conditions": [*AVAILABLE, ROLLED]}),
-            "InProgress",
-        ),
-        id="a deployment with a replica missing",
-    ),
-    pytest.param(
-        KstatusCase(thing("Deployment", "apps", spec={}, status={"conditions": [LATE]}), "Failed"),
-        id="a deployment past its deadline",
-    ),
-    pytest.param(
-        KstatusCase(thing("StatefulSet", "apps", spec={"replicas": 2}, status=STATEFUL), "Current"),
-        id="a rolled out stateful set",
-    ),
-    pytest.param(
-        KstatusCase(
-            thing("StatefulSet", "apps", spec={"replicas": 2}, status={**STATEFUL, "updateRevision": "b"}),
-            "InProgress",
-        ),
-        id="a stateful set between revisions",
-    ),
-    pytest.param(
-        KstatusCase(
-            thing("DaemonSet", "apps", status={**DAEMON, "numberReady": 3, "observedGeneration": 2}), "Current"
-        ),
-        id="a daemon set on every node",
-    ),
-    pytest.param(
-        KstatusCase(thing("DaemonSet", "apps", status={**DAEMON, "numberReady": 3}), "InProgress"),
-        id="a daemon set that its controller has not looked at",
-    ),
-    pytest.param(KstatusCase(thing("DaemonSet", "apps", status=DAEMON), "InProgress"), id="a daemon set not ready"),
-    pytest.param(
-        KstatusCase(thing("Job", "batch", status={"conditions": [{"type": "Complete", "status": "True"}]}), "Current"),
-        id="a completed job",
-    ),
-    pytest.param(
-        KstatusCase(thing("Job", "batch", status={"conditions": [{"type": "Failed", "status": "True"}]}), "Failed"),
-        id="a failed job",
-    ),
-    pytest.param(KstatusCase(thing("Job", "batch", status={}), "InProgress"), id="a job not started"),
-    pytest.param(
-        KstatusCase(
-            thing("Job", "batch", status={"conditions": [{"type": "Suspended", "status": "True"}]}), "InProgress"
-        ),
-        id="a suspended job",
-    ),
-    pytest.param(
-        KstatusCase(thing("Pod", "", status={"phase": "Failed"}), "Current"), id="a pod that failed has ended"
-    ),
-    pytest.param(
-        KstatusCase(
-            thing(
-                "Pod",
-                "",
-                status={
-                    "phase": "Running",
-                    "containerStatuses": [{"name": "a", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}],
-                },
-            ),
-            "Failed",
-        ),
-        id="a pod that crashes again and again",
-    ),
-    pytest.param(
-        KstatusCase(
-            thing("Deployment", "apps", spec={"replicas": 2}, status={**DEPLOYED, "conditions": AVAILABLE}), "Current"
-        ),
-        id="a deployment without a deadline",
-    ),
-    pytest.param(
-        KstatusCase(
-            thing(
-                "Deployment",
-                "apps",
-                spec={"replicas": 2, "progressDeadlineSeconds": 600},
-                status={**DEPLOYED, "conditions": AVAILABLE},
-            ),
-            "InProgress",
-        ),
-        id="a deployment with a deadline and no word of progress",
-    ),
-    pytest.param(
-        KstatusCase(
-            thing(
-                "CustomResourceDefinition",
-                "apiextensions.k8s.io",
-                status={"conditions": [{"type": "Established", "status": "False", "reason": "NotAccepted"}]},
-            ),
-            "Failed",
-        ),
-        id="a definition that is refused",
-    ),
-    pytest.param(KstatusCase(thing("Pod", "", status={"phase": "Pending"}), "InProgress"), id="a pending pod"),
-    pytest.param(KstatusCase(thing("Pod", "", status={"phase": "Succeeded"}), "Current"), id="a finished pod"),
-    pytest.param(
-        KstatusCase(thing("PersistentVolumeClaim", "", status={"phase": "Bound"}), "Current"),
-        id="a bound volume claim",
-    ),
-    pytest.param(KstatusCase(thing("Service", "", spec={"type": "ClusterIP"}), "Current"), id="a plain service"),
-    pytest.param(
-        KstatusCase(thing("Service", "", spec={"type": "LoadBalancer"}), "InProgress"),
-        id="a load balancer without a cluster's address",
-    ),
-    pytest.param(
-        KstatusCase(thing("Service", "", spec={"type": "LoadBalancer", "clusterIP": "1.1.1.1"}), "Current"),
-        id="a load balancer that its cloud has not answered",
-    ),
-    pytest.param(KstatusCase(thing("ConfigMap", "", data={}), "Current"), id="a config map"),
-    pytest.param(
-        KstatusCase(
-            thing("CustomResourceDefinition", "apiextensions.k8s.io", status=conditioned(("Established", "True"))),
-            "Current",
-        ),
-        id="an established definition",
-    ),
-]
+def deployment(*conditions: Object, **spec: Any) -> Object:
+    return thing("Deployment", "apps", spec=spec, status={**DEPLOYED, "conditions": [*AVAILABLE, *conditions]})
 
 
-@pytest.mark.parametrize("case", KSTATUS_CASES)
-def test_kstatus(case: KstatusCase) -> None:
-    assert kstatus(case.obj) == case.expected
+def definition(status: str, reason: str) -> Object:
+    established = {"type": "Established", "status": status, "reason": reason}
+    return thing("CustomResourceDefinition", "apiextensions.k8s.io", status={"conditions": [established]})
+
+
+def job(*conditions: str) -> Object:
+    return thing("Job", "batch", status={"conditions": [{"type": type_, "status": "True"} for type_ in conditions]})
+
+
+def pod(phase: str, *containers: Object) -> Object:
+    return thing("Pod", "", status={"phase": phase, "containerStatuses": list(containers)})
+
+
+READY, NOT_READY, STALLED = ("Ready", "True"), ("Ready", "False"), ("Stalled", "True")
+GOING = thing(metadata={"deletionTimestamp": BEFORE}, status=conditioned(READY))
+CRASHING = {"name": "a", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}
+ON_EVERY_NODE = {**DAEMON, "numberReady": 3}
+
+KSTATUS_CASES: dict[str, tuple[Object, KStatus]] = {
+    "no status at all is current": (thing(), "Current"),
+    "a deletion wins over all": (GOING, "Terminating"),
+    "the schema's -1 is in progress": (thing(status={"observedGeneration": -1}), "InProgress"),
+    "an old generation is in progress": (thing(status=conditioned(READY, observed=1)), "InProgress"),
+    "so is one that is not there yet": (thing(status=conditioned(READY, observed=3)), "InProgress"),
+    "ready is current": (thing(status=conditioned(READY)), "Current"),
+    "not ready is in progress": (thing(status=conditioned(NOT_READY)), "InProgress"),
+    "unknown is in progress": (thing(status=conditioned(("Ready", "Unknown"))), "InProgress"),
+    "stalled is failed": (thing(status=conditioned(NOT_READY, STALLED)), "Failed"),
+    "stalled false is nothing": (thing(status=conditioned(("Stalled", "False"), READY)), "Current"),
+    "the first abnormal one wins": (thing(status=conditioned(("Reconciling", "True"), STALLED)), "InProgress"),
+    "reconciling wins over ready": (thing(status=conditioned(READY, ("Reconciling", "True"))), "InProgress"),
+    "a rolled out deployment": (deployment(ROLLED, replicas=2), "Current"),
+    "a deployment with a replica missing": (deployment(ROLLED, replicas=3), "InProgress"),
+    "a deployment past its deadline": (deployment(LATE), "Failed"),
+    "a deployment without a deadline": (deployment(replicas=2), "Current"),
+    "a deployment with a deadline and no word of progress": (
+        deployment(replicas=2, progressDeadlineSeconds=600),
+        "InProgress",
+    ),
+    "a rolled out stateful set": (thing("StatefulSet", "apps", spec={"replicas": 2}, status=STATEFUL), "Current"),
+    "a stateful set between revisions": (
+        thing("StatefulSet", "apps", spec={"replicas": 2}, status={**STATEFUL, "updateRevision": "b"}),
+        "InProgress",
+    ),
+    "a daemon set on every node": (
+        thing("DaemonSet", "apps", status={**ON_EVERY_NODE, "observedGeneration": 2}),
+        "Current",
+    ),
+    "a daemon set not looked at": (thing("DaemonSet", "apps", status=ON_EVERY_NODE), "InProgress"),
+    "a daemon set not ready": (thing("DaemonSet", "apps", status=DAEMON), "InProgress"),
+    "a completed job": (job("Complete"), "Current"),
+    "a failed job": (job("Failed"), "Failed"),
+    "a job not started": (job(), "InProgress"),
+    "a suspended job": (job("Suspended"), "InProgress"),
+    "a pod that failed has ended": (pod("Failed"), "Current"),
+    "a pod that crashes again and again": (pod("Running", CRASHING), "Failed"),
+    "a pending pod": (pod("Pending"), "InProgress"),
+    "a finished pod": (pod("Succeeded"), "Current"),
+    "a definition that is refused": (definition("False", "NotAccepted"), "Failed"),
+    "an established definition": (definition("True", "InitialNamesAccepted"), "Current"),
+    "a bound volume claim": (thing("PersistentVolumeClaim", "", status={"phase": "Bound"}), "Current"),
+    "a plain service": (thing("Service", "", spec={"type": "ClusterIP"}), "Current"),
+    "a load balancer without an address": (thing("Service", "", spec={"type": "LoadBalancer"}), "InProgress"),
+    "a load balancer that its cloud has not answered": (
+        thing("Service", "", spec={"type": "LoadBalancer", "clusterIP": "1.1.1.1"}),
+        "Current",
+    ),
+    "a config map": (thing("ConfigMap", "", data={}), "Current"),
+}
+
+
+@pytest.mark.parametrize(("obj", "expected"), KSTATUS_CASES.values(), ids=KSTATUS_CASES)
+def test_kstatus(obj: Object, expected: KStatus) -> None:
+    assert kstatus(obj) == expected
 
 
 # What other operators write, which no schema of ours holds.

@@ -1,6 +1,8 @@
 import asyncio
-from collections import Counter
+from collections.abc import Callable
 from typing import Any
+
+import pytest
 
 from runtime.errors import Forbidden
 from runtime.events import EventRecorder, EventSettings
@@ -21,58 +23,46 @@ def created_events(kube: FakeKube) -> list[Object]:
     return [obj for (resource, _), obj in kube.objects.items() if resource == EVENTS]
 
 
-async def while_running(recorder: EventRecorder, seconds: float) -> None:
-    running = asyncio.create_task(recorder.run())
-    await asyncio.sleep(seconds)
-    running.cancel()
-    await asyncio.wait((running,))
+def emitted(emit: Callable[[EventRecorder], None], *, seconds: float = 60) -> list[Object]:
+    """Let a recorder run for a while with what was emitted; return the events that it made."""
 
-
-def test_a_thousand_failing_passes_say_little() -> None:
-    async def scene() -> int:
+    async def scene() -> list[Object]:
         kube = FakeKube()
         recorder = EventRecorder(kube, controller="c", instance="i")
+        emit(recorder)
+        running = asyncio.create_task(recorder.run())
+        await asyncio.sleep(seconds)
+        running.cancel()
+        await asyncio.wait((running,))
+        return created_events(kube)
+
+    return run(scene())
+
+
+@pytest.mark.parametrize(
+    ("reasons", "message", "most"),
+    [
+        pytest.param(("CloudUnreachable", "Throttled", "InternalError"), "attempt {}", 12, id="in other words"),
+        pytest.param(("SecretNotFound",), "Secret x is missing", 1, id="in the same words"),
+    ],
+)
+def test_a_thousand_failing_passes_say_little(reasons: tuple[str, ...], message: str, most: int) -> None:
+    def emit(recorder: EventRecorder) -> None:
         for number in range(1_000):
-            reason = ("CloudUnreachable", "Throttled", "InternalError")[number % 3]
-            recorder.emit(about(), type_="Warning", reason=reason, message=f"attempt {number}")
-        await while_running(recorder, 600)
-        return len(created_events(kube))
+            reason = reasons[number % len(reasons)]
+            recorder.emit(about(), type_="Warning", reason=reason, message=message.format(number))
 
-    assert run(scene()) in range(1, 13)
-
-
-def test_the_same_words_are_said_once() -> None:
-    async def scene() -> int:
-        kube = FakeKube()
-        recorder = EventRecorder(kube, controller="c", instance="i")
-        for _ in range(1_000):
-            recorder.emit(about(), type_="Warning", reason="SecretNotFound", message="Secret x is missing")
-        await while_running(recorder, 60)
-        return len(created_events(kube))
-
-    assert run(scene()) == 1
+    assert len(emitted(emit, seconds=600)) in range(1, most + 1)
 
 
 def test_an_event_is_what_the_api_wants() -> None:
-    async def scene() -> Object:
-        kube = FakeKube()
-        recorder = EventRecorder(kube, controller="c", instance="i")
-        recorder.emit(
-            about(resourceVersion="9"), type_="Normal", reason="Created", message="é" * 2_000, action="Create"
-        )
-        await while_running(recorder, 1)
-        return created_events(kube)[0]
+    obj = about(resourceVersion="9")
+    (event,) = emitted(
+        lambda recorder: recorder.emit(obj, type_="Normal", reason="Created", message="é" * 2_000, action="Create")
+    )
 
-    event = run(scene())
-
-    assert event["regarding"] == {
-        "apiVersion": "example.dev/v1",
-        "kind": "Widget",
-        "name": "w",
-        "namespace": "ns",
-        "uid": "uid-w",
-        "resourceVersion": "9",
-    }
+    named = {"name": "w", "namespace": "ns", "uid": "uid-w", "resourceVersion": "9"}
+    assert event["regarding"] == {"apiVersion": "example.dev/v1", "kind": "Widget", **named}
     assert event["metadata"]["namespace"] == "ns"
     assert (event["type"], event["reason"], event["action"]) == ("Normal", "Created", "Create")
     assert len(event["note"].encode()) <= 1024
@@ -120,13 +110,8 @@ def test_an_api_server_that_takes_no_events_harms_nothing() -> None:
 
 
 def test_an_event_about_a_cluster_scoped_object_is_in_default() -> None:
-    async def scene() -> Counter[str]:
-        kube = FakeKube()
-        recorder = EventRecorder(kube, controller="c", instance="i")
-        obj = about()
-        del obj["metadata"]["namespace"]
-        recorder.emit(obj, type_="Normal", reason="Accepted", message="m")
-        await while_running(recorder, 1)
-        return Counter(event["metadata"]["namespace"] for event in created_events(kube))
+    obj = about()
+    del obj["metadata"]["namespace"]
+    events = emitted(lambda recorder: recorder.emit(obj, type_="Normal", reason="Accepted", message="m"))
 
-    assert run(scene()) == Counter(default=1)
+    assert [event["metadata"]["namespace"] for event in events] == ["default"]

@@ -1,4 +1,3 @@
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -28,13 +27,6 @@ def status(reason: str = "", *causes: dict[str, str], message: str = "words", **
     )
 
 
-@dataclass(frozen=True)
-class AnswerCase:
-    code: int
-    body: bytes
-    expected: type[ApiError]
-
-
 NOT_GRANTED = (
     'secrets "x" is forbidden: User "system:serviceaccount:a:b" cannot get resource "secrets" in API group "" in the'
     ' namespace "shop"'
@@ -43,48 +35,42 @@ FIELD = {"reason": "FieldManagerConflict", "message": 'conflict with "kubectl"',
 TERMINATING = {"reason": "NamespaceTerminating", "message": "ns is being terminated", "field": "metadata.namespace"}
 
 
+OTHER_UID = {"reason": "FieldValueInvalid", "field": "metadata.uid"}
+OVER_QUOTA = 'secrets "x" is forbidden: exceeded quota: q'
+UNTYPED = "failed to create typed patch object (x): .spec.y"
+
+
 @pytest.mark.parametrize(
-    "case",
+    ("code", "body", "expected"),
     [
-        pytest.param(AnswerCase(400, status("BadRequest"), Invalid), id="400"),
-        pytest.param(AnswerCase(401, status("Unauthorized"), Forbidden), id="401"),
-        pytest.param(AnswerCase(403, status("Forbidden"), Forbidden), id="403"),
-        pytest.param(AnswerCase(403, status("Forbidden", message=NOT_GRANTED), NotGranted), id="403 by the authorizer"),
-        pytest.param(
-            AnswerCase(403, status("Forbidden", message='secrets "x" is forbidden: exceeded quota: q'), Forbidden),
-            id="403 by a quota",
-        ),
-        pytest.param(
-            AnswerCase(403, status("Forbidden", TERMINATING), NamespaceTerminating), id="namespace terminating"
-        ),
-        pytest.param(AnswerCase(404, status("NotFound"), NotFound), id="404"),
-        pytest.param(AnswerCase(409, status("AlreadyExists"), AlreadyExists), id="already exists"),
-        pytest.param(AnswerCase(409, status("Conflict"), WriteConflict), id="conflict"),
-        pytest.param(AnswerCase(409, status("Conflict", FIELD), ApplyConflict), id="conflict of field managers"),
-        pytest.param(AnswerCase(410, status("Expired"), Gone), id="410"),
-        pytest.param(AnswerCase(413, b"too large", Invalid), id="413"),
-        pytest.param(AnswerCase(422, status("Invalid"), Invalid), id="422"),
-        pytest.param(
-            AnswerCase(422, status("Invalid", {"reason": "FieldValueInvalid", "field": "metadata.uid"}), WriteConflict),
-            id="an apply that means another object of that name",
-        ),
-        pytest.param(AnswerCase(429, status("TooManyRequests"), TooManyRequests), id="429"),
-        pytest.param(AnswerCase(500, status("InternalError"), Unavailable), id="500"),
-        pytest.param(
-            AnswerCase(500, status(message="failed to create typed patch object (x): .spec.y"), Invalid),
-            id="500 of an apply that does not fit the schema",
-        ),
-        pytest.param(AnswerCase(503, b"<html>bad gateway</html>", Unavailable), id="503 of a proxy"),
-        pytest.param(AnswerCase(504, b"", Unavailable), id="504 without a body"),
-        pytest.param(AnswerCase(302, b"", ApiError), id="a redirect is an error"),
-        pytest.param(AnswerCase(418, b"[]", ApiError), id="anything else"),
+        pytest.param(400, status("BadRequest"), Invalid, id="400"),
+        pytest.param(401, status("Unauthorized"), Forbidden, id="401"),
+        pytest.param(403, status("Forbidden"), Forbidden, id="403"),
+        pytest.param(403, status("Forbidden", message=NOT_GRANTED), NotGranted, id="403 by the authorizer"),
+        pytest.param(403, status("Forbidden", message=OVER_QUOTA), Forbidden, id="403 by a quota"),
+        pytest.param(403, status("Forbidden", TERMINATING), NamespaceTerminating, id="namespace terminating"),
+        pytest.param(404, status("NotFound"), NotFound, id="404"),
+        pytest.param(409, status("AlreadyExists"), AlreadyExists, id="already exists"),
+        pytest.param(409, status("Conflict"), WriteConflict, id="conflict"),
+        pytest.param(409, status("Conflict", FIELD), ApplyConflict, id="conflict of field managers"),
+        pytest.param(410, status("Expired"), Gone, id="410"),
+        pytest.param(413, b"too large", Invalid, id="413"),
+        pytest.param(422, status("Invalid"), Invalid, id="422"),
+        pytest.param(422, status("Invalid", OTHER_UID), WriteConflict, id="an apply that means another object"),
+        pytest.param(429, status("TooManyRequests"), TooManyRequests, id="429"),
+        pytest.param(500, status("InternalError"), Unavailable, id="500"),
+        pytest.param(500, status(message=UNTYPED), Invalid, id="500 of an apply that does not fit the schema"),
+        pytest.param(503, b"<html>bad gateway</html>", Unavailable, id="503 of a proxy"),
+        pytest.param(504, b"", Unavailable, id="504 without a body"),
+        pytest.param(302, b"", ApiError, id="a redirect is an error"),
+        pytest.param(418, b"[]", ApiError, id="anything else"),
     ],
 )
-def test_an_answer_becomes_its_type(case: AnswerCase) -> None:
-    error = from_answer(case.code, case.body)
+def test_an_answer_becomes_its_type(code: int, body: bytes, expected: type[ApiError]) -> None:
+    error = from_answer(code, body)
 
-    assert type(error) is case.expected
-    assert error.status == case.code
+    assert type(error) is expected
+    assert error.status == code
     assert error.message
 
 

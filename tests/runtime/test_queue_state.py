@@ -139,22 +139,6 @@ TestQueueAgainstItsOracle = QueueMachine.TestCase
 TestGroupedQueueAgainstItsOracle = GroupedMachine.TestCase
 
 
-def test_an_add_during_a_pass_runs_again_after_it() -> None:
-    queue = QueueState(UNBRAKED, no_chance)
-    key = KEYS[0]
-    queue.add(key, Wait(0, Priority.NORMAL), 0)
-    first = queue.take(0)
-    queue.add(key, Wait(1, Priority.NORMAL), 1)
-    meanwhile = queue.take(1)
-    queue.done(key, 2)
-    after = queue.take(2)
-
-    assert first is not None
-    assert meanwhile is None
-    assert after is not None
-    assert after.key == key
-
-
 def test_namespaces_take_turns() -> None:
     queue = QueueState(UNBRAKED, no_chance)
     for number in range(100):
@@ -225,18 +209,6 @@ def test_an_edit_overtakes_resyncs_and_resyncs_are_not_starved() -> None:
     assert sum(name.startswith("resync") for name in taken) == 5
 
 
-def test_an_edit_lifts_a_waiting_resync() -> None:
-    queue = QueueState(UNBRAKED, no_chance)
-    first, second = Key("a", "first"), Key("a", "second")
-    queue.add(first, Wait(0, Priority.RESYNC), 0)
-    queue.add(second, Wait(0, Priority.RESYNC), 0)
-    queue.add(second, Wait(0, Priority.URGENT), 0)
-    taken = queue.take(0)
-
-    assert taken is not None
-    assert taken.key == second
-
-
 def test_a_hot_key_is_slowed_down_alone() -> None:
     settings = QueueSettings(burst=5, interval=timedelta(seconds=1))
     queue = QueueState(settings, no_chance)
@@ -258,30 +230,22 @@ def test_a_hot_key_is_slowed_down_alone() -> None:
     assert taken.key == calm
 
 
-@dataclass(frozen=True)
-class BackoffCase:
-    failures: int
-    chance: float
-    seconds: float
-
-
 @pytest.mark.parametrize(
-    "case",
+    ("failures", "chance", "seconds"),
     [
-        pytest.param(BackoffCase(1, 0.0, 0.5), id="the first failure waits the first pause"),
-        pytest.param(BackoffCase(2, 0.0, 1.0), id="the second waits twice as long"),
-        pytest.param(BackoffCase(5, 0.0, 8.0), id="each failure doubles"),
-        pytest.param(BackoffCase(11, 0.0, 300.0), id="the cap holds"),
-        pytest.param(BackoffCase(100_000, 0.0, 300.0), id="a very long outage does not overflow"),
-        pytest.param(BackoffCase(1, 0.99999, 0.75), id="jitter adds at most half"),
-        pytest.param(BackoffCase(100, 0.5, 375.0), id="jitter stands on top of the cap"),
+        pytest.param(1, 0.0, 0.5, id="the first failure waits the first pause"),
+        pytest.param(2, 0.0, 1.0, id="the second waits twice as long"),
+        pytest.param(5, 0.0, 8.0, id="each failure doubles"),
+        pytest.param(11, 0.0, 300.0, id="the cap holds"),
+        pytest.param(100_000, 0.0, 300.0, id="a very long outage does not overflow"),
+        pytest.param(1, 0.99999, 0.75, id="jitter adds at most half"),
+        pytest.param(100, 0.5, 375.0, id="jitter stands on top of the cap"),
     ],
 )
-def test_backoff(case: BackoffCase) -> None:
-    backoff = Backoff(timedelta(milliseconds=500), timedelta(minutes=5))
-    delay = backoff.delay(case.failures, lambda: case.chance)
+def test_backoff(failures: int, chance: float, seconds: float) -> None:
+    delay = Backoff(timedelta(milliseconds=500), timedelta(minutes=5)).delay(failures, lambda: chance)
 
-    assert delay.total_seconds() == pytest.approx(case.seconds, abs=0.001)
+    assert delay.total_seconds() == pytest.approx(seconds, abs=0.001)
 
 
 def test_a_busy_key_leaves_nothing_behind() -> None:
@@ -294,12 +258,3 @@ def test_a_busy_key_leaves_nothing_behind() -> None:
         queue.done(key, now)
 
     assert len(queue._heap) <= 1_100
-
-
-def test_success_forgets_failures() -> None:
-    queue = QueueState(UNBRAKED, no_chance)
-    key = KEYS[0]
-    pauses = [queue.fail(key), queue.fail(key)]
-    queue.forget(key)
-
-    assert queue.fail(key) == pauses[0] < pauses[1]

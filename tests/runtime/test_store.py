@@ -1,6 +1,6 @@
 """The store against an oracle: the cluster's log, replayed up to what the watch delivered, and our writes on top."""
 
-from dataclasses import dataclass
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -151,85 +151,65 @@ def _identity(obj: Object) -> tuple[str, str]:
     return obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
 
 
-def test_our_status_write_comes_back_as_an_echo() -> None:
+def one_widget() -> tuple[FakeKube, Store, str]:
+    """Return a server with one object, a store that has listed it, and the object's version."""
     kube, store = FakeKube(), new_store()
     obj = kube.put(WIDGETS, "a", spec={"n": 1})
     relist(store, [obj], "101")
-    store.remember(kube.put(WIDGETS, "a", spec={"n": 1}, status={"ok": True}))
-    changes = store.apply_event("MODIFIED", dumps(kube.objects[WIDGETS, Key("ns", "a")]))
-
-    assert [change.own for change in changes] == [True]
+    return kube, store, version_of(obj)
 
 
-def test_our_status_write_is_an_echo_also_when_its_event_comes_before_its_answer() -> None:
-    kube, store = FakeKube(), new_store()
-    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
-    answer = kube.put(WIDGETS, "a", spec={"n": 1}, status={"ok": True})
-    (early,) = store.apply_event("MODIFIED", dumps(answer))
-    assert not store.is_echo(early)
+@pytest.mark.parametrize("is_early", [False, True], ids=["the answer comes first", "the event comes first"])
+@pytest.mark.parametrize(
+    ("written", "remembered"),
+    [
+        pytest.param({"spec": {"n": 1}, "status": {"ok": True}}, {"is_status": True}, id="a status"),
+        pytest.param({"spec": {"n": 2}}, {"over": "listed"}, id="a write that is bound to the version before it"),
+    ],
+)
+def test_our_write_comes_back_as_an_echo_and_an_edit_after_it_does_not(
+    written: Object, remembered: dict[str, Any], *, is_early: bool
+) -> None:
+    kube, store, listed = one_widget()
+    options: dict[str, Any] = {name: listed if value == "listed" else value for name, value in remembered.items()}
+    answer = kube.put(WIDGETS, "a", **written)
+    if is_early:
+        (ours,) = store.apply_event("MODIFIED", dumps(answer))
+        assert not store.is_echo(ours)
+        store.remember(answer, **options)
+    else:
+        store.remember(answer, **options)
+        (ours,) = store.apply_event("MODIFIED", dumps(answer))
+        assert ours.own
+    (edited,) = store.apply_event("MODIFIED", dumps(kube.put(WIDGETS, "a", **{**written, "spec": {"n": 3}})))
 
-    store.remember(answer, is_status=True)
-    (edited,) = store.apply_event("MODIFIED", dumps(kube.put(WIDGETS, "a", spec={"n": 2}, status={"ok": True})))
-
-    assert [store.is_echo(event) for event in (early, edited)] == [True, False]
+    assert [ours.own or store.is_echo(ours), edited.own or store.is_echo(edited)] == [True, False]
 
 
-def test_a_strangers_edit_that_answers_our_status_write_is_no_echo() -> None:
-    kube, store = FakeKube(), new_store()
-    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
+@pytest.mark.parametrize("is_early", [False, True], ids=["the answer comes first", "the event comes first"])
+@pytest.mark.parametrize(
+    "remembered",
+    [
+        pytest.param({}, id="our apply changed nothing"),
+        pytest.param({"is_status": True}, id="our status was there already"),
+        pytest.param({"over": "edited"}, id="our write was bound to the edit"),
+    ],
+)
+def test_a_strangers_edit_whose_version_answers_our_write_is_no_echo(
+    remembered: dict[str, Any], *, is_early: bool
+) -> None:
+    kube, store, _ = one_widget()
     edited = kube.put(WIDGETS, "a", spec={"n": 2})
+    options: dict[str, Any] = {
+        name: version_of(edited) if value == "edited" else value for name, value in remembered.items()
+    }
+    if not is_early:
+        store.remember(edited, **options)
     (change,) = store.apply_event("MODIFIED", dumps(edited))
-    # Our status was there already, so that the answer has the version of the edit.
-    store.remember(edited, is_status=True)
+    if is_early:
+        store.remember(edited, **options)
 
-    assert not store.is_echo(change)
-
-
-def test_a_strangers_edit_that_our_answer_contains_is_no_echo() -> None:
-    kube, store = FakeKube(), new_store()
-    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
-    edited = kube.put(WIDGETS, "a", spec={"n": 2})
-    # Our apply changed nothing and is answered with the stranger's version.
-    store.remember(edited)
-    changes = store.apply_event("MODIFIED", dumps(edited))
-
-    assert [(change.own, change.intent) for change in changes] == [(False, True)]
-
-
-def test_a_bound_write_of_ours_is_an_echo_whatever_it_changed() -> None:
-    kube, store = FakeKube(), new_store()
-    seen = kube.put(WIDGETS, "a", spec={"n": 1})
-    relist(store, [seen], "101")
-    written = kube.put(WIDGETS, "a", spec={"n": 2})
-    store.remember(written, over=version_of(seen))
-    (ours,) = store.apply_event("MODIFIED", dumps(written))
-    (edited,) = store.apply_event("MODIFIED", dumps(kube.put(WIDGETS, "a", spec={"n": 3})))
-
-    assert [ours.own, edited.own, store.is_echo(edited)] == [True, False, False]
-
-
-def test_a_bound_write_is_an_echo_also_when_its_event_comes_before_its_answer() -> None:
-    kube, store = FakeKube(), new_store()
-    seen = kube.put(WIDGETS, "a", spec={"n": 1})
-    relist(store, [seen], "101")
-    written = kube.put(WIDGETS, "a", spec={"n": 2})
-    (early,) = store.apply_event("MODIFIED", dumps(written))
-    (edited,) = store.apply_event("MODIFIED", dumps(kube.put(WIDGETS, "a", spec={"n": 3})))
-    store.remember(written, over=version_of(seen))
-
-    assert [store.is_echo(early), store.is_echo(edited)] == [True, False]
-
-
-def test_a_bound_write_that_changed_nothing_hides_nothing() -> None:
-    kube, store = FakeKube(), new_store()
-    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
-    edited = kube.put(WIDGETS, "a", spec={"n": 2})
-    # It was bound to the stranger's version, and is answered with it.
-    store.remember(edited, over=version_of(edited))
-    (change,) = store.apply_event("MODIFIED", dumps(edited))
-
-    assert not change.own
-    assert not store.is_echo(change)
+    assert (change.own, change.intent, store.is_echo(change)) == (False, True, False)
 
 
 def test_a_modification_under_another_uid_is_a_deletion_and_a_creation() -> None:
@@ -246,44 +226,22 @@ def test_a_modification_under_another_uid_is_a_deletion_and_a_creation() -> None
     ]
 
 
-@dataclass(frozen=True)
-class IntentCase:
-    change: Object
-    intent: bool
-
-
 @pytest.mark.parametrize(
-    "case",
+    ("change", "is_intent"),
     [
-        pytest.param(IntentCase({"spec": {"n": 2}}, intent=True), id="an edit of the spec"),
-        pytest.param(IntentCase({"metadata": {"labels": {"colour": "red"}}}, intent=True), id="a label"),
-        pytest.param(IntentCase({"metadata": {"annotations": {"paused": "true"}}}, intent=True), id="an annotation"),
-        pytest.param(
-            IntentCase({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, intent=True), id="deletion"
-        ),
-        pytest.param(IntentCase({"status": {"phase": "Ready"}}, intent=False), id="a status is none"),
-        pytest.param(IntentCase({"metadata": {"finalizers": ["a/b"]}}, intent=False), id="a finalizer is none"),
+        pytest.param({"spec": {"n": 2}}, True, id="an edit of the spec"),
+        pytest.param({"metadata": {"labels": {"colour": "red"}}}, True, id="a label"),
+        pytest.param({"metadata": {"annotations": {"paused": "true"}}}, True, id="an annotation"),
+        pytest.param({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}, True, id="deletion"),
+        pytest.param({"status": {"phase": "Ready"}}, False, id="a status is none"),
+        pytest.param({"metadata": {"finalizers": ["a/b"]}}, False, id="a finalizer is none"),
     ],
 )
-def test_a_changed_spec_is_distinguished_from_a_changed_status(case: IntentCase) -> None:
-    kube, store = FakeKube(), new_store()
-    relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
-    changed = kube.put(WIDGETS, "a", **{"spec": {"n": 1}, **case.change})
-    changes = store.apply_event("MODIFIED", dumps(changed))
+def test_a_changed_spec_is_distinguished_from_a_changed_status(change: Object, *, is_intent: bool) -> None:
+    kube, store, _ = one_widget()
+    changes = store.apply_event("MODIFIED", dumps(kube.put(WIDGETS, "a", **{"spec": {"n": 1}, **change})))
 
-    assert [change.intent for change in changes] == [case.intent]
-
-
-def test_a_late_echo_does_not_bring_back_what_we_deleted() -> None:
-    kube, store = FakeKube(), new_store()
-    relist(store, [], "100")
-    obj = kube.put(WIDGETS, "a")
-    store.remember(obj)
-    store.forget(Key("ns", "a"), obj["metadata"]["uid"])
-    store.apply_event("ADDED", dumps(obj))
-
-    assert store.get(Key("ns", "a")) is None
-    assert Key("ns", "a") not in store
+    assert [change.intent for change in changes] == [is_intent]
 
 
 def test_whether_an_object_is_being_deleted_is_known_of_each_that_is_there() -> None:

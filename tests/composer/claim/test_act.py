@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +16,7 @@ from composer.claim.field_conflicts import WINDOW, still_yielded, without
 from composer.claim.snapshot import ObservedChild, Snapshot, stored_hash
 from composer.hashes import sent_hash
 from runtime.conditions import timestamp
-from runtime.errors import AlreadyExists, ApiError, Invalid, NotFound, WriteConflict
+from runtime.errors import AlreadyExists, ApiError, NotFound, WriteConflict
 from runtime.objects import Key, Object, Resource
 from tests.composer import factories
 
@@ -202,62 +202,6 @@ async def test_the_event_of_an_object_that_is_taken_over_starts_the_pass_that_ap
     assert outcome.entry is not None
     assert not outcome.entry.applied
     assert remembered == []
-
-
-_START = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-@dataclass
-class _Policed:
-    """An API server that refuses the content of every child until its policy is taken away."""
-
-    is_policed: bool = True
-    sent: list[str] = field(default_factory=list)
-    now: datetime = _START
-
-    async def create(self, _resource: object, obj: Object, **_options: object) -> Object:
-        return self._answer("create", obj)
-
-    async def apply(self, _resource: object, obj: Object, **_options: object) -> Object:
-        return self._answer("apply", obj)
-
-    def _answer(self, verb: str, obj: Object) -> Object:
-        self.sent.append(verb)
-        if self.is_policed:
-            raise Invalid("denied request: a label team is missing", status=422)
-        return factories.live(obj)
-
-
-def _policed() -> tuple[_Policed, Actor]:
-    kube = _Policed()
-    port: Any = kube
-    return kube, Actor(port, now=lambda: kube.now, remember=lambda _kind, _obj, _over: None)
-
-
-async def test_a_child_that_was_deleted_after_its_apply_was_refused_is_created_again() -> None:
-    (kube, actor), wanted = _policed(), factories.desired()
-    before = factories.entry(applied=True)
-    for _ in range(2):
-        await actor.act(factories.snapshot(), (Apply(before, factories.DATABASE, wanted, _cached(wanted)),))
-    assert kube.sent == ["apply"]
-
-    await actor.act(factories.snapshot(), (Create(factories.entry(uid=""), factories.DATABASE, wanted),))
-
-    assert kube.sent == ["apply", "create"]
-
-
-async def test_a_refused_child_is_created_some_time_after_the_policy_that_refused_it_was_changed() -> None:
-    (kube, actor), step = _policed(), Create(factories.entry(uid=""), factories.DATABASE, factories.desired())
-    await actor.act(factories.snapshot(), (step,))
-    kube.is_policed = False
-    (outcome,) = await actor.act(factories.snapshot(), (step,))
-    assert (kube.sent, outcome.written) == (["create"], None)
-
-    kube.now += timedelta(minutes=10)
-    (outcome,) = await actor.act(factories.snapshot(), (step,))
-
-    assert kube.sent == ["create", "create"]
-    assert outcome.written is not None
 
 
 async def test_a_field_that_is_removed_without_a_conflict_is_not_applied_for_ever() -> None:

@@ -40,20 +40,6 @@ def test_a_status_is_delayed_when_only_its_words_changed(after: Object, later: f
     assert debounce.delay(OTHER, BEFORE, after, 100.0 + later) is None
 
 
-def test_progress_that_changes_all_the_time_is_written_every_two_seconds() -> None:
-    debounce, now, stored, writes = Debounce(), 100.0, _status("Creating", "at 0 s"), []
-    debounce.wrote(KEY, now)
-    for tenth in range(200):
-        now = 100.0 + tenth / 10
-        status = _status("Creating", f"at {tenth / 10} s")
-        if debounce.delay(KEY, stored, status, now) is None and status != stored:
-            debounce.wrote(KEY, now)
-            stored = status
-            writes.append(now)
-
-    assert writes == [100.0 + 2 * number for number in range(1, 10)]
-
-
 def test_a_status_is_held_back_for_its_time_once_and_again_after_one_that_did_not_wait() -> None:
     debounce, half, none = Debounce(), timedelta(seconds=0.5), timedelta()
     left = [

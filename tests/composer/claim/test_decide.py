@@ -3,7 +3,6 @@
 # long: one table of rows for all that is decided of a child
 from __future__ import annotations
 
-import msgspec
 import pytest
 
 from apis import names
@@ -19,7 +18,7 @@ from composer.claim.decide import (
 )
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import YieldedField, external_reference_of
-from composer.render.render import Rendered, Waiting
+from composer.render.render import Rendered
 from runtime.objects import Object
 from tests.composer.factories import (
     DATABASE,
@@ -54,13 +53,6 @@ def _only_step(known: Snapshot, composed: Rendered) -> Step:
 
 def _reasons(known: Snapshot, composed: Rendered) -> list[str]:
     return [cause.reason for cause in decide(known, composed, now=NOW).causes]
-
-
-def test_a_missing_child_is_created() -> None:
-    step = _only_step(snapshot(), rendered(child(WANTED, ready=False)))
-
-    assert isinstance(step, Create)
-    assert step.object == WANTED
 
 
 def test_a_value_that_was_normalised_is_not_sent_again() -> None:
@@ -110,36 +102,27 @@ def test_a_child_that_is_gone_is_created_again_with_its_external_references_and_
     assert external_reference_of(step.object) == MARKS
 
 
-class Dying(msgspec.Struct, frozen=True):
-    recorded: dict[str, str]
-    instruction: str
-    expected: str | None
-
-
-DYING = {
-    "its marks are recorded first": Dying({}, "", None),
-    "then it is let go of": Dying(MARKS, "", "child-uid/Detach"),
-    "an instruction for another uid is void": Dying(MARKS, "other/Delete", "child-uid/Detach"),
-    "an instruction that was written is removed": Dying(MARKS, "child-uid/Delete", "child-uid/Detach"),
-    "it is instructed once": Dying(MARKS, "child-uid/Detach", None),
-}
-
-
-@pytest.mark.parametrize("case", DYING.values(), ids=DYING)
-def test_a_wanted_child_that_somebody_deleted_is_detached(case: Dying) -> None:
-    dying = live(MARKED, deleted=True)
-    if case.instruction:
-        dying = annotated(dying, teardown=case.instruction)
-
-    known = snapshot(observed(stored=dying, external_reference=case.recorded))
+@pytest.mark.parametrize(
+    ("recorded", "instruction", "expected"),
+    [
+        pytest.param({}, "", None, id="its marks are recorded first"),
+        pytest.param(MARKS, "", "child-uid/Detach", id="then it is let go of"),
+        pytest.param(MARKS, "other/Delete", "child-uid/Detach", id="an instruction for another uid is void"),
+        pytest.param(MARKS, "child-uid/Delete", "child-uid/Detach", id="an instruction that was written is removed"),
+        pytest.param(MARKS, "child-uid/Detach", None, id="it is instructed once"),
+    ],
+)
+def test_a_wanted_child_that_somebody_deleted_is_detached(
+    recorded: dict[str, str], instruction: str, expected: str | None
+) -> None:
+    dying = annotated(live(MARKED, deleted=True), **({"teardown": instruction} if instruction else {}))
+    known = snapshot(observed(stored=dying, external_reference=recorded))
     step = _only_step(known, rendered(child(WANTED, ready=False)))
 
-    if case.expected is None:
-        assert isinstance(step, Keep)
-        assert step.entry.external_reference == MARKS
-    else:
-        assert isinstance(step, Annotate)
-        assert step.annotations == {names.TEARDOWN: case.expected}
+    assert step.entry.external_reference == MARKS
+    assert (step.annotations if isinstance(step, Annotate) else type(step)) == (
+        {names.TEARDOWN: expected} if expected else Keep
+    )
 
 
 def test_an_instruction_on_a_living_child_is_removed() -> None:
@@ -214,13 +197,6 @@ def test_the_consent_is_named_as_a_command(before: str, command: str, entries: s
     assert f"`{command} postgresqlinstance/orders -n shop fairlead.dev/consent={entries}`" in held.message
 
 
-def test_a_child_of_another_kind_in_the_same_place_is_held_and_not_doubled() -> None:
-    plan = decide(snapshot(DATABASE_KNOWN), rendered(child(desired("database", SETTINGS))), now=NOW)
-
-    assert [type(step) for step in plan.steps] == [Keep]
-    assert [cause.reason for cause in plan.causes] == ["HeldDeletion"]
-
-
 def test_foreign_data_is_left_alone_with_consent_under_orphan() -> None:
     owner = claim(annotations={names.CONSENT: "data=data-uid"})
     known = snapshot(DATABASE_KNOWN, observed("data", VOLUME, uid="data-uid"), of=owner)
@@ -274,20 +250,6 @@ def test_a_deletion_waits_while_something_else_fails() -> None:
     assert not any(isinstance(step, Delete) for step in plan.steps)
 
 
-def test_a_deletion_waits_while_something_is_unresolved() -> None:
-    composed = rendered(child(WANTED), waiting=(Waiting("net", "database", "resources.database.status.x"),))
-    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), composed, now=NOW)
-
-    assert not [step for step in plan.steps if isinstance(step, Delete)]
-    assert {cause.reason for cause in plan.causes} == {"ResourcePending"}
-
-
-def test_a_child_that_waits_again_is_kept() -> None:
-    composed = rendered(waiting=(Waiting("database", "net", "resources.net.status.x"),))
-
-    assert [type(step) for step in decide(snapshot(DATABASE_KNOWN), composed, now=NOW).steps] == [Keep]
-
-
 def test_a_child_is_deleted_after_those_that_depend_on_it() -> None:
     user = observed("user", SETTINGS, uid="user-uid", depends_on=("settings",))
     more = observed("more", SETTINGS, uid="m")
@@ -314,14 +276,3 @@ def test_a_yielded_field_is_left_out_until_its_time(until: str, left_out: bool) 
     assert isinstance(step, Apply)
     assert ("limit" not in step.object["spec"]) == left_out
     assert step.object["spec"]["other"] == 2
-
-
-def test_a_database_of_a_living_claim_is_never_deleted_without_consent() -> None:
-    """Whatever a render says of other things, a database without consent gets no instruction but Detach."""
-    for composed in (rendered(child(WANTED)), rendered(), rendered(child(desired("x", SETTINGS), "x"))):
-        for stored in (LIVE, live(WANTED, deleted=True), annotated(LIVE, teardown="child-uid/Delete")):
-            plan = decide(snapshot(ObservedChild(SENT, stored, DATABASE)), composed, now=NOW)
-
-            assert not [step for step in plan.steps if isinstance(step, Delete | Orphan)]
-            instructions = [step.annotations.get(names.TEARDOWN) for step in plan.steps if isinstance(step, Annotate)]
-            assert set(instructions) <= {None, "child-uid/Detach"}

@@ -29,56 +29,49 @@ def _namespace(*, deleted: bool, ephemeral: bool = False) -> Object:
     return {"metadata": meta}
 
 
-class Word(msgspec.Struct, frozen=True):
-    policy: DeletionPolicy
-    gives: str
-    namespace: bool = False
-    ephemeral: bool = False
-    kind: bool = False
+GOING, EPHEMERAL = _namespace(deleted=True), _namespace(deleted=True, ephemeral=True)
 
 
-WORDS = {
-    "the claim's own policy": Word("Delete", "Delete"),
-    "a snapshot": Word("Snapshot", "Snapshot"),
-    "left alone": Word("Orphan", "Orphan"),
-    "a namespace's deletion destroys nothing": Word("Delete", "Detach", namespace=True),
-    "unless it is ephemeral": Word("Delete", "Delete", namespace=True, ephemeral=True),
-    "and then by the policy": Word("Orphan", "Orphan", namespace=True, ephemeral=True),
-    "the kind's deletion destroys nothing": Word("Delete", "Detach", kind=True),
-    "the kind's deletion in an ephemeral namespace, too": Word(
-        "Delete", "Detach", kind=True, namespace=True, ephemeral=True
-    ),
-    "an ephemeral namespace that lives changes nothing": Word("Snapshot", "Snapshot", ephemeral=True),
-}
+@pytest.mark.parametrize(
+    ("policy", "around", "expected"),
+    [
+        pytest.param("Delete", {}, "Delete", id="the claim's own policy"),
+        pytest.param("Snapshot", {}, "Snapshot", id="a snapshot"),
+        pytest.param("Orphan", {}, "Orphan", id="left alone"),
+        pytest.param("Delete", {"namespace": GOING}, "Detach", id="a namespace's deletion destroys nothing"),
+        pytest.param("Delete", {"namespace": EPHEMERAL}, "Delete", id="unless it is ephemeral"),
+        pytest.param("Orphan", {"namespace": EPHEMERAL}, "Orphan", id="and then by the policy"),
+        pytest.param("Delete", {"kind_deleting": True}, "Detach", id="the kind's deletion destroys nothing"),
+        pytest.param(
+            "Delete", {"kind_deleting": True, "namespace": EPHEMERAL}, "Detach", id="nor in an ephemeral namespace"
+        ),
+        pytest.param(
+            "Snapshot",
+            {"namespace": _namespace(deleted=False, ephemeral=True)},
+            "Snapshot",
+            id="an ephemeral namespace that lives changes nothing",
+        ),
+    ],
+)
+def test_the_instruction_follows_from_the_policy(policy: DeletionPolicy, around: Any, expected: str) -> None:
+    assert teardown_policy(snapshot(**around), policy) == expected
 
 
-@pytest.mark.parametrize("case", WORDS.values(), ids=WORDS)
-def test_the_instruction_follows_from_the_policy(case: Word) -> None:
-    space = _namespace(deleted=case.namespace, ephemeral=case.ephemeral)
+@pytest.mark.parametrize(
+    ("wanted", "supported", "last", "expected"),
+    [
+        pytest.param("Delete", ("Orphan", "Delete"), "", "Delete", id="a supported one"),
+        pytest.param("Snapshot", ("Orphan", "Delete"), "Snapshot", "Orphan", id="one that is not supported"),
+        pytest.param("Delete", None, "Delete", "Delete", id="the composition is gone and nothing changed"),
+        pytest.param("Delete", None, "Orphan", "Orphan", id="the composition is gone and it was changed since"),
+    ],
+)
+def test_the_policy_in_force_follows_from_claim_and_composition(
+    wanted: str, supported: tuple[DeletionPolicy, ...] | None, last: str, expected: str
+) -> None:
+    owner = claim(deletionPolicy=wanted, status={"deletionPolicy": last})
 
-    assert teardown_policy(snapshot(namespace=space, kind_deleting=case.kind), case.policy) == case.gives
-
-
-class Policy(msgspec.Struct, frozen=True):
-    wanted: DeletionPolicy
-    supported: tuple[DeletionPolicy, ...] | None
-    last: str
-    gives: DeletionPolicy
-
-
-POLICIES = {
-    "a supported one": Policy("Delete", ("Orphan", "Delete"), "", "Delete"),
-    "one that is not supported": Policy("Snapshot", ("Orphan", "Delete"), "Snapshot", "Orphan"),
-    "the composition is gone and nothing changed": Policy("Delete", None, "Delete", "Delete"),
-    "the composition is gone and it was changed since": Policy("Delete", None, "Orphan", "Orphan"),
-}
-
-
-@pytest.mark.parametrize("case", POLICIES.values(), ids=POLICIES)
-def test_the_policy_in_force_follows_from_claim_and_composition(case: Policy) -> None:
-    owner = claim(deletionPolicy=case.wanted, status={"deletionPolicy": case.last})
-
-    assert effective_policy(snapshot(of=owner), case.supported) == case.gives
+    assert effective_policy(snapshot(of=owner), supported) == expected
 
 
 def _going(*known: ObservedChild, **fields: Any) -> Snapshot:
@@ -103,30 +96,23 @@ def _with_policy(obj: Object, policy: str) -> Object:
     return {**obj, "spec": {**obj["spec"], "deletionPolicy": policy}}
 
 
-INSTRUCTED: dict[str, tuple[Object, DeletionPolicy, str]] = {
-    "a child of before children had a policy": (LIVE, "Delete", "Delete"),
-    "a child of a claim that is edited and deleted at once": (_with_policy(LIVE, "Orphan"), "Delete", "Delete"),
-    "a child that has the policy": (_with_policy(LIVE, "Delete"), "Delete", ""),
-    "a child that is backed up": (LIVE, "Snapshot", "Snapshot"),
-}
-
-
-@pytest.mark.parametrize(("stored", "policy", "sent"), INSTRUCTED.values(), ids=INSTRUCTED)
+@pytest.mark.parametrize(
+    ("stored", "policy", "around", "expected"),
+    [
+        pytest.param(LIVE, "Delete", {}, ("Delete", "Delete"), id="of before children had a policy"),
+        pytest.param(_with_policy(LIVE, "Orphan"), "Delete", {}, ("Delete", "Delete"), id="edited and deleted at once"),
+        pytest.param(_with_policy(LIVE, "Delete"), "Delete", {}, ("Delete", ""), id="that has the policy"),
+        pytest.param(LIVE, "Snapshot", {}, ("Snapshot", "Snapshot"), id="that is backed up"),
+        pytest.param(LIVE, "Delete", {"namespace": GOING}, ("Detach", ""), id="that is let go of"),
+    ],
+)
 def test_a_managed_child_is_deleted_with_the_instruction_and_the_policy_in_force(
-    stored: Object, policy: DeletionPolicy, sent: str
+    stored: Object, policy: DeletionPolicy, around: Any, expected: tuple[str, str]
 ) -> None:
-    step = _step(stored, policy)
+    (step,) = tear_down(snapshot(observed(stored=stored), of=claim(deleted=True), **around), policy).steps
 
     assert isinstance(step, Delete)
-    assert (step.instruction, step.policy) == (f"child-uid/{policy}", sent)
-
-
-def test_an_orphaned_child_keeps_its_policy() -> None:
-    going = snapshot(observed(), of=claim(deleted=True), namespace=_namespace(deleted=True))
-    (step,) = tear_down(going, "Delete").steps
-
-    assert isinstance(step, Delete)
-    assert (step.instruction, step.policy) == ("child-uid/Detach", "")
+    assert (step.instruction, step.policy) == (f"child-uid/{expected[0]}", expected[1])
 
 
 def test_a_child_that_has_the_instruction_without_the_policy_gets_the_policy() -> None:
@@ -218,26 +204,60 @@ def _foreign(facts: KindFacts = VOLUME, *, deleted: bool = False, **fields: Any)
     return observed("data", facts, stored=stored, **fields)
 
 
-class Foreign(msgspec.Struct, frozen=True):
-    policy: DeletionPolicy
-    deleted: bool
-    expected: type
+def _unlabelled(**meta: Any) -> ObservedChild:
+    stored = live(desired("data", VOLUME), **meta)
+    stored["metadata"]["labels"] = {}
+    return observed("data", VOLUME, stored=stored)
 
 
-FOREIGN = {
-    "is deleted under Delete": Foreign("Delete", deleted=False, expected=Delete),
-    "is left alone under Orphan": Foreign("Orphan", deleted=False, expected=Orphan),
-    "is kept under Snapshot, which nobody can do": Foreign("Snapshot", deleted=False, expected=Keep),
-    "is released while it goes": Foreign("Delete", deleted=True, expected=RemoveFinalizer),
-    "is kept while it goes against the policy": Foreign("Orphan", deleted=True, expected=Keep),
-}
+DATA, DYING_DATA, UNLABELLED = _foreign(), _foreign(deleted=True), _unlabelled(finalizers=[names.TEARDOWN_FINALIZER])
+CLUSTERED, DYING_CLUSTER = _foreign(CLUSTER), _foreign(CLUSTER, deleted=True)
+CONSENTED = {"of": claim(deleted=True, annotations={names.CONSENT: "data=child-uid"})}
 
 
-@pytest.mark.parametrize("case", FOREIGN.values(), ids=FOREIGN)
-def test_a_foreign_child_with_data_is_deleted_or_released_by_policy(case: Foreign) -> None:
-    (step,) = tear_down(_going(_foreign(deleted=case.deleted)), case.policy).steps
+@pytest.mark.parametrize(
+    ("known", "policy", "around", "expected", "held"),
+    [
+        pytest.param(DATA, "Delete", {}, Delete, "", id="Delete"),
+        pytest.param(DATA, "Orphan", {}, Orphan, "", id="Orphan"),
+        pytest.param(DATA, "Snapshot", {}, Keep, "BackupImpossible", id="Snapshot, which nobody can do"),
+        pytest.param(DYING_DATA, "Delete", {}, RemoveFinalizer, "", id="released while it goes"),
+        pytest.param(DYING_DATA, "Orphan", {}, Keep, "HeldDeletion", id="kept while it goes against the policy"),
+        pytest.param(DYING_DATA, "Orphan", CONSENTED, RemoveFinalizer, "", id="released by consent"),
+        pytest.param(DYING_DATA, "Orphan", {"namespace": GOING}, RemoveFinalizer, "", id="goes with its namespace"),
+        pytest.param(UNLABELLED, "Delete", {}, Delete, "", id="only its label was taken off, Delete"),
+        pytest.param(UNLABELLED, "Orphan", {}, Orphan, "", id="only its label was taken off, Orphan"),
+        pytest.param(UNLABELLED, "Snapshot", {}, Keep, "BackupImpossible", id="only its label was taken off, Snapshot"),
+        pytest.param(CLUSTERED, "Delete", {"namespace": EPHEMERAL}, Delete, "", id="ephemeral, Delete"),
+        pytest.param(CLUSTERED, "Orphan", {"namespace": EPHEMERAL}, Orphan, "", id="ephemeral, Orphan"),
+        pytest.param(
+            DYING_CLUSTER,
+            "Delete",
+            {"namespace": EPHEMERAL},
+            RemoveFinalizer,
+            "",
+            id="deleted before its claim, Delete",
+        ),
+        pytest.param(
+            DYING_CLUSTER,
+            "Orphan",
+            {"namespace": EPHEMERAL},
+            RemoveFinalizer,
+            "",
+            id="deleted before its claim, Orphan",
+        ),
+        pytest.param(CLUSTERED, "Delete", {"kind_deleting": True}, Orphan, "", id="the claim's kind goes"),
+    ],
+)
+def test_a_foreign_child_with_data_is_deleted_or_released_by_policy(
+    known: ObservedChild, policy: DeletionPolicy, around: Any, expected: type, held: str
+) -> None:
+    plan = tear_down(snapshot(known, **{"of": claim(deleted=True), **around}), policy)
 
-    assert isinstance(step, case.expected)
+    assert [type(step) for step in plan.steps] == [expected]
+    assert {why.reason for why in plan.causes} - {"Deleting"} == ({held} if held else set())
+    assert all("data=child-uid" in why.message for why in plan.causes if why.reason == "HeldDeletion")
+    assert not plan.done
 
 
 @pytest.mark.parametrize("deleted", [False, True], ids=["it is there", "it was deleted"])
@@ -256,50 +276,8 @@ def test_a_foreign_child_with_data_holds_its_namespace_until_a_consent(*, delete
     assert isinstance(step, RemoveFinalizer if deleted else Orphan)
 
 
-WITH_NAMESPACE = {
-    "under Delete": Foreign("Delete", deleted=False, expected=Delete),
-    "under Orphan": Foreign("Orphan", deleted=False, expected=Orphan),
-    "under Delete, when the namespace controller deleted it first": Foreign(
-        "Delete", deleted=True, expected=RemoveFinalizer
-    ),
-    "under Orphan, when the namespace controller deleted it first": Foreign(
-        "Orphan", deleted=True, expected=RemoveFinalizer
-    ),
-}
-
-
-@pytest.mark.parametrize("case", WITH_NAMESPACE.values(), ids=WITH_NAMESPACE)
-def test_a_foreign_child_goes_with_an_ephemeral_namespace_by_the_policy(case: Foreign) -> None:
-    going = snapshot(
-        _foreign(CLUSTER, deleted=case.deleted),
-        of=claim(deleted=True, deletionPolicy=case.policy),
-        namespace=_namespace(deleted=True, ephemeral=True),
-    )
-
-    assert [type(step) for step in tear_down(going, case.policy).steps] == [case.expected]
-
-
-def test_a_foreign_child_stays_when_the_kind_of_its_claim_goes() -> None:
-    plan = tear_down(snapshot(_foreign(CLUSTER), of=claim(deleted=True), kind_deleting=True), "Delete")
-
-    assert [type(step) for step in plan.steps] == [Orphan]
-
-
 def test_a_foreign_child_that_was_released_blocks_nothing() -> None:
-    stored = live(desired("data", VOLUME))
-    stored["metadata"]["labels"] = {}
-
-    assert tear_down(_going(observed("data", VOLUME, stored=stored)), "Orphan").done
-
-
-@pytest.mark.parametrize(("policy", "expected"), [("Delete", Delete), ("Orphan", Orphan), ("Snapshot", Keep)])
-def test_a_foreign_child_whose_label_alone_was_taken_off_is_not_gone(policy: DeletionPolicy, expected: type) -> None:
-    stored = live(desired("data", VOLUME), finalizers=[names.TEARDOWN_FINALIZER])
-    stored["metadata"]["labels"] = {}
-    plan = tear_down(_going(observed("data", VOLUME, stored=stored)), policy)
-
-    assert [type(step) for step in plan.steps] == [expected]
-    assert not plan.done
+    assert tear_down(_going(_unlabelled()), "Orphan").done
 
 
 @pytest.mark.parametrize(
@@ -336,23 +314,6 @@ def test_a_snapshot_policy_holds_all_beside_data_that_nobody_can_back_up() -> No
     assert [cause.reason for cause in plan.causes] == ["BackupImpossible"]
     assert "Orphan" in plan.causes[0].message
     assert (plan.done, plan.keeps_secret) == (False, True)
-
-
-def test_foreign_data_that_is_deleted_against_the_policy_is_released_by_consent() -> None:
-    data = _foreign(deleted=True, uid="data-uid")
-    held = tear_down(_going(data), "Orphan")
-    freed = tear_down(snapshot(data, of=claim(deleted=True, annotations={names.CONSENT: "data=data-uid"})), "Orphan")
-
-    assert [cause.reason for cause in held.causes] == ["HeldDeletion"]
-    assert "data=data-uid" in held.causes[0].message
-    assert [type(step) for step in freed.steps] == [RemoveFinalizer]
-
-
-def test_a_child_that_goes_with_its_namespace_is_not_held() -> None:
-    data = _foreign(deleted=True, uid="data-uid")
-    plan = tear_down(snapshot(data, of=claim(deleted=True), namespace=_namespace(deleted=True)), "Orphan")
-
-    assert [type(step) for step in plan.steps] == [RemoveFinalizer]
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Snapshot", "Delete"])

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from composer.claim.field_conflicts import Conflict, joined, next_try, remembered, settle, still_yielded, yield_of
+from composer.claim.field_conflicts import Conflict, joined, next_try, remembered, settle, still_yielded
 from composer.claim.outcomes import causes_of_conflicts
 from composer.inventory import YieldedField
 from runtime.conditions import timestamp
@@ -85,13 +85,6 @@ def test_a_rival_that_never_stops_costs_less_each_time() -> None:
             now += timedelta(seconds=1)
     assert tries == [1, 2, 3, 4, 5, 6, 7, 8, 9]
     assert len(taken) == 3 + 8
-
-
-@pytest.mark.parametrize(
-    ("tries", "minutes"), [(1, 10), (2, 20), (3, 40), (4, 80), (5, 160), (6, 320), (7, 360), (1000, 360)]
-)
-def test_a_yield_is_twice_as_long_as_the_one_before(tries: int, minutes: int) -> None:
-    assert yield_of(tries) == minutes * MINUTE
 
 
 @pytest.mark.parametrize(

@@ -223,16 +223,10 @@ def _reason_of(known: ObservedChild) -> str:
 
 @pytest.mark.parametrize(("known", "ready", "judged", "expected"), RENDERED.values(), ids=RENDERED)
 def test_ready_of_a_claim_whose_child_is_not_ready_follows_the_table(
-    known: ObservedChild,
-    ready: bool,  # noqa: FBT001 - a column of the table
-    judged: frozenset[str],
-    expected: str,
+    known: ObservedChild, *, ready: bool, judged: frozenset[str], expected: str
 ) -> None:
-    reason = "ChildNotReady" if judged else _reason_of(known)
-    why = cause(reason, "why", resource="database")
-    facts = known.facts
-    assert facts is not None
-    composed = rendered(child(desired(facts=facts), ready=ready))
+    why = cause("ChildNotReady" if judged else _reason_of(known), "why", resource="database")
+    composed = rendered(child(desired(facts=known.facts or DATABASE), ready=ready))
 
     assert _ready(snapshot(known, of=WAS_READY), Findings((why,), (known.entry,), composed, judged=judged)) == expected
 
@@ -303,42 +297,30 @@ GOING = _known(READY, deleted=True, annotations={names.TEARDOWN: "child-uid/Dele
 SOURCE = {"from": "settings"}
 
 
+REPLACED, REPLACING = _new_database({}, ""), _new_database({})
+
+
 @pytest.mark.parametrize(
     ("new", "ready", "connection", "expected"),
     [
-        (_new_database({}, ""), True, SOURCE, "True Available"),
-        (_new_database({}, ""), False, SOURCE, "True Available"),
-        (_new_database({}, ""), True, {}, "True Available"),
-        (_new_database({}), False, SOURCE, "False Creating"),
-        (_new_database({}), False, {}, "False Creating"),
-        (None, False, SOURCE, "False Creating"),
-    ],
-    ids=[
-        "and the other one, whose login is published, is ready",
-        "and the other one, whose login is published, is being updated",
-        "and everything else is ready",
-        "and the one in its place was never ready",
-        "and something else was never ready",
-        "and the one in its place is made in this pass",
+        pytest.param(REPLACED, True, SOURCE, "True Available", id="the other one, whose login is published, is ready"),
+        pytest.param(REPLACED, False, SOURCE, "True Available", id="the other one, published, is being updated"),
+        pytest.param(REPLACED, True, {}, "True Available", id="everything else is ready"),
+        pytest.param(REPLACING, False, SOURCE, "False Creating", id="the one in its place was never ready"),
+        pytest.param(REPLACING, False, {}, "False Creating", id="something else was never ready"),
+        pytest.param(None, False, SOURCE, "False Creating", id="the one in its place is made in this pass"),
     ],
 )
 def test_ready_while_a_database_left_out_of_the_composition_is_deleted(
-    new: ObservedChild | None,
-    ready: bool,  # noqa: FBT001 - a column of the table
-    connection: dict[str, str],
-    expected: str,
+    new: ObservedChild | None, *, ready: bool, connection: dict[str, str], expected: str
 ) -> None:
-    obj = desired("settings", SETTINGS)
     if new is not None and new.live is not None and not ready:
-        status = {"observedGeneration": 0}
-        new = replace(new, live={**new.live, "status": status})
-    composed = rendered(child(obj, "settings", ready=ready), connection=connection)
+        new = replace(new, live={**new.live, "status": {"observedGeneration": 0}})
+    composed = rendered(child(desired("settings", SETTINGS), "settings", ready=ready), connection=connection)
     known = (GOING, *((new,) if new else ()))
+    findings = Findings((), tuple(observed.entry for observed in known), composed)
 
-    assert (
-        _ready(snapshot(*known, of=WAS_READY), Findings((), tuple(observed.entry for observed in known), composed))
-        == expected
-    )
+    assert _ready(snapshot(*known, of=WAS_READY), findings) == expected
 
 
 @pytest.mark.parametrize("connection", [SOURCE, {}], ids=["its login is to be published", "without a connection"])

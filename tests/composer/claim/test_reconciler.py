@@ -108,16 +108,6 @@ async def test_a_child_that_is_not_as_it_was_seen_gets_no_instruction(stored: Ob
     assert "delete PostgresDatabase" not in kube.verbs()
 
 
-async def test_a_child_is_deleted_in_the_version_that_was_seen_without_a_read() -> None:
-    kube = _kube(LIVE)
-
-    await make_pass(_going(), _going(), rendered(), kube)
-
-    assert kube.instructions() == ["child-uid/Delete"]
-    assert "delete PostgresDatabase" in kube.verbs()
-    assert DATABASES.kind not in kube.reads
-
-
 # The order of a pass
 
 

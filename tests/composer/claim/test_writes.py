@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -12,11 +11,12 @@ from hypothesis import strategies as st
 
 from apis import names
 from composer.claim.act import applier
-from composer.claim.field_conflicts import Conflict, conflicts, settle
+from composer.claim.field_conflicts import Conflict, conflicts
 from composer.claim.snapshot import live_hash
 from composer.hashes import digest, has_fields_of, sent_hash
 from composer.render.schema import defaulted, project, unknown_step
 from runtime.managed_fields import shed, upgrade
+from runtime.objects import Object
 from runtime.preconditions import annotation_patch
 from tests.composer.factories import annotated, desired, live
 
@@ -78,25 +78,17 @@ def test_other_lists_are_taken_whole() -> None:
     assert project([1, 2, 3], [1], None) == [1, 2, 3]
 
 
-def test_finalizers_and_owners_of_others_are_no_difference() -> None:
+def test_a_lost_owner_is_a_difference_and_finalizers_and_owners_of_others_are_none() -> None:
     wanted = desired()
     wanted["metadata"]["finalizers"] = ["ours"]
     wanted["metadata"]["ownerReferences"] = [{"uid": "claim-uid", "name": "orders"}]
     stored = live(wanted)
-    more = copy.deepcopy(stored)
+    more, orphaned = copy.deepcopy(stored), copy.deepcopy(stored)
     more["metadata"]["finalizers"].append("theirs")
     more["metadata"]["ownerReferences"].append({"uid": "x", "name": "y"})
-
-    assert live_hash(more, wanted, None) == live_hash(stored, wanted, None)
-
-
-def test_a_lost_owner_is_a_difference() -> None:
-    wanted = desired()
-    wanted["metadata"]["ownerReferences"] = [{"uid": "claim-uid", "name": "orders"}]
-    stored = live(wanted)
-    orphaned = copy.deepcopy(stored)
     del orphaned["metadata"]["ownerReferences"]
 
+    assert live_hash(more, wanted, None) == live_hash(stored, wanted, None)
     assert live_hash(orphaned, wanted, None) != live_hash(stored, wanted, None)
 
 
@@ -171,35 +163,26 @@ def test_a_create_becomes_an_apply_without_the_fields_lent_to_providers() -> Non
     }
 
 
-def test_a_finalizer_of_our_own_stays_ours() -> None:
-    fields: dict[str, Any] = {"f:metadata": {"f:finalizers": {".": {}, f'v:"{names.TEARDOWN_FINALIZER}"': {}}}}
-
-    *_, change = upgrade(_with(_entry(MANAGER, "Update", fields)), OURS, keeps_finalizer=True)
-
-    assert change["value"][0]["fieldsV1"] == fields
-
-
-def test_managers_of_others_stay_and_our_former_ones_go() -> None:
-    theirs = _entry("kubectl-edit", "Update", {"f:spec": {"f:x": {}}})
-    status = _entry(MANAGER, "Update", {"f:status": {}}, subresource="status")
-    former = _entry("fairlead.dev/ffffffffffffffff", "Apply", {"f:spec": {"f:old": {}}})
-
-    *_, change = upgrade(_with(theirs, status, former), OURS, keeps_finalizer=False)
-
-    assert change["value"] == [theirs, status]
+FINALIZED: dict[str, Any] = {"f:metadata": {"f:finalizers": {".": {}, f'v:"{names.TEARDOWN_FINALIZER}"': {}}}}
+A, B = _entry(MANAGER, "Apply", {"f:spec": {"f:a": {}}}), _entry(MANAGER, "Update", {"f:spec": {"f:b": {}}})
+FORMER = _entry("fairlead.dev/ffffffffffffffff", "Apply", {"f:spec": {"f:old": {}}})
+THEIRS = _entry("kubectl-edit", "Update", {"f:spec": {"f:x": {}}})
+STATUS = _entry(MANAGER, "Update", {"f:status": {}}, subresource="status")
 
 
-def test_two_entries_of_ours_become_one() -> None:
-    applied = _entry(MANAGER, "Apply", {"f:spec": {"f:a": {}}})
-    updated = _entry(MANAGER, "Update", {"f:spec": {"f:b": {}}})
+@pytest.mark.parametrize(
+    ("before", "keeps_finalizer", "after"),
+    [
+        pytest.param([_entry(MANAGER, "Update", FINALIZED)], True, [_entry(MANAGER, "Apply", FINALIZED)], id="our own"),
+        pytest.param([THEIRS, STATUS, FORMER], False, [THEIRS, STATUS], id="others stay and our former ones go"),
+        pytest.param([A, B], False, [{**A, "fieldsV1": {"f:spec": {"f:a": {}, "f:b": {}}}}], id="two become one"),
+        pytest.param([_entry(MANAGER, "Apply", {})], False, None, id="nothing is to do"),
+    ],
+)
+def test_our_entries_become_one_apply(before: list[Object], *, keeps_finalizer: bool, after: list[Object]) -> None:
+    patch = upgrade(_with(*before), OURS, keeps_finalizer=keeps_finalizer)
 
-    *_, change = upgrade(_with(applied, updated), OURS, keeps_finalizer=False)
-
-    assert change["value"] == [_entry(MANAGER, "Apply", {"f:spec": {"f:a": {}, "f:b": {}}})]
-
-
-def test_a_patch_is_empty_when_nothing_is_to_do() -> None:
-    assert upgrade(_with(_entry(MANAGER, "Apply", {})), OURS, keeps_finalizer=False) == []
+    assert (patch[-1]["value"] if patch else None) == after
 
 
 def test_fields_of_ours_that_a_copy_of_the_object_holds_are_ours_alone_after_the_first_apply() -> None:
@@ -247,12 +230,6 @@ def test_a_copy_that_brought_nothing_else_holds_nothing_any_more() -> None:
     assert shed(_with(_entry("velero-server", "Update", fields)), OURS) == []
 
 
-# Fights
-
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-RIVAL = Conflict(".spec.limit", "flux", by_hand=False)
-
-
 WANTED = {"apiVersion": "v1", "kind": "K", "metadata": {}, "spec": {"x": 1, "y": 2}}
 X: dict[str, Any] = {"f:spec": {"f:x": {}}}
 Y: dict[str, Any] = {"f:spec": {"f:y": {}}}
@@ -286,27 +263,6 @@ def test_a_conflict_of_a_converted_kind_is_read_in_the_version_that_is_applied()
     stored = {**WANTED, "spec": {"x": 7}, "metadata": {"managedFields": entries}}
 
     assert [conflict.manager for conflict in conflicts(stored, WANTED, in_version_alone=True)] == ["v1"]
-
-
-@pytest.mark.parametrize(
-    ("minutes_ago", "is_yielded"),
-    [((), False), ((1, 2), False), ((1, 2, 3), True), ((1, 2, 30), False)],
-    ids=["the first time", "the third time", "the fourth time in ten minutes", "seldom enough"],
-)
-def test_a_field_is_yielded_after_repeated_conflicts(minutes_ago: tuple[int, ...], is_yielded: bool) -> None:  # noqa: FBT001 - a column
-    earlier = {(RIVAL.field, RIVAL.manager): [NOW - timedelta(minutes=ago) for ago in minutes_ago]}
-
-    settled = settle([RIVAL], earlier, NOW)
-
-    assert bool(settled.yielded) == is_yielded
-    assert bool(settled.taken_back) != is_yielded
-
-
-def test_an_edit_by_hand_does_not_win_by_a_few_repeats() -> None:
-    hand = Conflict(".spec.limit", "kubectl-edit", by_hand=True)
-    earlier = {(hand.field, hand.manager): [NOW] * 9}
-
-    assert settle([hand], earlier, NOW).taken_back == (hand,)
 
 
 def test_annotations_are_patched_on_this_object_at_this_version_alone() -> None:

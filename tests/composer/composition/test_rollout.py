@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -43,48 +42,34 @@ def test_a_rollout_goes_wave_by_wave_watches_each_and_ends() -> None:
     ]
 
 
-class Stop(msgspec.Struct, frozen=True):
-    """What the one claim of the first wave says, and what the rollout makes of it."""
-
-    phase: str
-    fields: dict[str, Any] = {}
-    rules: dict[str, Any] = {}
+INVALID: dict[str, Any] = {"trouble": ("InvalidValue", "no")}
+DEADLINE = {"progressDeadlineSeconds": 60}
 
 
-STOPS = {
-    "a claim that stalls halts it": Stop("Halted", {"trouble": ("InvalidValue", "no")}),
-    "a claim that is not ready within the deadline halts it": Stop(
-        "Halted", {"is_ready": False, "since": NOW - 2 * MINUTE}, {"progressDeadlineSeconds": 60}
-    ),
-    "a claim that is still being changed after the deadline halts it": Stop(
-        "Halted", {"is_working": True, "since": NOW - 2 * MINUTE}, {"progressDeadlineSeconds": 60}
-    ),
-    "a claim that is not ready yet is waited for": Stop("Progressing", {"is_ready": False, "since": NOW}),
-    "a claim that is being changed is waited for": Stop("Progressing", {"is_working": True, "since": NOW}),
-    "a claim that was not well before counts for nothing": Stop(
-        "Soaking", {"trouble": ("InvalidValue", "no"), "was_ready": False}
-    ),
-    "as many failures as are allowed are passed over": Stop(
-        "Soaking", {"trouble": ("InvalidValue", "no")}, {"maxFailed": 1}
-    ),
-    "a rollback is asked for by the rules": Stop(
-        "Reverted", {"trouble": ("InvalidValue", "no")}, {"onFailure": "Rollback"}
-    ),
-}
-
-
-@pytest.mark.parametrize("case", STOPS.values(), ids=STOPS)
-def test_a_wave_is_stopped_by_failures(case: Stop) -> None:
-    course, claims = fleet.course(fleet.rules("1", "100%", **case.rules)), fleet.claims(10)
+@pytest.mark.parametrize(
+    ("says", "rules", "phase"),
+    [
+        pytest.param(INVALID, {}, "Halted", id="a claim that stalls halts it"),
+        pytest.param({"is_ready": False, "since": NOW - 2 * MINUTE}, DEADLINE, "Halted", id="so does one not ready"),
+        pytest.param({"is_working": True, "since": NOW - 2 * MINUTE}, DEADLINE, "Halted", id="and one still changed"),
+        pytest.param({"is_ready": False, "since": NOW}, {}, "Progressing", id="one not ready yet is waited for"),
+        pytest.param({"is_working": True, "since": NOW}, {}, "Progressing", id="one being changed is waited for"),
+        pytest.param({**INVALID, "was_ready": False}, {}, "Soaking", id="one not well before counts for nothing"),
+        pytest.param(INVALID, {"maxFailed": 1}, "Soaking", id="as many failures as are allowed are passed over"),
+        pytest.param(INVALID, {"onFailure": "Rollback"}, "Reverted", id="a rollback is asked for by the rules"),
+    ],
+)
+def test_a_wave_is_stopped_by_failures(says: dict[str, Any], rules: dict[str, Any], phase: str) -> None:
+    course, claims = fleet.course(fleet.rules("1", "100%", **rules)), fleet.claims(10)
     state = advance(course, None, claims, NOW)
     claims = fleet.moved(claims, state)
-    claims[0] = replace(claims[0], **case.fields)
+    claims[0] = replace(claims[0], **says)
 
     after = advance(course, state, claims, NOW)
 
-    assert after.phase == case.phase
+    assert after.phase == phase
     assert fleet.on_new(fleet.moved(claims, after)) == ["shop/0"]
-    if case.phase in ("Halted", "Reverted"):
+    if phase in ("Halted", "Reverted"):
         assert [failure.claim for failure in after.failures] == ["shop/0"]
         assert "shop/0" in sentence(after)
         assert advance(course, after, claims, NOW + 100 * MINUTE) == after
@@ -114,28 +99,21 @@ def test_a_claim_that_was_ill_before_goes_last_and_is_not_waited_for() -> None:
     assert (last.phase, last.failed) == ("Finished", 0)
 
 
-class Late(msgspec.Struct, frozen=True):
-    """A claim at the head of the order that was not counted for the wave, and how it came."""
-
-    came: str
-    fields: dict[str, Any]
-
-
-LATE = {
-    "one that was made meanwhile": Late("", {"unchanged_since": NOW + MINUTE}),
-    "one that became healthy meanwhile": Late("ill", {"is_ready": True, "unchanged_since": NOW + MINUTE}),
-    "one whose pause ended meanwhile": Late("", {"unchanged_since": datetime.max.replace(tzinfo=UTC)}),
-}
-
-
-@pytest.mark.parametrize("case", LATE.values(), ids=LATE)
-def test_a_claim_that_comes_while_a_wave_is_open_goes_with_the_next(case: Late) -> None:
+@pytest.mark.parametrize(
+    ("came", "fields"),
+    [
+        pytest.param("", {"unchanged_since": NOW + MINUTE}, id="made meanwhile"),
+        pytest.param("ill", {"is_ready": True, "unchanged_since": NOW + MINUTE}, id="became healthy meanwhile"),
+        pytest.param("", {"unchanged_since": datetime.max.replace(tzinfo=UTC)}, id="its pause ended meanwhile"),
+    ],
+)
+def test_a_claim_that_comes_while_a_wave_is_open_goes_with_the_next(came: str, fields: dict[str, Any]) -> None:
     course, claims = fleet.course(fleet.rules("3", "100%", soakSeconds=0)), fleet.claims(10)
-    first = RolloutClaim("shop/late", "0" * 15, OLD, is_ready=case.came != "ill")
-    if case.came:
+    first = RolloutClaim("shop/late", "0" * 15, OLD, is_ready=came != "ill")
+    if came:
         claims.append(first)
     wave = advance(course, None, claims, NOW)
-    late = replace(first, **case.fields)
+    late = replace(first, **fields)
     claims = [late, *(claim for claim in fleet.moved(claims, wave) if claim.name != late.name)]
 
     assert not is_included(wave, late.rank, well=late.is_well, since=late.unchanged_since)
@@ -153,49 +131,36 @@ def test_a_wave_that_an_earlier_version_opened_goes_on() -> None:
     assert is_included(state, "0" * 16, well=True, since=NOW)
 
 
-class Stand(msgspec.Struct, frozen=True):
-    """A claim's status, and since when it stands so."""
-
-    gives: datetime
-    conditions: dict[str, tuple[str, str, str]] = {}
-    since: str = ""
-    created: str = ""
+AT_11, AT_12 = "2026-11-21T11:00:00Z", "2026-11-21T12:00:00Z"
+NEVER, ALWAYS = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
+TROUBLE_ENDED = {"Ready": ("True", "Available", AT_11), "Synced": ("True", "InSync", AT_12)}
 
 
-STANDS = {
-    "nothing is known of it": Stand(datetime.min.replace(tzinfo=UTC)),
-    "what it says has no time zone": Stand(datetime.min.replace(tzinfo=UTC), since="2026-11-21T12:00:00"),
-    "it was made": Stand(NOW, created="2026-11-21T12:00:00Z"),
-    "it took its revision": Stand(NOW, since="2026-11-21T12:00:00Z", created="2026-11-21T11:00:00Z"),
-    "it became ready": Stand(NOW, {"Ready": ("True", "Available", "2026-11-21T12:00:00Z")}, "2026-11-21T11:00:00Z"),
-    "it is not ready": Stand(
-        NOW - 60 * MINUTE, {"Ready": ("False", "Creating", "2026-11-21T12:00:00Z")}, "2026-11-21T11:00:00Z"
-    ),
-    "its trouble ended": Stand(
-        NOW,
-        {
-            "Ready": ("True", "Available", "2026-11-21T11:00:00Z"),
-            "Synced": ("True", "InSync", "2026-11-21T12:00:00Z"),
-        },
-        "2026-11-21T11:00:00Z",
-    ),
-    "it was paused until now": Stand(
-        datetime.max.replace(tzinfo=UTC), {"Synced": ("False", "Paused", "2026-11-21T11:00:00Z")}
-    ),
-}
-
-
-@pytest.mark.parametrize("case", STANDS.values(), ids=STANDS)
-def test_a_claim_is_unchanged_since_its_last_transition(case: Stand) -> None:
-    conditions = [
+@pytest.mark.parametrize(
+    ("conditions", "since", "created", "expected"),
+    [
+        pytest.param({}, "", "", NEVER, id="nothing is known of it"),
+        pytest.param({}, "2026-11-21T12:00:00", "", NEVER, id="what it says has no time zone"),
+        pytest.param({}, "", AT_12, NOW, id="it was made"),
+        pytest.param({}, AT_12, AT_11, NOW, id="it took its revision"),
+        pytest.param({"Ready": ("True", "Available", AT_12)}, AT_11, "", NOW, id="it became ready"),
+        pytest.param({"Ready": ("False", "Creating", AT_12)}, AT_11, "", NOW - 60 * MINUTE, id="it is not ready"),
+        pytest.param(TROUBLE_ENDED, AT_11, "", NOW, id="its trouble ended"),
+        pytest.param({"Synced": ("False", "Paused", AT_11)}, "", "", ALWAYS, id="it was paused until now"),
+    ],
+)
+def test_a_claim_is_unchanged_since_its_last_transition(
+    conditions: dict[str, tuple[str, str, str]], since: str, created: str, expected: datetime
+) -> None:
+    reported = [
         {"type": type_, "status": status, "reason": reason, "lastTransitionTime": at}
-        for type_, (status, reason, at) in case.conditions.items()
+        for type_, (status, reason, at) in conditions.items()
     ]
-    stored = claim(status={"conditions": conditions, "composition": {"since": case.since}})
-    if case.created:
-        stored["metadata"]["creationTimestamp"] = case.created
+    stored = claim(status={"conditions": reported, "composition": {"since": since}})
+    if created:
+        stored["metadata"]["creationTimestamp"] = created
 
-    assert unchanged_since(stored) == case.gives
+    assert unchanged_since(stored) == expected
 
 
 def test_a_halted_rollout_goes_on_when_a_person_requests_it() -> None:
@@ -223,16 +188,15 @@ def test_a_newer_revision_ends_what_is_under_way_and_leaves_what_has_ended() -> 
     assert superseded(None, NOW) is None
 
 
-def test_content_that_comes_back_is_rolled_out_again() -> None:
+def test_content_that_comes_back_is_rolled_out_again_in_another_order() -> None:
     done = RolloutStatus(revision=1, phase="Finished", wave=2, waves=2, through="f" * 16, everyone=True)
+    names = [f"uid-{number}@shop/{number}" for number in range(20)]
 
     again = advance(fleet.course(fleet.rules("1", "100%")), done, fleet.claims(5), NOW)
+    orders = {tuple(sorted(names, key=lambda identity: rank_of(identity, revision))) for revision in (OLD, NEW)}
 
     assert (again.revision, again.phase, again.wave, again.everyone) == (2, "Progressing", 1, False)
-
-
-def test_a_rollout_without_claims_is_finished_at_once() -> None:
-    assert advance(fleet.course(fleet.rules("1", "100%")), None, [], NOW).phase == "Finished"
+    assert len(orders) == 2
 
 
 @given(
@@ -269,14 +233,6 @@ def test_a_revision_is_used_by_its_wave_alone_and_a_failure_moves_nobody(
     assert state.phase == ("Halted" if healthy_failures else "Finished")
 
 
-def test_the_order_is_another_for_each_revision() -> None:
-    names = [f"uid-{number}@shop/{number}" for number in range(20)]
-
-    orders = {tuple(sorted(names, key=lambda identity: rank_of(identity, revision))) for revision in (OLD, NEW)}
-
-    assert len(orders) == 2
-
-
 @pytest.mark.parametrize(
     ("waves", "problems"),
     [
@@ -292,26 +248,24 @@ def test_waves_must_grow_to_everyone(waves: tuple[str, ...], problems: int) -> N
     assert len(faults(fleet.rules(*waves))) == problems
 
 
-class Read(msgspec.Struct, frozen=True):
-    claim: dict[str, Any]
-    is_member: bool = True
-
-
 _STATUS = {"composition": {"name": "c", "revision": OLD}}
 
-READS = {
-    "one that uses a revision": Read({"status": _STATUS}),
-    "one that has none yet": Read({"status": {}}, is_member=False),
-    "one that is being deleted": Read({"status": _STATUS, "deleted": True}, is_member=False),
-    "one that is pinned": Read({"status": _STATUS, "compositionRevisionRef": {"name": OLD}}, is_member=False),
-    "one that is paused": Read({"status": _STATUS, "annotations": {"fairlead.dev/paused": "true"}}),
-    "one that lost its status": Read({"status": {}, "annotations": {"fairlead.dev/identity": "1@shop/orders"}}),
-}
 
-
-@pytest.mark.parametrize("case", READS.values(), ids=READS)
-def test_a_rollout_claim_is_read_from_a_claim_that_takes_part(case: Read) -> None:
-    assert (rollout_claim_of(claim(**case.claim), NEW, NOW) is not None) == case.is_member
+@pytest.mark.parametrize(
+    ("fields", "is_member"),
+    [
+        pytest.param({"status": _STATUS}, True, id="uses a revision"),
+        pytest.param({"status": {}}, False, id="has none yet"),
+        pytest.param({"status": _STATUS, "deleted": True}, False, id="is being deleted"),
+        pytest.param({"status": _STATUS, "compositionRevisionRef": {"name": OLD}}, False, id="is pinned"),
+        pytest.param({"status": _STATUS, "annotations": {"fairlead.dev/paused": "true"}}, True, id="is paused"),
+        pytest.param(
+            {"status": {}, "annotations": {"fairlead.dev/identity": "1@shop/orders"}}, True, id="lost its status"
+        ),
+    ],
+)
+def test_a_rollout_claim_is_read_from_a_claim_that_takes_part(fields: dict[str, Any], *, is_member: bool) -> None:
+    assert (rollout_claim_of(claim(**fields), NEW, NOW) is not None) == is_member
 
 
 def test_a_claim_that_settled_since_gets_the_deadline_again() -> None:

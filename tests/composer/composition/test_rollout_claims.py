@@ -8,13 +8,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from apis.reasons import SHARED
 from composer.composition.rollout import Course, advance, choice_after, is_included, sentence
 from composer.composition.rollout_claims import RolloutClaim, rollout_claim_of
 from composer.models import CompositionChoice, RolloutStatus
+from runtime.objects import Object
 from tests.composer.composition import fleet
 from tests.composer.composition.fleet import MINUTE, NEW, NOW, OLD
 from tests.composer.factories import claim
@@ -67,63 +67,41 @@ def test_claims_that_leave_a_pause_go_by_waves_like_any_other(working: int, ill:
     assert counts == [counts[0], *(size for size in (1, 5, 10) if size > counts[0])]
 
 
-def test_a_failure_after_a_pause_of_all_claims_halts_the_rollout() -> None:
-    course, claims = fleet.course(fleet.rules("1", "50%", "100%")), fleet.claims(8, is_paused=True)
-    state, claims, _ = _lives(course, claims, None, NOW)
-    later = NOW + 100 * MINUTE
-    claims = [replace(claim, is_paused=False, unchanged_since=later) for claim in claims]
-    state = advance(course, state, claims, later)
-    claims = fleet.moved(claims, state)
-    claims = [replace(claim, trouble=("InvalidValue", "no")) if claim.revision == NEW else claim for claim in claims]
-
-    state = advance(course, state, claims, later + MINUTE)
-
-    assert (state.phase, len(fleet.on_new(fleet.moved(claims, state)))) == ("Halted", 1)
-
-
-class Blame(msgspec.Struct, frozen=True):
-    """What claims of two tenants say that took the revision, and what the rollout makes of it."""
-
-    phase: str
-    first: dict[str, Any] = {}
-    other: dict[str, Any] = {}
-
-
 _TENANTS = {"trouble": ("SecretNotOwned", "another's"), "hindrance": "SecretNotOwned"}
-BLAMES = {
-    "a reason that a tenant can bring about by himself": Blame("Soaking", _TENANTS),
-    "it, when claims of two namespaces give it": Blame("Halted", _TENANTS, _TENANTS),
-    "two such reasons of two namespaces": Blame(
-        "Soaking", _TENANTS, {"trouble": ("LimitReached", "3 of 3"), "hindrance": "LimitReached"}
-    ),
-    "such a reason that never becomes a stall, past the deadline": Blame(
-        "Soaking", {"is_ready": False, "hindrance": "ConnectionIncomplete", "since": NOW - 99 * MINUTE}
-    ),
-    "a claim that was edited since": Blame("Soaking", {"trouble": ("InvalidValue", "no"), "has_changed": True}),
-    "edited claims of two namespaces": Blame(
-        "Soaking",
-        {"trouble": ("InvalidValue", "no"), "has_changed": True},
-        {"trouble": ("InvalidValue", "no"), "has_changed": True},
-    ),
-    "an edited claim that is on its way for long": Blame(
-        "Soaking", {"is_working": True, "has_changed": True, "since": NOW - 99 * MINUTE}
-    ),
-    "a developer's reason of a claim that nobody edited": Blame(
-        "Halted", {"trouble": ("UnsupportedVersion", "16 is not offered"), "hindrance": "UnsupportedVersion"}
-    ),
-    "a lost database": Blame("Halted", {"trouble": ("DatabaseLost", "gone"), "hindrance": "DatabaseLost"}),
-}
 
 
-@pytest.mark.parametrize("case", BLAMES.values(), ids=BLAMES)
-def test_a_rollout_is_stopped_by_trouble_of_the_revision_alone(case: Blame) -> None:
+LIMITED = {"trouble": ("LimitReached", "3 of 3"), "hindrance": "LimitReached"}
+EDITED: dict[str, Any] = {"trouble": ("InvalidValue", "no"), "has_changed": True}
+INCOMPLETE = {"is_ready": False, "hindrance": "ConnectionIncomplete", "since": NOW - 99 * MINUTE}
+WORKING = {"is_working": True, "has_changed": True, "since": NOW - 99 * MINUTE}
+OUTDATED = {"trouble": ("UnsupportedVersion", "16 is not offered"), "hindrance": "UnsupportedVersion"}
+LOST = {"trouble": ("DatabaseLost", "gone"), "hindrance": "DatabaseLost"}
+
+
+@pytest.mark.parametrize(
+    ("first", "other", "phase"),
+    [
+        pytest.param(_TENANTS, {}, "Soaking", id="a reason that a tenant can bring about by himself"),
+        pytest.param(_TENANTS, _TENANTS, "Halted", id="it, when claims of two namespaces give it"),
+        pytest.param(_TENANTS, LIMITED, "Soaking", id="two such reasons of two namespaces"),
+        pytest.param(INCOMPLETE, {}, "Soaking", id="such a reason that never becomes a stall, past the deadline"),
+        pytest.param(EDITED, {}, "Soaking", id="a claim that was edited since"),
+        pytest.param(EDITED, EDITED, "Soaking", id="edited claims of two namespaces"),
+        pytest.param(WORKING, {}, "Soaking", id="an edited claim that is on its way for long"),
+        pytest.param(OUTDATED, {}, "Halted", id="a developer's reason of a claim that nobody edited"),
+        pytest.param(LOST, {}, "Halted", id="a lost database"),
+    ],
+)
+def test_a_rollout_is_stopped_by_trouble_of_the_revision_alone(
+    first: dict[str, Any], other: dict[str, Any], phase: str
+) -> None:
     course = fleet.course(fleet.rules("2", "100%", progressDeadlineSeconds=60))
     claims = [RolloutClaim(f"team-{number}/db", f"{number:016x}", OLD) for number in range(6)]
     state = advance(course, None, claims, NOW)
     claims = fleet.moved(claims, state)
-    claims[0], claims[1] = replace(claims[0], **case.first), replace(claims[1], **case.other)
+    claims[0], claims[1] = replace(claims[0], **first), replace(claims[1], **other)
 
-    assert advance(course, state, claims, NOW).phase == case.phase
+    assert advance(course, state, claims, NOW).phase == phase
 
 
 def test_the_page_names_the_reasons_that_a_tenant_can_bring_about() -> None:
@@ -146,49 +124,45 @@ def test_a_wave_is_not_filled_by_claims_that_say_nothing_of_the_revision() -> No
     assert (again.wave, again.everyone, fleet.on_new(fleet.moved(claims, again))) == (1, False, ["shop/0", "shop/1"])
 
 
-class Edit(msgspec.Struct, frozen=True):
-    changed: bool
-    generation: int = 1
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
-
-
-EDITS = {
-    "nothing": Edit(changed=False),
-    "the spec": Edit(changed=True, generation=2),
-    "a label, which templates see": Edit(changed=True, labels={"tier": "gold"}),
-    "an annotation, which templates see": Edit(changed=True, annotations={"team": "red"}),
-    "an annotation of ours": Edit(changed=False, annotations={"fairlead.dev/reconcile-requested-at": "2"}),
-    "what kubectl notes": Edit(changed=False, annotations={"kubectl.kubernetes.io/last-applied-configuration": "{}"}),
+REQUESTED = {"annotations": {"fairlead.dev/reconcile-requested-at": "2"}}
+APPLIED = {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": "{}"}}
+OF_OLD: dict[str, Any] = {
+    "observedGeneration": 1,
+    "composition": {"name": "c", "revision": OLD},
+    "conditions": [{"type": "Ready", "status": "True"}],
 }
 
 
-@pytest.mark.parametrize("case", EDITS.values(), ids=EDITS)
-def test_an_edit_of_the_owner_since_the_revision_was_taken_is_seen(case: Edit) -> None:
-    ready = [{"type": "Ready", "status": "True"}]
-    before = claim(status={"composition": {"name": "c", "revision": OLD}, "conditions": ready})
-    taken = choice_after(before["status"]["composition"], CompositionChoice("c", NEW, "2026-11-21T12:00:00Z"), before)
-    after = claim(generation=case.generation, annotations=case.annotations, status={"composition": taken})
-    after["metadata"]["labels"] = case.labels
+def _taken(owner: Object) -> Object:
+    """Return what a claim's status says of its Composition once it has taken the new revision."""
+    return choice_after(OF_OLD["composition"], CompositionChoice("c", NEW, "2026-11-21T12:00:00Z"), owner)
+
+
+@pytest.mark.parametrize(
+    ("edit", "labels", "has_changed"),
+    [
+        pytest.param({}, {}, False, id="nothing"),
+        pytest.param({"generation": 2}, {}, True, id="the spec"),
+        pytest.param({}, {"tier": "gold"}, True, id="a label, which templates see"),
+        pytest.param({"annotations": {"team": "red"}}, {}, True, id="an annotation, which templates see"),
+        pytest.param(REQUESTED, {}, False, id="an annotation of ours"),
+        pytest.param(APPLIED, {}, False, id="what kubectl notes"),
+    ],
+)
+def test_an_edit_of_the_owner_since_the_revision_was_taken_is_seen(
+    edit: dict[str, Any], labels: dict[str, str], *, has_changed: bool
+) -> None:
+    after = claim(**{"generation": 1, **edit}, status={"composition": _taken(claim(status=OF_OLD))})
+    after["metadata"]["labels"] = labels
 
     claim_in_rollout = rollout_claim_of(after, NEW, NOW)
 
     assert claim_in_rollout is not None
-    assert claim_in_rollout.has_changed == case.changed
+    assert claim_in_rollout.has_changed == has_changed
 
 
 def test_a_claim_that_is_edited_as_it_takes_a_revision_counts_for_nothing() -> None:
-    ready = [{"type": "Ready", "status": "True"}]
-    status: dict[str, Any] = {
-        "observedGeneration": 1,
-        "composition": {"name": "c", "revision": OLD},
-        "conditions": ready,
-    }
-    edited = claim(generation=2, status=status)
-
-    taken = choice_after(status["composition"], CompositionChoice("c", NEW, "2026-11-21T12:00:00Z"), edited)
-
-    assert taken["wasReady"] is False
+    assert _taken(claim(generation=2, status=OF_OLD))["wasReady"] is False
 
 
 def test_a_claim_whose_revision_is_gone_counts_as_well() -> None:

@@ -27,16 +27,8 @@ def _status(crd: dict[str, Any]) -> dict[str, Any]:
     return status
 
 
-def _without(name: str) -> Callable[[dict[str, Any]], None]:
-    return lambda crd: _status(crd)["properties"].pop(name)
-
-
 def _cluster_scoped(crd: dict[str, Any]) -> None:
     crd["spec"]["scope"] = "Cluster"
-
-
-def _no_subresource(crd: dict[str, Any]) -> None:
-    del _version(crd)["subresources"]
 
 
 def _default_on_the_property(crd: dict[str, Any]) -> None:
@@ -45,39 +37,43 @@ def _default_on_the_property(crd: dict[str, Any]) -> None:
     _status(crd)["properties"]["observedGeneration"]["default"] = -1
 
 
-def _conditions_as_a_list(crd: dict[str, Any]) -> None:
-    del _status(crd)["properties"]["conditions"]["x-kubernetes-list-type"]
-
-
-def _inventory_without_uid(crd: dict[str, Any]) -> None:
-    del _status(crd)["properties"]["inventory"]["items"]["properties"]["uid"]
-
-
 def _floors_of_numbers_alone(crd: dict[str, Any]) -> None:
     _status(crd)["properties"]["inventory"]["items"]["properties"]["floors"]["additionalProperties"] = {
         "type": "integer"
     }
 
 
-def _binding_without_name(crd: dict[str, Any]) -> None:
-    del _status(crd)["properties"]["binding"]["properties"]["name"]
+def _removed(*path: str) -> Callable[[dict[str, Any]], None]:
+    """Return what takes a field below the status away."""
+
+    def take(crd: dict[str, Any]) -> None:
+        below = _status(crd)
+        for step in path[:-1]:
+            below = below[step]
+        del below[path[-1]]
+
+    return take
 
 
+PARTS = ("inventory", "composition", "identity", "binding", "connectionHash", "lastHandledReconcileAt")
 TAKEN: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
     "namespaced": (_cluster_scoped, "scope Namespaced"),
-    "the status subresource": (_no_subresource, "subresources.status"),
+    "the status subresource": (lambda crd: _version(crd).pop("subresources"), "subresources.status"),
     "the default on status itself": (_default_on_the_property, "status with default {observedGeneration: -1}"),
-    "conditions as a map": (_conditions_as_a_list, "status.conditions as a map list with key type"),
-    "the uid of what was composed": (_inventory_without_uid, "status.inventory[].uid"),
+    "conditions as a map": (
+        _removed("properties", "conditions", "x-kubernetes-list-type"),
+        "status.conditions as a map list with key type",
+    ),
+    "the uid of what was composed": (
+        _removed("properties", "inventory", "items", "properties", "uid"),
+        "status.inventory[].uid",
+    ),
     "floors that are quantities": (
         _floors_of_numbers_alone,
         "status.inventory[].floors with values of x-kubernetes-int-or-string",
     ),
-    "the name of the Secret": (_binding_without_name, "status.binding.name"),
-    **{
-        name: (_without(name), f"status.{name}")
-        for name in ("inventory", "composition", "identity", "binding", "connectionHash", "lastHandledReconcileAt")
-    },
+    "the name of the Secret": (_removed("properties", "binding", "properties", "name"), "status.binding.name"),
+    **{name: (_removed("properties", name), f"status.{name}") for name in PARTS},
 }
 
 

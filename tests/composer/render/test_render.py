@@ -40,38 +40,25 @@ PAIR = composition_of(
 )
 
 
-def test_a_resource_that_reads_a_status_waits_for_it_and_reports_it() -> None:
-    rendered = _render(PAIR)
-
-    assert _made(rendered) == ["net"]
-    assert [str(held) for held in rendered.waiting] == ["resource 'user' waits for resources.net.status.id"]
-
-
 def test_a_resource_is_composed_when_the_status_is_there() -> None:
-    rendered = _render(PAIR, _observed("net", {"id": "n1"}))
+    waiting, rendered = _render(PAIR), _render(PAIR, _observed("net", {"id": "n1"}))
 
+    assert _made(waiting) == ["net"]
+    assert [str(held) for held in waiting.waiting] == ["resource 'user' waits for resources.net.status.id"]
     assert _made(rendered) == ["net", "user"]
     assert rendered.children[1].object["spec"]["forProvider"]["username"] == "n1"
     assert rendered.children[1].depends_on == ("net",)
 
 
-def test_a_variable_that_waits_makes_its_readers_wait() -> None:
+def test_a_variable_that_waits_makes_its_readers_wait_and_nobody_else() -> None:
+    reader = resource_of("user", template_of(username="{{ vars.id }}"))
     composition = composition_of(
-        resource_of("user", template_of(username="{{ vars.id }}")),
-        resource_of("net"),
-        variables={"id": "{{ resources.net.status.id }}"},
+        reader, resource_of("a"), resource_of("net"), variables={"id": "{{ resources.net.status.id }}"}
     )
 
-    assert _made(_render(composition)) == ["net"]
-    assert _render(composition, _observed("net", {"id": "x"})).children[1].depends_on == ("net",)
-
-
-def test_a_variable_that_nobody_reads_makes_nobody_wait() -> None:
-    composition = composition_of(
-        resource_of("a"), resource_of("net"), variables={"id": "{{ resources.net.status.id }}"}
-    )
-
-    assert _made(_render(composition)) == ["a", "net"]
+    assert sorted(_made(_render(composition))) == ["a", "net"]
+    whole = _render(composition, _observed("net", {"id": "x"}))
+    assert {child.resource: child.depends_on for child in whole.children}["user"] == ("net",)
 
 
 @pytest.mark.parametrize(
@@ -94,28 +81,6 @@ def test_a_child_that_has_reported_nothing_yet_is_not_ready_unless_ready_when_sa
     assert _render(composition_of(resource_of("a")), created).children[0].ready
     assert not _render(composition_of(resource_of("a")), silent).children[0].ready
     assert _render(always, silent).children[0].ready
-
-
-@pytest.mark.parametrize(
-    ("phase", "ready"),
-    [
-        ("Running", True),
-        ("Creating", False),
-        ("CreateFailed", False),
-        ("Invalid", False),
-        ("Updating", False),
-        ("SyncFailed", False),
-        ("", False),
-        (None, False),
-    ],
-)
-def test_a_zalando_cluster_is_ready_when_its_operator_says_running(phase: str | None, ready: bool) -> None:  # noqa: FBT001 - a column
-    template = {"apiVersion": "acid.zalan.do/v1", "kind": "postgresql", "spec": {"teamId": "a"}}
-    made = {**template, "metadata": {"name": "a", "generation": 1}, "status": {"PostgresClusterStatus": phase}}
-
-    whole = _render(composition_of(resource_of("a", template)), Observed("a", "", made))
-
-    assert whole.children[0].ready == ready
 
 
 def test_ready_when_decides_where_it_is_set() -> None:
@@ -149,40 +114,26 @@ def test_when_leaves_a_resource_out() -> None:
     assert _made(_render(composition, size="large")) == ["b", "a"]
 
 
-def test_for_each_composes_a_child_for_every_element() -> None:
-    composition = composition_of(
-        resource_of("a", template_of(username="{{ each.key }}"), forEach="{{ claim.spec.extensions }}")
-    )
-    rendered = _render(composition, extensions=["x", "y"])
+@pytest.mark.parametrize(
+    ("spec", "read", "expected"),
+    [
+        ({"extensions": ["x", "y"]}, "{{ each.key }}", [("x", "x"), ("y", "y")]),
+        ({"parameters": {"k": "v"}}, "{{ each.value }}", [("k", "v")]),
+    ],
+    ids=["of a list", "of a map"],
+)
+def test_for_each_composes_a_child_for_every_element(
+    spec: dict[str, Any], read: str, expected: list[tuple[str, str]]
+) -> None:
+    (name,) = spec
+    composition = composition_of(resource_of("a", template_of(username=read), forEach=f"{{{{ claim.spec.{name} }}}}"))
+    children = _render(composition, **spec).children
 
-    assert [(child.key, child.object["spec"]["forProvider"]["username"]) for child in rendered.children] == [
-        ("x", "x"),
-        ("y", "y"),
+    assert [(child.key, child.object["spec"]["forProvider"]["username"]) for child in children] == expected
+    assert len({child.object["metadata"]["name"] for child in children}) == len(expected)
+    assert [child.object["metadata"]["annotations"]["fairlead.dev/key"] for child in children] == [
+        key for key, _ in expected
     ]
-    assert len({child.object["metadata"]["name"] for child in rendered.children}) == 2
-    assert rendered.children[0].object["metadata"]["annotations"]["fairlead.dev/key"] == "x"
-
-
-def test_for_each_of_a_map_gives_its_values() -> None:
-    composition = composition_of(
-        resource_of("a", template_of(username="{{ each.value }}"), forEach="{{ claim.spec.parameters }}")
-    )
-
-    (child,) = _render(composition, parameters={"k": "v"}).children
-
-    assert (child.key, child.object["spec"]["forProvider"]["username"]) == ("k", "v")
-
-
-def test_foreign_kinds_with_data_carry_our_finalizer_and_no_owner() -> None:
-    volume = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {}}
-    request = Request(
-        "c", composition_of(resource_of("a", volume)), claim(), IDENTITY, stateful_foreign=("PersistentVolumeClaim",)
-    )
-
-    meta = render(request).children[0].object["metadata"]
-
-    assert meta["finalizers"] == ["fairlead.dev/teardown"]
-    assert "ownerReferences" not in meta
 
 
 def test_annotations_of_others_are_not_copied_to_children() -> None:
@@ -197,35 +148,25 @@ def test_annotations_of_others_are_not_copied_to_children() -> None:
     ]
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    composition: dict[str, Any]
-    reason: str
-    path: str = ""
-    spec: dict[str, Any] = {}
+REPEATED = resource_of("a", forEach="{{ claim.spec.extensions }}")
 
 
-RENDERS = {
-    "nothing composed": Refusal(composition_of(resource_of("a", when="{{ false }}")), "EmptyResult"),
-    "when that is no condition": Refusal(composition_of(resource_of("a", when="{{ 'yes' }}")), "RenderFailed"),
-    "forEach over a number": Refusal(composition_of(resource_of("a", forEach="{{ 3 }}")), "RenderFailed"),
-    "forEach with the same key twice": Refusal(
-        composition_of(resource_of("a", forEach="{{ ['x', 'x'] }}")), "DuplicateResource"
-    ),
-    "forEach with an empty key": Refusal(composition_of(resource_of("a", forEach="{{ [''] }}")), "RenderFailed"),
-    "more children than there may be": Refusal(
-        composition_of(resource_of("a", forEach="{{ claim.spec.extensions }}")),
-        "RenderLimit",
-        spec={"extensions": [f"x{number}" for number in range(200)]},
-    ),
-}
-
-
-@pytest.mark.parametrize("case", RENDERS.values(), ids=RENDERS)
-def test_a_render_with_a_fault_is_refused_whole(case: Refusal) -> None:
+@pytest.mark.parametrize(
+    ("resource", "reason"),
+    [
+        pytest.param(resource_of("a", when="{{ false }}"), "EmptyResult", id="nothing composed"),
+        pytest.param(resource_of("a", when="{{ 'yes' }}"), "RenderFailed", id="when that is no condition"),
+        pytest.param(resource_of("a", forEach="{{ 3 }}"), "RenderFailed", id="forEach over a number"),
+        pytest.param(resource_of("a", forEach="{{ ['x', 'x'] }}"), "DuplicateResource", id="the same key twice"),
+        pytest.param(resource_of("a", forEach="{{ [''] }}"), "RenderFailed", id="an empty key"),
+        pytest.param(REPEATED, "RenderLimit", id="more children than there may be"),
+    ],
+)
+def test_a_render_with_a_fault_is_refused_whole(resource: dict[str, Any], reason: str) -> None:
     with pytest.raises(CompositionError) as caught:
-        _render(case.composition, **case.spec)
+        _render(composition_of(resource), extensions=[f"x{number}" for number in range(200)])
 
-    assert [problem.reason for problem in caught.value.problems] == [case.reason]
+    assert [problem.reason for problem in caught.value.problems] == [reason]
 
 
 VOLUME: dict[str, Any] = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {}}
@@ -292,11 +233,18 @@ def test_a_child_carries_what_is_needed_when_the_status_is_lost() -> None:
     assert carried["user"] == {"resource": "user", "depends-on": "net,disk"}
 
 
-def test_a_foreign_child_that_held_data_once_keeps_our_finalizer_and_no_owner() -> None:
+@pytest.mark.parametrize(
+    "known",
+    [
+        {"stateful_foreign": ("PersistentVolumeClaim",)},
+        {"stateful_places": (("volume", "", "PersistentVolumeClaim"),)},
+    ],
+    ids=["its kind holds data", "it held data once"],
+)
+def test_a_foreign_child_with_data_carries_our_finalizer_and_no_owner(known: dict[str, Any]) -> None:
     composition = composition_of(resource_of("volume", VOLUME))
     (plain,) = _render(composition).children
-    places = (("volume", "", "PersistentVolumeClaim"),)
-    (kept,) = render(Request("c", composition, claim(), IDENTITY, stateful_places=places)).children
+    (kept,) = render(Request("c", composition, claim(), IDENTITY, **known)).children
 
     assert "ownerReferences" in plain.object["metadata"]
     assert "ownerReferences" not in kept.object["metadata"]
