@@ -53,18 +53,6 @@ async def _until_all_say(world: World, reason: str) -> None:
     raise AssertionError({name: world.reason(name=name) for name in NAMES})
 
 
-async def test_turn_says_whose_it_is() -> None:
-    cloud = OneServer()
-    world = _world(cloud)
-    for name in NAMES[:2]:
-        world.ask(name)
-        await world.step(name)
-    await world.step(NAMES[1])
-    await world.step(NAMES[1])
-    message = world.condition(name=NAMES[1])["message"]
-    assert message == "server server-1 carries out a change of Toy team/db0, and takes one at a time"
-
-
 async def test_turn_is_free_for_the_next_after_a_refused_call() -> None:
     turns, first, second = Turns(), Holder("Toy", Key("team", "a")), Holder("Toy", Key("team", "b"))
 
