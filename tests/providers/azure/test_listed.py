@@ -15,7 +15,7 @@ from providers.azure.servers.client import clients
 from providers.external.observation import Present
 from providers.external.provider import Kind
 from runtime.objects import Object
-from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.arm_world import CHILDREN, KIND_IDS, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import GROUP, Arm, path_of
 from tests.providers.listed_paced import ListedPaced
 
@@ -130,9 +130,7 @@ async def test_list_that_lacks_its_server_for_once_is_no_absence(arm: Arm) -> No
     assert (world.reason("Ready"), arm.changes(), len(world.kube.writes)) == ("Available", [], writes)
 
 
-WORDS = ("databases", "firewallRules", "configurations")
-ROWS = [(*kind, word) for kind, word in zip(INSIDE, WORDS, strict=True)]
-each_kind = pytest.mark.parametrize(("kind", "spec", "word"), ROWS, ids=KIND_IDS)
+each_kind = pytest.mark.parametrize(("kind", "spec", "word"), CHILDREN, ids=KIND_IDS)
 
 
 async def _child(arm: Arm, kind: Kind[Any, Any], spec: Object) -> tuple[ArmWorld, ArmWorld, Any]:
