@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apis.passwords import new_password
 from providers.credentials.passwords import (
     Await,
     Confirm,
@@ -206,10 +205,6 @@ def test_unusable_passwords_are_named_by_their_rule_alone(password: str) -> None
 @pytest.mark.parametrize("password", ["12345678", "x" * 128, "we/ird@:%?&#'\"\\-1"])
 def test_usable_passwords_pass(password: str) -> None:
     assert refuse_password(password) == ""
-
-
-def test_a_made_password_may_be_a_users_own() -> None:
-    assert refuse_password(new_password()) == ""
 
 
 def test_keyed_hash_depends_on_key_and_password() -> None:
