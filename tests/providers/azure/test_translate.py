@@ -119,57 +119,35 @@ def test_tag_of_ours_that_is_gone_is_put_back_and_letter_case_is_none() -> None:
     assert seen.owner is None
 
 
+_PLAIN_AUTH = {"activeDirectoryAuth": "Disabled", "passwordAuth": "Disabled"}
+_ENTRA_AUTH = {"activeDirectoryAuth": "Enabled", "passwordAuth": "Enabled", "tenantId": "t"}
+_HIGH = {"mode": "ZoneRedundant", "standbyAvailabilityZone": "2"}
+_WINDOW = {"customWindow": "Enabled", "dayOfWeek": 2, "startHour": 3, "startMinute": 0}
+_ZONES = {"high_availability_mode": "ZoneRedundant", "standby_availability_zone": "2"}
+_TUESDAY = {"custom_window": "Enabled", "day_of_week": 2, "start_hour": 3}
+
+
 @pytest.mark.parametrize(
-    ("fields", "kind", "body"),
+    ("fields", "kind", "properties"),
     [
-        ({"storage_size_gb": 256}, Class.ONLINE, {"properties": {"storage": {"storageSizeGB": 256}}}),
-        (
-            {"sku_name": "Standard_D8s_v3"},
-            Class.RESTART,
-            {"sku": {"name": "Standard_D8s_v3", "tier": "GeneralPurpose"}},
-        ),
-        ({"version": "16"}, Class.LOSS, {"properties": {"version": "16"}}),
-        ({"backup_retention_days": 14}, Class.ONLINE, {"properties": {"backup": {"backupRetentionDays": 14}}}),
-        (
-            {"high_availability_mode": "ZoneRedundant", "standby_availability_zone": "2"},
-            Class.ONLINE,
-            {"properties": {"highAvailability": {"mode": "ZoneRedundant", "standbyAvailabilityZone": "2"}}},
-        ),
-        (
-            {"public_network_access": "Disabled"},
-            Class.LOCKOUT,
-            {"properties": {"network": {"publicNetworkAccess": "Disabled"}}},
-        ),
-        (
-            {"active_directory_auth": "Enabled", "tenant_id": "t"},
-            Class.RESTART,
-            {
-                "properties": {
-                    "authConfig": {"activeDirectoryAuth": "Enabled", "passwordAuth": "Enabled", "tenantId": "t"}
-                }
-            },
-        ),
-        (
-            {"password_auth": "Disabled"},
-            Class.LOCKOUT,
-            {"properties": {"authConfig": {"activeDirectoryAuth": "Disabled", "passwordAuth": "Disabled"}}},
-        ),
-        (
-            {"custom_window": "Enabled", "day_of_week": 2, "start_hour": 3},
-            Class.ONLINE,
-            {
-                "properties": {
-                    "maintenanceWindow": {"customWindow": "Enabled", "dayOfWeek": 2, "startHour": 3, "startMinute": 0}
-                }
-            },
-        ),
+        ({"storage_size_gb": 256}, Class.ONLINE, {"storage": {"storageSizeGB": 256}}),
+        ({"version": "16"}, Class.LOSS, {"version": "16"}),
+        ({"backup_retention_days": 14}, Class.ONLINE, {"backup": {"backupRetentionDays": 14}}),
+        (_ZONES, Class.ONLINE, {"highAvailability": _HIGH}),
+        ({"public_network_access": "Disabled"}, Class.LOCKOUT, {"network": {"publicNetworkAccess": "Disabled"}}),
+        ({"active_directory_auth": "Enabled", "tenant_id": "t"}, Class.RESTART, {"authConfig": _ENTRA_AUTH}),
+        ({"password_auth": "Disabled"}, Class.LOCKOUT, {"authConfig": _PLAIN_AUTH}),
+        (_TUESDAY, Class.ONLINE, {"maintenanceWindow": _WINDOW}),
+        ({"sku_name": "Standard_D8s_v3"}, Class.RESTART, None),
     ],
 )
-def test_difference_has_its_class_and_its_patch(fields: Any, kind: Class, body: Any) -> None:
+def test_difference_has_its_class_and_its_patch(fields: Any, kind: Class, properties: Any) -> None:
     differences, seen = _changes(answer_of(), **fields)
 
     assert differences[0].kind is kind
     assert all(change.veto is None for change in differences)
+    size = {"sku": {"name": "Standard_D8s_v3", "tier": "GeneralPurpose"}}
+    body = size if properties is None else {"properties": properties}
     assert changes.request(target_of(**fields).spec, seen, differences) == body
 
 

@@ -62,16 +62,6 @@ async def _ready(cloud: OperatedToys, **kind: Any) -> World:
     return world
 
 
-async def test_operation_of_an_update_is_over_before_the_password_is_set() -> None:
-    cloud = OperatedToys()
-    world = await _ready(cloud)
-    world.ask(size=20, passwordRotation={"token": "1"})
-    await world.settle()
-    assert cloud.begun == ["Create", "Update", "SetPassword", "Disable"]
-    assert world.status["rotation"]["token"] == "1"
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-
-
 @dataclass
 class LatePasswords(OperatedToys):
     """A password of the one login counts from its operation's end, and the former one until then."""
