@@ -58,13 +58,6 @@ async def test_psycopg_opens_the_uri(mounted: Path, monkeypatch: pytest.MonkeyPa
         assert await cursor.fetchone() == ((mounted / "username").read_text(),)
 
 
-async def test_psycopg_opens_the_uri_with_the_file_named_in_it(mounted: Path) -> None:
-    uri = f"{(mounted / 'uri').read_text()}&sslrootcert={_root_certificate(mounted)}"
-
-    async with await psycopg.AsyncConnection.connect(uri) as connection:
-        assert connection.info.parameter_status("in_hot_standby") == "off"
-
-
 def test_psql_opens_the_uri(mounted: Path) -> None:
     psql = find_psql()
     environment = {"PGSSLROOTCERT": _root_certificate(mounted), **psql.environment}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hashlib
+import re
 import ssl
 import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -111,6 +112,7 @@ _TALKS: dict[str, Talk] = {
     "SCRAM that ends before its proof": _ends_scram_early,
 }
 _SCRAM = frozenset({"SCRAM with a wrong signature", "SCRAM that ends before its proof"})
+_OTHER_FORMS = frozenset({"clear text", "MD5", "no password at all", "GSS"})
 
 
 @asynccontextmanager
@@ -177,20 +179,10 @@ async def test_a_hostile_server_gets_no_password_of_the_administrators(onprem_se
     if name not in _SCRAM:
         assert received.messages in ([], [b"X"])
     assert onprem_server.password not in str(refusal.value)
-
-
-@pytest.mark.parametrize(
-    "name", ["clear text", "MD5", "no password at all", "GSS"], ids=lambda name: name.replace(" ", "-")
-)
-async def test_a_server_that_asks_for_another_form_is_reported_with_what_to_do(
-    onprem_server: OnPremServer, name: str
-) -> None:
-    async with _hostile(onprem_server, _TALKS[name]) as (port, _received):
-        with pytest.raises(Terminal, match=r"SCRAM-SHA-256.*pg_hba\.conf") as refusal:
-            async with connect(_at(onprem_server, port), secrets_of(onprem_server)):
-                pass
-
-    assert refusal.value.reason == "CredentialsForbidden"
+    if name in _OTHER_FORMS:
+        assert isinstance(refusal.value, Terminal)
+        assert refusal.value.reason == "CredentialsForbidden"
+        assert re.search(r"SCRAM-SHA-256.*pg_hba\.conf", refusal.value.message)
 
 
 @pytest.mark.parametrize("name", _TALKS, ids=lambda name: name.replace(" ", "-"))

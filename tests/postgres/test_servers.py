@@ -20,7 +20,7 @@ from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from providers.external.sql.session import ConnectionSettings
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.session import Sessions
-from runtime.errors import Blocked, Failure, Terminal, Transient
+from runtime.errors import Failure, Terminal, Transient
 from tests.postgres.conftest import FENCE, Database, config_of, credential, new_target, secrets_of
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.postgres]
@@ -86,25 +86,6 @@ async def test_another_server_than_the_recorded_one_is_refused_before_a_statemen
     assert isinstance(refusal, Terminal)
     assert refusal.reason == "AccountChanged"
     assert "fairlead.dev/consent=account=" in refusal.message
-
-
-async def test_a_certificate_of_another_authority_is_no_connection(
-    onprem_server: OnPremServer, newer: OnPremServer
-) -> None:
-    config = msgspec.structs.replace(config_of(onprem_server), ca_bundle=newer.authority_pem.decode())
-
-    refusal = await refused(config, secrets_of(onprem_server))
-
-    assert isinstance(refusal, Transient)
-    assert onprem_server.password not in str(refusal)
-
-
-async def test_a_missing_key_is_named(onprem_server: OnPremServer) -> None:
-    refusal = await refused(config_of(onprem_server), {"admin": {"username": "someone"}})
-
-    assert isinstance(refusal, Blocked)
-    assert refusal.reason == "CredentialsMissing"
-    assert "password" in refusal.message
 
 
 async def test_databases_that_everybody_may_enter_are_named(newer: OnPremServer) -> None:

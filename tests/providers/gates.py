@@ -84,10 +84,14 @@ class GatedKube(FakeKube):
 
 @dataclass
 class Calls:
-    """What happens around a changing call: after it its process may end; `before_create` is called once by a create."""
+    """What happens around a changing call: after it its process may end; `before_create` is called once by a create.
+
+    `looked` is called with the path before each call that reads, by accounts that have paths.
+    """
 
     gate: Gate
     before_create: Callable[[], None] | None = None
+    looked: Callable[[str], None] = lambda _path: None
 
     async def passed(self, call: Awaitable[T], *, is_create: bool) -> T:
         """Make a changing call."""

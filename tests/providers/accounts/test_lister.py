@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from providers.accounts.lister import ExternalStore, Lister
 from providers.external.client import ExternalList
 from runtime.objects import Key
@@ -44,30 +46,33 @@ async def test_what_vanished_between_a_look_and_the_first_list_is_enqueued() -> 
     assert enqueued == [Key("team", "db")]
 
 
-def test_list_enqueues_what_changed_appeared_and_vanished() -> None:
-    store = ExternalStore()
+Lists = list[tuple[dict[str, str], bool, float, tuple[str, ...]]]
+LISTS: dict[str, Lists] = {
     # All of the first: what it shows may have changed after the observation at a start.
-    assert store.changed(ExternalList({"a": "1", "b": "1"}, complete=True), 1.0) == ("a", "b")
+    "what changed, appeared and vanished": [
+        ({"a": "1", "b": "1"}, True, 1.0, ("a", "b")),
+        ({"a": "2", "b": "1", "c": "1"}, True, 2.0, ("a", "c")),
+        ({"a": "2"}, True, 3.0, ("b", "c")),
+        ({"a": "2"}, True, 4.0, ()),
+    ],
+    "nothing by an older list": [
+        ({"a": "2"}, True, 2.0, ("a",)),
+        ({"a": "1"}, True, 1.0, ()),
+        ({"a": "2"}, True, 3.0, ()),
+    ],
+    "no absence by an incomplete list": [
+        ({"a": "1", "b": "1"}, True, 1.0, ("a", "b")),
+        ({"a": "1"}, False, 2.0, ()),
+        ({"a": "1", "b": "1"}, True, 3.0, ()),
+    ],
+}
 
-    assert store.changed(ExternalList({"a": "2", "b": "1", "c": "1"}, complete=True), 2.0) == ("a", "c")
-    assert store.changed(ExternalList({"a": "2"}, complete=True), 3.0) == ("b", "c")
-    assert store.changed(ExternalList({"a": "2"}, complete=True), 4.0) == ()
 
-
-def test_list_that_is_older_replaces_nothing() -> None:
+@pytest.mark.parametrize("lists", LISTS.values(), ids=LISTS)
+def test_list_enqueues(lists: Lists) -> None:
     store = ExternalStore()
-    store.changed(ExternalList({"a": "2"}, complete=True), 2.0)
-
-    assert store.changed(ExternalList({"a": "1"}, complete=True), 1.0) == ()
-    assert store.changed(ExternalList({"a": "2"}, complete=True), 3.0) == ()
-
-
-def test_list_that_is_incomplete_shows_no_absence() -> None:
-    store = ExternalStore()
-    store.changed(ExternalList({"a": "1", "b": "1"}, complete=True), 1.0)
-
-    assert store.changed(ExternalList({"a": "1"}, complete=False), 2.0) == ()
-    assert store.changed(ExternalList({"a": "1", "b": "1"}, complete=True), 3.0) == ()
+    for items, complete, as_of, enqueued in lists:
+        assert store.changed(ExternalList(items, complete=complete), as_of) == enqueued
 
 
 def test_list_enqueues_by_what_was_last_seen() -> None:

@@ -159,17 +159,6 @@ async def _ready_and_then_away(world: World, **spec: Any) -> None:
     await world.step()
 
 
-async def test_outage_is_reported_by_the_first_observation() -> None:
-    world = World(ToyCloud())
-    await _ready_and_then_away(world)
-    assert ready_of(world) == ("False", "ServerUnreachable")
-    assert "no answer within 5 s" in str(find(world.get() or {}, "Ready"))
-
-    world.cloud.faults.clear()
-    await world.step()
-    assert ready_of(world) == ("True", "Available")
-
-
 async def test_outage_is_reported_under_a_pause_and_its_end_too() -> None:
     world = await settled(ToyCloud())
     world.annotate(paused="true")

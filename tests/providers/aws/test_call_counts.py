@@ -10,13 +10,10 @@ import pytest
 from devcloud.aws.server import Served
 from runtime.objects import SECRETS, Object
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
-from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.rds
 POLICY: Object = {"deletionPolicy": "Snapshot", "maintenance": {"apply": "Immediate"}}
 HOUR = timedelta(hours=1)
-CALM = {"Ready=True Available", "Synced=True InSync"}
-LARGER: Object = {"parameters": {"dbInstanceClass": "db.t4g.large"}, **POLICY}
 
 
 async def _ready(served: Served) -> tuple[RdsWorld, RdsPaced]:
@@ -29,24 +26,6 @@ async def _ready(served: Served) -> tuple[RdsWorld, RdsPaced]:
     await paced.settle()
     paced.forget()
     return world, paced
-
-
-async def test_class_change_of_thirty_minutes_crashes_no_pass_and_is_sent_once(stopped: Served) -> None:
-    world, paced = await _ready(stopped)
-    since, began = len(paced.conditions), world.now
-    world.ask(**LARGER)
-    paced.wake()
-    while not paced.calls("ModifyDBInstance"):
-        await paced.step()
-    # The steps of a class change take 270 s of themselves.
-    control(stopped, "POST", "clock", {"durations": 30 * 60 / 270})
-    await paced.settle(most=1000)
-
-    assert timedelta(minutes=30) <= world.now - began < timedelta(minutes=40)
-    assert paced.crashes == 0
-    assert paced.calls("ModifyDBInstance") == 1
-    assert paced.reported(since) == CALM | {"Synced=False CloudBusy", "Reconciling=True CloudBusy"}
-    assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
 
 
 SECRET: Object = {"passwordSecretRef": {"name": "own", "key": "password"}}

@@ -13,7 +13,7 @@ import pytest
 from botocore.utils import parse_timestamp
 
 from providers.aws.account import connect, instant
-from providers.aws.config import Credentials, ProviderConfigSpec, secrets_of
+from providers.aws.config import Credentials, ProviderConfigSpec
 from providers.aws.credentials import AGENT_HOSTS, PodIdentity, StaticKeys, WebIdentity, source_of
 from providers.external.config import InstanceLimits, limit_refusal
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
@@ -272,28 +272,6 @@ async def test_sdk_logs_no_bodies(aws: FakeAws, caplog: pytest.LogCaptureFixture
         )
 
     assert "hunter2" not in caplog.text
-
-
-class Authority(msgspec.Struct, frozen=True):
-    says: str
-    secret: dict[str, str]
-    refused: str
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        Authority("the key is not there", {"other": "x"}, "CredentialsMissing: there is no key ca.crt of Secret ca"),
-        Authority("it is no certificate", {"ca.crt": "nonsense"}, "CredentialsInvalid: key ca.crt of Secret ca holds"),
-    ],
-    ids=lambda case: case.says,
-)
-async def test_authority_of_the_config(aws: FakeAws, case: Authority) -> None:
-    config = _config(aws, caBundleRef={"name": "ca"})
-
-    assert secrets_of(config) == ("keys", "ca")
-    assert (await _refused(config, {"keys": KEYS, "ca": case.secret})).startswith(case.refused)
-    assert aws.requested == []
 
 
 async def test_required_login_needs_an_authority(aws: FakeAws) -> None:

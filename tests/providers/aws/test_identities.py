@@ -69,12 +69,6 @@ def _pod(simulator: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     _project(until=time.time() + 3600)
 
 
-async def test_keys_authenticate_their_user(simulator: Served) -> None:
-    config = _config(simulator, source="Secret", secretRef={"name": "keys"})
-    async with connect(config, _keys(simulator)) as account:
-        assert await _principal(simulator, account) == f"arn:aws:iam::{ACCOUNT}:user/fairlead"
-
-
 @pytest.mark.parametrize(
     "credentials",
     [

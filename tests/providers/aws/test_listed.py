@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -36,25 +38,18 @@ class ListedRds(ListedPaced, RdsPaced):
         return counts
 
 
-async def _ready(served: Served, **spec: Any) -> tuple[RdsWorld, ListedRds]:
+def _new(served: Served) -> tuple[RdsWorld, ListedRds]:
     world = RdsWorld(served)
-    paced = ListedRds(world)
+    return world, ListedRds(world)
+
+
+async def _ready(served: Served, **spec: Any) -> tuple[RdsWorld, ListedRds]:
+    world, paced = _new(served)
     world.ask(**POLICY, **spec)
     await paced.settle()
     await paced.until(world.now + HOUR)
     paced.forget()
     return world, paced
-
-
-async def test_create_takes_twelve_calls(stopped: Served) -> None:
-    world = RdsWorld(stopped)
-    paced = ListedRds(world)
-    world.ask(**POLICY)
-    await paced.settle()
-    counts = paced.counts()
-    assert world.reason("Ready") == "Available"
-    assert counts["CreateDBInstance"] == 1
-    assert sum(counts.values()) <= 12, counts
 
 
 async def test_of_ten_that_are_created_at_once_each_takes_three_calls_and_lists_are_shared(stopped: Served) -> None:
@@ -71,36 +66,50 @@ async def test_of_ten_that_are_created_at_once_each_takes_three_calls_and_lists_
     assert counts[LIST] <= 10, counts
 
 
-async def test_change_takes_ten_calls(stopped: Served) -> None:
-    world, paced = await _ready(stopped)
-    world.ask(**LARGER)
+@dataclass(frozen=True)
+class Work:
+    """What somebody asks for, when it is done, the one change that it takes, and the most calls."""
+
+    begin: Callable[[RdsWorld], object]
+    is_over: Callable[[RdsWorld], bool]
+    action: str
+    most: int
+    is_new: bool = False
+
+
+def _is_in_sync(world: RdsWorld) -> bool:
+    return world.reason() == "InSync"
+
+
+WORK = {
+    "a create": Work(lambda world: world.ask(**POLICY), _is_in_sync, "CreateDBInstance", 12, is_new=True),
+    "a change": Work(
+        lambda world: world.ask(**LARGER),
+        lambda world: _is_in_sync(world) and world.status["atProvider"]["dbInstanceClass"] == "db.t4g.large",
+        "ModifyDBInstance",
+        10,
+    ),
+    "a rotation": Work(
+        lambda world: world.ask(passwordRotation={"token": "2"}, **POLICY),
+        lambda world: _is_in_sync(world) and world.status["rotation"]["token"] == "2",
+        "ModifyDBInstance",
+        6,
+    ),
+    "a deletion with a final snapshot": Work(
+        RdsWorld.delete, lambda world: world.get() is None, "DeleteDBInstance", 10
+    ),
+}
+
+
+@pytest.mark.parametrize("work", WORK.values(), ids=WORK)
+async def test_work_takes_one_change_and_few_calls(stopped: Served, work: Work) -> None:
+    world, paced = _new(stopped) if work.is_new else await _ready(stopped)
+    work.begin(world)
     paced.wake()
-    await paced.settle()
+    await paced.when(lambda: work.is_over(world))
     counts = paced.counts()
-    assert (world.get() or {})["status"]["atProvider"]["dbInstanceClass"] == "db.t4g.large"
-    assert counts["ModifyDBInstance"] == 1
-    assert sum(counts.values()) <= 10, counts
-
-
-async def test_rotation_takes_six_calls(stopped: Served) -> None:
-    world, paced = await _ready(stopped)
-    before = world.secret["current"]
-    world.ask(passwordRotation={"token": "2"}, **POLICY)
-    paced.wake()
-    await paced.when(lambda: world.secret["current"] != before and world.reason() == "InSync")
-    counts = paced.counts()
-    assert counts["ModifyDBInstance"] == 1
-    assert sum(counts.values()) <= 6, counts
-
-
-async def test_deletion_with_a_final_snapshot_takes_ten_calls(stopped: Served) -> None:
-    world, paced = await _ready(stopped)
-    world.delete()
-    paced.wake()
-    await paced.when(lambda: world.get() is None)
-    counts = paced.counts()
-    assert counts["DeleteDBInstance"] == 1
-    assert sum(counts.values()) <= 10, counts
+    assert counts[work.action] == 1
+    assert sum(counts.values()) <= work.most, counts
 
 
 async def test_resource_at_rest_is_never_read_by_itself(stopped: Served) -> None:

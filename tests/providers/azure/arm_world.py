@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -19,7 +18,7 @@ from providers.azure.config import ProviderConfigSpec
 from providers.external.metering import Meter
 from providers.external.provider import Kind, RecordedAccount
 from runtime.errors import Failure
-from runtime.objects import Key, Object
+from runtime.objects import Object
 from runtime.results import Result
 from tests.providers.azure.azure_world import RATE, SERVER, StubToken
 from tests.providers.azure.simulated_arm import Arm
@@ -57,6 +56,7 @@ class GatedAccount:
         """Send a request as the account does."""
         call = self.account.send(method, *arguments, **options)
         if method not in {"PUT", "PATCH", "DELETE"}:
+            self.calls.looked(str(arguments[0]))
             return await call
         return await self.calls.passed(call, is_create=method == "PUT")
 
@@ -157,20 +157,10 @@ class ArmWorld(World):
         assert paced.crashes == 0
         return {condition.partition(" ")[2] for condition in paced.reported() if condition.startswith("Synced=")}
 
-    def edit_status(self, name: str = "db", **operation: str) -> None:
-        """Write into what the status remembers of an operation, as nobody but the provider may."""
-        obj = deepcopy(self.get(name) or {})
-        obj["status"]["operation"] |= operation
-        self.kube.store(self.kind.resource, obj)
-
     async def close(self) -> None:
         """Close the connections to ARM."""
         for entry in self.accounts._entries.values():
             await entry.stack.aclose()
-
-    def key(self, name: str = "db") -> Key:
-        """Return the key of a resource."""
-        return Key("team", name)
 
 
 async def server_at_rest(arm: Arm, **spec: Any) -> ArmWorld:
@@ -195,6 +185,9 @@ INSIDE: tuple[tuple[Kind[Any, Any], Object], ...] = (
     (CONFIGURATIONS, {"name": "work_mem", "value": "64MB"}),
 )
 KIND_IDS = ("database", "rule", "configuration")
+WORDS = ("databases", "firewallRules", "configurations")
+"""What each kind is called in ARM's paths."""
+CHILDREN = tuple((*child, word) for child, word in zip(INSIDE, WORDS, strict=True))
 
 
 def _due_after(result: Result | Failure) -> timedelta:

@@ -25,8 +25,6 @@ def retries_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
 async def stub() -> AsyncIterator[ArmStub]:
     async with serving(ArmStub()) as running:
         yield running
-        for account in running.connected:
-            await account.client.close()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from devcloud.azure.server import Options, Served, running
 from devcloud.certificates import authority_in
 from providers.azure.arm import connect
 from providers.azure.config import CLOUDS, ProviderConfigSpec, ca_of, secrets_of
-from runtime.errors import Blocked, Terminal, Transient
+from runtime.errors import Transient
 
 PEM = "the certificates"
 
@@ -75,18 +75,3 @@ async def test_nothing_is_sent_to_whom_another_authority_would_have_to_prove(ser
         with pytest.raises(Transient, match="no answer"):
             async with connect(config, _secrets(served, pem)):
                 pass
-
-
-@pytest.mark.parametrize(
-    ("pem", "failure", "sentence"),
-    [
-        pytest.param("", Blocked, "there is no key ca.crt of Secret ca", id="a missing key is named"),
-        pytest.param("nonsense", Terminal, "holds no PEM certificate; put the certificates there", id="so is a text"),
-    ],
-)
-async def test_what_holds_no_certificate_is_refused(
-    pem: str, failure: type[Exception], sentence: str, served: Served
-) -> None:
-    with pytest.raises(failure, match=sentence):
-        async with connect(_config(served), _secrets(served, pem)):
-            pass

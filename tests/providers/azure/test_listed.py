@@ -15,7 +15,7 @@ from providers.azure.servers.client import clients
 from providers.external.observation import Present
 from providers.external.provider import Kind
 from runtime.objects import Object
-from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.arm_world import CHILDREN, KIND_IDS, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.simulated_arm import GROUP, Arm, path_of
 from tests.providers.listed_paced import ListedPaced
 
@@ -65,15 +65,6 @@ async def test_change_by_others_is_looked_at_and_put_back_within_a_sweep(arm: Ar
     assert LOOK in actions[: actions.index(PATCH)]
 
 
-async def test_list_that_lags_sends_nothing_twice(arm: Arm) -> None:
-    world, paced = await _ready(arm)
-    arm.behave(list_lag_s=600)
-    world.ask(parameters={"backupRetentionDays": 9})
-    paced.wake()
-    await paced.until(world.now + HOUR)
-    assert (arm.changes(), world.reason()) == ([PATCH], "InSync")
-
-
 async def test_refused_list_leaves_looks_one_by_one_and_nowhere_an_absence(arm: Arm) -> None:
     world, paced = await _ready(arm)
     writes = len(world.kube.writes)
@@ -104,15 +95,6 @@ async def test_server_that_vanished_is_asked_for_by_name_and_searched_for_before
     assert (world.reason(), arm.changes(), arm.servers()) == ("DatabaseLost", [], {})
 
 
-async def test_another_server_under_the_name_is_seen_within_a_sweep_and_left_alone(arm: Arm) -> None:
-    world, paced = await _ready(arm)
-    arm.steer(world.name_of(), replace=True)
-    began = world.now
-    await paced.when(lambda: world.reason() == "Replaced")
-    assert world.now - began <= 2 * SWEEP
-    assert arm.changes() == []
-
-
 async def test_list_that_lacks_its_server_for_once_is_no_absence(arm: Arm) -> None:
     """A list may show less than there is: the look by name decides."""
     world, paced = await _ready(arm)
@@ -130,9 +112,7 @@ async def test_list_that_lacks_its_server_for_once_is_no_absence(arm: Arm) -> No
     assert (world.reason("Ready"), arm.changes(), len(world.kube.writes)) == ("Available", [], writes)
 
 
-WORDS = ("databases", "firewallRules", "configurations")
-ROWS = [(*kind, word) for kind, word in zip(INSIDE, WORDS, strict=True)]
-each_kind = pytest.mark.parametrize(("kind", "spec", "word"), ROWS, ids=KIND_IDS)
+each_kind = pytest.mark.parametrize(("kind", "spec", "word"), CHILDREN, ids=KIND_IDS)
 
 
 async def _child(arm: Arm, kind: Kind[Any, Any], spec: Object) -> tuple[ArmWorld, ArmWorld, Any]:

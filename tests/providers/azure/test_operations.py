@@ -12,7 +12,7 @@ from providers.azure.operations import LONGEST_URL, ArmOperations, operation_of,
 from providers.external.client import Operation
 from runtime.errors import Blocked, Terminal
 from tests.architecture.tree import CRDS
-from tests.providers.azure.arm_stub import ArmStub, Opened
+from tests.providers.azure.arm_stub import ArmStub
 from tests.providers.azure.azure_world import connected
 
 ARM = "https://management.azure.com"
@@ -108,7 +108,7 @@ async def test_handle_that_arm_forgot_has_ended(stub: ArmStub) -> None:
 
 async def test_retry_after_paces_the_poll(stub: ArmStub) -> None:
     now = [0.0]
-    stub.operations["op1"] = Opened("rg/s", 1, None)
+    stub.operations["op1"] = 1
     url = f"{stub.url}/subscriptions/s/providers/Microsoft.DBforPostgreSQL/locations/uksouth/azureAsyncOperation/op1"
     async with connected(stub) as account:
         operations = ArmOperations(account, lambda: now[0])

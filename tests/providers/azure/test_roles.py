@@ -3,63 +3,43 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
-from providers.azure import FLEXIBLE_SERVERS
-from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
-from tests.providers.azure.arm_stub import ArmStub
-from tests.providers.azure.azure_world import AzureWorld
+import pytest
+
+from devcloud.azure.api.routes import _TABLE
+from tests.providers.azure.arm_world import INSIDE, inside_of, server_at_rest
+from tests.providers.azure.simulated_arm import Arm
 
 ROLES = Path(__file__).resolve().parents[3] / "deploy" / "iam" / "azure"
-# "Azure permissions for Databases": what each method of a type's path needs.
-_VERBS = {"GET": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
+_ALL = "fairlead-provider-azure"
 
 
-def _action_of(line: str) -> str:
-    """Return the action of Azure's roles that a request needs: types and no names, then the verb."""
-    method, path = line.split(" ")
-    if "/providers/" not in path:
-        return f"Microsoft.Resources/subscriptions/{_VERBS[method]}"
-    namespace, *parts = path.split("/providers/", 1)[1].split("/")
-    if method == "POST":
-        return f"{namespace}/{parts[-1]}/action"
-    return "/".join((namespace, *parts[::2], _VERBS[method]))
-
-
-def _allowed() -> dict[str, set[str]]:
-    return {path.stem: set(json.loads(path.read_text())["Actions"]) for path in sorted(ROLES.glob("*.json"))}
-
-
-async def test_roles_allow_what_is_asked_for_and_no_more(stub: ArmStub) -> None:
-    stub.polls = 1
-    server = AzureWorld(stub)
-    server.ask()
-    await server.settle()
-    spec = {"server": server.external_name}
-    for kind, fields in (
-        (DATABASES, {"name": "orders"}),
-        (FIREWALL_RULES, {"cidr": "203.0.113.0/24"}),
-        (CONFIGURATIONS, {"name": "work_mem", "value": "64MB"}),
-    ):
-        child = AzureWorld(stub, kind=kind, spec={**spec, **fields})
+@pytest.mark.slow
+async def test_roles_allow_what_is_asked_for_and_no_more(arm: Arm) -> None:
+    server = await server_at_rest(arm)
+    for kind, spec in INSIDE:
+        child = inside_of(server, kind, spec)
         child.ask()
-        await child.settle(most=40)
+        await child.rest()
         child.delete()
-        await child.settle(most=40)
+        await child.until(lambda child=child: child.get() is None)  # type: ignore[misc]  # a lambda of this round
+        server.now = child.now
     server.ask(parameters={"backupRetentionDays": 20})
-    await server.settle(most=40)
+    await server.rest()
     server.delete()
-    await server.settle(most=40)
-    asked_for = {_action_of(line) for line in stub.log}
+    await server.until(lambda: server.get() is None)
+    calls = arm.calls(since=0)
+    of_group = {str(call["action"]) for call in calls if "group" in call["params"]}
+    called = {str(call["action"]) for call in calls}
 
-    allowed = _allowed()
-    of_subscription = {_action_of(line) for line in stub.log if "/resourceGroups/" not in line}
-
-    assert sum(map(len, allowed.values())) == len(asked_for)
-    assert of_subscription <= allowed["fairlead-provider-azure-subscription"]
-    assert set().union(*allowed.values()) == asked_for
-    assert {action for action in asked_for if re.search(r"(flexibleServers|databases)/delete$", action)} == allowed[
-        "fairlead-provider-azure-delete"
-    ]
-    assert FLEXIBLE_SERVERS.resource.group == "azure.fairlead.dev"
+    rights = {action: {row.action for *_, name, row in _TABLE if name == action} for action in called}
+    allowed = {path.stem: set(json.loads(path.read_text())["Actions"]) for path in ROLES.glob("*.json")}
+    every = set().union(*allowed.values())
+    assert [action for action, needed in rights.items() if not needed & every] == []
+    assert every <= set().union(*rights.values())
+    assert len(every) == sum(map(len, allowed.values()))
+    for action in called - of_group:
+        assert rights[action] & allowed[f"{_ALL}-subscription"], action
+    data = {"flexibleServers/delete", "flexibleServers/databases/delete"}
+    assert allowed[f"{_ALL}-delete"] == {f"Microsoft.DBforPostgreSQL/{right}" for right in data}

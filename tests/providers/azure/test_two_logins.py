@@ -11,7 +11,7 @@ import pytest
 
 from providers.azure.awaited import AwaitedRights
 from providers.azure.children.kinds import DATABASES, ServerDatabases
-from providers.azure.models import FlexibleServerDatabaseParameters, FlexibleServerParameters
+from providers.azure.models import FlexibleServerDatabaseParameters, FlexibleServerParameters, Reference
 from providers.azure.names import ServerName
 from providers.azure.servers import changes, create, roles
 from providers.azure.servers.facts import Facts
@@ -23,9 +23,9 @@ from providers.external.endpoint import VERIFIED, Endpoint
 from providers.external.observation import Change, Observed, Phase, Present
 from providers.external.ownership import Owner
 from providers.external.sql.alternating import Roles
-from tests.providers.azure.arm_stub import ArmStub
-from tests.providers.azure.azure_world import AzureWorld
-from tests.providers.azure.test_servers import DATABASE, put_server
+from runtime.objects import Object
+from tests.providers.azure.arm_world import ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.simulated_arm import Arm
 from tests.providers.world import TEAM_UID
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "server", TEAM_UID)
@@ -139,54 +139,51 @@ def test_awaited_rights_are_those_of_one_server_in_whatever_letter_case() -> Non
     assert awaited.knows(ServerName("rg", "pg"))
 
 
-async def test_database_in_which_the_logins_have_no_rights_yet_is_not_ready(stub: ArmStub) -> None:
-    put_server(stub)
-    world = AzureWorld(stub, kind=DATABASES, spec=DATABASE)
+_INSIDE: Object = {"name": "orders", "charset": "UTF8"}
+
+
+async def _account(world: ArmWorld) -> Any:
+    entry: Any = await world.accounts.connect("default")
+    return entry.clients.external._account
+
+
+@pytest.mark.slow
+async def test_database_in_which_the_logins_have_no_rights_yet_is_not_ready(arm: Arm) -> None:
+    server = await server_at_rest(arm)
+    world = inside_of(server, DATABASES, _INSIDE)
     world.ask()
     await world.step()
-    account = stub.connected[-1]
-    server = ServerName(*str(DATABASE["server"]).split("/"))
-    account.awaited.record(server, "orders")
+    awaited, name = (await _account(world)).awaited, ServerName(*server.name_of().split("/"))
+    awaited.record(name, "orders")
     for _ in range(5):
         await world.step()
-        world.now += timedelta(seconds=10)
+        world.pass_time(timedelta(seconds=10))
     assert world.reason("Ready") != "Available"
     assert "no rights in it yet" in str(world.status["conditions"])
 
-    account.awaited.record_none(server)
-    await world.settle()
-    assert world.reason("Ready") == "Available"
-    assert len(stub.changing) == 1
+    awaited.record_none(name)
+    await world.rest()
+    assert arm.changes() == ["databases.put"]
 
 
-@pytest.mark.parametrize(
-    ("changed", "is_ready"),
-    [
-        ({}, False),
-        ({"incarnation": "2026/orders"}, True),
-        ({"alternates": False}, True),
-        ({"spec": DATABASE}, True),
-    ],
-    ids=["new", "was Ready before", "one login", "in a server without an object"],
-)
-async def test_database_that_a_killed_process_made_waits_for_a_look_at_the_logins(
-    changed: dict[str, Any], *, is_ready: bool, stub: ArmStub
-) -> None:
-    put_server(stub)
-    world = AzureWorld(stub, kind=DATABASES, spec=DATABASE)
+@pytest.mark.slow
+async def test_database_that_a_killed_process_made_waits_for_a_look_at_the_logins(arm: Arm) -> None:
+    server = await server_at_rest(arm)
+    world = inside_of(server, DATABASES, _INSIDE)
     world.ask()
-    await world.settle()
-    account = stub.connected[-1]
-    object_of_server = {"serverRef": {"name": "pg1"}}
-    spec = msgspec.convert(changed.get("spec", {**DATABASE, **object_of_server}), FlexibleServerDatabaseParameters)
-    target = Target(world.external_name, spec, OWNER, "hash", alternates=changed.get("alternates", True))
-    target = replace(target, incarnation=changed.get("incarnation", ""))
+    await world.rest()
+    account, name = await _account(world), server.name_of()
+    spec = msgspec.convert({**_INSIDE, "server": name}, FlexibleServerDatabaseParameters)
+    of_object = msgspec.structs.replace(spec, server_ref=Reference("pg1"))
+    new = Target(world.external_name, of_object, OWNER, "hash", alternates=True)
 
-    present = await ServerDatabases(account).observe(target)
+    async def is_ready(target: Target[FlexibleServerDatabaseParameters]) -> bool:
+        present = await ServerDatabases(account).observe(target)
+        assert isinstance(present, Present)
+        return present.observed.phase is Phase.READY
 
-    assert isinstance(present, Present)
-    assert (present.observed.phase is Phase.READY) is is_ready
-    account.awaited.record_none(ServerName(*str(DATABASE["server"]).split("/")))
-    present = await ServerDatabases(account).observe(target)
-    assert isinstance(present, Present)
-    assert present.observed.phase is Phase.READY
+    was_ready, with_one = replace(new, incarnation="2026/orders"), replace(new, alternates=False)
+    targets = (new, was_ready, with_one, replace(new, spec=spec))
+    assert [await is_ready(target) for target in targets] == [False, True, True, True]
+    account.awaited.record_none(ServerName(*name.split("/")))
+    assert await is_ready(new)

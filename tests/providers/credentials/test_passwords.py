@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apis.passwords import new_password
 from providers.credentials.passwords import (
     Await,
     Confirm,
@@ -53,45 +52,34 @@ def row(step: PasswordStep, **changed: Any) -> Row:
     return Row(replace(INPUTS, **changed), step)
 
 
+def alone(step: PasswordStep, **changed: Any) -> Row:
+    """Return a row of a cloud with one login."""
+    return row(step, logins=ALONE, **changed)
+
+
 ROWS: dict[str, Row] = {
-    "what the cloud accepted is waited for": row(Await(), kept=SENT, logins=ALONE, delivery=Delivery.UNDER_WAY),
-    "only the login that is required is missing": row(
-        Await(unproven=True), kept=SENT, logins=ALONE, delivery=Delivery.UNPROVEN
+    "what the cloud accepted is waited for": alone(Await(), kept=SENT, delivery=Delivery.UNDER_WAY),
+    "only the login that is required is missing": alone(Await(unproven=True), kept=SENT, delivery=Delivery.UNPROVEN),
+    "another password is given while no login proves the former": alone(
+        Introduce("boss", "secret-3", "boss"), kept=SENT, user_password="secret-3", delivery=Delivery.UNPROVEN
     ),
-    "another password is given while no login proves the former": row(
-        Introduce("boss", "secret-3", "boss"),
-        kept=SENT,
-        logins=ALONE,
-        user_password="secret-3",
-        delivery=Delivery.UNPROVEN,
+    "what the cloud accepted and shows as settled is published": alone(
+        Confirm("boss", "secret-2", "boss"), kept=SENT, delivery=Delivery.PROVEN
     ),
-    "what the cloud accepted and shows as settled is published": row(
-        Confirm("boss", "secret-2", "boss"), kept=SENT, logins=ALONE, delivery=Delivery.PROVEN
+    "what was never sent is sent": alone(Introduce("boss", "secret-2", "boss"), kept=SENT),
+    "what the cloud accepted and every login refuses is reported": alone(
+        Missing(refused=True), kept=Kept("", "secret-2", "boss"), delivery=Delivery.REFUSED
     ),
-    "what was never sent is sent": row(Introduce("boss", "secret-2", "boss"), kept=SENT, logins=ALONE),
-    "what the cloud accepted and every login refuses is reported": row(
-        Missing(refused=True), kept=Kept("", "secret-2", "boss"), logins=ALONE, delivery=Delivery.REFUSED
+    "a user's other password takes the place of the one that is refused": alone(
+        Introduce("boss", "own-2"), kept=Kept("", "own-1", "boss"), user_password="own-2", delivery=Delivery.REFUSED
     ),
-    "a user's other password takes the place of the one that is refused": row(
-        Introduce("boss", "own-2"),
-        kept=Kept("", "own-1", "boss"),
-        user_password="own-2",
-        delivery=Delivery.REFUSED,
-        logins=ALONE,
+    "a user's refused password is not sent for ever": alone(
+        Missing(refused=True), kept=Kept("", "own-1", "boss"), user_password="own-1", delivery=Delivery.REFUSED
     ),
-    "a user's refused password is not sent for ever": row(
-        Missing(refused=True),
-        kept=Kept("", "own-1", "boss"),
-        user_password="own-1",
-        delivery=Delivery.REFUSED,
-        logins=ALONE,
+    "another token tries another password": alone(
+        Introduce("boss", ""), kept=Kept("", "secret-2", "boss"), token="t2", delivery=Delivery.REFUSED
     ),
-    "another token tries another password": row(
-        Introduce("boss", ""), kept=Kept("", "secret-2", "boss"), token="t2", delivery=Delivery.REFUSED, logins=ALONE
-    ),
-    "the administrator's password is not set back": row(
-        Missing(refused=True), logins=ALONE, kept=SETTLED, login=Login.REFUSED
-    ),
+    "the administrator's password is not set back": alone(Missing(refused=True), kept=SETTLED, login=Login.REFUSED),
     "nor while it is the first of two": row(
         Missing(refused=True), logins=("boss", "boss_a"), administrator="boss", kept=SETTLED, login=Login.REFUSED
     ),
@@ -206,10 +194,6 @@ def test_unusable_passwords_are_named_by_their_rule_alone(password: str) -> None
 @pytest.mark.parametrize("password", ["12345678", "x" * 128, "we/ird@:%?&#'\"\\-1"])
 def test_usable_passwords_pass(password: str) -> None:
     assert refuse_password(password) == ""
-
-
-def test_a_made_password_may_be_a_users_own() -> None:
-    assert refuse_password(new_password()) == ""
 
 
 def test_keyed_hash_depends_on_key_and_password() -> None:

@@ -39,25 +39,32 @@ def _with(**changes: object) -> Roles:
     return msgspec.structs.replace(TRUE, **changes)
 
 
+def _login(**changes: object) -> Roles:
+    """Return roles whose one login differs."""
+    return _with(roles=(msgspec.structs.replace(LOGIN, **changes), OWNER_ROLE))
+
+
+def _members(more: Membership) -> Roles:
+    return _with(memberships=(MADE, SEAT, PLACE, more))
+
+
 FOREIGN = Membership("rds_superuser", "boss_a", admin=False, inherit=True, set=True, grantor="boss")
 STRANGER = Membership("boss_owner", "eve", admin=False, inherit=True, set=True, grantor="boss")
 FORMER = msgspec.structs.replace(LOGIN, name="boss_b")
 
+_HANDED_OVER = (
+    'REASSIGN OWNED BY CURRENT_USER TO "boss_owner"; ALTER DATABASE "app" OWNER TO CURRENT_USER;'
+    ' ALTER DATABASE "postgres" OWNER TO CURRENT_USER'
+)
 ROWS: dict[str, tuple[Roles, str]] = {
-    "a role that may not log in": (
-        _with(roles=(msgspec.structs.replace(LOGIN, login=False), OWNER_ROLE)),
-        'ALTER ROLE "boss_a" LOGIN',
-    ),
+    "a role that may not log in": (_login(login=False), 'ALTER ROLE "boss_a" LOGIN'),
     "an owner role that may": (
         _with(roles=(LOGIN, msgspec.structs.replace(OWNER_ROLE, login=True))),
         'ALTER ROLE "boss_owner" NOLOGIN',
     ),
-    "a login that may make roles": (
-        _with(roles=(msgspec.structs.replace(LOGIN, createrole=True), OWNER_ROLE)),
-        'ALTER ROLE "boss_a" NOCREATEROLE',
-    ),
+    "a login that may make roles": (_login(createrole=True), 'ALTER ROLE "boss_a" NOCREATEROLE'),
     "a login that works as itself": (
-        _with(roles=(msgspec.structs.replace(LOGIN, settings=()), OWNER_ROLE)),
+        _login(settings=()),
         'ALTER ROLE "boss_a" RESET ALL; ALTER ROLE "boss_a" SET role TO "boss_owner"',
     ),
     "a login of nobody's": (
@@ -73,29 +80,17 @@ ROWS: dict[str, tuple[Roles, str]] = {
         'GRANT "boss_owner" TO CURRENT_USER WITH INHERIT TRUE, SET TRUE',
     ),
     "a login in the administrators' role": (
-        _with(memberships=(MADE, SEAT, PLACE, FOREIGN)),
+        _members(FOREIGN),
         'REVOKE "rds_superuser" FROM "boss_a" GRANTED BY "boss"',
     ),
-    "a stranger in the owner role": (
-        _with(memberships=(MADE, SEAT, PLACE, STRANGER)),
-        'REVOKE "boss_owner" FROM "eve" GRANTED BY "boss"',
-    ),
+    "a stranger in the owner role": (_members(STRANGER), 'REVOKE "boss_owner" FROM "eve" GRANTED BY "boss"'),
     "a right on the database": (
         _with(privileges=("CONNECT", "CREATE")),
         'GRANT TEMPORARY ON DATABASE "app" TO "boss_owner"',
     ),
     "schema public of another": (_with(schema_owner="boss"), 'ALTER SCHEMA public OWNER TO "boss_owner"'),
-    "what the administrator made": (
-        _with(owned=3),
-        (
-            'REASSIGN OWNED BY CURRENT_USER TO "boss_owner"; ALTER DATABASE "app" OWNER TO CURRENT_USER;'
-            ' ALTER DATABASE "postgres" OWNER TO CURRENT_USER'
-        ),
-    ),
-    "the administrator as the owner role": (
-        _with(stands_in=True),
-        'ALTER ROLE "boss" IN DATABASE "app" RESET ALL',
-    ),
+    "what the administrator made": (_with(owned=3), _HANDED_OVER),
+    "the administrator as the owner role": (_with(stands_in=True), 'ALTER ROLE "boss" IN DATABASE "app" RESET ALL'),
 }
 
 

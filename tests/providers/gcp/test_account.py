@@ -13,12 +13,10 @@ from google.cloud.sqladmin_v1.services.sql_instances_service.transports import (
 )
 
 from providers.external.client import Operation
-from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.gcp import methods
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.channel import by_size, path_of
-from providers.gcp.refusals import Denied
-from runtime.errors import Blocked, Terminal, Throttled, Transient
+from runtime.errors import Terminal, Throttled, Transient
 from tests.providers.gates import OPEN
 from tests.providers.gcp.wire import PROJECT, Wire, operation, refused
 
@@ -64,23 +62,6 @@ async def test_change_whose_connection_breaks_is_sent_once(wire: Wire, account: 
     with pytest.raises(Transient):
         await account.call(f"instances.{verb}", "change it", fence=OPEN, instance="fl-a", **body)
     assert wire.changes == [f"{verb.upper()} instances/fl-a"]
-
-
-REFUSALS = [
-    (refused(404, "instanceDoesNotExist"), NotThere),
-    (refused(403, "notAuthorized"), Denied),
-    (refused(409, "instanceAlreadyExists"), AlreadyThere),
-    (refused(409, "operationInProgress"), Blocked),
-    (refused(400, "invalid"), Terminal),
-]
-
-
-@pytest.mark.parametrize(("answer", "kind"), REFUSALS)
-async def test_a_refusal_is_its_failure(wire: Wire, account: GcpAccount, answer: object, kind: type[Exception]) -> None:
-    wire.answer("POST instances", answer)
-    with pytest.raises(kind):
-        await account.call("instances.insert", "create it", body={"name": "fl-a"})
-    assert len(wire.requests) == 1
 
 
 async def test_what_the_package_raises_has_the_class_of_its_reason(wire: Wire, account: GcpAccount) -> None:

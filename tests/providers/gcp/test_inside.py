@@ -70,19 +70,6 @@ async def test_a_database_is_absent_where_its_instance_proves_it(
             await observe
 
 
-async def test_a_database_is_made_and_seen(wire: Wire, account: GcpAccount) -> None:
-    wire.answer(f"GET {SERVER}", _instance())
-    wire.answer(f"POST {SERVER}/databases", operation())
-    wire.answer(f"GET {SERVER}/databases/app", {"name": "app", "charset": "UTF8", "collation": "en_US.UTF8"})
-    external = databases.clients(account).external
-    started = await external.create(_database(), NO_LOGIN, OPEN)
-    observation = await external.observe(_database())
-    assert started is not None
-    assert wire.requests[0].body == {"name": "app"}
-    assert isinstance(observation, Present)
-    assert observation.observed.at_provider == {"charset": "UTF8", "collation": "en_US.UTF8"}
-
-
 async def test_a_database_that_appeared_meanwhile_is_not_ours_by_its_name(wire: Wire, account: GcpAccount) -> None:
     wire.answer(f"POST {SERVER}/databases", refused(409, "databaseAlreadyExists"))
     with pytest.raises(NotCreated):
@@ -289,13 +276,6 @@ async def test_a_user_that_appeared_meanwhile_keeps_its_password(wire: Wire, acc
     with pytest.raises(NotCreated):
         await users.clients(account).external.create(_user(), Credential("app", "s3cret-word"), OPEN)
     assert wire.changes == []
-
-
-async def test_a_user_of_iam_has_no_password(wire: Wire, account: GcpAccount) -> None:
-    _serving(wire, "postgres")
-    wire.answer(f"POST {SERVER}/users", operation())
-    await users.clients(account).external.create(_user(type="CLOUD_IAM_USER", name="a@b.c"), NO_LOGIN, OPEN)
-    assert wire.requests[-1].body == {"name": "a@b.c", "type": "CLOUD_IAM_USER"}
 
 
 async def test_a_password_is_set_on_the_login_that_is_there_and_the_other_is_made(

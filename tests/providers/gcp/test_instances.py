@@ -162,16 +162,6 @@ async def test_a_list_in_which_a_region_is_silent_is_incomplete(wire: Wire, acco
     assert whole.items == partial.items
 
 
-async def test_a_list_that_shows_what_was_observed_says_so(wire: Wire, account: GcpAccount) -> None:
-    wire.answer(GET, _ours())
-    wire.answer(LIST, {"items": [_ours()]}, {"items": [_ours(tier="db-custom-2-7680")]})
-    served = clients(account)
-    await served.external.observe(target())
-    same, changed = await served.account.list(), await served.account.list()
-    assert same.items == same.last_seen
-    assert changed.items != changed.last_seen
-
-
 async def test_predecessors_are_not_known_while_a_region_is_silent(wire: Wire, account: GcpAccount) -> None:
     wire.answer(LIST, UNREACHABLE, {"items": [_ours()]})
     later = replace(OWNER, identity="22222222-0000-4000-8000-000000000000")

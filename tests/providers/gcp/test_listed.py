@@ -179,6 +179,21 @@ async def test_absence_of_a_user_is_proven_by_a_look_at_its_instance() -> None:
             await users.clients(account).external.observe(_user())
 
 
+async def test_user_that_was_seen_in_a_former_instance_of_that_name_is_looked_at() -> None:
+    wire = _wire()
+    former = instance(userLabels=owner_labels(OWNER))
+    wire.answer("GET instances", {"items": [former]}, {"items": [{**former, "createTime": "2026-02-02T00:00:00Z"}]})
+    async with account_on(wire) as account:
+        served = users.clients(account)
+        await clients(account).account.list()
+        looked = await served.external.observe(_user())
+        assert isinstance(looked, Present)
+        assert served.listed is not None
+        assert await served.listed.observe_listed(_user(), looked.observed.answer) is not None
+        await clients(account).account.list()
+        assert await served.listed.observe_listed(_user(), looked.observed.answer) is None
+
+
 async def test_list_answers_what_a_look_does() -> None:
     wire = _wire()
     async with account_on(wire) as account:

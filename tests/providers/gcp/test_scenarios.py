@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 from typing import Any
 
@@ -85,7 +84,6 @@ async def test_a_user_of_iam_has_no_password(served: Served) -> None:
 
 
 _GRACE = timedelta(hours=1)
-_LIMIT_S = 60.0
 
 
 async def _inside(served: Served, **spec: Any) -> tuple[SqlWorld, SqlWorld]:
@@ -144,23 +142,3 @@ async def test_a_role_that_is_asked_for_later_is_granted_to_both_logins(served: 
     calls = [call for call in control(served, "GET", "audit?since=0") if call["action"] == "users.update"]
     assert sorted(call["params"]["name"] for call in calls) == ["app_a", "app_b"]
     assert server.reason() == "InSync"
-
-
-async def test_a_replaced_authority_is_published_by_the_next_pass(served: Served) -> None:
-    server, user = await _inside(served)
-    before = user.secret
-    former = server.shown()["serverCaCert"]["sha1Fingerprint"]
-    server.steer(rotate=True)
-    limit = time.monotonic() + _LIMIT_S
-    while server.shown()["serverCaCert"]["sha1Fingerprint"] == former:
-        assert time.monotonic() < limit, "the authority was not replaced"
-
-    await server.step()
-    assert server.status["atProvider"]["serverCaCertSha1Fingerprint"] != former
-    # A change of the instance's status enqueues those who refer to it.
-    await user.step()
-
-    after = user.secret
-    assert after["ca.crt"].strip() == server.shown()["serverCaCert"]["cert"]
-    assert after["current"] == before["current"]
-    assert user.changes() == ["users.insert"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from dataclasses import replace
 from typing import Any
@@ -102,13 +101,6 @@ def test_labels_of_ours_that_are_missing_are_put_back() -> None:
     assert {change.path[1]: change.want for change in changes} == owner_labels(OWNER)
 
 
-def test_an_answer_is_not_changed_by_reading_it() -> None:
-    answer = instance()
-    before = copy.deepcopy(answer)
-    seen(None, answer)
-    assert answer == before
-
-
 LABEL = re.compile(r"[a-z0-9_-]{0,63}")
 
 
@@ -169,7 +161,3 @@ def test_owner_without_a_namespace_uid_has_no_such_label() -> None:
     owner = Owner(*OWNER.tags)
     assert set(names.owner_labels(owner)) == {names.INSTALLATION, names.IDENTITY, names.CLAIM}
     assert names.owner_from(names.owner_labels(replace(owner))) == owner
-
-
-def test_peoples_labels_are_those_without_our_prefix() -> None:
-    assert names.peoples_labels({"team": "shop", names.RELEASED: "1"}) == {"team": "shop"}

@@ -10,12 +10,10 @@ from typing import Any
 import pytest
 
 from providers.external.client import Target
-from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
-from providers.external.endpoint import Endpoint
 from providers.external.observation import Absent, Present
-from runtime.errors import Blocked, Transient, WriteConflict
-from runtime.objects import SECRETS, Key, Object, Resource
-from tests.providers.toy import ToyCloud, ToyParameters, provider_of
+from runtime.errors import Transient, WriteConflict
+from runtime.objects import Key, Object, Resource
+from tests.providers.toy import ToyCloud, ToyParameters
 from tests.providers.world import World, settled
 from tests.support.fake_kube import FakeKube
 
@@ -36,37 +34,24 @@ class _EditedBeforeTheIntent(FakeKube):
         return await super().json_patch(resource, key, operations, manager=manager, subresource=subresource)
 
 
-async def test_change_is_stopped_by_an_edit_between_decision_and_intent() -> None:
-    kube = _EditedBeforeTheIntent()
-    world = World(cloud := ToyCloud(), kube=kube)
+@pytest.mark.parametrize("deleting", [False, True], ids=["a change", "a deletion"])
+async def test_call_is_stopped_by_an_edit_between_decision_and_intent(*, deleting: bool) -> None:
+    world = World(cloud := ToyCloud(), kube=(kube := _EditedBeforeTheIntent()))
     world.ask(size=10)
     await world.settle()
     cloud.calls.clear()
 
     world.ask(size=20)
-    kube.edit = lambda: world.ask(size=30)
+    if deleting:
+        world.delete()
+    kube.edit = lambda: world.ask(size=30, deletionPolicy="Orphan")
     with pytest.raises(WriteConflict):
         await world.step()
 
     assert cloud.calls == []
     await world.settle()
-    assert [toy.size for toy in cloud.toys.values()] == [30]
-
-
-async def test_deletion_is_stopped_by_an_edit_of_its_policy_between_decision_and_intent() -> None:
-    kube = _EditedBeforeTheIntent()
-    world = World(cloud := ToyCloud(), kube=kube)
-    world.ask(deletionPolicy="Delete")
-    await world.settle()
-
-    world.delete()
-    kube.edit = lambda: world.ask(deletionPolicy="Orphan")
-    with pytest.raises(WriteConflict):
-        await world.step()
-
-    assert len(cloud.toys) == 1
-    await world.settle()
-    assert (world.get(), len(cloud.toys)) == (None, 1)
+    assert cloud.calls == (["release"] if deleting else ["update ['size']"])
+    assert [toy.size for toy in cloud.toys.values()] == [10 if deleting else 30]
 
 
 @dataclass
@@ -104,19 +89,6 @@ class _WithoutBackup(ToyCloud):
         return ""
 
 
-async def test_snapshot_policy_keeps_the_object_without_a_backup() -> None:
-    world = await settled(_WithoutBackup(), deletionPolicy="Snapshot")
-    world.delete()
-
-    answer = await world.step()
-
-    assert isinstance(answer, Blocked)
-    assert world.reason("Stalled") == "BackupImpossible"
-    for _ in range(5):
-        await world.step_after(timedelta(minutes=5))
-    assert world.reason("Stalled") == "BackupImpossible"
-
-
 @pytest.mark.parametrize("backups", [True, False])
 async def test_lost_database_ends_under_snapshot_only_with_a_backup(*, backups: bool) -> None:
     world = await settled(cloud := ToyCloud() if backups else _WithoutBackup(), deletionPolicy="Snapshot")
@@ -143,44 +115,3 @@ async def test_backup_that_cannot_be_listed_is_not_taken_for_missing() -> None:
         world.now += timedelta(minutes=1)
 
     assert (world.get() is not None, world.reason()) == (True, "CloudUnreachable")
-
-
-async def test_kind_without_data_is_called_no_database(monkeypatch: pytest.MonkeyPatch) -> None:
-    world = World(cloud := _WithoutBackup(), provider=provider_of(cloud, stateful=False, logins=None))
-    events: list[str] = []
-    monkeypatch.setattr(world.events, "emit", lambda _, **event: events.append(f"{event['reason']} {event['message']}"))
-    world.ask(deletionPolicy="Snapshot")
-    await world.settle()
-    status = world.status
-    world.delete()
-    await world.settle()
-
-    assert (world.get(), cloud.toys) == (None, {})
-    assert [condition["message"] for condition in status["conditions"]] == [
-        "the Toy is there",
-        "the Toy is as it was asked for",
-    ]
-    assert [text.rsplit(" ", 1)[0] for text in events if "Delete" in text] == ["DeleteRequested Delete of Toy"]
-
-
-@dataclass
-class _Unreachable(ToyCloud):
-    """A cloud whose databases no login reaches."""
-
-    async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
-        del endpoint, credential
-        return NO_ANSWER
-
-
-async def test_password_without_a_proving_login_is_not_published_where_one_is_required() -> None:
-    world = World(_Unreachable())
-    world.configure(loginCheck="Required")
-    world.ask()
-
-    await world.passes(3, timedelta(seconds=30))
-
-    status = world.status
-    assert "connection" not in status
-    secrets = [obj for (resource, _), obj in world.kube.objects.items() if resource == SECRETS]
-    assert [sorted(secret.get("data", {}).keys() & {"current", "pending"}) for secret in secrets] == [["pending"]]
-    assert world.reason("Ready") != "Available"

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 import pytest
 
-from providers.external.diff import Compare, compared, diff, joined_keys, shared_keys
+from providers.external.diff import Compare, compared, diff
 from providers.external.observation import Keys
 from tests.providers.gates import KilledError
 from tests.providers.toy import TOYS, Toy, ToyCloud
@@ -51,14 +51,6 @@ def test_diff_of_shared_maps(case: Case) -> None:
     assert tuple((change.shown, change.want) for change in changes) == case.changes
 
 
-def test_shared_keys_are_those_of_maps_that_others_write_as_well() -> None:
-    assert shared_keys(Model(tags={"b": "2", "a": "1"}, size=3)) == {"tags": ("a", "b")}
-    assert shared_keys(Model(tags={})) == shared_keys(Model()) == {}
-    assert joined_keys({"tags": ("a",)}, {"tags": ("b", "a"), "labels": ("c",)}) == {
-        "labels": ("c",), "tags": ("a", "b"),
-    }  # fmt: skip
-
-
 def applied(world: World) -> Any:
     return world.status.get("appliedKeys")
 
@@ -88,17 +80,6 @@ async def test_tag_goes_when_the_spec_drops_it_and_others_stay() -> None:
     assert [call for call in cloud.calls if call.startswith("update")] == [
         "update ['tags.cost', 'tags.team']", "update ['tags.team']",
     ]  # fmt: skip
-
-
-async def test_tag_that_the_spec_names_as_it_is_belongs_to_the_spec_from_then_on() -> None:
-    world = await settled(cloud := ToyCloud())
-    only(cloud).tags["team"] = "red"
-    world.ask(tags={"team": "red"})
-    await world.settle()
-    world.ask(tags={})
-    await world.settle()
-
-    assert only(cloud).tags == {}
 
 
 @pytest.mark.parametrize("call", ["create", "update"])

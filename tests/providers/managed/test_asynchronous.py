@@ -13,10 +13,9 @@ from providers.external.client import Fence, Operation, Target
 from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
 from providers.external.endpoint import Endpoint
 from providers.external.observation import Absent, Observed, Phase, Present
-from providers.external.ownership import Owner
 from providers.external.provider import Provider
 from runtime.errors import Transient
-from tests.providers.toy import Toy, ToyCloud, ToyParameters, logins_of, provider_of
+from tests.providers.toy import ToyCloud, ToyParameters, logins_of, provider_of
 from tests.providers.world import World
 
 pytestmark = pytest.mark.asyncio
@@ -97,16 +96,6 @@ async def test_create_whose_answer_was_lost_is_made_once() -> None:
     assert cloud.calls == ["create", "set_password boss"]
 
 
-async def test_rotation_is_sent_once_and_reported_until_it_counts() -> None:
-    world = await ready(cloud := LateCloud(slow=1))
-    world.ask(passwordRotation={"token": "2"})
-    await world.step()
-    assert world.reason() == "Rotating"
-    await world.settle(most=40)
-    assert (world.reason(), cloud.calls) == ("InSync", ["create", "set_password boss"])
-    assert await world.settle() == 1
-
-
 async def test_password_counts_only_after_a_login_where_one_is_required() -> None:
     cloud = LateCloud(slow=1)
     world = world_of(cloud)
@@ -173,42 +162,3 @@ async def test_password_that_no_login_accepts_is_sent_three_times_and_its_login_
     world.ask(passwordRotation={"token": "3"})
     await world.passes(5, MINUTE)
     assert (world.reason(), cloud.calls.count("set_password boss")) == ("InSync", 4)
-
-
-async def test_deletion_waits_for_its_final_backup() -> None:
-    world = await ready(cloud := LateCloud(slow=2), deletionPolicy="Snapshot")
-    world.delete()
-    await world.passes(30, timedelta(seconds=5))
-    assert (cloud.toys, world.reason()) == ({}, "Deleting")
-    cloud.backups = ("final-1",)
-    await world.settle(most=40)
-    assert world.get() is None
-    assert [call for call in cloud.calls if call.startswith("delete")] == ["delete Snapshot"]
-
-
-async def test_database_that_was_never_observed_may_still_appear_and_is_waited_for() -> None:
-    cloud = LateCloud(slow=2)
-    world = world_of(cloud)
-    world.ask()
-    await world.step()
-    hidden = cloud.toys.copy()
-    cloud.toys.clear()
-    world.delete()
-    await world.step()
-    assert world.get() is not None
-    cloud.toys.update(hidden)
-    world.now += timedelta(seconds=30)
-    await world.settle(most=40)
-    assert (world.get(), cloud.toys) == (None, {})
-
-
-async def test_lost_database_names_its_newest_backup() -> None:
-    world = await ready(cloud := LateCloud())
-    cloud.backups, name = ("nightly-7",), next(iter(cloud.toys))
-    del cloud.toys[name]
-    await world.passes(4, timedelta(seconds=40))
-    assert world.reason() == "DatabaseLost"
-    assert "nightly-7" in str(world.status["conditions"])
-    cloud.toys[name] = Toy("another", Owner("home", "x", "y"), 10)
-    await world.step()
-    assert world.reason() == "Replaced"

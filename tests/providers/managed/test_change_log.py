@@ -1,15 +1,18 @@
-"""What was seen last stands for a look as long as the cloud's log of changes shows none, over a restart too."""
+"""What was seen last stands for a look as long as a log of changes shows none, and a list's answer where it is ours."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
+import pytest
 
 from providers.external.client import Clients, ExternalList, Target
 from providers.external.observation import Absent, Present
+from providers.managed import record
 from runtime.errors import Transient
 from runtime.objects import Object
 from tests.providers.toy import ToyCloud, ToyParameters, provider_of
@@ -24,9 +27,11 @@ class LoggedCloud(ToyCloud):
     is_log_refused: bool = False
     changed_at: datetime | None = None
     since: list[datetime] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
     async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
         self.observations += 1
+        self.asked.append("look")
         observation = await super().observe(target)
         if isinstance(observation, Absent):
             return observation
@@ -51,6 +56,7 @@ class LoggedCloud(ToyCloud):
         if self.is_log_refused:
             raise Transient("cannot list the changes")
         self.lists += 1
+        self.asked.append("list")
         return ExternalList({}, complete=False)
 
 
@@ -168,3 +174,68 @@ async def test_what_was_seen_of_another_incarnation_counts_for_nothing() -> None
     world.kube.store(world.kind.resource, obj)
     await world.step_after()
     assert (cloud.observations, world.reason()) == (1, "InSync")
+
+
+async def test_first_look_of_a_process_comes_after_its_first_list() -> None:
+    former, cloud = await _at_rest()
+    cloud.asked.clear()
+    world = _world(cloud, former)
+    world.annotate(**{"reconcile-requested-at": "1"})
+    await world.step_after()
+    assert cloud.asked[:2] == ["list", "look"]
+
+
+@dataclass
+class ListedCloud(LoggedCloud):
+    """Has no log of changes: its lists answer for each object, and `shown` is what they show instead of the truth."""
+
+    shown: dict[str, Any] = field(default_factory=dict)
+
+    async def list(self) -> ExternalList:
+        answers = {
+            name: msgspec.json.encode({"size": toy.size, "incarnation": toy.incarnation} | self.shown)
+            for name, toy in self.toys.items()
+        }
+        return ExternalList(dict.fromkeys(answers, ""), complete=True, answers=answers)
+
+    async def observe_listed(self, target: Target[ToyParameters], answer: bytes) -> Present[ToyParameters, Any]:
+        listed = await super().observe_listed(target, answer)
+        installation = msgspec.json.decode(answer).get("installation", target.owner.installation)
+        return Present(replace(listed.observed, owner=replace(target.owner, installation=installation)))
+
+
+def _open_an_intent_of_another_process(world: World, _cloud: ListedCloud) -> None:
+    obj = world.get() or {}
+    until = world.now + timedelta(hours=1)
+    intent = record.Intent(record.INTENT_FORMAT, "another", until, (record.Call("Update", "db"),))
+    world.kube.store(world.kind.resource, {**obj, "status": {**obj["status"], "intent": record.dump_intent(intent)}})
+
+
+LISTED: dict[str, tuple[Callable[[World, ListedCloud], object], bool]] = {
+    "an answer of before does": (lambda _world, _cloud: None, False),
+    "it shows another owner": (lambda _world, cloud: cloud.shown.update(installation="elsewhere"), True),
+    "it shows another incarnation": (lambda _world, cloud: cloud.shown.update(incarnation="another"), True),
+    "another process may be at work": (_open_an_intent_of_another_process, True),
+    "somebody asked for a pass": (lambda world, _cloud: world.annotate(**{"reconcile-requested-at": "1"}), True),
+    "somebody consented to something": (lambda world, _cloud: world.annotate(consent="size=9"), True),
+}
+
+
+@pytest.mark.parametrize("case", LISTED)
+async def test_lists_answer_stands_for_a_look_where_it_is_ours_and_nobody_waits(case: str) -> None:
+    cloud = ListedCloud()
+    provider = provider_of(
+        cloud, clients=lambda toys: Clients(toys, toys, toys, toys, toys, toys.try_login, listed=toys)
+    )
+    world = World(cloud, provider=provider)
+    world.gatherer.answers.enqueue_list = lambda _config, _after: None
+    world.ask()
+    await world.settle()
+    await world.step()
+    begin, is_looked_at = LISTED[case]
+
+    begin(world, cloud)
+    cloud.observations = 0
+    await world.step_after()
+
+    assert (cloud.observations > 0) is is_looked_at

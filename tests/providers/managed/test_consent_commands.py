@@ -25,6 +25,7 @@ from tests.providers.managed.test_decide import (
     Row,
     Spec,
     inputs,
+    leaving,
     row,
     there,
 )
@@ -96,30 +97,27 @@ def test_message_has_the_command_to_go_on(seen: Inputs[Spec], texts: list[str]) 
 
 
 RENAMED = Absent(remains=True, renamed="orders_x_old")
+RECORDED_BEFORE = replace(RECORDED, incarnation="oid-1-random")
 
 
 def known_as(incarnation: str) -> Present[Any, Any]:
     return Present(replace(there().observed, incarnation=incarnation, earlier_ids=("oid-1",)))
 
 
+WORDS = "database orders_x is not gone: it is called orders_x_old now; rename it back, or drop it"
 ROWS: dict[str, Row] = {
-    "what was renamed is not gone and not forgotten": row(
-        inputs(RENAMED, LONG_GONE, deleting=True),
-        Refuse,
-        reason="DatabaseRenamed",
-        message="database orders_x is not gone: it is called orders_x_old now; rename it back, or drop it",
+    "what was renamed is not gone and not forgotten": leaving(
+        Refuse, RENAMED, LONG_GONE, reason="DatabaseRenamed", holds={"message": WORDS}
     ),
-    "what was renamed is not kept": row(
-        inputs(RENAMED, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT), Refuse, reason="DatabaseRenamed"
+    "what was renamed is not kept": leaving(
+        Refuse, RENAMED, LONG_GONE, policy=Policy.SNAPSHOT, reason="DatabaseRenamed"
     ),
-    "what was renamed is an orphan all the same": row(
-        inputs(RENAMED, LONG_GONE, deleting=True, policy=Policy.ORPHAN), RemoveFinalizer
-    ),
-    "what was renamed is lost to who uses it": row(inputs(RENAMED, LONG_GONE), Refuse, reason="DatabaseLost"),
-    "a record of an older form is the same database": row(inputs(known_as("oid-1-random")), Settled),
-    "a record of an older form is destroyed": row(inputs(known_as("oid-1-random"), deleting=True), Delete),
-    "the same number with another random is another database": row(
-        inputs(known_as("oid-1-other"), replace(RECORDED, incarnation="oid-1-random")), Refuse, reason="Replaced"
+    "what was renamed is an orphan all the same": leaving(RemoveFinalizer, RENAMED, LONG_GONE, policy=Policy.ORPHAN),
+    "what was renamed is lost to who uses it": row(Refuse, RENAMED, LONG_GONE, reason="DatabaseLost"),
+    "a record of an older form is the same database": row(Settled, known_as("oid-1-random")),
+    "a record of an older form is destroyed": leaving(Delete, known_as("oid-1-random")),
+    "the same number with another random is another": row(
+        Refuse, known_as("oid-1-other"), RECORDED_BEFORE, reason="Replaced"
     ),
 }
 

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from providers.external.observation import Class
-from runtime.errors import Transient
 from tests.providers.gates import KilledError
 from tests.providers.toy import TOYS, Toy, ToyCloud, provider_of
 from tests.providers.world import World, settled
@@ -70,17 +69,6 @@ async def test_create_that_was_interrupted_needs_no_second_consent_and_leaves_no
     await _lost(successor)
 
 
-async def test_consent_that_could_not_be_acted_on_stays() -> None:
-    world = await settled(cloud := _restored_server())
-    lost = await _lost(world)
-    world.annotate(consent=f"recreate={lost}")
-    cloud.faults += [("create", Transient("no answer"), False)] * 3
-
-    await world.passes(5, timedelta(seconds=5))
-
-    assert len(cloud.toys) == 1
-
-
 async def test_recreation_that_was_consented_to_before_a_loss_is_void() -> None:
     world = await settled(cloud := _restored_server())
     (toy,) = cloud.toys.values()
@@ -114,21 +102,6 @@ async def test_consent_to_a_loss_counts_once() -> None:
     await world.step()
     assert (world.reason("Stalled"), [toy.size for toy in cloud.toys.values()]) == ("HeldChange", [7])
     assert "size=0` (the one that is there was used already" in str(world.get())
-
-
-async def test_loss_that_was_consented_to_and_interrupted_is_made_by_the_next_process() -> None:
-    cloud = ToyCloud()
-    world = await settled(cloud, _loses(cloud), size=7)
-    world.ask(size=0)
-    world.annotate(consent="size=0")
-    cloud.faults.append(("update", KilledError(), False))
-    with pytest.raises(KilledError):
-        await world.step()
-
-    successor = World(cloud, kube=world.kube, process="process-2", provider=_loses(cloud))
-    successor.now = world.now + timedelta(minutes=1)
-    await successor.settle()
-    assert [toy.size for toy in cloud.toys.values()] == [0]
 
 
 async def test_consent_to_an_adoption_counts_once() -> None:
@@ -178,18 +151,3 @@ async def test_adoption_creates_a_login_where_none_of_ours_is(passwords: dict[st
     toy = world.cloud.toys["legacy"]
     assert {name: toy.passwords[name] for name in passwords} == passwords
     assert len(toy.passwords) == len(passwords) + 1
-
-
-async def test_adoption_leaves_a_login_of_ours_whose_password_is_lost() -> None:
-    first = await adopted({})
-    (login,) = first.cloud.toys["legacy"].passwords
-    former = {login: "somebody-uses-it"}
-
-    world = await adopted(former)
-
-    assert world.reason("Synced") == "PasswordUnknown"
-    message = world.condition("Synced")["message"]
-    assert "does not know the password of the login" in message
-    assert "passwordSecretRef" in message
-    assert "passwordRotation.token" in message
-    assert world.cloud.toys["legacy"].passwords == former

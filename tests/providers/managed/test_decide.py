@@ -89,10 +89,28 @@ class Row:
     holds: dict[str, Any]
 
 
-def row(facts: Inputs[Spec], plan: type, **holds: Any) -> Row:
-    return Row(facts, plan, holds)
+def row(plan: type, observation: Any, external_ref: ExternalRef = RECORDED, **changed: Any) -> Row:
+    """Return a row; `reason` and `holds` are what its plan must hold, the rest are the inputs of its decision."""
+    reason = {"reason": changed.pop("reason")} if "reason" in changed else {}
+    holds = reason | changed.pop("holds", {})
+    return Row(inputs(observation, external_ref, **changed), plan, holds)
 
 
+def leaving(plan: type, observation: Any, external_ref: ExternalRef = RECORDED, **changed: Any) -> Row:
+    """Return the row of a resource that is being deleted, under the policy Delete where no other is named."""
+    return row(plan, observation, external_ref, deleting=True, **changed)
+
+
+def to(**agreed: str) -> Consent:
+    return Consent(tuple(agreed.items()))
+
+
+THERE, NOBODYS, STRANGERS = there(), there(owner=None), there(owner=STRANGER)
+BUSY, STOPPED = there(phase=Phase.BUSY), there(phase=Phase.STOPPED)
+REMAINS: Any = Absent(remains=True)
+OTHERS_SERVER, NO_LOGIN = Unknown("AdoptionRefused", "x"), Unknown("CredentialsInvalid", "x")
+DETACH, ORPHAN, SNAPSHOT = Policy.DETACH, Policy.ORPHAN, Policy.SNAPSHOT
+FORMERS = Predecessor("old", "oid-0", FORMER)
 START_IT = Change(("activation",), "always", "never", starts=True)
 FRESH = ExternalRef()
 LONG_GONE = replace(RECORDED, absent_since=NOW - GRACE)
@@ -101,275 +119,220 @@ UNKNOWN = Unknown("CloudUnreachable", "no answer")
 
 ROWS: dict[str, Row] = {
     # Nothing known
-    "unknown creates nothing": row(inputs(UNKNOWN, FRESH), Wait, reason="CloudUnreachable"),
-    "unknown changes nothing": row(inputs(UNKNOWN), Wait, reason="CloudUnreachable"),
+    "unknown creates nothing": row(Wait, UNKNOWN, FRESH, reason="CloudUnreachable"),
+    "unknown changes nothing": row(Wait, UNKNOWN, reason="CloudUnreachable"),
     "a server of others is refused, whatever is recorded": row(
-        inputs(Unknown("AdoptionRefused", "x")), Refuse, reason="AdoptionRefused", message="x"
+        Refuse, OTHERS_SERVER, reason="AdoptionRefused", holds={"message": "x"}
     ),
-    "nothing is made in a server of others": row(inputs(Unknown("AdoptionRefused", "x"), FRESH), Refuse, message="x"),
-    "what was never made in a server of others ends": row(
-        inputs(Unknown("AdoptionRefused", "x"), FRESH, deleting=True, inside=True, tagged=False), RemoveFinalizer
+    "nothing is made in a server of others": row(Refuse, OTHERS_SERVER, FRESH, holds={"message": "x"}),
+    "what was never made in a server of others ends": leaving(
+        RemoveFinalizer, OTHERS_SERVER, FRESH, inside=True, tagged=False
     ),
-    "what was made in a server that is others' now is not left behind": row(
-        inputs(Unknown("AdoptionRefused", "x"), deleting=True, tagged=False), Refuse, reason="AdoptionRefused"
+    "what was made in a server that is others' now is not left behind": leaving(
+        Refuse, OTHERS_SERVER, reason="AdoptionRefused", tagged=False
     ),
-    "so is what a create may have made there": row(
-        inputs(Unknown("AdoptionRefused", "x"), FRESH, deleting=True, tagged=False, obj={"status": {"madeAt": "x"}}),
-        Refuse,
+    "so is what a create may have made there": leaving(
+        Refuse, OTHERS_SERVER, FRESH, tagged=False, obj={"status": {"madeAt": "x"}}
     ),
-    "unknown deletes nothing": row(inputs(UNKNOWN, deleting=True), Wait, reason="CloudUnreachable"),
-    "unknown lets go of no orphan": row(inputs(UNKNOWN, deleting=True, policy=Policy.ORPHAN), Wait),
-    "unknown does not keep a detached one": row(
-        inputs(UNKNOWN, deleting=True, policy=Policy.DETACH), Orphan, tagged=False
-    ),
+    "unknown deletes nothing": leaving(Wait, UNKNOWN, reason="CloudUnreachable"),
+    "unknown lets go of no orphan": leaving(Wait, UNKNOWN, policy=ORPHAN),
+    "unknown does not keep a detached one": leaving(Orphan, UNKNOWN, policy=DETACH, holds={"tagged": False}),
     # Not ours to move
-    "a namespace that is not allowed creates nothing": row(
-        inputs(GONE, FRESH, not_allowed="no"), Refuse, reason="NotAllowed"
-    ),
+    "a namespace that is not allowed creates nothing": row(Refuse, GONE, FRESH, reason="NotAllowed", not_allowed="no"),
     "a namespace no longer allowed changes nothing": row(
-        inputs(there(), not_allowed="no", changes=(ONLINE,)), Refuse, reason="NotAllowed"
+        Refuse, THERE, reason="NotAllowed", not_allowed="no", changes=(ONLINE,)
     ),
-    "another account is not absence": row(
-        inputs(GONE, LONG_GONE, account_changed="x"), Refuse, reason="AccountChanged"
-    ),
+    "another account is not absence": row(Refuse, GONE, LONG_GONE, reason="AccountChanged", account_changed="x"),
     "an open intent of another process is waited for": row(
-        inputs(GONE, FRESH, intent_until=NOW + timedelta(seconds=7)), Wait, after=timedelta(seconds=7), quiet=True
+        Wait, GONE, FRESH, intent_until=NOW + timedelta(seconds=7), holds={"after": timedelta(seconds=7), "quiet": True}
     ),
-    "an intent whose time is over is resolved from the cloud": row(inputs(GONE, FRESH, intent_until=NOW), Create),
-    "an unknown intent format is left alone": row(inputs(there(), intent_unknown="x"), Refuse, reason="NewerProvider"),
-    "a create under way is waited for": row(inputs(GONE, FRESH, operating="Create"), Wait, reason="Creating"),
-    "an update under way is waited for": row(inputs(there(), operating="Update"), Wait, reason="CloudBusy"),
-    "a deletion under way is waited for": row(
-        inputs(there(), deleting=True, operating="Delete"), Wait, reason="Deleting"
-    ),
+    "an intent whose time is over is resolved from the cloud": row(Create, GONE, FRESH, intent_until=NOW),
+    "an unknown intent format is left alone": row(Refuse, THERE, reason="NewerProvider", intent_unknown="x"),
+    "a create under way is waited for": row(Wait, GONE, FRESH, reason="Creating", operating="Create"),
+    "an update under way is waited for": row(Wait, THERE, reason="CloudBusy", operating="Update"),
+    "a deletion under way is waited for": leaving(Wait, THERE, reason="Deleting", operating="Delete"),
     # Absent, never Ready
-    "absent and never Ready is made": row(inputs(GONE, FRESH), Create, instead_of=""),
-    "absent after a crash of the create is made": row(inputs(GONE, ExternalRef("orders_x", "", "account-1")), Create),
-    "paused makes nothing": row(inputs(GONE, FRESH, paused="later"), Rest, reason="Paused"),
-    "observe makes nothing": row(inputs(GONE, FRESH, observe_only=True), Wait, reason="ResourcePending"),
-    "a restored cluster makes nothing": row(inputs(GONE, FRESH, takeover="x"), Rest, reason="AwaitingTakeover"),
+    "absent and never Ready is made": row(Create, GONE, FRESH, holds={"instead_of": ""}),
+    "absent after a crash of the create is made": row(Create, GONE, ExternalRef("orders_x", "", "account-1")),
+    "paused makes nothing": row(Rest, GONE, FRESH, reason="Paused", paused="later"),
+    "observe makes nothing": row(Wait, GONE, FRESH, reason="ResourcePending", observe_only=True),
+    "a restored cluster makes nothing": row(Rest, GONE, FRESH, reason="AwaitingTakeover", takeover="x"),
     "what the server cannot serve is not made": row(
-        inputs(GONE, FRESH, refusal=("UnsupportedVersion", "x")), Refuse, reason="UnsupportedVersion"
+        Refuse, GONE, FRESH, reason="UnsupportedVersion", refusal=("UnsupportedVersion", "x")
     ),
-    "a predecessor stops a create": row(
-        inputs(GONE, FRESH, predecessors=(Predecessor("old", "oid-0", FORMER),)), Refuse, reason="PredecessorFound"
-    ),
+    "a predecessor stops a create": row(Refuse, GONE, FRESH, reason="PredecessorFound", predecessors=(FORMERS,)),
     "a person may start beside a predecessor": row(
-        inputs(GONE, FRESH, predecessors=(Predecessor("old", "oid-0", FORMER),), consent=Consent(adopt="none")), Create
+        Create, GONE, FRESH, predecessors=(FORMERS,), consent=Consent(adopt="none")
     ),
-    "a limit stops a create": row(inputs(GONE, FRESH, limit_reached="full"), Refuse, reason="LimitReached"),
+    "a limit stops a create": row(Refuse, GONE, FRESH, reason="LimitReached", limit_reached="full"),
     # Absent, was Ready
-    "the first not-found is not believed": row(inputs(GONE), Wait, after=GRACE, quiet=True),
-    "within the grace it is not believed": row(inputs(GONE, JUST_GONE), Wait, after=timedelta(seconds=59), quiet=True),
-    "two not-founds over the grace are a loss": row(inputs(GONE, LONG_GONE), Refuse, reason="DatabaseLost"),
+    "the first not-found is not believed": row(Wait, GONE, holds={"after": GRACE, "quiet": True}),
+    "within the grace it is not believed": row(
+        Wait, GONE, JUST_GONE, holds={"after": timedelta(seconds=59), "quiet": True}
+    ),
+    "two not-founds over the grace are a loss": row(Refuse, GONE, LONG_GONE, reason="DatabaseLost"),
     "a loss with the wrong consent stays a loss": row(
-        inputs(GONE, LONG_GONE, consent=Consent((("recreate", "oid-2"),))), Refuse, reason="DatabaseLost"
+        Refuse, GONE, LONG_GONE, reason="DatabaseLost", consent=to(recreate="oid-2")
     ),
     "a loss given up is made anew": row(
-        inputs(GONE, LONG_GONE, consent=Consent((("recreate", "oid-1"),))), Create, instead_of="oid-1"
+        Create, GONE, LONG_GONE, consent=to(recreate="oid-1"), holds={"instead_of": "oid-1"}
     ),
-    "consent does not shorten the grace": row(inputs(GONE, JUST_GONE, consent=Consent((("recreate", "oid-1"),))), Wait),
+    "consent does not shorten the grace": row(Wait, GONE, JUST_GONE, consent=to(recreate="oid-1")),
     "observe makes nothing anew": row(
-        inputs(GONE, LONG_GONE, observe_only=True, consent=Consent((("recreate", "oid-1"),))),
-        Refuse,
-        reason="DatabaseLost",
+        Refuse, GONE, LONG_GONE, reason="DatabaseLost", observe_only=True, consent=to(recreate="oid-1")
     ),
     # Present, whose?
-    "another incarnation is only read": row(inputs(there("oid-2"), changes=(ONLINE,)), Refuse, reason="Replaced"),
-    "no tag of ours is not ours": row(inputs(there(owner=STRANGER), FRESH), Refuse, reason="NotOwned"),
+    "another incarnation is only read": row(Refuse, there("oid-2"), reason="Replaced", changes=(ONLINE,)),
+    "no tag of ours is not ours": row(Refuse, STRANGERS, FRESH, reason="NotOwned"),
     "what an adoption would change is told before it": row(
-        inputs(there(owner=None), FRESH, adoption=True, changes=(ONLINE,)), Refuse, reason="NotOwned", held=(ONLINE,)
+        Refuse, NOBODYS, FRESH, reason="NotOwned", adoption=True, changes=(ONLINE,), holds={"held": (ONLINE,)}
     ),
     "what may not be adopted tells nothing of itself": row(
-        inputs(there(owner=None), FRESH, changes=(ONLINE,)), Refuse, reason="NotOwned", held=()
+        Refuse, NOBODYS, FRESH, reason="NotOwned", changes=(ONLINE,), holds={"held": ()}
     ),
-    "no tag at all is not ours": row(inputs(there(owner=None), FRESH), Refuse, reason="NotOwned"),
+    "no tag at all is not ours": row(Refuse, NOBODYS, FRESH, reason="NotOwned"),
     "a lost tag on a recorded incarnation is drift": row(
-        inputs(there(owner=None), changes=(ONLINE,)), Update, changes=(ONLINE,)
+        Update, NOBODYS, changes=(ONLINE,), holds={"changes": (ONLINE,)}
     ),
-    "a stranger's tag on a recorded incarnation is not ours": row(
-        inputs(there(owner=STRANGER)), Refuse, reason="NotOwned"
-    ),
+    "a stranger's tag on a recorded incarnation is not ours": row(Refuse, STRANGERS, reason="NotOwned"),
     "an adoption that is not allowed is refused": row(
-        inputs(there(owner=None), FRESH, consent=Consent(adopt="oid-1")), Refuse, reason="AdoptionRefused"
+        Refuse, NOBODYS, FRESH, reason="AdoptionRefused", consent=Consent(adopt="oid-1")
     ),
     "an allowed adoption is done": row(
-        inputs(there(owner=None), FRESH, consent=Consent(adopt="oid-1"), adoption=True), Adopt, incarnation="oid-1"
+        Adopt, NOBODYS, FRESH, consent=Consent(adopt="oid-1"), adoption=True, holds={"incarnation": "oid-1"}
     ),
-    "one's own predecessor needs no permission": row(
-        inputs(there(owner=FORMER), FRESH, consent=Consent(adopt="oid-1")), Adopt
-    ),
+    "one's own predecessor needs no permission": row(Adopt, there(owner=FORMER), FRESH, consent=Consent(adopt="oid-1")),
     "another installation's is never adopted": row(
-        inputs(there(owner=STRANGER), FRESH, consent=Consent(adopt="oid-1"), adoption=True),
-        Refuse,
-        reason="AdoptionRefused",
+        Refuse, STRANGERS, FRESH, reason="AdoptionRefused", consent=Consent(adopt="oid-1"), adoption=True
     ),
     "adoption names the incarnation": row(
-        inputs(there(owner=None), FRESH, consent=Consent(adopt="oid-7"), adoption=True), Refuse, reason="NotOwned"
+        Refuse, NOBODYS, FRESH, reason="NotOwned", consent=Consent(adopt="oid-7"), adoption=True
     ),
     "a replacement can be adopted": row(
-        inputs(there("oid-2", None), consent=Consent(adopt="oid-2"), adoption=True), Adopt, incarnation="oid-2"
+        Adopt, there("oid-2", None), consent=Consent(adopt="oid-2"), adoption=True, holds={"incarnation": "oid-2"}
     ),
-    "a paused adoption waits": row(
-        inputs(there(owner=None), FRESH, consent=Consent(adopt="oid-1"), adoption=True, paused="x"), Refuse
-    ),
+    "a paused adoption waits": row(Refuse, NOBODYS, FRESH, consent=Consent(adopt="oid-1"), adoption=True, paused="x"),
     # Present and ours
-    "no difference is settled": row(inputs(there()), Settled),
-    "paused changes nothing and shows it": row(inputs(there(), paused="x", changes=(ONLINE,)), Rest, held=(ONLINE,)),
+    "no difference is settled": row(Settled, THERE),
+    "paused changes nothing and shows it": row(Rest, THERE, paused="x", changes=(ONLINE,), holds={"held": (ONLINE,)}),
     "observe changes nothing and shows it": row(
-        inputs(there(), observe_only=True, changes=(ONLINE,)), Rest, reason="ObserveOnly", held=(ONLINE,)
+        Rest, THERE, reason="ObserveOnly", observe_only=True, changes=(ONLINE,), holds={"held": (ONLINE,)}
     ),
-    "a restored cluster changes nothing": row(
-        inputs(there(), takeover="x", changes=(ONLINE,)), Rest, reason="AwaitingTakeover"
-    ),
-    "busy is waited for": row(inputs(there(phase=Phase.BUSY), changes=(ONLINE,)), Wait, reason="CloudBusy"),
+    "a restored cluster changes nothing": row(Rest, THERE, reason="AwaitingTakeover", takeover="x", changes=(ONLINE,)),
+    "busy is waited for": row(Wait, BUSY, reason="CloudBusy", changes=(ONLINE,)),
     "stopped is started where the spec wants it running": row(
-        inputs(there(phase=Phase.STOPPED), changes=(START_IT, ONLINE)), Update, changes=(START_IT,)
+        Update, STOPPED, changes=(START_IT, ONLINE), holds={"changes": (START_IT,)}
     ),
-    "stopped is told": row(inputs(there(phase=Phase.STOPPED)), Refuse, reason="DatabaseStopped"),
+    "stopped is told": row(Refuse, STOPPED, reason="DatabaseStopped"),
     "a refused edit holds what the spec asks for": row(
-        inputs(there(), refusal=("InvalidValue", "x"), changes=(SIZE,)), Refuse, reason="InvalidValue"
+        Refuse, THERE, reason="InvalidValue", refusal=("InvalidValue", "x"), changes=(SIZE,)
     ),
     "a refused edit holds what would lock out": row(
-        inputs(there(), refusal=("InvalidValue", "x"), changes=(SIZE, LOCKOUT)), Refuse, reason="InvalidValue"
+        Refuse, THERE, reason="InvalidValue", refusal=("InvalidValue", "x"), changes=(SIZE, LOCKOUT)
     ),
     "a refused edit keeps nothing that always holds from being put back": row(
-        inputs(there(), refusal=("InvalidValue", "x"), changes=(SIZE, ONLINE)), Update, changes=(ONLINE,), drift=True
+        Update,
+        THERE,
+        refusal=("InvalidValue", "x"),
+        changes=(SIZE, ONLINE),
+        holds={"changes": (ONLINE,), "drift": True},
     ),
-    "online drift is put back at once": row(inputs(there(), changes=(ONLINE,)), Update, changes=(ONLINE,), drift=True),
+    "online drift is put back at once": row(
+        Update, THERE, changes=(ONLINE,), holds={"changes": (ONLINE,), "drift": True}
+    ),
     "an online edit is made at once": row(
-        inputs(there(), changes=(ONLINE,), spec_hash="spec-2"), Update, changes=(ONLINE,), drift=False
+        Update, THERE, changes=(ONLINE,), spec_hash="spec-2", holds={"changes": (ONLINE,), "drift": False}
     ),
     "a first convergence is no drift": row(
-        inputs(there(), replace(RECORDED, converged=None), changes=(ONLINE,)), Update, drift=False
+        Update, THERE, replace(RECORDED, converged=None), changes=(ONLINE,), holds={"drift": False}
     ),
-    "restarting drift waits for the window": row(inputs(there(), changes=(RESTART,)), Rest, reason="DriftHeld"),
+    "restarting drift waits for the window": row(Rest, THERE, reason="DriftHeld", changes=(RESTART,)),
     "restarting drift is put back in the window": row(
-        inputs(there(), changes=(RESTART,), window_at=NOW), Update, changes=(RESTART,)
+        Update, THERE, changes=(RESTART,), window_at=NOW, holds={"changes": (RESTART,)}
     ),
-    "restarting drift is put back when asked for": row(inputs(there(), changes=(RESTART,), correct_drift=True), Update),
-    "lockout drift waits for the window": row(inputs(there(), changes=(LOCKOUT,)), Rest, reason="DriftHeld"),
+    "restarting drift is put back when asked for": row(Update, THERE, changes=(RESTART,), correct_drift=True),
+    "lockout drift waits for the window": row(Rest, THERE, reason="DriftHeld", changes=(LOCKOUT,)),
     "a restarting edit waits for the window": row(
-        inputs(there(), changes=(RESTART,), spec_hash="spec-2"), Rest, reason="WaitingForWindow"
+        Rest, THERE, reason="WaitingForWindow", changes=(RESTART,), spec_hash="spec-2"
     ),
     "a restarting edit is made now when asked for": row(
-        inputs(there(), changes=(RESTART,), spec_hash="spec-2", apply_now=True), Update
+        Update, THERE, changes=(RESTART,), spec_hash="spec-2", apply_now=True
     ),
-    "driftPolicy does not hurry an edit": row(
-        inputs(there(), changes=(RESTART,), spec_hash="spec-2", correct_drift=True), Rest
-    ),
-    "apply Immediate does not hurry drift": row(inputs(there(), changes=(RESTART,), apply_now=True), Rest),
+    "driftPolicy does not hurry an edit": row(Rest, THERE, changes=(RESTART,), spec_hash="spec-2", correct_drift=True),
+    "apply Immediate does not hurry drift": row(Rest, THERE, changes=(RESTART,), apply_now=True),
     "the destroy limit stops restarts": row(
-        inputs(there(), changes=(RESTART, ONLINE), window_at=NOW, destroy_limit_reached="x"),
-        Update,
-        changes=(ONLINE,),
+        Update, THERE, changes=(RESTART, ONLINE), window_at=NOW, destroy_limit_reached="x", holds={"changes": (ONLINE,)}
     ),
     "a loss needs consent, whatever else is asked": row(
-        inputs(there(), changes=(LOSS,), apply_now=True, correct_drift=True, window_at=NOW),
-        Refuse,
-        reason="HeldChange",
+        Refuse, THERE, reason="HeldChange", changes=(LOSS,), apply_now=True, correct_drift=True, window_at=NOW
     ),
-    "consent names field and value": row(
-        inputs(there(), changes=(LOSS,), consent=Consent((("backups", "1"),))), Refuse, reason="HeldChange"
-    ),
-    "a consented loss is made": row(inputs(there(), changes=(LOSS,), consent=Consent((("backups", "0"),))), Update),
+    "consent names field and value": row(Refuse, THERE, reason="HeldChange", changes=(LOSS,), consent=to(backups="1")),
+    "a consented loss is made": row(Update, THERE, changes=(LOSS,), consent=to(backups="0")),
     "what can be made is made beside what is held": row(
-        inputs(there(), changes=(ONLINE, RESTART, LOSS)), Update, changes=(ONLINE,)
+        Update, THERE, changes=(ONLINE, RESTART, LOSS), holds={"changes": (ONLINE,)}
     ),
     "a new version of ours is no drift": row(
-        inputs(there(), changes=(ONLINE,), projection=2, observed_hash="seen-1"), Rest, reason="TranslatorChanged"
+        Rest, THERE, reason="TranslatorChanged", changes=(ONLINE,), projection=2, observed_hash="seen-1"
     ),
     "real drift under a new version of ours is drift": row(
-        inputs(there(), changes=(ONLINE,), projection=2, observed_hash="seen-2"), Update, changes=(ONLINE,)
+        Update, THERE, changes=(ONLINE,), projection=2, observed_hash="seen-2", holds={"changes": (ONLINE,)}
     ),
     # Deletion
-    "never held goes by itself": row(inputs(GONE, FRESH, deleting=True, has_finalizer=False), Ignore),
-    "paused deletes nothing": row(inputs(there(), deleting=True, paused="x"), Rest, reason="Paused"),
-    "without a word nothing is destroyed": row(
-        inputs(there(), deleting=True, policy=None), Wait, reason="AwaitingTeardown"
+    "never held goes by itself": leaving(Ignore, GONE, FRESH, has_finalizer=False),
+    "paused deletes nothing": leaving(Rest, THERE, reason="Paused", paused="x"),
+    "without a word nothing is destroyed": leaving(Wait, THERE, reason="AwaitingTeardown", policy=None),
+    "without a word nothing absent is let go": leaving(Wait, GONE, LONG_GONE, policy=None),
+    "detach touches nothing": leaving(Orphan, THERE, policy=DETACH, holds={"tagged": False}),
+    "a word beyond the resource's own policy destroys nothing": leaving(
+        Refuse, THERE, reason="HeldDeletion", destroy_refused="x"
     ),
-    "without a word nothing absent is let go": row(inputs(GONE, LONG_GONE, deleting=True, policy=None), Wait),
-    "detach touches nothing": row(inputs(there(), deleting=True, policy=Policy.DETACH), Orphan, tagged=False),
-    "a word beyond the resource's own policy destroys nothing": row(
-        inputs(there(), deleting=True, destroy_refused="x"), Refuse, reason="HeldDeletion"
+    "and holds up nothing that is gone": leaving(RemoveFinalizer, GONE, LONG_GONE, destroy_refused="x"),
+    "orphan is marked released": leaving(Orphan, THERE, policy=ORPHAN, holds={"tagged": True}),
+    "delete destroys": leaving(Delete, THERE, holds={"policy": Policy.DELETE}),
+    "snapshot keeps": leaving(Delete, THERE, policy=SNAPSHOT, holds={"policy": Policy.SNAPSHOT}),
+    "an orphan needs no credentials that work": leaving(Orphan, NO_LOGIN, policy=ORPHAN, holds={"tagged": False}),
+    "an orphan waits for a cloud that is away": leaving(Wait, UNKNOWN, reason="CloudUnreachable", policy=ORPHAN),
+    "without credentials nothing is destroyed": leaving(Wait, NO_LOGIN, reason="CredentialsInvalid"),
+    "observe lets go": leaving(Orphan, THERE, observe_only=True, holds={"tagged": False}),
+    "another incarnation is not destroyed": leaving(Orphan, there("oid-2"), holds={"tagged": False}),
+    "a stranger's is not destroyed": leaving(Orphan, STRANGERS, FRESH, holds={"tagged": False}),
+    "no tag and never ours is not destroyed": leaving(Orphan, NOBODYS, FRESH, holds={"tagged": False}),
+    "a namespace no longer allowed destroys nothing": leaving(Refuse, THERE, reason="NotAllowed", not_allowed="x"),
+    "a namespace no longer allowed lets orphans go": leaving(
+        Orphan, THERE, policy=ORPHAN, not_allowed="x", holds={"tagged": True}
     ),
-    "and holds up nothing that is gone": row(
-        inputs(GONE, LONG_GONE, deleting=True, destroy_refused="x"), RemoveFinalizer
+    "another account destroys nothing": leaving(Refuse, GONE, LONG_GONE, reason="AccountChanged", account_changed="x"),
+    "a restored cluster destroys nothing": leaving(Rest, THERE, takeover="x"),
+    "the destroy limit stops destroys": leaving(Refuse, THERE, reason="Brake", destroy_limit_reached="x"),
+    "a busy one is destroyed later": leaving(Wait, BUSY, reason="Deleting"),
+    "an open intent stops a deletion": leaving(Wait, THERE, intent_until=NOW + GRACE, holds={"quiet": True}),
+    "absent and never Ready is let go": leaving(RemoveFinalizer, GONE, FRESH),
+    "what a crashed create left is taken away": leaving(Delete, REMAINS, FRESH, holds={"policy": Policy.DELETE}),
+    "one not-found lets nothing go": leaving(Wait, GONE, holds={"quiet": True}),
+    "two not-founds over the grace let go": leaving(RemoveFinalizer, GONE, LONG_GONE),
+    "our own deletion needs no grace": leaving(RemoveFinalizer, GONE, delete_intended=True),
+    "our own deletion is finished": leaving(Delete, REMAINS, delete_intended=True, holds={"policy": Policy.DELETE}),
+    "what others took away is not let go under Snapshot without a backup": leaving(
+        Refuse, GONE, LONG_GONE, reason="BackupImpossible", policy=SNAPSHOT
     ),
-    "orphan is marked released": row(inputs(there(), deleting=True, policy=Policy.ORPHAN), Orphan, tagged=True),
-    "delete destroys": row(inputs(there(), deleting=True), Delete, policy=Policy.DELETE),
-    "snapshot keeps": row(inputs(there(), deleting=True, policy=Policy.SNAPSHOT), Delete, policy=Policy.SNAPSHOT),
-    "an orphan needs no credentials that work": row(
-        inputs(Unknown("CredentialsInvalid", "x"), deleting=True, policy=Policy.ORPHAN), Orphan, tagged=False
+    "nor is what is left of it": leaving(Refuse, REMAINS, LONG_GONE, reason="BackupImpossible", policy=SNAPSHOT),
+    "what others took away goes under Snapshot where a backup is seen": leaving(
+        RemoveFinalizer, GONE, LONG_GONE, policy=SNAPSHOT, backup="b"
     ),
-    "an orphan waits for a cloud that is away": row(
-        inputs(Unknown("CloudUnreachable", "x"), deleting=True, policy=Policy.ORPHAN), Wait, reason="CloudUnreachable"
+    "our own deletion under Snapshot lets nothing go without its backup": leaving(
+        Refuse, GONE, reason="BackupImpossible", policy=SNAPSHOT, delete_intended=True
     ),
-    "without credentials nothing is destroyed": row(
-        inputs(Unknown("CredentialsInvalid", "x"), deleting=True), Wait, reason="CredentialsInvalid"
+    "where backups take their time the final one is waited for": leaving(
+        Wait, GONE, LONG_GONE, reason="Deleting", policy=SNAPSHOT, delete_intended=True, eventual=True
     ),
-    "observe lets go": row(inputs(there(), deleting=True, observe_only=True), Orphan, tagged=False),
-    "another incarnation is not destroyed": row(inputs(there("oid-2"), deleting=True), Orphan, tagged=False),
-    "a stranger's is not destroyed": row(inputs(there(owner=STRANGER), FRESH, deleting=True), Orphan, tagged=False),
-    "no tag and never ours is not destroyed": row(
-        inputs(there(owner=None), FRESH, deleting=True), Orphan, tagged=False
+    "a retirement that was cut off is finished before its backup is looked for": leaving(
+        Delete, REMAINS, policy=SNAPSHOT, delete_intended=True
     ),
-    "a namespace no longer allowed destroys nothing": row(
-        inputs(there(), deleting=True, not_allowed="x"), Refuse, reason="NotAllowed"
+    "what was never Ready is let go under Snapshot": leaving(RemoveFinalizer, GONE, FRESH, policy=SNAPSHOT),
+    "a kind without data is let go under Snapshot": leaving(
+        RemoveFinalizer, GONE, LONG_GONE, policy=SNAPSHOT, stateful=False
     ),
-    "a namespace no longer allowed lets orphans go": row(
-        inputs(there(), deleting=True, not_allowed="x", policy=Policy.ORPHAN), Orphan, tagged=True
-    ),
-    "another account destroys nothing": row(
-        inputs(GONE, LONG_GONE, deleting=True, account_changed="x"), Refuse, reason="AccountChanged"
-    ),
-    "a restored cluster destroys nothing": row(inputs(there(), deleting=True, takeover="x"), Rest),
-    "the destroy limit stops destroys": row(
-        inputs(there(), deleting=True, destroy_limit_reached="x"), Refuse, reason="Brake"
-    ),
-    "a busy one is destroyed later": row(inputs(there(phase=Phase.BUSY), deleting=True), Wait, reason="Deleting"),
-    "an open intent stops a deletion": row(inputs(there(), deleting=True, intent_until=NOW + GRACE), Wait, quiet=True),
-    "absent and never Ready is let go": row(inputs(GONE, FRESH, deleting=True), RemoveFinalizer),
-    "what a crashed create left is taken away": row(
-        inputs(Absent(remains=True), FRESH, deleting=True), Delete, policy=Policy.DELETE
-    ),
-    "one not-found lets nothing go": row(inputs(GONE, deleting=True), Wait, quiet=True),
-    "two not-founds over the grace let go": row(inputs(GONE, LONG_GONE, deleting=True), RemoveFinalizer),
-    "our own deletion needs no grace": row(inputs(GONE, deleting=True, delete_intended=True), RemoveFinalizer),
-    "our own deletion is finished": row(
-        inputs(Absent(remains=True), deleting=True, delete_intended=True), Delete, policy=Policy.DELETE
-    ),
-    "what others took away is not let go under Snapshot without a backup": row(
-        inputs(GONE, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT), Refuse, reason="BackupImpossible"
-    ),
-    "nor is what is left of it": row(
-        inputs(Absent(remains=True), LONG_GONE, deleting=True, policy=Policy.SNAPSHOT),
-        Refuse,
-        reason="BackupImpossible",
-    ),
-    "what others took away goes under Snapshot where a backup is seen": row(
-        inputs(GONE, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT, backup="b"), RemoveFinalizer
-    ),
-    "our own deletion under Snapshot lets nothing go without its backup": row(
-        inputs(GONE, deleting=True, policy=Policy.SNAPSHOT, delete_intended=True), Refuse, reason="BackupImpossible"
-    ),
-    "where backups take their time the final one is waited for": row(
-        inputs(GONE, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT, delete_intended=True, eventual=True),
-        Wait,
-        reason="Deleting",
-    ),
-    "a retirement that was cut off is finished before its backup is looked for": row(
-        inputs(Absent(remains=True), deleting=True, policy=Policy.SNAPSHOT, delete_intended=True), Delete
-    ),
-    "what was never Ready is let go under Snapshot": row(
-        inputs(GONE, FRESH, deleting=True, policy=Policy.SNAPSHOT), RemoveFinalizer
-    ),
-    "a kind without data is let go under Snapshot": row(
-        inputs(GONE, LONG_GONE, deleting=True, policy=Policy.SNAPSHOT, stateful=False), RemoveFinalizer
-    ),
-    "an orphan's logins stay": row(
-        inputs(Absent(remains=True), LONG_GONE, deleting=True, policy=Policy.ORPHAN), RemoveFinalizer
-    ),
+    "an orphan's logins stay": leaving(RemoveFinalizer, REMAINS, LONG_GONE, policy=ORPHAN),
 }
 
 
@@ -382,16 +345,5 @@ def test_decide_returns_the_plan_of_each_row(case: Row) -> None:
 
 
 def test_rows_cover_every_plan() -> None:
-    assert {case.plan for case in ROWS.values()} == {
-        Settled,
-        Rest,
-        Wait,
-        Create,
-        Update,
-        Adopt,
-        Refuse,
-        Orphan,
-        Delete,
-        RemoveFinalizer,
-        Ignore,
-    }
+    plans = {Settled, Rest, Wait, Create, Update, Adopt, Refuse, Orphan, Delete, RemoveFinalizer, Ignore}
+    assert {case.plan for case in ROWS.values()} == plans

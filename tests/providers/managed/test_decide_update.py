@@ -35,86 +35,87 @@ BUSY = replace(STORAGE, veto=("CloudBusy", "being optimized"))
 OLDER = Change(("version",), "15", "16.4", Class.LOSS, Queue.OPEN, ("InvalidValue", "no downgrade"))
 
 
+AGREED = Consent((("version", "17"),))
+
+
 @dataclass(frozen=True)
 class Case:
     """A difference, what the queue holds, and what follows: made now, handed to the queue, the reason of the rest."""
 
     changes: tuple[Change, ...]
-    now: tuple[Change, ...] = ()
-    queued: tuple[Change, ...] = ()
-    reason: str = ""
-    pending: tuple[str, ...] = ()
-    usable: bool = True
-    desired: dict[str, Any] | None = None
-    constraints: dict[str, Any] | None = None
-    external_ref: ExternalRef = RECORDED
+    now: tuple[Change, ...]
+    queued: tuple[Change, ...]
+    reason: str
+    seen: dict[str, Any]
+    inputs: dict[str, Any]
+
+
+def case(
+    changes: tuple[Change, ...],
+    now: tuple[Change, ...] = (),
+    queued: tuple[Change, ...] = (),
+    reason: str = "",
+    **others: Any,
+) -> Case:
+    """Return a case; `pending` and `usable` are of the database that is seen, the rest are inputs of the decision."""
+    seen: dict[str, Any] = {name: others.pop(name) for name in ("pending", "usable") if name in others}
+    return Case(changes, now, queued, reason, seen, others)
 
 
 CASES = {
-    "a restart waits in the queue": Case((CLASS,), queued=(CLASS,), reason="WaitingForWindow"),
-    "what waits there is not sent again": Case((QUEUED_CLASS,), reason="WaitingForWindow", pending=("class",)),
-    "drift that restarts waits there too": Case((CLASS,), queued=(CLASS,), reason="DriftHeld", external_ref=DRIFTED),
-    "an immediate edit makes what waits": Case(
-        (QUEUED_CLASS,), (QUEUED_CLASS,), pending=("class",), desired={"apply_now": True}
-    ),
-    "growth is made at once": Case((STORAGE,), (STORAGE,)),
-    "what waits is not handed to a queue that growth is about to empty": Case(
+    "a restart waits in the queue": case((CLASS,), queued=(CLASS,), reason="WaitingForWindow"),
+    "what waits there is not sent again": case((QUEUED_CLASS,), reason="WaitingForWindow", pending=("class",)),
+    "drift that restarts waits there too": case((CLASS,), queued=(CLASS,), reason="DriftHeld", external_ref=DRIFTED),
+    "an immediate edit makes what waits": case((QUEUED_CLASS,), (QUEUED_CLASS,), pending=("class",), apply_now=True),
+    "growth is made at once": case((STORAGE,), (STORAGE,)),
+    "what waits is not handed to a queue that growth is about to empty": case(
         (CLASS, STORAGE), (STORAGE,), reason="WaitingForWindow"
     ),
-    "growth does not take others along": Case(
+    "growth does not take others along": case(
         (STORAGE,), queued=(STORAGE,), reason="PendingChangesInTheWay", pending=("class",)
     ),
-    "what touches no queue goes beside it": Case(
+    "what touches no queue goes beside it": case(
         (STORAGE, WINDOW), (WINDOW,), (STORAGE,), "PendingChangesInTheWay", pending=("class",)
     ),
-    "a reverted edit leaves the queue and makes room": Case((REVERT, STORAGE), (REVERT, STORAGE), pending=("class",)),
-    "an edit that waits stands in the way of growth": Case(
+    "a reverted edit leaves the queue and makes room": case((REVERT, STORAGE), (REVERT, STORAGE), pending=("class",)),
+    "an edit that waits stands in the way of growth": case(
         (QUEUED_CLASS, STORAGE), queued=(STORAGE,), reason="PendingChangesInTheWay", pending=("class",)
     ),
-    "the window sends what the queue cannot hold": Case(
-        (PORT, CLASS), (PORT,), (CLASS,), "WaitingForWindow", constraints={"window_at": NOW}
+    "the window sends what the queue cannot hold": case(
+        (PORT, CLASS), (PORT,), (CLASS,), "WaitingForWindow", window_at=NOW
     ),
-    "what goes along waits for the same consent": Case((GROUP, MAJOR, WINDOW), (WINDOW,), reason="HeldChange"),
-    "what goes along is sent with what is handed to the queue": Case(
-        (GROUP, MAJOR), (GROUP,), (MAJOR,), "WaitingForWindow", desired={"consent": Consent((("version", "17"),))}
+    "what goes along waits for the same consent": case((GROUP, MAJOR, WINDOW), (WINDOW,), reason="HeldChange"),
+    "what goes along is sent with what is handed to the queue": case(
+        (GROUP, MAJOR), (GROUP,), (MAJOR,), "WaitingForWindow", consent=AGREED
     ),
-    "what goes along is made with what is made now": Case(
-        (GROUP, MAJOR), (GROUP, MAJOR), desired={"consent": Consent((("version", "17"),)), "apply_now": True}
+    "what goes along is made with what is made now": case(
+        (GROUP, MAJOR), (GROUP, MAJOR), consent=AGREED, apply_now=True
     ),
-    "what goes along does not go with what empties the queue alone": Case(
-        (GROUP, MAJOR, STORAGE),
-        (STORAGE,),
-        reason="WaitingForWindow",
-        desired={"consent": Consent((("version", "17"),))},
+    "what goes along does not go with what empties the queue alone": case(
+        (GROUP, MAJOR, STORAGE), (STORAGE,), reason="WaitingForWindow", consent=AGREED
     ),
-    "what goes along with a change that is not there goes by itself": Case((GROUP,), (GROUP,)),
-    "a destroy limit keeps the queue as it is": Case(
-        (CLASS,), reason="WaitingForWindow", constraints={"destroy_limit_reached": "too many"}
+    "what goes along with a change that is not there goes by itself": case((GROUP,), (GROUP,)),
+    "a destroy limit keeps the queue as it is": case(
+        (CLASS,), reason="WaitingForWindow", destroy_limit_reached="too many"
     ),
-    "a destroy limit is named where something would interrupt now": Case(
-        (PORT, WINDOW),
-        (WINDOW,),
-        reason="Brake",
-        desired={"apply_now": True},
-        constraints={"destroy_limit_reached": "too many"},
+    "a destroy limit is named where something would interrupt now": case(
+        (PORT, WINDOW), (WINDOW,), reason="Brake", apply_now=True, destroy_limit_reached="too many"
     ),
-    "a loss is neither made nor queued": Case((MAJOR,), reason="HeldChange", desired={"apply_now": True}),
-    "an agreed loss that restarts waits in the queue": Case(
-        (MAJOR,), queued=(MAJOR,), reason="WaitingForWindow", desired={"consent": Consent((("version", "17"),))}
+    "a loss is neither made nor queued": case((MAJOR,), reason="HeldChange", apply_now=True),
+    "an agreed loss that restarts waits in the queue": case(
+        (MAJOR,), queued=(MAJOR,), reason="WaitingForWindow", consent=AGREED
     ),
-    "an agreed loss is made when asked for now": Case(
-        (MAJOR,), (MAJOR,), desired={"consent": Consent((("version", "17"),)), "apply_now": True}
-    ),
-    "what travels alone follows what may share a request": Case(
+    "an agreed loss is made when asked for now": case((MAJOR,), (MAJOR,), consent=AGREED, apply_now=True),
+    "what travels alone follows what may share a request": case(
         (EDITION, WINDOW, PORT), (WINDOW,), reason="WaitingForWindow"
     ),
-    "of those that travel alone one is made at a time": Case((EDITION, TIER), (EDITION,)),
-    "what travels alone is not queued beside another": Case((TIER, CLASS), (TIER,), reason="WaitingForWindow"),
-    "what the state forbids waits beside the rest": Case((BUSY, WINDOW), (WINDOW,), reason="CloudBusy"),
-    "what can never be is refused": Case((OLDER,), reason="InvalidValue"),
-    "nobody can use it and nothing is left to do": Case((), reason="DatabaseFailed", usable=False),
-    "nobody can use it and a change may help": Case((STORAGE,), (STORAGE,), usable=False),
-    "nobody can use it and what is left does not help": Case((BUSY,), reason="DatabaseFailed", usable=False),
+    "of those that travel alone one is made at a time": case((EDITION, TIER), (EDITION,)),
+    "what travels alone is not queued beside another": case((TIER, CLASS), (TIER,), reason="WaitingForWindow"),
+    "what the state forbids waits beside the rest": case((BUSY, WINDOW), (WINDOW,), reason="CloudBusy"),
+    "what can never be is refused": case((OLDER,), reason="InvalidValue"),
+    "nobody can use it and nothing is left to do": case((), reason="DatabaseFailed", usable=False),
+    "nobody can use it and a change may help": case((STORAGE,), (STORAGE,), usable=False),
+    "nobody can use it and what is left does not help": case((BUSY,), reason="DatabaseFailed", usable=False),
 }
 
 
@@ -140,10 +141,8 @@ def _reason(plan: Plan) -> str:
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_decide_update_returns_what_is_made_and_what_waits(case: Case) -> None:
-    seen = replace(SEEN, pending=case.pending, usable=case.usable)
-    plan = decide_update(
-        inputs(seen, case.external_ref, case.changes, **(case.desired or {}), **(case.constraints or {})), seen
-    )
+    seen = replace(SEEN, **case.seen)
+    plan = decide_update(inputs(seen, changes=case.changes, **case.inputs), seen)
     made = (plan.changes, plan.queued) if isinstance(plan, Update) else ((), ())
     assert (made, _reason(plan)) == ((case.now, case.queued), case.reason)
 

@@ -134,18 +134,6 @@ async def test_defect_in_the_first_pass_is_reported_without_a_status_before() ->
     }
 
 
-async def test_defect_in_a_deletion_is_reported() -> None:
-    world, paced = await _ready(cloud := Broken())
-    cloud.defect = TypeError("x")
-    world.delete()
-    paced.wake()
-    await paced.step()
-    assert _conditions(world)["Reconciling"] == "True InternalError"
-    cloud.defect = None
-    await paced.settle()
-    assert world.get() is None
-
-
 async def test_defect_hides_no_lost_database() -> None:
     world, _ = await _ready(cloud := Broken())
     cloud.toys.clear()

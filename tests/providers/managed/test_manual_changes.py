@@ -141,56 +141,17 @@ def _entries(drift: list[Object]) -> list[tuple[str, str, str, str]]:
     return [(entry["path"], entry["desired"], entry["observed"], entry["action"]) for entry in drift]
 
 
-async def deleted(policy: str) -> World:
-    world = await settled(ToyCloud(), deletionPolicy=policy)
+@pytest.mark.parametrize("is_dead", [True, False], ids=["of a dead server", "in another account"])
+async def test_orphan_out_of_reach_loses_its_finalizer_after_minutes_and_not_before(*, is_dead: bool) -> None:
+    world = await settled(cloud := ToyCloud(), deletionPolicy="Orphan")
     world.delete()
-    return world
+    if is_dead:
+        cloud.faults += [("observe", Transient("no answer"), False)] * 100
+    else:
+        cloud.account = "account-2"
+        world.accounts.forget("default")
 
-
-async def passes(world: World, *, minutes: int) -> None:
-    for _ in range(minutes):
-        await world.step()
-        if world.get() is None:
-            return
-        world.now += timedelta(minutes=1)
-
-
-def unreachable(world: World) -> None:
-    world.cloud.faults += [("observe", Transient("no answer"), False)] * 100
-
-
-async def test_orphan_of_a_dead_server_loses_its_finalizer_after_minutes_and_not_before() -> None:
-    world = await deleted("Orphan")
-    unreachable(world)
-
-    await passes(world, minutes=4)
+    await world.passes(4, timedelta(minutes=1))
     assert world.get() is not None
-
-    await passes(world, minutes=4)
-    assert world.get() is None
-    assert len(world.cloud.toys) == 1
-    assert not next(iter(world.cloud.toys.values())).released
-
-
-async def test_orphan_in_another_account_loses_its_finalizer_likewise() -> None:
-    world = await deleted("Orphan")
-    world.cloud.account = "account-2"
-    world.accounts.forget("default")
-    obj = world.get()
-    assert obj is not None
-
-    await passes(world, minutes=8)
-
-    assert world.get() is None
-    assert "release" not in world.cloud.calls
-
-
-@pytest.mark.parametrize("policy", ["Snapshot", "Delete"])
-async def test_deletion_waits_for_an_unreachable_server(policy: str) -> None:
-    world = await deleted(policy)
-    unreachable(world)
-
-    await passes(world, minutes=40)
-
-    assert world.get() is not None
-    assert len(world.cloud.toys) == 1
+    await world.passes(4, timedelta(minutes=1))
+    assert (world.get(), [toy.released for toy in cloud.toys.values()]) == (None, [False])

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from providers.external.client import Fence, Operation, Target
-from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
-from providers.external.endpoint import Endpoint
+from providers.external.credential import Credential
 from providers.external.provider import LoginRules
 from runtime.errors import Failure, Terminal, Transient
 from runtime.results import Result
@@ -61,39 +60,6 @@ async def _ready(cloud: OperatedToys, **kind: Any) -> World:
     world = await settled(cloud, provider_of(cloud, **kind))
     assert world.reason("Ready") == "Available"
     return world
-
-
-class Unreachable(OperatedToys):
-    """Toys to which nobody logs in from here."""
-
-    async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
-        del endpoint, credential
-        return NO_ANSWER
-
-
-async def test_login_of_a_create_that_nobody_reaches_is_published_without_another_call() -> None:
-    world = await settled(cloud := Unreachable())
-    assert cloud.begun == ["Create"]
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-
-
-async def test_operation_of_a_kind_without_logins_is_followed() -> None:
-    cloud = OperatedToys()
-    world = await _ready(cloud, logins=None, stateful=False)
-    assert cloud.begun == ["Create"]
-    world.ask(size=20)
-    await world.settle()
-    assert cloud.begun == ["Create", "Update"]
-
-
-async def test_operation_of_an_update_is_over_before_the_password_is_set() -> None:
-    cloud = OperatedToys()
-    world = await _ready(cloud)
-    world.ask(size=20, passwordRotation={"token": "1"})
-    await world.settle()
-    assert cloud.begun == ["Create", "Update", "SetPassword", "Disable"]
-    assert world.status["rotation"]["token"] == "1"
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
 
 
 @dataclass

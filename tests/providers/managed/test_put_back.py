@@ -35,21 +35,6 @@ async def _settled(cloud: ToyCloud) -> tuple[World, Toy]:
     return world, toy
 
 
-async def test_login_that_was_changed_during_work_of_the_cloud_is_put_back_in_the_first_pass_after_it() -> None:
-    cloud = ToyCloud()
-    world, toy = await _settled(cloud)
-    published = dict(toy.passwords)
-    (name,) = published
-
-    toy.passwords[name], cloud.rebooting = "by-hand", True
-    await world.step()
-    cloud.rebooting = False
-    await world.step()
-
-    assert toy.passwords == published
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-
-
 async def test_login_that_was_changed_by_hand_is_put_back_when_it_is_tried_next() -> None:
     """A pass looks a second time before it acts: what the first look learnt must not be lost."""
     cloud = ToyCloud()

@@ -18,22 +18,6 @@ from tests.providers.world import World, settled
 SLOW = [0, 1, 3]
 
 
-@pytest.mark.parametrize("slow", SLOW)
-async def test_create_is_sent_once_and_becomes_ready(slow: int) -> None:
-    world = World(ToyCloud(slow=slow))
-    world.ask(size=7)
-
-    await world.settle()
-
-    assert world.cloud.calls.count("create") == 1
-    assert world.toy.size == 7
-    assert world.reason("Ready") == "Available"
-    assert "operation" not in world.status
-    assert "intent" not in world.status
-    secret = world.kube.objects[SECRETS, Key("team", "db-credentials")]
-    assert set(secret["data"]) == {"current", "username"}
-
-
 async def test_instant_create_is_four_object_writes_and_two_of_the_secret() -> None:
     world = World(ToyCloud())
     world.ask()
@@ -127,22 +111,6 @@ async def test_child_is_deleted_by_the_teardown_instruction_of_its_claim_alone(w
         case _:
             assert (done, toy, world.get()) == (["delete Delete"], None, None)
     assert ((SECRETS, Key("team", "db-credentials")) in world.kube.objects) == (toy is not None)
-
-
-@pytest.mark.parametrize(("word", "own"), [("Delete", "Orphan"), ("Snapshot", "Orphan"), ("Delete", "Snapshot")])
-async def test_teardown_instruction_beyond_the_resources_own_policy_destroys_nothing(word: str, own: str) -> None:
-    world = World(ToyCloud())
-    world.ask(deletionPolicy=own)
-    world.compose()
-    await world.settle()
-    calls = len(world.cloud.calls)
-    world.delete()
-    world.annotate(teardown=f"{world.uid}/{word}")
-
-    await world.passes(3, timedelta(minutes=2))
-
-    assert (world.cloud.calls[calls:], len(world.cloud.toys)) == ([], 1)
-    assert world.reason("Stalled") == "HeldDeletion"
 
 
 async def test_lost_password_of_an_adopted_database_is_reported_without_a_resync() -> None:

@@ -80,16 +80,6 @@ def test_pause_has_an_end(value: str, is_paused: bool) -> None:  # noqa: FBT001 
     assert bool(record.paused(obj({P + "paused": value}), NOW)) is is_paused
 
 
-def test_pause_names_its_reason() -> None:
-    assert "the rack moves" in record.paused(obj({P + "paused": "true", P + "paused-reason": "the rack moves"}), NOW)
-
-
-def test_pause_of_the_claim_leads_to_who_set_it() -> None:
-    paused = record.paused(obj({P + "paused": "true", P + "claim-name": "orders"}), NOW)
-
-    assert "with its claim orders, which says by whom and when" in paused
-
-
 def test_external_ref_is_read_from_annotations_or_status() -> None:
     names = {"external-name": "x", "incarnation": "7", "account": "a"}
     by_annotation = obj({P + key: value for key, value in names.items()})

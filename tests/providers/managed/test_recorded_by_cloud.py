@@ -7,11 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from providers.external.client import Target
 from providers.external.observation import Absent, Present
-from runtime.errors import Transient
 from runtime.objects import Key
 from tests.providers.toy import TOYS, ToyCloud, ToyParameters
 from tests.providers.world import OWN, World, settled
@@ -79,17 +76,3 @@ async def test_consent_that_was_used_does_not_count_again_once_its_use_is_forgot
     assert cloud.toys == {}
     assert world.reason("Stalled") == "DatabaseLost"
     assert f"recreate={second}" in str(world.get())
-
-
-@pytest.mark.parametrize("is_reached", [False, True])
-async def test_create_that_failed_after_a_consent_needs_no_second_one(*, is_reached: bool) -> None:
-    world = await settled(cloud := RecordingCloud())
-    (lost,) = [toy.incarnation for toy in cloud.toys.values()]
-    cloud.toys.clear()
-    await world.passes(4, timedelta(minutes=1))
-    world.annotate(consent=f"recreate={lost}")
-    cloud.faults += [("create", Transient("no answer"), is_reached)] * 2
-
-    await world.passes(6, timedelta(minutes=1))
-
-    assert world.reason("Ready") == "Available"

@@ -112,18 +112,6 @@ async def test_renewed_authority_is_published_by_the_next_pass_whatever_goes_on(
     assert secret(world)["metadata"]["resourceVersion"] == version
 
 
-async def test_authority_that_changes_with_the_password_comes_with_it() -> None:
-    world = await ready(World(ToyCloud()))
-    before = kept(world)
-    be_rotated(world)
-    world.toy.ca = NEXT
-    await world.step()
-
-    assert kept(world)["ca.crt"] == NEXT
-    assert kept(world)["current"] != before["current"]
-    assert world.status["connection"]["caRef"]["hash"] == digest(NEXT)
-
-
 async def test_endpoint_without_certificates_of_its_own_leaves_none_behind() -> None:
     world = await ready(World(ToyCloud()))
     world.toy.ca = ""

@@ -187,14 +187,6 @@ async def test_refused_call_is_sent_at_most_twenty_times_an_hour_in_the_same_wor
     assert world.get() is None if call == "delete" else world.reason() == "InSync"
 
 
-async def test_create_that_is_not_shown_yet_is_not_sent_again() -> None:
-    cloud = Refusing(slow=1, hidden=8)
-    world = world_of(cloud)
-    world.ask()
-    await world.settle(most=60)
-    assert (cloud.calls, world.reason()) == (["create"], "InSync")
-
-
 async def test_create_that_is_never_shown_is_sent_again() -> None:
     cloud = Refusing(slow=1)
     world = world_of(cloud)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from providers.accounts.destroys import FIELD, destroys_within_the_hour, with_one_more
-from runtime.errors import Terminal, Transient
+from runtime.errors import Transient
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, ToyCloud
 from tests.providers.world import World
@@ -46,24 +46,6 @@ def remembered(world: World) -> int:
     return destroys_within_the_hour(config.get("status", {}), "Toy", world.now)["team"]
 
 
-async def test_destroy_limit_outlives_a_restart_at_every_deletion() -> None:
-    world = await an_hour_old(*_NAMES)
-    for name in _NAMES:
-        world.delete(name)
-    for number, name in enumerate(_NAMES):
-        world = restarted(world, f"process-{number}-of-the-deletion")
-        await world.step(name)
-
-    assert len(world.cloud.toys) == 3
-    assert [world.reason("Synced", name) for name in _NAMES if world.get(name)] == ["Brake"] * 3
-    assert remembered(world) == 3
-
-    world.now += timedelta(minutes=61)
-    for name in _NAMES[3:]:
-        await world.settle(name)
-    assert world.cloud.toys == {}
-
-
 async def test_deletion_that_was_interrupted_is_finished_by_the_next_process_over_the_destroy_limit() -> None:
     world = await an_hour_old(*_NAMES)
     for name in _NAMES:
@@ -98,18 +80,6 @@ async def test_restarts_within_the_grace_only_make_it_longer() -> None:
     await world.step()
     await world.step_after(timedelta(seconds=61))
     assert world.cloud.calls[calls:] == ["create"]
-
-
-async def test_value_that_the_cloud_refused_is_sent_once_by_each_process() -> None:
-    world = await created("db")
-    refusals = [("update", Terminal("InvalidValue", "no such size"), False)] * 9
-    world.cloud.faults += refusals
-    world.ask(size=11)
-    for number in range(3):
-        await world.passes(5, timedelta(minutes=5))
-        assert len(world.cloud.faults) == 8 - number
-        assert world.reason("Stalled") == "InvalidValue"
-        world = restarted(world, f"process-{number}-of-the-refusal")
 
 
 @pytest.mark.parametrize("path", sorted(CRDS.glob("*_providerconfigs.yaml")), ids=lambda path: path.name.split(".")[0])

@@ -82,14 +82,6 @@ async def test_name_of_no_backup_is_refused_with_those_that_there_are(consent: s
     assert ("backup-9 is no backup of it" in world.condition()["message"]) is ("9" in consent)
 
 
-async def test_consent_to_restore_is_refused_without_backups() -> None:
-    world = await _lost(cloud := LateCloud(slow=1), kept=())
-    world.annotate(consent="restore=backup-1")
-    await world.step()
-    assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
-    assert "no backup of it is known" in world.condition()["message"]
-
-
 async def test_backups_that_cannot_be_listed_are_waited_for() -> None:
     world = await _lost(cloud := LateCloud(slow=1))
     world.annotate(consent="restore=backup-1")

@@ -10,7 +10,7 @@ import pytest
 from runtime.objects import SECRETS
 from runtime.results import Result
 from tests.providers.toy import ToyCloud
-from tests.providers.world import World, settled
+from tests.providers.world import World
 
 GRACE = timedelta(hours=1)
 
@@ -70,22 +70,6 @@ async def test_forced_rotation_waits_for_no_grace_and_leaves_the_former_login_a_
 
     await world.step_after(timedelta(seconds=61))
     assert second[0] not in toy.passwords
-
-
-async def test_rotation_that_waits_goes_on_once_it_is_forced() -> None:
-    world = await settled(ToyCloud())
-    toy = world.toy
-    (first,) = toy.passwords.items()
-    for rotation in ({"token": "one"}, {"token": "two"}):
-        world.ask(passwordRotation=rotation)
-        await world.passes(2)
-    assert toy.passwords[first[0]] == first[1]
-    assert world.reason("Synced") == "WaitingForWindow"
-
-    world.ask(passwordRotation={"token": "two", "force": True})
-    await world.passes(2)
-    assert toy.passwords[first[0]] != first[1]
-    assert world.reason("Synced") == "InSync"
 
 
 def _published_to_applications(world: World, username: str, host: str = "toy.example.org") -> None:

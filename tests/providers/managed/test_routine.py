@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
+
+import pytest
 
 from providers.external.client import Target
 from providers.external.metering import is_routine
@@ -24,49 +26,31 @@ class WatchedCloud(ToyCloud):
         return await super().observe(target)
 
 
-async def _at_rest() -> tuple[World, WatchedCloud]:
-    world = await settled(cloud := WatchedCloud())
-    assert cloud.are_routine
-    assert not any(cloud.are_routine)
-    cloud.are_routine.clear()
-    return world, cloud
-
-
-async def test_resync_is_routine_and_an_edit_is_not() -> None:
-    world, cloud = await _at_rest()
-
-    await world.step()
-    assert cloud.are_routine == [True]
-
-    cloud.are_routine.clear()
-    world.ask(size=20)
-    await world.step()
-    assert cloud.are_routine
-    assert not any(cloud.are_routine)
-
-
-async def test_reconcile_request_and_a_deletion_are_not_routine() -> None:
-    world, cloud = await _at_rest()
-
+def _be_requested(world: World) -> None:
     world.annotate(**{"reconcile-requested-at": "1"})
-    await world.step()
-    assert cloud.are_routine == [False]
 
-    cloud.are_routine.clear()
-    world.delete()
-    await world.step()
-    assert cloud.are_routine
+
+def _be_changed_by_others(world: World) -> None:
+    world.toy.size = 5
+
+
+PASSES: dict[str, tuple[Callable[[World], object], bool]] = {
+    "a resync": (lambda _world: None, True),
+    "a reconcile request": (_be_requested, False),
+    "an edit": (lambda world: world.ask(size=20), False),
+    "a deletion": (World.delete, False),
+    "a pass that changes something": (_be_changed_by_others, True),
+}
+
+
+@pytest.mark.parametrize("case", PASSES)
+async def test_looks_of_a_pass_are_routine_while_nobody_waits_for_it(case: str) -> None:
+    world = await settled(cloud := WatchedCloud())
     assert not any(cloud.are_routine)
+    cloud.are_routine.clear()
+    begin, is_routine = PASSES[case]
 
-
-async def test_routine_ends_where_a_pass_changes_something() -> None:
-    world, cloud = await _at_rest()
-    next(iter(cloud.toys.values())).size = 5
-    world.now += timedelta(minutes=10)
-
+    begin(world)
     await world.step()
 
-    assert cloud.are_routine[0]
-    assert not any(cloud.are_routine[1:])
-    assert len(cloud.are_routine) > 1
-    assert "update ['size']" in cloud.calls
+    assert (cloud.are_routine[0], any(cloud.are_routine[1:])) == (is_routine, False)

@@ -132,17 +132,6 @@ async def test_new_password_is_published_at_the_first_login_that_succeeds(counts
     assert world.reason() == "InSync"
 
 
-async def test_edit_that_waits_for_consent_keeps_no_password_from_being_published() -> None:
-    world = await _ready(cloud := OneLogin())
-    world.ask(passwordRotation={"token": "2"})
-    await world.step()
-    assert cloud.calls[-1] == "set_password"
-    world.ask(size=101, passwordRotation={"token": "2"})
-    await _run(world, timedelta(minutes=2))
-    assert world.reason() == "InvalidValue"
-    assert _published(world) == _role(cloud)
-
-
 @pytest.mark.parametrize("after_looks", [1, 5, 19])
 async def test_secret_that_is_lost_during_a_reset_locks_nobody_out(after_looks: int) -> None:
     world = await _ready(cloud := OneLogin(counts_after=15))
@@ -229,13 +218,6 @@ async def test_login_that_somebody_else_changed_is_noticed_and_reported(*, shown
     world.ask(passwordRotation={"token": "2"})
     await _run(world, timedelta(minutes=5))
     assert (world.reason("Ready"), world.reason(), _published(world)) == ("Available", "InSync", _role(cloud))
-
-
-async def test_proof_is_renewed_at_each_resync_and_writes_nothing() -> None:
-    world = await _ready(OneLogin())
-    written = len(world.kube.writes)
-    await _run(world, timedelta(hours=2))
-    assert len(world.kube.writes) == written
 
 
 async def test_password_that_another_keeper_took_over_is_taken_back() -> None:

@@ -47,45 +47,19 @@ def test_code_has_its_class(case: Case) -> None:
     assert str(failure).count("cannot look: ") == 1
 
 
+_AT = 'connection failed: connection to server at "10.0.0.1", port 5432 failed:'
+_MULTIPLE = f"""Multiple connection attempts failed. All failures were:
+- host: 'pg1', port: None, hostaddr: '10.0.0.1': {_AT} No route to host
+- host: 'pg1', port: None, hostaddr: '10.0.0.2': {_AT} Connection refused
+\tIs the server running on that host and accepting TCP/IP connections?"""
+_NO_HOST = "failed to resolve host 'nosuch.invalid': [Errno -2] Name or service not known"
+_OTHER_NAME = 'server certificate for "pg1" does not match host name "pg2"'
 CAUSES: dict[str, tuple[str, str, str]] = {
-    "nobody listens": (
-        (
-            'connection failed: connection to server at "127.0.0.1", port 1 failed: Connection refused\n'
-            "\tIs the server running on that host and accepting TCP/IP connections?"
-        ),
-        "",
-        "Connection refused",
-    ),
-    "no such host": (
-        "failed to resolve host 'nosuch.invalid': [Errno -2] Name or service not known",
-        "",
-        "failed to resolve host 'nosuch.invalid': [Errno -2] Name or service not known",
-    ),
-    "another authority": (
-        'connection failed: connection to server at "10.0.0.1", port 5432 failed: SSL error: certificate verify failed',
-        "",
-        "SSL error: certificate verify failed",
-    ),
-    "another name": (
-        (
-            'connection failed: connection to server at "10.0.0.1", port 5432 failed:'
-            ' server certificate for "pg1" does not match host name "pg2"'
-        ),
-        "",
-        'server certificate for "pg1" does not match host name "pg2"',
-    ),
-    "several addresses": (
-        (
-            "Multiple connection attempts failed. All failures were:\n"
-            "- host: 'pg1', port: None, hostaddr: '10.0.0.1': connection failed: connection to server at"
-            ' "10.0.0.1", port 5432 failed: No route to host\n'
-            "- host: 'pg1', port: None, hostaddr: '10.0.0.2': connection failed: connection to server at"
-            ' "10.0.0.2", port 5432 failed: Connection refused\n'
-            "\tIs the server running on that host and accepting TCP/IP connections?"
-        ),
-        "",
-        "Connection refused",
-    ),
+    "nobody listens": (f"{_AT} Connection refused\n\tIs the server running?", "", "Connection refused"),
+    "no such host": (_NO_HOST, "", _NO_HOST),
+    "another authority": (f"{_AT} SSL error: certificate verify failed", "", "SSL error: certificate verify failed"),
+    "another name": (f"{_AT} {_OTHER_NAME}", "", _OTHER_NAME),
+    "several addresses": (_MULTIPLE, "", "Connection refused"),
     "the line was cut": ("server closed the connection unexpectedly\n\tThis probably means", "", "server closed the"),
     "all connections are taken": ("connection failed: FATAL", "53300", "max_connections"),
     "the server starts": ("connection failed: FATAL", "57P03", "starting"),

@@ -13,7 +13,6 @@ from providers.external.cloud_api.creates import created
 from providers.external.cloud_api.refusals import (
     LONGEST,
     AlreadyThere,
-    NotThere,
     clean,
     failure_by_code,
     pause_of,
@@ -73,13 +72,6 @@ def test_a_code_has_its_class() -> None:
         assert other.is_momentary is is_server_error
 
 
-def test_what_is_not_there_and_what_is_there_already_have_reason_and_code() -> None:
-    absent, taken = NotThere("gone", code="404"), AlreadyThere("taken", code="409")
-
-    assert (absent.reason, absent.code, str(absent)) == ("ReferenceNotFound", "404", "gone")
-    assert (taken.reason, taken.code, str(taken)) == ("NameTaken", "409", "taken")
-
-
 OWNER = Owner("home", "uid-1", "0123456789abcdef")
 TARGET = Target("fl-a", ShelfParameters(book_ids=()), OWNER, "hash")
 
@@ -103,25 +95,11 @@ async def _refused() -> Any:
     raise AlreadyThere("fl-a is taken", code="409")
 
 
-async def _accepted() -> str:
-    return "operation-1"
+async def test_create_that_met_an_object_is_ours_anothers_or_waited_for() -> None:
+    stranger = replace(OWNER, identity="uid-2")
 
-
-async def test_a_create_returns_what_the_cloud_answered() -> None:
-    assert await created(_accepted(), Cloud(None).client(), TARGET, "shelf fl-a") == "operation-1"
-
-
-async def test_what_an_interrupted_create_made_is_ours() -> None:
     assert await created(_refused(), Cloud(OWNER).client(), TARGET, "shelf fl-a") is None
-
-
-async def test_an_object_of_another_owner_is_refused() -> None:
-    stranger = Cloud(replace(OWNER, identity="uid-2"))
-
     with pytest.raises(AlreadyThere, match="fl-a is taken"):
-        await created(_refused(), stranger.client(), TARGET, "shelf fl-a")
-
-
-async def test_an_object_that_is_not_shown_yet_is_waited_for() -> None:
+        await created(_refused(), Cloud(stranger).client(), TARGET, "shelf fl-a")
     with pytest.raises(Transient, match="shelf fl-a is there and not shown yet"):
         await created(_refused(), Cloud(None).client(), TARGET, "shelf fl-a")
