@@ -64,11 +64,9 @@ def _fixtures() -> dict[str, Any]:
 
 
 async def test_our_reading_of_a_status_is_that_of_flux(program: Path) -> None:
-    cases: list[Any] = [parameters.values[0] for parameters in KSTATUS_CASES]
+    objects, expected = zip(*KSTATUS_CASES.values(), strict=True)
 
-    judged = await asyncio.to_thread(_judged, program, [case.obj for case in cases])
-
-    assert judged == [case.expected for case in cases]
+    assert tuple(await asyncio.to_thread(_judged, program, objects)) == expected
 
 
 async def test_so_it_is_for_thousands_of_statuses(program: Path) -> None:
