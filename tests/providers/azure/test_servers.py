@@ -89,11 +89,11 @@ async def test_child_that_appeared_since_it_was_looked_for_is_looked_at_and_left
 ) -> None:
     """It is looked for twice before its create is decided on, and once more before the PUT."""
     server = await server_at_rest(arm)
-    looks, calls = itertools.count(1), Calls(Gate())
+    reads, calls = itertools.count(1), Calls(Gate())
     own = server.name_of().split("/")[1]
 
     def appear(path: str) -> None:
-        if f"{own}/{word}/" in path and next(looks) == 3:
+        if f"{own}/{word}/" in path and next(reads) == 3:
             arm.control("POST", f"servers/{own}/{word}/{path.rpartition('/')[2]}", _THEIRS[word])
 
     calls.looked = appear

@@ -28,11 +28,11 @@ class LoggedCloud(ToyCloud):
     is_log_refused: bool = False
     changed_at: datetime | None = None
     since: list[datetime] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
         self.observations += 1
-        self.asked.append("look")
+        self.requests.append("look")
         observation = await super().observe(target)
         if isinstance(observation, Absent):
             return observation
@@ -57,7 +57,7 @@ class LoggedCloud(ToyCloud):
         if self.is_log_refused:
             raise Transient("cannot list the changes")
         self.lists += 1
-        self.asked.append("list")
+        self.requests.append("list")
         return ExternalList({}, complete=False)
 
 
@@ -179,11 +179,11 @@ async def test_what_was_seen_of_another_incarnation_counts_for_nothing() -> None
 
 async def test_first_look_of_a_process_comes_after_its_first_list() -> None:
     former, cloud = await _at_rest()
-    cloud.asked.clear()
+    cloud.requests.clear()
     world = _world(cloud, former)
     world.annotate(**{"reconcile-requested-at": "1"})
     await world.step_after()
-    assert cloud.asked[:2] == ["list", "look"]
+    assert cloud.requests[:2] == ["list", "look"]
 
 
 @dataclass
