@@ -96,6 +96,7 @@ class ToyCloud:
         return self.account
 
     async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+        await self.looked(target)
         self._fails("observe", done=False)
         toy = self.toys.get(target.name)
         if toy is None:
@@ -106,7 +107,14 @@ class ToyCloud:
             target.name, toy.incarnation, toy.owner, phase, ToyParameters(toy.size, dict(toy.tags)), None, {}
         )
         seen = replace(seen, usable=not self.rebooting, endpoint=self.endpoint(target.name))
-        return Present(seen)
+        return Present(self.shown(target, seen))
+
+    async def looked(self, target: Target[ToyParameters]) -> None:
+        """Do what a cloud does before it answers a look."""
+
+    def shown(self, _target: Target[ToyParameters], observed: Seen) -> Seen:
+        """Return what a cloud shows of a database."""
+        return observed
 
     async def list(self) -> ExternalList:
         self.lists += 1

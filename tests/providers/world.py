@@ -209,6 +209,12 @@ class World:
             await self.step()
             self.now += every
 
+    async def lose(self) -> None:
+        """Have somebody drop the database, and make passes until that is reported."""
+        self.cloud.toys.clear()
+        await self.passes(5, timedelta(minutes=1))
+        assert self.reason("Ready") == "DatabaseLost"
+
     async def settle(self, name: str = "db", *, most: int = 20) -> int:
         """Make passes as their results ask for, the clock moved on; return how many it took."""
         for number in range(1, most + 1):

@@ -1,10 +1,9 @@
-"""As whom we speak to AWS: exactly as the ProviderConfig says, renewed in time, and for one account alone."""
+"""As whom we speak to AWS: exactly as the ProviderConfig says; what is read, and what is never logged."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,62 +11,19 @@ import msgspec
 import pytest
 from botocore.utils import parse_timestamp
 
-from providers.aws.account import connect, instant
-from providers.aws.config import Credentials, ProviderConfigSpec
-from providers.aws.credentials import AGENT_HOSTS, PodIdentity, StaticKeys, WebIdentity, source_of
+from devcloud.aws.server import Served
+from providers.aws.account import AwsAccount, instant
+from providers.aws.config import Credentials
+from providers.aws.credentials import AGENT_HOSTS, PodIdentity, StaticKeys, WebIdentity, first, source_of
+from providers.external.cloud_api.refusals import NotThere
 from providers.external.config import InstanceLimits, limit_refusal
-from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
-from tests.providers.aws.fake_sts import ACCOUNT, OTHER, FakeAws, serving
+from runtime.errors import Blocked, Failure, Terminal, Throttled
+from tests.support.simulator_control import control
 
 KEYS = {"aws_access_key_id": "AKIASTATIC", "aws_secret_access_key": "s3cr3t/key+of=nobody"}
-ROLE = f"arn:aws:iam::{ACCOUNT}:role/first"
-
-
-@pytest.fixture
-def aws() -> Iterator[FakeAws]:
-    with serving() as fake:
-        yield fake
-
-
-@pytest.fixture(autouse=True)
-def _hostile_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """What a machine may hold, and what must not matter: keys, profiles, files that run commands, endpoints."""
-    ini = tmp_path / "config"
-    ini.write_text(f"[profile evil]\ncredential_process = touch {tmp_path}/ran\n[default]\nregion = us-gov-west-1\n")
-    for name, value in {
-        "AWS_ACCESS_KEY_ID": "AKIAAMBIENT",
-        "AWS_SECRET_ACCESS_KEY": "ambient",
-        "AWS_PROFILE": "evil",
-        "AWS_CONFIG_FILE": str(ini),
-        "AWS_SHARED_CREDENTIALS_FILE": str(ini),
-        "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
-        "AWS_ENDPOINT_URL_RDS": "http://127.0.0.1:9",
-        "AWS_DEFAULT_REGION": "us-gov-west-1",
-    }.items():
-        monkeypatch.setenv(name, value)
-
-
-def _config(aws: FakeAws | None = None, **fields: Any) -> ProviderConfigSpec:
-    spec = {
-        "region": "eu-west-1",
-        "credentials": {"source": "Secret", "secretRef": {"name": "keys"}},
-        **({} if aws is None else {"endpoint": aws.url}),
-        **fields,
-    }
-    return msgspec.convert(spec, ProviderConfigSpec)
-
-
-async def _identity(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]] | None = None) -> str:
-    async with connect(config, {"keys": KEYS} if secrets is None else secrets) as account:
-        return account.id
-
-
-async def _refused(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, str]] | None = None) -> str:
-    try:
-        await _identity(config, secrets)
-    except (Blocked, Terminal) as failure:
-        return f"{failure.reason}: {failure.message}"
-    return "connected"
+ROLE = "arn:aws:iam::123456789012:role/first"
+_PAGE = 20
+_GROUPS = ("describe_db_parameter_groups", "list", "DBParameterGroups")
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -150,99 +106,64 @@ def test_keys_are_never_printed() -> None:
     assert "s3cr3t" not in repr(StaticKeys(ID, KEY))
 
 
-async def test_keys_of_a_secret_reach_their_account(aws: FakeAws, tmp_path: Path) -> None:
-    assert await _identity(_config(aws)) == ACCOUNT
-    assert aws.actions() == ["GetCallerIdentity AKIASTATIC"]
-    assert not (tmp_path / "ran").exists()
+async def test_projected_token_is_read_again_for_each_session(tmp_path: Path) -> None:
+    token, tokens = tmp_path / "token", list[str]()
+
+    class Sts:
+        """Gives out sessions that are over within the SDK's margin: each use renews them."""
+
+        def assume_role_with_web_identity(self, **parameters: str) -> dict[str, Any]:
+            tokens.append(parameters["WebIdentityToken"])
+            until = datetime.now(UTC) + timedelta(minutes=9)
+            keys = {"AccessKeyId": "ASIA", "SecretAccessKey": "s", "SessionToken": "t", "Expiration": until}
+            return {"Credentials": keys}
+
+    credentials = first(WebIdentity(ROLE, token), lambda _credentials: Sts())
+    for text in ("first\n", "second\n"):
+        token.write_text(text)
+        credentials.get_frozen_credentials()
+
+    assert (tokens[0], tokens[-1]) == ("first", "second")
 
 
-async def test_chain_assumes_each_role_with_the_former(aws: FakeAws) -> None:
-    chain = [
-        {"roleARN": ROLE, "externalID": "xyz", "sessionName": "orders"},
-        {"roleARN": f"arn:aws:iam::{OTHER}:role/second"},
-    ]
-    config = _config(aws, credentials={**SECRET, "assumeRoleChain": chain})
-
-    assert await _identity(config) == OTHER
-    assert aws.actions() == ["AssumeRole AKIASTATIC", "AssumeRole ASIAFIRST1", "GetCallerIdentity ASIASECOND2"]
-    first = aws.requested[0][2]
-    assert (first["ExternalId"], first["RoleSessionName"]) == ("xyz", "orders")
-    assert "ExternalId" not in aws.requested[1][2]
+async def _make_groups(account: AwsAccount, stem: str) -> None:
+    for number in range(_PAGE + 1):
+        await account.call("create_db_parameter_group", "make it", DBParameterGroupName=f"{stem}-{number}",
+                           DBParameterGroupFamily="postgres16", Description="one of many")  # fmt: skip
 
 
-async def test_projected_token_is_exchanged_and_read_again(
-    aws: FakeAws, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+async def test_pages_are_read_to_the_end(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("providers.aws.account._PAGE", _PAGE)
+    await _make_groups(account, "listed")
+
+    names = [group["DBParameterGroupName"] async for group in account.pages(*_GROUPS)]
+
+    assert {f"listed-{number}" for number in range(_PAGE + 1)} <= set(names)
+
+
+async def test_list_that_is_cut_off_is_a_failure(
+    account: AwsAccount, simulator: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    token = tmp_path / "token"
-    token.write_text("first\n")
-    monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
-    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", str(token))
-    # Within the SDK's margin before the end of a session: each call renews it.
-    aws.lasting = timedelta(minutes=12)
-
-    async with connect(_config(aws, credentials={"source": "WebIdentity"}), {}) as account:
-        token.write_text("second\n")
-        await account.whoami()
-
-    assert aws.tokens[0] == "first"
-    assert aws.tokens[-1] == "second"
-    # Exchanged without a signature: no other identity of the process takes part.
-    assert {key for action, key, _ in aws.requested if action == "AssumeRoleWithWebIdentity"} == {""}
+    monkeypatch.setattr("providers.external.cloud_api.refusals._PAUSE", timedelta(0))
+    monkeypatch.setattr("providers.aws.account._PAGE", _PAGE)
+    await _make_groups(account, "cut")
+    fault = {"action": "DescribeDBParameterGroups", "times": None, "code": "Throttling"}
+    try:
+        with pytest.raises(Throttled):
+            # The first page has come when the second is refused.
+            _ = [control(simulator, "POST", "faults", fault) async for _ in account.pages(*_GROUPS)]
+    finally:
+        control(simulator, "DELETE", "faults")
 
 
-async def test_missing_projected_token_is_named(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ROLE_ARN", ROLE)
-    monkeypatch.setenv("AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere/token")
+async def test_sdk_logs_no_bodies(account: AwsAccount, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with pytest.raises(NotThere):
+        await account.call(
+            "modify_db_instance", "set the password", DBInstanceIdentifier="x", MasterUserPassword="hunter2hunter2"
+        )
 
-    refused = await _refused(_config(aws, credentials={"source": "WebIdentity"}), {})
-
-    assert refused.startswith("CredentialsMissing: the projected token")
-    assert aws.requested == []
-
-
-async def test_account_other_than_the_named_is_refused(aws: FakeAws) -> None:
-    refused = await _refused(_config(aws, accountID=OTHER))
-
-    assert refused.startswith("AccountChanged: ")
-    assert ACCOUNT in refused
-    assert OTHER in refused
-
-
-async def test_account_that_changes_behind_the_same_credentials_is_seen(aws: FakeAws) -> None:
-    async with connect(_config(aws), {"keys": KEYS}) as account:
-        aws.keys["AKIASTATIC"] = OTHER
-        with pytest.raises(Terminal) as caught:
-            await account.whoami()
-
-    assert caught.value.reason == "AccountChanged"
-
-
-@pytest.mark.parametrize(
-    ("key", "remedy"), [("AKIASTATIC", "renew the credentials"), ("AKIANOBODY", "renew the credentials")]
-)
-async def test_expired_session_and_unknown_key_are_named(aws: FakeAws, key: str, remedy: str) -> None:
-    aws.keys["AKIASTATIC"] = None
-
-    refused = await _refused(_config(aws), {"keys": {**KEYS, "aws_access_key_id": key}})
-
-    assert refused.startswith("CredentialsInvalid: ")
-    assert remedy in refused
-    assert "r-1" not in refused
-    assert "s3cr3t" not in refused
-
-
-async def test_sts_without_an_answer_is_transient() -> None:
-    with pytest.raises(Transient):
-        await _identity(_config(endpoint="http://127.0.0.1:9"))
-
-
-async def test_pages_are_read_to_the_end(aws: FakeAws) -> None:
-    aws.pages = 3
-    async with connect(_config(aws), {"keys": KEYS}) as account:
-        instances = [instance async for instance in account.pages("describe_db_instances", "list", "DBInstances")]
-
-    assert [instance["DBInstanceIdentifier"] for instance in instances] == ["db-1", "db-2", "db-3"]
-    assert aws.requested[-1][2]["MaxRecords"] == "100"
+    assert "hunter2" not in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -254,39 +175,6 @@ def test_times_are_read_as_the_sdk_reads_them(written: object) -> None:
     theirs = parse_timestamp(written)
 
     assert instant(written) == (theirs if theirs.tzinfo is not None else theirs.replace(tzinfo=UTC))
-
-
-async def test_list_that_is_cut_off_is_a_failure(aws: FakeAws, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.external.cloud_api.refusals._PAUSE", timedelta(0))
-    aws.pages, aws.broken_page = 3, 2
-    async with connect(_config(aws), {"keys": KEYS}) as account:
-        with pytest.raises(Throttled):
-            _ = [instance async for instance in account.pages("describe_db_instances", "list", "DBInstances")]
-
-
-async def test_sdk_logs_no_bodies(aws: FakeAws, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.DEBUG)
-    async with connect(_config(aws), {"keys": KEYS}) as account:
-        await account.call(
-            "modify_db_instance", "set the password", DBInstanceIdentifier="x", MasterUserPassword="hunter2hunter2"
-        )
-
-    assert "hunter2" not in caplog.text
-
-
-async def test_required_login_needs_an_authority(aws: FakeAws) -> None:
-    refused = await _refused(_config(aws, loginCheck="Required"), {"keys": KEYS})
-
-    assert refused.startswith("InvalidValue: loginCheck Required wants caBundleRef")
-    assert aws.requested == []
-
-
-@pytest.mark.parametrize("check", ["Auto", "Off"])
-async def test_alternating_logins_need_a_required_login(aws: FakeAws, check: str) -> None:
-    refused = await _refused(_config(aws, loginCheck=check, logins="Alternating"), {"keys": KEYS})
-
-    assert refused.startswith("InvalidValue: logins Alternating wants loginCheck Required")
-    assert aws.requested == []
 
 
 class Limit(msgspec.Struct, frozen=True):

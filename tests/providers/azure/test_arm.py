@@ -1,15 +1,21 @@
-"""One subscription over the wire: throttles, rates, pages, hosts, and what a token may be sent to."""
+"""One subscription over the wire: throttles, pages, hosts, what a token may be sent to, and who answers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from azure.core.exceptions import ClientAuthenticationError
 
+from devcloud.azure.server import Options, Served, running
+from devcloud.certificates import authority_in
 from providers.accounts.rate_limit import CALLS, AccountMeter, Budget
-from providers.azure.arm import API_VERSION, _type_of, client_of
+from providers.azure.arm import API_VERSION, _type_of, client_of, connect
+from providers.azure.config import CLOUDS, ProviderConfigSpec, ca_of, secrets_of
 from providers.azure.names import ServerName
 from providers.external.provider import Rate
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
@@ -172,3 +178,65 @@ async def test_each_request_to_arm_takes_a_token_and_is_counted(stub: ArmStub) -
 )
 def test_request_is_counted_by_its_type_of_resource(path: str, resource_type: str) -> None:
     assert _type_of(path) == resource_type
+
+
+PEM = "the certificates"
+
+
+@pytest.mark.parametrize("cloud", CLOUDS)
+def test_hosts_of_microsoft_are_verified_by_the_systems_roots(cloud: str) -> None:
+    assert ca_of(CLOUDS[cloud].resource_manager, PEM) == ""
+    assert ca_of(f"{CLOUDS[cloud].authority}/", PEM) == ""
+
+
+@pytest.mark.parametrize("url", ["https://127.0.0.1:8000", "https://management.azure.com.example", "https://arm.corp"])
+def test_other_hosts_are_verified_by_the_certificates(url: str) -> None:
+    assert ca_of(url, PEM) == PEM
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with running(Options(tls=tmp_path_factory.mktemp("api"))) as simulator:
+        yield simulator
+
+
+def _config(served: Served, **fields: Any) -> ProviderConfigSpec:
+    spec = {
+        "subscriptionID": served.subscription,
+        "endpoint": served.url,
+        "authorityHost": served.url,
+        "credentials": {"source": "ClientSecret", "secretRef": {"name": "client"}},
+        "caBundleRef": {"name": "ca"},
+        **fields,
+    }
+    return msgspec.convert(
+        {name: value for name, value in spec.items() if value is not None}, ProviderConfigSpec, strict=False
+    )
+
+
+def _secrets(served: Served, pem: str) -> dict[str, Mapping[str, str]]:
+    client, secret = served.credentials
+    keys = {"AZURE_TENANT_ID": served.tenant, "AZURE_CLIENT_ID": client, "AZURE_CLIENT_SECRET": secret}
+    return {"client": keys, "ca": {"ca.crt": pem} if pem else {}}
+
+
+def _authority(served: Served) -> str:
+    assert served.authority is not None
+    return served.authority.read_text()
+
+
+async def test_arm_and_entra_answer_under_the_authority(served: Served) -> None:
+    config = _config(served)
+    assert secrets_of(config) == ("client", "ca")
+
+    async with connect(config, _secrets(served, _authority(served))) as account:
+        assert await account.whoami() == served.subscription
+        assert account.ca == _authority(served)
+
+
+async def test_nothing_is_sent_to_whom_another_authority_would_have_to_prove(served: Served, tmp_path: Path) -> None:
+    strange = authority_in(tmp_path, "strange").pem.decode()
+    for config, pem in ((_config(served), strange), (_config(served, caBundleRef=None), "")):
+        with pytest.raises(Transient, match="no answer"):
+            async with connect(config, _secrets(served, pem)):
+                pass

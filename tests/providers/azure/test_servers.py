@@ -1,15 +1,18 @@
-"""Servers and what is inside them by the generic reconciler, at a simulated ARM: what is sent, and what is not."""
+"""Servers and what is inside them by the generic reconciler: what is sent, what is not, and what that needs."""
 
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+from devcloud.azure.api.routes import _TABLE
 from providers.azure import FLEXIBLE_SERVERS
 from providers.azure.children.kinds import CONFIGURATIONS, DATABASES
 from providers.azure.servers.client import clients
@@ -18,7 +21,7 @@ from providers.external.provider import Kind
 from runtime.errors import Blocked
 from runtime.objects import Object
 from tests.providers.azure.arm_stub import ArmStub
-from tests.providers.azure.arm_world import CHILDREN, KIND_IDS, ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.arm_world import CHILDREN, INSIDE, KIND_IDS, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.azure_world import connected
 from tests.providers.azure.simulated_arm import Arm, path_of
 from tests.providers.azure.test_translate import answer_of, target_of
@@ -86,11 +89,11 @@ async def test_child_that_appeared_since_it_was_looked_for_is_looked_at_and_left
 ) -> None:
     """It is looked for twice before its create is decided on, and once more before the PUT."""
     server = await server_at_rest(arm)
-    looks, calls = itertools.count(1), Calls(Gate())
+    reads, calls = itertools.count(1), Calls(Gate())
     own = server.name_of().split("/")[1]
 
     def appear(path: str) -> None:
-        if f"{own}/{word}/" in path and next(looks) == 3:
+        if f"{own}/{word}/" in path and next(reads) == 3:
             arm.control("POST", f"servers/{own}/{word}/{path.rpartition('/')[2]}", _THEIRS[word])
 
     calls.looked = appear
@@ -164,3 +167,37 @@ def _decoded(policy: str) -> str:
     spec = {"forProvider": {"resourceGroupName": "r", "location": "l", "administratorLogin": "a", "skuName": "s",
             "skuTier": "Burstable"}, "deletionPolicy": policy}  # fmt: skip
     return str(msgspec.convert(spec, FLEXIBLE_SERVERS.spec_type).deletion_policy)
+
+
+ROLES = Path(__file__).resolve().parents[3] / "deploy" / "iam" / "azure"
+_ALL = "fairlead-provider-azure"
+
+
+@pytest.mark.slow
+async def test_roles_allow_what_is_asked_for_and_no_more(arm: Arm) -> None:
+    server = await server_at_rest(arm)
+    for kind, spec in INSIDE:
+        child = inside_of(server, kind, spec)
+        child.ask()
+        await child.rest()
+        child.delete()
+        await child.until(lambda child=child: child.get() is None)  # type: ignore[misc]  # a lambda of this round
+        server.now = child.now
+    server.ask(parameters={"backupRetentionDays": 20})
+    await server.rest()
+    server.delete()
+    await server.until(lambda: server.get() is None)
+    calls = arm.calls(since=0)
+    of_group = {str(call["action"]) for call in calls if "group" in call["params"]}
+    called = {str(call["action"]) for call in calls}
+
+    rights = {action: {row.action for *_, name, row in _TABLE if name == action} for action in called}
+    allowed = {path.stem: set(json.loads(path.read_text())["Actions"]) for path in ROLES.glob("*.json")}
+    every = set().union(*allowed.values())
+    assert [action for action, needed in rights.items() if not needed & every] == []
+    assert every <= set().union(*rights.values())
+    assert len(every) == sum(map(len, allowed.values()))
+    for action in called - of_group:
+        assert rights[action] & allowed[f"{_ALL}-subscription"], action
+    data = {"flexibleServers/delete", "flexibleServers/databases/delete"}
+    assert allowed[f"{_ALL}-delete"] == {f"Microsoft.DBforPostgreSQL/{right}" for right in data}

@@ -82,9 +82,6 @@ async def test_missing_database_is_refused_where_it_will_not_appear_and_no_other
         assert await Server(answer).log_in(missing="no database orders") is answer.login
 
 
-pytestmark = pytest.mark.asyncio
-
-
 async def test_proofs_that_are_answered_take_turns() -> None:
     proofs, at_once, most = Proofs(timedelta(minutes=5)), 0, 0
 

@@ -1,12 +1,16 @@
-"""How whoever answers proves that it is the server: by name, by its own authority, by the system's roots; over TLS."""
+"""How whoever answers proves that it is the server, and what its answer to a login says of the password."""
 
 from __future__ import annotations
 
+import asyncio
 import secrets
+import socket
+import ssl
 import struct
+import threading
 from asyncio import StreamReader, StreamWriter, start_unix_server
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,7 +21,7 @@ from devcloud.postgres.authenticator import Admit, Caller, Refuse
 from devcloud.postgres.scram import Verifier
 from devcloud.postgres.tls_proxy import Endpoint as ProxyEndpoint
 from devcloud.postgres.tls_proxy import Serve, TLSProxy
-from providers.external.credential import Credential, Login
+from providers.external.credential import Credential, Login, LoginAnswer
 from providers.external.endpoint import UNVERIFIED, VERIFIED, VERIFIED_BY_AUTHORITY, Endpoint
 from providers.external.login import try_login
 from providers.external.sql import scram
@@ -188,3 +192,97 @@ def test_machine_without_public_authorities_says_so(tmp_path: Path, monkeypatch:
         roots_of(endpoint),
     ):
         pass
+
+
+@dataclass
+class Refusing(Server):
+    """A server whose firewall has a rule for nobody, or which has no room left."""
+
+    refusal: Refuse = field(kw_only=True)
+
+    async def _admit(self, caller: Caller) -> Admit | Refuse:
+        self.callers.append(caller)
+        return self.refusal
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [
+        pytest.param("28000", "no pg_hba.conf entry for host", id="a client whose address has no rule"),
+        pytest.param("53300", "sorry, too many clients already", id="a server without room"),
+    ],
+)
+async def test_a_refusal_before_the_password_was_asked_for_is_unknown(code: str, sentence: str, tmp_path: Path) -> None:
+    authority = await asyncio.to_thread(new_authority, "the own authority")
+    async with Refusing(tmp_path, authority, "127.0.0.1", refusal=Refuse(code, sentence)).serving() as server:
+        endpoint = Endpoint("127.0.0.1", server.port, "orders", VERIFIED, authority.pem.decode())
+        answer = await try_login(endpoint, CREDENTIAL)
+
+    assert answer == LoginAnswer(Login.UNKNOWN, code)
+    assert len(server.callers) == 1
+
+
+async def test_a_refused_password_is_refused(tmp_path: Path) -> None:
+    authority = await asyncio.to_thread(new_authority, "the own authority")
+    async with Server(tmp_path, authority, "127.0.0.1").serving() as server:
+        endpoint = Endpoint("127.0.0.1", server.port, "orders", VERIFIED, authority.pem.decode())
+        answer = await try_login(endpoint, Credential("app", "another"))
+
+    assert answer == LoginAnswer(Login.REFUSED, "28P01")
+
+
+_SSL_REQUEST_BYTES = 8
+_TURNS = 20
+
+
+@dataclass
+class _Hung:
+    """A server that offers TLS, takes it up, and then neither reads nor writes; `port` is where it listens."""
+
+    listener: socket.socket
+    context: ssl.SSLContext
+    is_met: threading.Event = field(default_factory=threading.Event)
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def port(self) -> int:
+        port: int = self.listener.getsockname()[1]
+        return port
+
+    def serve(self) -> None:
+        line, _ = self.listener.accept()
+        with line:
+            line.recv(_SSL_REQUEST_BYTES, socket.MSG_WAITALL)
+            line.sendall(b"S")
+            with self.context.wrap_socket(line, server_side=True):
+                self.is_met.set()
+                self.is_over.wait(60)
+
+
+@contextmanager
+def _serving_hung(folder: Path) -> Iterator[tuple[_Hung, str]]:
+    authority = new_authority("an authority")
+    certificate, key = authority.issue(Subject("server", hosts=("127.0.0.1",))).write(folder, "server")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        server = _Hung(listener, context)
+        thread = threading.Thread(target=server.serve)
+        thread.start()
+        try:
+            yield server, authority.pem.decode()
+        finally:
+            server.is_over.set()
+            thread.join()
+
+
+async def test_login_that_is_cancelled_waits_for_no_answer_of_a_server_that_hangs(tmp_path: Path) -> None:
+    with _serving_hung(tmp_path) as (server, pem):
+        endpoint = Endpoint("127.0.0.1", server.port, "orders", VERIFIED, pem)
+        login = asyncio.create_task(try_login(endpoint, Credential("app", "a secret")))
+        await asyncio.to_thread(server.is_met.wait, 60)
+        login.cancel()
+        for _ in range(_TURNS):
+            await asyncio.sleep(0)
+
+        assert login.cancelled()

@@ -1,4 +1,4 @@
-"""What was seen last stands for a look as long as a log of changes shows none, and a list's answer where it is ours."""
+"""When a pass looks at the cloud: where no log or list of before does; whether anybody waits for it is metered."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import msgspec
 import pytest
 
 from providers.external.client import Clients, ExternalList, Target
+from providers.external.metering import is_routine
 from providers.external.observation import Absent, Present
 from providers.managed import record
 from runtime.errors import Transient
 from runtime.objects import Object
 from tests.providers.toy import ToyCloud, ToyParameters, provider_of
-from tests.providers.world import World
+from tests.providers.world import World, settled
 
 
 @dataclass
@@ -27,11 +28,11 @@ class LoggedCloud(ToyCloud):
     is_log_refused: bool = False
     changed_at: datetime | None = None
     since: list[datetime] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
 
     async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
         self.observations += 1
-        self.asked.append("look")
+        self.requests.append("look")
         observation = await super().observe(target)
         if isinstance(observation, Absent):
             return observation
@@ -56,7 +57,7 @@ class LoggedCloud(ToyCloud):
         if self.is_log_refused:
             raise Transient("cannot list the changes")
         self.lists += 1
-        self.asked.append("list")
+        self.requests.append("list")
         return ExternalList({}, complete=False)
 
 
@@ -178,22 +179,22 @@ async def test_what_was_seen_of_another_incarnation_counts_for_nothing() -> None
 
 async def test_first_look_of_a_process_comes_after_its_first_list() -> None:
     former, cloud = await _at_rest()
-    cloud.asked.clear()
+    cloud.requests.clear()
     world = _world(cloud, former)
     world.annotate(**{"reconcile-requested-at": "1"})
     await world.step_after()
-    assert cloud.asked[:2] == ["list", "look"]
+    assert cloud.requests[:2] == ["list", "look"]
 
 
 @dataclass
 class ListedCloud(LoggedCloud):
-    """Has no log of changes: its lists answer for each object, and `shown` is what they show instead of the truth."""
+    """Has no log of changes: its lists answer for each object, and `listed` is what they show instead of the truth."""
 
-    shown: dict[str, Any] = field(default_factory=dict)
+    listed: dict[str, Any] = field(default_factory=dict)
 
     async def list(self) -> ExternalList:
         answers = {
-            name: msgspec.json.encode({"size": toy.size, "incarnation": toy.incarnation} | self.shown)
+            name: msgspec.json.encode({"size": toy.size, "incarnation": toy.incarnation} | self.listed)
             for name, toy in self.toys.items()
         }
         return ExternalList(dict.fromkeys(answers, ""), complete=True, answers=answers)
@@ -213,8 +214,8 @@ def _open_an_intent_of_another_process(world: World, _cloud: ListedCloud) -> Non
 
 LISTED: dict[str, tuple[Callable[[World, ListedCloud], object], bool]] = {
     "an answer of before does": (lambda _world, _cloud: None, False),
-    "it shows another owner": (lambda _world, cloud: cloud.shown.update(installation="elsewhere"), True),
-    "it shows another incarnation": (lambda _world, cloud: cloud.shown.update(incarnation="another"), True),
+    "it shows another owner": (lambda _world, cloud: cloud.listed.update(installation="elsewhere"), True),
+    "it shows another incarnation": (lambda _world, cloud: cloud.listed.update(incarnation="another"), True),
     "another process may be at work": (_open_an_intent_of_another_process, True),
     "somebody asked for a pass": (lambda world, _cloud: world.annotate(**{"reconcile-requested-at": "1"}), True),
     "somebody consented to something": (lambda world, _cloud: world.annotate(consent="size=9"), True),
@@ -239,3 +240,43 @@ async def test_lists_answer_stands_for_a_look_where_it_is_ours_and_nobody_waits(
     await world.step_after()
 
     assert (cloud.observations > 0) is is_looked_at
+
+
+@dataclass
+class WatchedCloud(ToyCloud):
+    """Notes of each look whether it was routine."""
+
+    are_routine: list[bool] = field(default_factory=list)
+
+    async def looked(self, _target: Target[ToyParameters]) -> None:
+        self.are_routine.append(is_routine())
+
+
+def _be_requested(world: World) -> None:
+    world.annotate(**{"reconcile-requested-at": "1"})
+
+
+def _be_changed_by_others(world: World) -> None:
+    world.toy.size = 5
+
+
+PASSES: dict[str, tuple[Callable[[World], object], bool]] = {
+    "a resync": (lambda _world: None, True),
+    "a reconcile request": (_be_requested, False),
+    "an edit": (lambda world: world.ask(size=20), False),
+    "a deletion": (World.delete, False),
+    "a pass that changes something": (_be_changed_by_others, True),
+}
+
+
+@pytest.mark.parametrize("case", PASSES)
+async def test_looks_of_a_pass_are_routine_while_nobody_waits_for_it(case: str) -> None:
+    world = await settled(cloud := WatchedCloud())
+    assert not any(cloud.are_routine)
+    cloud.are_routine.clear()
+    begin, is_routine = PASSES[case]
+
+    begin(world)
+    await world.step()
+
+    assert (cloud.are_routine[0], any(cloud.are_routine[1:])) == (is_routine, False)

@@ -4,27 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from providers.external.client import Clients, NotCreated, Target
-from providers.external.observation import Absent, Present
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Throttled, Transient
 from runtime.objects import SECRETS, Object
-from tests.providers.toy import ToyCloud, ToyParameters, logins_of, provider_of
+from tests.providers.toy import Seen, ToyCloud, ToyParameters, logins_of, provider_of
 from tests.providers.world import World, settled
 from tests.support.toy_shelves import SHELVES, Shelves
-
-pytestmark = pytest.mark.asyncio
 
 
 class Untagged(ToyCloud):
     """A cloud whose objects carry no owner."""
 
-    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
-        answer = await super().observe(target)
-        return Present(replace(answer.observed, owner=None)) if isinstance(answer, Present) else answer
+    def shown(self, _target: Target[ToyParameters], observed: Seen) -> Seen:
+        return replace(observed, owner=None)
 
 
 def _child(cloud: ToyCloud, server: str = "server-1") -> World:

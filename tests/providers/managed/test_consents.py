@@ -1,19 +1,21 @@
-"""A consent allows one act, and is used by it; what is adopted gets a login, or waits for its password."""
+"""A consent allows one act, and is used by it, also where the resource has forgotten what the cloud remembers."""
 
 from __future__ import annotations
 
 import itertools
 from copy import deepcopy
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from providers.external.observation import Class
+from providers.external.client import Target
+from providers.external.observation import Absent, Class, Present
+from runtime.objects import Key
 from tests.providers.gates import KilledError
-from tests.providers.toy import TOYS, Toy, ToyCloud, provider_of
-from tests.providers.world import World, settled
+from tests.providers.toy import TOYS, Toy, ToyCloud, ToyParameters, provider_of
+from tests.providers.world import OWN, World, settled
 
 
 def _restored_server() -> ToyCloud:
@@ -23,12 +25,9 @@ def _restored_server() -> ToyCloud:
 
 async def _lost(world: World) -> str:
     """Lose the database and wait until that is reported; return its incarnation."""
-    assert isinstance(world.cloud, ToyCloud)
-    (toy,) = world.cloud.toys.values()
-    world.cloud.toys.clear()
-    await world.passes(3, timedelta(minutes=1))
-    assert world.reason("Stalled") == "DatabaseLost"
-    return toy.incarnation
+    incarnation = world.toy.incarnation
+    await world.lose()
+    return incarnation
 
 
 async def test_lost_database_is_given_up_once_for_each_consent() -> None:
@@ -70,9 +69,8 @@ async def test_create_that_was_interrupted_needs_no_second_consent_and_leaves_no
 
 
 async def test_recreation_that_was_consented_to_before_a_loss_is_void() -> None:
-    world = await settled(cloud := _restored_server())
-    (toy,) = cloud.toys.values()
-    world.annotate(consent=f"recreate={toy.incarnation}")
+    world = await settled(_restored_server())
+    world.annotate(consent=f"recreate={world.toy.incarnation}")
     await world.step()
 
     await _lost(world)
@@ -151,3 +149,66 @@ async def test_adoption_creates_a_login_where_none_of_ours_is(passwords: dict[st
     toy = world.cloud.toys["legacy"]
     assert {name: toy.passwords[name] for name in passwords} == passwords
     assert len(toy.passwords) == len(passwords) + 1
+
+
+@dataclass
+class RecordingCloud(ToyCloud):
+    """Keeps a record of the newest database under each name, as the on-prem server's table of ownership does."""
+
+    records: dict[str, str] = field(default_factory=dict)
+
+    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+        seen = await super().observe(target)
+        if isinstance(seen, Present):
+            self.records[target.name] = seen.observed.incarnation
+            return seen
+        recorded = self.records.get(target.name, "")
+        return replace(seen, recorded="" if recorded == target.incarnation else recorded)
+
+
+def _forget(world: World, *, status: bool = True) -> None:
+    """Take our annotations and the status away, as a backup that restores neither does."""
+    obj = deepcopy(world.kube.objects[TOYS, Key("team", "db")])
+    obj["metadata"]["annotations"] = {
+        name: text for name, text in obj["metadata"].get("annotations", {}).items() if name not in OWN
+    }
+    if status:
+        obj.pop("status", None)
+    world.kube.store(TOYS, obj)
+
+
+async def test_forgotten_database_that_is_gone_is_not_replaced() -> None:
+    world = await settled(cloud := RecordingCloud())
+    lost = world.toy.incarnation
+    cloud.toys.clear()
+    _forget(world)
+
+    await world.passes(4, timedelta(minutes=1))
+
+    assert cloud.toys == {}
+    assert world.reason("Stalled") == "DatabaseLost"
+    assert f"recreate={lost}" in str(world.get())
+    world.annotate(consent=f"recreate={lost}")
+    await world.settle()
+    assert world.reason("Ready") == "Available"
+
+
+async def test_consent_that_was_used_does_not_count_again_once_its_use_is_forgotten() -> None:
+    world = await settled(cloud := RecordingCloud())
+    first = world.toy.incarnation
+    await world.lose()
+    before = deepcopy(world.kube.objects[TOYS, Key("team", "db")])
+    world.annotate(consent=f"recreate={first}")
+    await world.settle()
+    second = world.toy.incarnation
+
+    # A backup of the moment in which the first one was lost comes back, the person's consent with it.
+    before["metadata"]["annotations"]["fairlead.dev/consent"] = f"recreate={first}"
+    before.pop("status")
+    world.kube.store(TOYS, before)
+    cloud.toys.clear()
+    await world.passes(4, timedelta(minutes=1))
+
+    assert cloud.toys == {}
+    assert world.reason("Stalled") == "DatabaseLost"
+    assert f"recreate={second}" in str(world.get())

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
-from typing import Any
 
 import pytest
 
 from providers.external.client import Target
-from providers.external.observation import Absent, Present
 from runtime.errors import NotLeading, Unavailable
 from runtime.objects import Key, Object, Resource
 from tests.providers.paced import Paced, texts
@@ -17,7 +15,6 @@ from tests.providers.toy import ToyCloud, ToyParameters
 from tests.providers.world import World
 from tests.support.fake_kube import FakeKube
 
-pytestmark = pytest.mark.asyncio
 KEY = Key("team", "db")
 CALM = {"Ready": "True Available", "Synced": "True InSync"}
 
@@ -28,12 +25,11 @@ class Broken(ToyCloud):
     defect: Exception | None = None
     hangs = False
 
-    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
+    async def looked(self, _target: Target[ToyParameters]) -> None:
         if self.defect is not None:
             raise self.defect
         if self.hangs:
             await asyncio.Event().wait()
-        return await super().observe(target)
 
 
 def _conditions(world: World) -> dict[str, str]:
@@ -136,10 +132,7 @@ async def test_defect_in_the_first_pass_is_reported_without_a_status_before() ->
 
 async def test_defect_hides_no_lost_database() -> None:
     world, _ = await _ready(cloud := Broken())
-    cloud.toys.clear()
-    for _ in range(4):
-        await world.step_after(timedelta(minutes=1))
-    assert world.reason("Ready") == "DatabaseLost"
+    await world.lose()
     cloud.defect = TypeError("x")
     with pytest.raises(TypeError):
         await world.reconcile(KEY)

@@ -8,16 +8,17 @@ from typing import Any
 
 import pytest
 
+from providers.accounts.turns import Holder, Turns
 from providers.external.client import Fence, Operation, Target
 from providers.external.credential import Credential
 from providers.external.provider import LoginRules
 from runtime.errors import Failure, Terminal, Transient
+from runtime.objects import Key
 from runtime.results import Result
 from tests.providers.paced import Paced
 from tests.providers.toy import START, Seen, ToyCloud, ToyParameters, provider_of
 from tests.providers.world import World, settled
 
-pytestmark = pytest.mark.asyncio
 REFUSED = Terminal("InvalidValue", "the quota of this project is used up")
 
 
@@ -177,3 +178,21 @@ async def _until(world: World, reason: str) -> None:
             return
         world.now += getattr(result, "requeue_after", None) or timedelta(seconds=5)
     raise AssertionError(f"never {reason}: {world.reason()}")
+
+
+def test_turn_is_free_for_the_next_after_a_refused_call() -> None:
+    turns, first, second = Turns(), Holder("Toy", Key("team", "a")), Holder("Toy", Key("team", "b"))
+
+    def refused() -> None:
+        with turns.turn("account", "server", first) as holder:
+            assert holder is None
+            with turns.turn("account", "server", second) as other:
+                assert other == first
+            assert turns.holder("account", "server", second) == first
+            assert turns.holder("another", "server", second) is None
+            raise ValueError("refused")
+
+    with pytest.raises(ValueError, match="refused"):
+        refused()
+    with turns.turn("account", "server", second) as holder:
+        assert holder is None

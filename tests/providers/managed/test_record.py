@@ -1,13 +1,16 @@
-"""A Kubernetes object as the decision reads it, and what a pass reports of the password that it gave just now."""
+"""A Kubernetes object as the decision reads it, what its references stand for, what a pass reports of a password."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from apis.teardown import Policy, instruction_of
+from providers.azure.children.kinds import DATABASES, SERVERS
 from providers.credentials.passwords import Kept, Stored
 from providers.external.client import Operation, Target
 from providers.external.consent import consent_of
@@ -17,7 +20,11 @@ from providers.managed import record
 from providers.managed.decisions.plan import Settled
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome, inputs_after
-from runtime.objects import Object
+from providers.managed.references import _resolved, containers
+from runtime.changes import Change as ObjectChange
+from runtime.changes import ChangeKind
+from runtime.objects import Key, Object, dumps
+from runtime.record import Record
 from tests.providers.toy import ToyCloud, ToyParameters, provider_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -144,3 +151,67 @@ def test_outcome_of_a_rotation_lets_the_login_work_that_has_its_password_on_the_
         kind, rotating, Settled(), Outcome({}, kept, observation=Present(SEEN), rotated_from="app_a")
     )
     assert (rotated.target.active, rotated.target.coming, rotated.changes) == ("app_b", "", ())
+
+
+ANNOTATIONS = {"fairlead.dev/external-name": "fl-ours"}
+
+
+def group(synced: str, *, ready_as: str = "True", annotations: dict[str, str] | None = None, **status: Any) -> Object:
+    conditions = [{"type": "Ready", "status": ready_as}, {"type": "Synced", "status": "False", "reason": synced}]
+    return {"metadata": {"annotations": annotations or ANNOTATIONS}, "status": {"conditions": conditions, **status}}
+
+
+@pytest.mark.parametrize(
+    ("other", "name", "reason"),
+    [
+        pytest.param(group("InSync", externalName="fl-ours"), "fl-ours", "", id="its own"),
+        pytest.param(group("InSync"), "fl-ours", "", id="by its annotation alone"),
+        pytest.param(
+            group("InSync", externalName="fl-ours", annotations={"fairlead.dev/external-name": "fl-theirs"}),
+            "fl-ours",
+            "",
+            id="an annotation that no pass has seen",
+        ),
+        pytest.param(group("NotOwned", externalName="fl-theirs"), "", "ResourcePending", id="another's"),
+        pytest.param(group("Replaced", externalName="fl-theirs"), "", "ResourcePending", id="another under its name"),
+        pytest.param(group("InSync", ready_as="False"), "fl-ours", "ResourcePending", id="not ready_as"),
+        pytest.param({"metadata": {}}, "", "ResourcePending", id="that no pass has seen"),
+        pytest.param(None, "", "ReferenceNotFound", id="absent"),
+    ],
+)
+def test_reference_resolves_to_what_is_its_own(other: Object | None, name: str, reason: str) -> None:
+    informer: Any = SimpleNamespace(store=SimpleNamespace(get=lambda _key: other))
+
+    resolved, refusal = _resolved("DBSubnetGroup", informer, Key("team", "subnets"))
+
+    assert (resolved, refusal[0] if refusal else "") == (name, reason)
+
+
+DATABASE: Object = {
+    "metadata": {"namespace": "team", "name": "orders-database"},
+    "spec": {"forProvider": {"serverRef": {"name": "orders"}}},
+}
+
+
+def ready_as(status: str) -> Object:
+    return DATABASE | {"status": {"conditions": [{"type": "Ready", "status": status}]}}
+
+
+@pytest.mark.parametrize(
+    ("obj", "keys"),
+    [
+        pytest.param(DATABASE, (Key("team", "orders"),), id="new"),
+        pytest.param(ready_as("False"), (Key("team", "orders"),), id="waiting"),
+        pytest.param(ready_as("True"), (), id="ready_as"),
+        pytest.param(
+            DATABASE | {"spec": {"forProvider": {"server": "rg/orders"}}}, (), id="of a server named in Azure"
+        ),
+        pytest.param(None, (), id="gone"),
+    ],
+)
+def test_what_is_inside_and_not_ready_has_its_server_looked_at(obj: Object | None, keys: tuple[Key, ...]) -> None:
+    key = Key("team", "orders-database")
+    record = None if obj is None else Record(key, "uid", "1", 1, deleting=False, raw=dumps(obj), indexed=())
+    change = ObjectChange(key, ChangeKind.MODIFIED, None, record, own=True)
+
+    assert containers(DATABASES, SERVERS, change) == keys

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from providers.external.client import Target
-from providers.external.observation import Absent, Phase, Present
+from providers.external.observation import Phase
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.results import Result
 from tests.providers.managed.test_asynchronous import LateCloud, ready, world_of
-from tests.providers.toy import ToyCloud, ToyParameters
+from tests.providers.toy import Seen, ToyCloud, ToyParameters
 from tests.providers.world import World, settled
 
-pytestmark = pytest.mark.asyncio
 UNREACHABLE = Transient("no answer")
 
 
@@ -88,12 +86,11 @@ async def test_answer_of_a_busy_cloud_is_not_counted_as_a_failure() -> None:
 
 @dataclass
 class Refusing(LateCloud):
-    """Answers calls of the kinds in `refuses` with a `failure`; `hidden` looks show nothing yet."""
+    """Answers calls of the kinds in `refuses` with a `failure`, in a `state` of its own."""
 
     refuses: tuple[str, ...] = ()
     failure: Failure = field(default_factory=lambda: Blocked("CloudBusy", "cannot do it: the state allows none"))
     refused: int = 0
-    hidden: int = 0
     state: str = "fine"
 
     def _fails(self, call: str, *, done: bool) -> None:
@@ -102,14 +99,9 @@ class Refusing(LateCloud):
             raise self.failure
         super()._fails(call, done=done)
 
-    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
-        seen = await super().observe(target)
-        if self.toys and self.hidden:
-            self.hidden -= 1
-            return Absent()
-        if isinstance(seen, Present) and seen.observed.phase is Phase.READY:
-            return Present(replace(seen.observed, state=self.state))
-        return seen
+    def shown(self, target: Target[ToyParameters], observed: Seen) -> Seen:
+        observed = super().shown(target, observed)
+        return replace(observed, state=self.state) if observed.phase is Phase.READY else observed
 
 
 def _begin(world: World, call: str) -> None:
@@ -221,11 +213,8 @@ class HalfReadCloud(ToyCloud):
 
     is_shut: bool = False
 
-    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
-        seen = await super().observe(target)
-        if isinstance(seen, Absent) or not self.is_shut:
-            return seen
-        return Present(replace(seen.observed, spec=target.spec, incomplete=True))
+    def shown(self, target: Target[ToyParameters], observed: Seen) -> Seen:
+        return replace(observed, spec=target.spec, incomplete=True) if self.is_shut else observed
 
 
 async def test_incomplete_observation_is_repeated_ever_more_slowly_until_all_is_read() -> None:

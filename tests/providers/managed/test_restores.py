@@ -16,17 +16,13 @@ from tests.providers.managed.test_asynchronous import LateCloud, ready
 from tests.providers.toy import ToyCloud, ToyParameters
 from tests.providers.world import World, settled
 
-pytestmark = pytest.mark.asyncio
 KEPT = ("backup-2", "backup-1")
 
 
 async def _lost(cloud: LateCloud, *, kept: tuple[str, ...] = KEPT) -> World:
     world = await ready(cloud)
     cloud.own_backups[world.external_name] = kept
-    cloud.toys.clear()
-    for _ in range(4):
-        await world.step_after(timedelta(minutes=1))
-    assert world.reason("Ready") == "DatabaseLost"
+    await world.lose()
     cloud.calls.clear()
     return world
 
@@ -63,11 +59,9 @@ async def test_consent_to_restore_is_used_once() -> None:
     world = await _lost(cloud := LateCloud(slow=1))
     world.annotate(consent="restore=backup-2")
     await world.settle(most=60)
-    cloud.toys.clear()
     cloud.calls.clear()
-    for _ in range(5):
-        await world.step_after(timedelta(minutes=1))
-    assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
+    await world.lose()
+    assert cloud.calls == []
     assert "was used already" in world.condition()["message"]
 
 
@@ -161,8 +155,7 @@ async def test_restore_whose_status_is_lost_creates_nothing_empty() -> None:
     obj = world.kube.objects[world.kind.resource, Key("team", "db")]
     del obj["status"]
     obj["metadata"]["annotations"].pop("fairlead.dev/consent")
-    for _ in range(4):
-        await world.step_after(timedelta(minutes=1))
+    await world.passes(5, timedelta(minutes=1))
     assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
 
 
@@ -184,19 +177,15 @@ async def test_consent_to_restore_before_a_loss_restores_nothing_later() -> None
     world.annotate(consent="restore=backup-1")
     world.ask(size=11)
     await world.settle(most=40)
-    cloud.toys.clear()
     cloud.calls.clear()
-    for _ in range(5):
-        await world.step_after(timedelta(minutes=1))
-    assert (world.reason("Ready"), cloud.calls) == ("DatabaseLost", [])
+    await world.lose()
+    assert cloud.calls == []
 
 
 async def test_synchronous_cloud_restores_too() -> None:
     world = await settled(cloud := ToyCloud())
     cloud.own_backups[world.external_name] = KEPT
-    cloud.toys.clear()
-    for _ in range(4):
-        await world.step_after(timedelta(minutes=1))
+    await world.lose()
     cloud.calls.clear()
     world.annotate(consent="restore=backup-2")
     await world.settle(most=40)

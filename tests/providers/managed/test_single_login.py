@@ -12,15 +12,14 @@ import pytest
 from providers.credentials.passwords import keyed_hash
 from providers.external.client import Fence, Operation, Target
 from providers.external.credential import Credential
-from providers.external.observation import Absent, Observed, Phase, Present
+from providers.external.observation import Observed, Phase
 from runtime.objects import SECRETS, Key, Object
 from runtime.results import Result
 from runtime.secrets import text_of
 from tests.providers.managed.test_asynchronous import LateCloud, late
-from tests.providers.toy import ToyParameters
+from tests.providers.toy import Seen, ToyParameters
 from tests.providers.world import World
 
-pytestmark = pytest.mark.asyncio
 CREDENTIALS = Key("team", "db-credentials")
 
 
@@ -37,18 +36,15 @@ class OneLogin(LateCloud):
     state: str = "fine"
     accepts: bool = True
 
-    async def observe(self, target: Target[ToyParameters]) -> Present[ToyParameters, Any] | Absent:
-        seen = await super().observe(target)
-        if isinstance(seen, Absent):
-            return seen
+    def shown(self, target: Target[ToyParameters], observed: Seen) -> Seen:
         if self.coming and self.resets - self.left >= self.counts_after:
             self.toys[target.name].passwords["boss"], self.coming = self.coming, ""
         resetting = self.left > 0
         self.left = max(0, self.left - 1)
-        observed = replace(seen.observed, password_elsewhere=self.elsewhere)
+        observed = replace(super().shown(target, observed), password_elsewhere=self.elsewhere)
         if resetting:
             observed = replace(observed, phase=Phase.BUSY, state="resetting", password_pending=True)
-        return Present(observed)
+        return observed
 
     async def set(
         self,
