@@ -116,7 +116,7 @@ async def torn_down_wave_by_wave(system: System, namespace: str, cascade: str) -
     assert last_of_second < first_instruction, [(request.user[-20:], request.verb, request.name) for request in writes]
     stem = body["spec"]["databaseName"]
     pattern = re.compile(rf"DROP DATABASE.*{stem}_(one|two)", re.IGNORECASE)
-    dropped = [drop[1] for statement in system.sql.changes(mark) if (drop := pattern.search(statement))]
+    dropped = [drop[1] for statement in system.sql.carried_out(mark) if (drop := pattern.search(statement))]
     assert dropped == ["two", "one"]
 
 
