@@ -181,13 +181,12 @@ def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(
 @pytest.mark.parametrize(
     ("bound", "chosen"),
     [
-        ("orders-connection", "orders-new"),
-        ("orders-connection", ""),
-        ("orders-old", ""),
-        ("orders-new", "orders-new"),
-        ("", "orders-new"),
+        pytest.param("orders-connection", "orders-new", id="a new name"),
+        pytest.param("orders-connection", "", id="the usual name"),
+        pytest.param("orders-old", "", id="back to the usual name"),
+        pytest.param("orders-new", "orders-new", id="the name it has"),
+        pytest.param("", "orders-new", id="none was published yet"),
     ],
-    ids=["a new name", "the usual name", "back to the usual name", "the name it has", "none was published yet"],
 )
 def test_a_connection_secret_that_goes_for_its_new_name_is_said_beforehand(
     cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str], bound: str, chosen: str

@@ -15,6 +15,7 @@ from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
 from tests.runtime.virtual_loop import VirtualLoop, run
 from tests.support.fake_kube import WIDGETS, FakeKube, Fault
+from tests.support.waiting import in_background
 
 LOOP = VirtualLoop
 
@@ -57,21 +58,19 @@ async def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() ->
     cache.informer(WIDGETS, selection=OTHERS)
     health = checks_of(cache, [Controller("widget", settle)])
     answers = [probes(health)]
-    running = asyncio.create_task(cache.run())
-    await asyncio.sleep(1)
-    answers.append(probes(health))
-    kube.always = Fault.NO_ANSWER
-    kube.list_faults.extend([Fault.NO_ANSWER] * 1_000)
-    kube.compact()
-    kube.put(WIDGETS, "w")
-    await asyncio.sleep(3_600)
-    answers.append(probes(health))
-    kube.always = None
-    kube.list_faults.clear()
-    await asyncio.sleep(120)
-    answers.append(probes(health))
-    running.cancel()
-    await asyncio.wait((running,))
+    async with in_background(cache.run()):
+        await asyncio.sleep(1)
+        answers.append(probes(health))
+        kube.always = Fault.NO_ANSWER
+        kube.list_faults.extend([Fault.NO_ANSWER] * 1_000)
+        kube.compact()
+        kube.put(WIDGETS, "w")
+        await asyncio.sleep(3_600)
+        answers.append(probes(health))
+        kube.always = None
+        kube.list_faults.clear()
+        await asyncio.sleep(120)
+        answers.append(probes(health))
 
     assert answers == [
         Probes(live=True, ready=False),
@@ -89,16 +88,14 @@ def test_an_api_server_restored_from_a_backup_makes_it_dead_and_a_restart_helps(
             cache = cache_of(kube)
             cache.informer(WIDGETS)
             health = checks_of(cache, [Controller("widget", settle)])
-            running = asyncio.create_task(cache.run())
-            await asyncio.sleep(1)
-            answers.append(probes(health))
-            kube.version = 1_000
-            kube.compact()
-            kube.put(WIDGETS, "new")
-            await asyncio.sleep(600)
-            answers.append(probes(health))
-            running.cancel()
-            await asyncio.wait((running,))
+            async with in_background(cache.run()):
+                await asyncio.sleep(1)
+                answers.append(probes(health))
+                kube.version = 1_000
+                kube.compact()
+                kube.put(WIDGETS, "new")
+                await asyncio.sleep(600)
+                answers.append(probes(health))
         return answers
 
     well, dead = Probes(live=True, ready=True), Probes(live=False, ready=False)
@@ -109,12 +106,9 @@ def test_an_api_server_restored_from_a_backup_makes_it_dead_and_a_restart_helps(
 def test_requests_that_nothing_answers_make_it_not_ready_within_seconds_and_never_dead() -> None:
     async def scene(away: timedelta) -> Probes:
         cache = cache_of(FakeKube())
-        running = asyncio.create_task(cache.run())
-        await asyncio.sleep(1)
-        answered = probes(checks_of(cache, [Controller("widget", settle)], unreachable_for=lambda: away))
-        running.cancel()
-        await asyncio.wait((running,))
-        return answered
+        async with in_background(cache.run()):
+            await asyncio.sleep(1)
+            return probes(checks_of(cache, [Controller("widget", settle)], unreachable_for=lambda: away))
 
     assert run(scene(timedelta(seconds=10))) == Probes(live=True, ready=True)
     assert run(scene(timedelta(seconds=16))) == Probes(live=True, ready=False)
@@ -156,10 +150,8 @@ async def test_work_that_no_worker_takes_is_death() -> None:
     await asyncio.sleep(700)
     # A standby's queue has no workers and is no trouble.
     answers = [probes(health)]
-    running = asyncio.create_task(controller.run())
-    await asyncio.sleep(700)
-    answers.append(probes(health))
-    running.cancel()
-    await asyncio.wait((running,))
+    async with in_background(controller.run()):
+        await asyncio.sleep(700)
+        answers.append(probes(health))
 
     assert answers == [Probes(live=True, ready=True), Probes(live=False, ready=False)]

@@ -15,6 +15,7 @@ from runtime.results import SETTLED, Result
 from tests.runtime.stage import settle, staged, times_of
 from tests.runtime.virtual_loop import VirtualLoop, run
 from tests.support.fake_kube import WIDGETS, FakeKube
+from tests.support.waiting import in_background
 
 LOOP = VirtualLoop
 
@@ -67,19 +68,15 @@ async def test_a_controller_runs_again_after_a_stop_with_all_objects() -> None:
 
     controller = Controller("widget", noted, settings=ControllerSettings(monotonic=loop.time))
     controller.source(Source(cache.informer(WIDGETS), primary=True))
-    caching = asyncio.create_task(cache.run())
-    counts = []
-    for name in ("two", "three"):
-        running = asyncio.create_task(controller.run())
-        await asyncio.sleep(1)
-        running.cancel()
-        await asyncio.wait((running,))
-        counts.append(len(passes))
-        kube.put(WIDGETS, name)
-        await asyncio.sleep(1)
-        counts.append(len(passes))
-    caching.cancel()
-    await asyncio.wait((caching,))
+    async with in_background(cache.run()):
+        counts = []
+        for name in ("two", "three"):
+            async with in_background(controller.run()):
+                await asyncio.sleep(1)
+            counts.append(len(passes))
+            kube.put(WIDGETS, name)
+            await asyncio.sleep(1)
+            counts.append(len(passes))
 
     assert counts == [1, 1, 3, 3]
 
@@ -165,15 +162,13 @@ async def test_work_that_stands_still_is_reported() -> None:
 
     controller = Controller("widget", stuck, settings=ControllerSettings(workers=1, monotonic=loop.time))
     still = [controller.stalled_for()]
-    running = asyncio.create_task(controller.run())
-    for name in ("a", "b"):
-        controller.enqueue(Key("ns", name))
-    await asyncio.sleep(90)
-    still.append(controller.stalled_for())
-    await asyncio.sleep(20)
-    still.append(controller.stalled_for())
-    running.cancel()
-    await asyncio.wait((running,))
+    async with in_background(controller.run()):
+        for name in ("a", "b"):
+            controller.enqueue(Key("ns", name))
+        await asyncio.sleep(90)
+        still.append(controller.stalled_for())
+        await asyncio.sleep(20)
+        still.append(controller.stalled_for())
     idle, waiting, moved = still
 
     assert idle == timedelta()

@@ -18,6 +18,7 @@ from runtime.objects import LEASES
 from tests.runtime.elections import CALL_S, LEASE, SETTINGS, Link, Weather, World, led, overlaps
 from tests.runtime.virtual_loop import VirtualLoop, run
 from tests.support.fake_kube import FakeKube
+from tests.support.waiting import in_background
 
 LOOP = VirtualLoop
 
@@ -173,15 +174,13 @@ async def test_an_answer_after_silence_is_reported_once_and_not_at_every_renewal
 
     link = Link(FakeKube(), random.Random(1))  # noqa: S311  # a seed
     elector = Elector(link, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time, reached=count))
-    running = asyncio.create_task(elector.run(lead))
-    await asyncio.sleep(10)
-    for _ in range(2):
-        link.weather = Weather.REFUSED
-        await asyncio.sleep(60)
-        link.weather = Weather.FAIR
-        await asyncio.sleep(60)
-    running.cancel()
-    await asyncio.wait((running,))
+    async with in_background(elector.run(lead)):
+        await asyncio.sleep(10)
+        for _ in range(2):
+            link.weather = Weather.REFUSED
+            await asyncio.sleep(60)
+            link.weather = Weather.FAIR
+            await asyncio.sleep(60)
 
     assert reached == 2
 
@@ -204,13 +203,11 @@ async def test_work_that_drains_after_a_loss_may_start_nothing() -> None:
             raise
 
     elector = Elector(server, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time))
-    running = asyncio.create_task(elector.run(lead))
-    await begun.wait()
-    spec = {**server.objects[LEASES, LEASE]["spec"], "holderIdentity": "somebody"}
-    server.put(LEASES, LEASE.name, namespace=LEASE.namespace, spec=spec)
-    await asyncio.sleep(1.5)
-    running.cancel()
-    await asyncio.wait((running,))
+    async with in_background(elector.run(lead)):
+        await begun.wait()
+        spec = {**server.objects[LEASES, LEASE]["spec"], "holderIdentity": "somebody"}
+        server.put(LEASES, LEASE.name, namespace=LEASE.namespace, spec=spec)
+        await asyncio.sleep(1.5)
 
     assert held == [False] * 5
 

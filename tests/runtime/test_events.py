@@ -9,6 +9,7 @@ from runtime.events import EventRecorder, EventSettings
 from runtime.objects import EVENTS, Object
 from tests.runtime.virtual_loop import VirtualLoop, run
 from tests.support.fake_kube import FakeKube
+from tests.support.waiting import in_background
 
 LOOP = VirtualLoop
 
@@ -32,10 +33,8 @@ def emitted(emit: Callable[[EventRecorder], None], *, seconds: float = 60) -> li
         kube = FakeKube()
         recorder = EventRecorder(kube, controller="c", instance="i")
         emit(recorder)
-        running = asyncio.create_task(recorder.run())
-        await asyncio.sleep(seconds)
-        running.cancel()
-        await asyncio.wait((running,))
+        async with in_background(recorder.run()):
+            await asyncio.sleep(seconds)
         return created_events(kube)
 
     return run(scene())
@@ -77,13 +76,11 @@ async def test_one_bucket_holds_back_all_objects_together() -> None:
     recorder = EventRecorder(kube, controller="c", instance="i", settings=settings)
     for number in range(1_000):
         recorder.emit(about(f"w{number}"), type_="Normal", reason="Created", message="m")
-    running = asyncio.create_task(recorder.run())
-    counts = []
-    for _ in range(2):
-        await asyncio.sleep(10)
-        counts.append(len(created_events(kube)))
-    running.cancel()
-    await asyncio.wait((running,))
+    async with in_background(recorder.run()):
+        counts = []
+        for _ in range(2):
+            await asyncio.sleep(10)
+            counts.append(len(created_events(kube)))
     first, second = counts
 
     assert first <= 20 + 10 * 2 + 1

@@ -40,9 +40,7 @@ async def _connected(at: World, owner: Object) -> Connected:
     ids=["ours", "another claim's", "a stranger's"],
 )
 async def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_there(
-    type_: str,
-    label: str,
-    is_left: bool,  # noqa: FBT001 - a column of the table
+    type_: str, label: str, *, is_left: bool
 ) -> None:
     former = Key("shop", "former")
     owner = claim(connectionSecretName="renamed", status={"binding": {"name": "former"}, "connectionHash": "old"})

@@ -157,12 +157,11 @@ REFUSED = cause("TemplateInvalid", "spec.x:3: broken")
 @pytest.mark.parametrize(
     ("pin", "known", "gives"),
     [
-        ("", (ONE, TWO, OTHER), "c-two"),
-        ("c-one", (ONE, TWO), "c-one"),
-        ("d-one", (ONE, OTHER), "CompositionNotFound"),
-        ("", (OTHER,), "CompositionNotFound"),
+        pytest.param("", (ONE, TWO, OTHER), "c-two", id="the newest"),
+        pytest.param("c-one", (ONE, TWO), "c-one", id="the pinned one"),
+        pytest.param("d-one", (ONE, OTHER), "CompositionNotFound", id="a pin to another composition's is refused"),
+        pytest.param("", (OTHER,), "CompositionNotFound", id="none is there yet"),
     ],
-    ids=["the newest", "the pinned one", "a pin to another composition's is refused", "none is there yet"],
 )
 def test_the_revision_is_chosen_by_the_rules(pin: str, known: tuple[Revision, ...], gives: str) -> None:
     chosen = choose_revision("c", pin, known)

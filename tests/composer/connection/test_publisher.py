@@ -266,9 +266,7 @@ async def test_a_missing_source_is_read_again_soon_and_then_less_and_less_often(
     ],
 )
 async def test_a_secret_that_is_kept_is_read_unless_it_was_seen_lately_without_an_owner(
-    owned: bool,  # noqa: FBT001 - a row
-    later: float,
-    reads: int,
+    later: float, reads: int, *, owned: bool
 ) -> None:
     want = published(owned=owned)
 

@@ -28,12 +28,11 @@ def _edited(at: World) -> None:
 @pytest.mark.parametrize(
     ("meanwhile", "reads", "is_changed"),
     [
-        (lambda _at: None, 0, False),
-        (lambda at: at.login("second"), 2, True),
-        (_edited, 2, True),
-        (lambda at: at.kube.objects.pop((SECRETS, SECRET)), 2, True),
+        pytest.param(lambda _at: None, 0, False, id="nothing"),
+        pytest.param(lambda at: at.login("second"), 2, True, id="another password"),
+        pytest.param(_edited, 2, True, id="edited"),
+        pytest.param(lambda at: at.kube.objects.pop((SECRETS, SECRET)), 2, True, id="deleted"),
     ],
-    ids=["nothing", "another password", "edited", "deleted"],
 )
 async def test_a_secret_whose_versions_a_watch_has_is_read_again_only_where_one_moved(
     meanwhile: Callable[[World], None], reads: int, *, is_changed: bool
