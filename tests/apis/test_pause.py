@@ -31,7 +31,7 @@ NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
         ("until monday", True),
     ],
 )
-def test_a_pause_has_an_end_or_none(value: str, paused: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_a_pause_has_an_end_or_none(value: str, *, paused: bool) -> None:
     assert is_paused({names.PAUSED: value}, NOW) is paused
 
 

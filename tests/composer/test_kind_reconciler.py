@@ -22,10 +22,12 @@ from runtime.controller import Controller, ControllerSettings
 from runtime.objects import CRDS, Resource
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop, run
 from tests.support import yaml_texts
 from tests.support.fake_kube import FakeKube
 from tests.support.second_api import SecondApi
+
+LOOP = VirtualLoop
 
 API = SecondApi("cache.example.org")
 CACHES = Resource(API.group, "v1", "Cache", "caches")
@@ -107,13 +109,11 @@ async def _scene(*crds: dict[str, Any], forbidden: str = "", idle_s: float = IDL
             await asyncio.wait((task,))
 
 
-def test_a_shipped_kind_is_watched_before_any_composition_names_it_and_another_is_not() -> None:
-    async def scene() -> set[str]:
-        async with _scene(yaml_texts.load(_CRD), API.cache_crd()) as world:
-            await asyncio.sleep(2 * IDLE_S)
-            return world.watched()
+async def test_a_shipped_kind_is_watched_before_any_composition_names_it_and_another_is_not() -> None:
+    async with _scene(yaml_texts.load(_CRD), API.cache_crd()) as world:
+        await asyncio.sleep(2 * IDLE_S)
 
-    assert run(scene()) == {SHIPPED}
+        assert world.watched() == {SHIPPED}
 
 
 def test_a_kind_of_a_provider_is_watched_at_the_start_and_longer_only_while_it_has_objects() -> None:
@@ -133,115 +133,100 @@ def test_a_kind_of_a_provider_is_watched_at_the_start_and_longer_only_while_it_h
     assert run(scene(any_there=True)) == [True, True]
 
 
-def test_a_kind_of_a_provider_that_may_not_be_listed_is_given_up_within_a_minute_and_never_listed_again() -> None:
+async def test_a_kind_of_a_provider_that_may_not_be_listed_is_given_up_within_a_minute_and_never_listed_again() -> None:
     """Platforms install the CRDs of all clouds, and the rights of those that they use."""
     crd = yaml_texts.load(_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml")
 
-    async def scene() -> tuple[bool, bool, list[float]]:
-        async with _scene(crd, forbidden="list postgresdatabases", idle_s=3 * IDLE_S) as world:
-            began = any("PostgresDatabase" in kind for kind in world.watched())
-            await asyncio.sleep(3_600)
-            lists = [dial.at for dial in world.kube.dials if dial.resource == "postgresdatabases"]
-            return began, any("PostgresDatabase" in kind for kind in world.watched()), lists
-
-    began, watched, lists = run(scene())
+    async with _scene(crd, forbidden="list postgresdatabases", idle_s=3 * IDLE_S) as world:
+        began = any("PostgresDatabase" in kind for kind in world.watched())
+        await asyncio.sleep(3_600)
+        lists = [dial.at for dial in world.kube.dials if dial.resource == "postgresdatabases"]
+        watched = any("PostgresDatabase" in kind for kind in world.watched())
     assert (began, watched) == (True, False)
     assert 1 < len(lists) < 8
     assert lists[-1] - lists[0] < IDLE_S
 
 
-def test_a_composed_kind_that_a_claim_uses_stays_watched_though_it_may_not_be_listed() -> None:
-    async def scene() -> tuple[bool, list[float]]:
-        crds = (API.cache_crd(), API.node_crd(composable="true"))
-        async with _scene(*crds, forbidden="list nodes") as world:
-            world.name_caches()
-            world.claim(NODE)
-            await world.cluster.watches.unlisted([NODES])
-            await asyncio.sleep(4 * 3_600)
-            return NODE in world.watched(), [dial.at for dial in world.kube.dials if dial.resource == "nodes"]
-
-    watched, lists = run(scene())
+async def test_a_composed_kind_that_a_claim_uses_stays_watched_though_it_may_not_be_listed() -> None:
+    crds = (API.cache_crd(), API.node_crd(composable="true"))
+    async with _scene(*crds, forbidden="list nodes") as world:
+        world.name_caches()
+        world.claim(NODE)
+        await world.cluster.watches.unlisted([NODES])
+        await asyncio.sleep(4 * 3_600)
+        watched = NODE in world.watched()
+        lists = [dial.at for dial in world.kube.dials if dial.resource == "nodes"]
     assert watched
     assert len([at for at in lists if at > lists[-1] - 3_600]) in (6, 7)
 
 
-def test_a_kind_of_claim_is_watched_while_it_is_named_or_has_claims() -> None:
-    async def scene() -> list[bool]:
-        async with _scene(API.cache_crd()) as world:
-            await asyncio.sleep(2 * IDLE_S)
-            watched = [CACHE in world.watched()]
-            world.name_caches()
-            await asyncio.sleep(5)
-            watched.append(CACHE in world.watched())
-            world.claim()
-            world.kube.remove(names.COMPOSITIONS, "c", namespace="")
-            await asyncio.sleep(5 * IDLE_S)
-            watched.append(CACHE in world.watched())
-            world.kube.remove(CACHES, "a")
-            await asyncio.sleep(2 * IDLE_S)
-            watched.append(CACHE in world.watched())
-            return watched
+async def test_a_kind_of_claim_is_watched_while_it_is_named_or_has_claims() -> None:
+    async with _scene(API.cache_crd()) as world:
+        await asyncio.sleep(2 * IDLE_S)
+        watched = [CACHE in world.watched()]
+        world.name_caches()
+        await asyncio.sleep(5)
+        watched.append(CACHE in world.watched())
+        world.claim()
+        world.kube.remove(names.COMPOSITIONS, "c", namespace="")
+        await asyncio.sleep(5 * IDLE_S)
+        watched.append(CACHE in world.watched())
+        world.kube.remove(CACHES, "a")
+        await asyncio.sleep(2 * IDLE_S)
+        watched.append(CACHE in world.watched())
 
-    assert run(scene()) == [False, True, True, False]
+        assert watched == [False, True, True, False]
 
 
-def test_claims_without_a_composition_are_listed_by_a_process_that_starts() -> None:
-    async def scene() -> bool:
-        async with _scene() as world:
-            world.claim()
-            world.install(API.cache_crd())
-            await asyncio.sleep(5 * IDLE_S)
-            return CACHE in world.watched()
+async def test_claims_without_a_composition_are_listed_by_a_process_that_starts() -> None:
+    async with _scene() as world:
+        world.claim()
+        world.install(API.cache_crd())
+        await asyncio.sleep(5 * IDLE_S)
 
-    assert run(scene())
+        assert CACHE in world.watched()
 
 
-def test_a_crd_that_is_deleted_ends_the_watch_and_one_that_comes_back_starts_it() -> None:
-    async def scene() -> list[bool]:
-        async with _scene(API.cache_crd()) as world:
-            world.name_caches()
-            await asyncio.sleep(5)
-            watched = [CACHE in world.watched()]
-            world.kube.remove(CRDS, f"caches.{API.group}", namespace="")
-            await asyncio.sleep(5)
-            watched.append(CACHE in world.watched())
-            world.install(API.cache_crd())
-            await asyncio.sleep(5)
-            watched.append(CACHE in world.watched())
-            return watched
+async def test_a_crd_that_is_deleted_ends_the_watch_and_one_that_comes_back_starts_it() -> None:
+    async with _scene(API.cache_crd()) as world:
+        world.name_caches()
+        await asyncio.sleep(5)
+        watched = [CACHE in world.watched()]
+        world.kube.remove(CRDS, f"caches.{API.group}", namespace="")
+        await asyncio.sleep(5)
+        watched.append(CACHE in world.watched())
+        world.install(API.cache_crd())
+        await asyncio.sleep(5)
+        watched.append(CACHE in world.watched())
 
-    assert run(scene()) == [True, False, True]
+        assert watched == [True, False, True]
 
 
-def test_a_composed_kind_is_watched_until_no_claim_uses_it_and_it_has_no_objects() -> None:
-    async def scene() -> list[bool]:
-        async with _scene(API.cache_crd(), API.node_crd(composable="true")) as world:
-            world.name_caches()
-            await world.cluster.watches.unlisted([NODES])
-            world.claim(NODE)
-            await asyncio.sleep(5 * IDLE_S)
-            watched = [NODE in world.watched()]
-            world.kube.put(NODES, "n")
-            world.claim()
-            await asyncio.sleep(5 * IDLE_S)
-            watched.append(NODE in world.watched())
-            world.kube.remove(NODES, "n")
-            await asyncio.sleep(2 * IDLE_S)
-            watched.append(NODE in world.watched())
-            return watched
+async def test_a_composed_kind_is_watched_until_no_claim_uses_it_and_it_has_no_objects() -> None:
+    async with _scene(API.cache_crd(), API.node_crd(composable="true")) as world:
+        world.name_caches()
+        await world.cluster.watches.unlisted([NODES])
+        world.claim(NODE)
+        await asyncio.sleep(5 * IDLE_S)
+        watched = [NODE in world.watched()]
+        world.kube.put(NODES, "n")
+        world.claim()
+        await asyncio.sleep(5 * IDLE_S)
+        watched.append(NODE in world.watched())
+        world.kube.remove(NODES, "n")
+        await asyncio.sleep(2 * IDLE_S)
+        watched.append(NODE in world.watched())
 
-    assert run(scene()) == [True, True, False]
+        assert watched == [True, True, False]
 
 
-def test_a_composed_kind_that_is_served_at_another_version_is_watched_again() -> None:
-    async def scene() -> tuple[set[str], set[str]]:
-        async with _scene(API.cache_crd(), API.node_crd(composable="true")) as world:
-            await world.cluster.watches.unlisted([NODES])
-            before = {informer.resource.version for informer in world.cluster.watches}
-            newer = API.node_crd(composable="true")
-            newer["spec"]["versions"][0]["name"] = "v2"
-            world.install(newer)
-            await asyncio.sleep(5)
-            return before, {informer.resource.version for informer in world.cluster.watches}
+async def test_a_composed_kind_that_is_served_at_another_version_is_watched_again() -> None:
+    async with _scene(API.cache_crd(), API.node_crd(composable="true")) as world:
+        await world.cluster.watches.unlisted([NODES])
+        before = {informer.resource.version for informer in world.cluster.watches}
+        newer = API.node_crd(composable="true")
+        newer["spec"]["versions"][0]["name"] = "v2"
+        world.install(newer)
+        await asyncio.sleep(5)
 
-    assert run(scene()) == ({"v1"}, set())
+        assert (before, {informer.resource.version for informer in world.cluster.watches}) == ({"v1"}, set())

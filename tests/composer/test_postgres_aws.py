@@ -120,15 +120,6 @@ def test_networks_are_those_of_the_security_groups_of_the_platform() -> None:
         _instance(spec)
 
 
-def test_a_subnet_group_of_the_platform_takes_the_place_of_ours() -> None:
-    objects = _rendered({}, place={"dbSubnetGroupName": "databases", "securityGroupIds": "sg-0a"})
-    instance = objects["instance"]["spec"]["forProvider"]
-
-    assert sorted(objects) == ["instance", "parameters"]
-    assert instance["dbSubnetGroupName"] == "databases"
-    assert "dbSubnetGroupNameRef" not in instance
-
-
 def test_a_public_address_is_asked_for() -> None:
     assert _instance({"network": {"public": True}})["publiclyAccessible"] is True
     assert _instance({})["publiclyAccessible"] is False

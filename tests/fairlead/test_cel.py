@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import msgspec
 import pytest
 
 from fairlead.cel import broken
@@ -14,38 +13,32 @@ from fairlead.yaml_files import objects_in
 _CRDS = Path(__file__).resolve().parents[2] / "crds"
 
 
-class Case(msgspec.Struct, frozen=True):
-    rule: str
-    value: dict[str, Any]
-    outcome: Literal["good", "broken"]
-
-
-CASES = {
-    "a field that must be there is": Case("has(self.a)", {"a": 1}, "good"),
-    "a field that must be there is not": Case("has(self.a)", {}, "broken"),
-    "a mark of exclamation binds tighter than a comparison": Case("!has(self.a) == has(self.b)", {"b": 1}, "good"),
-    "one of two, and both are there": Case("has(self.a) != (has(self.b) || has(self.c))", {"a": 1, "c": 1}, "broken"),
-    "what comes after an or is not asked": Case("!has(self.a) || self.a.b > 1", {}, "good"),
-    "an and of two": Case("self.a >= 1 && self.a < 5", {"a": 5}, "broken"),
-    "a mark of exclamation in a text is a text": Case("self.a != 'x && !y'", {"a": "x && !y"}, "broken"),
-    "a text in a list": Case("!(self.a in ['p', 'q']) && !self.a.startsWith('pg_')", {"a": "q"}, "broken"),
-    "every name of a map": Case("self.a.all(n, n.matches('^[a-z]+$'))", {"a": {"B": 1}}, "broken"),
-    "texts as numbers": Case("int(self.a) >= 15", {"a": "9"}, "broken"),
-    "the size of a list": Case("size(self.a) <= 1", {"a": [1, 2]}, "broken"),
-    "a rule on the former value is the API server's": Case("self.a == oldSelf.a", {"a": 1}, "good"),
-    "a function that is not read is the API server's": Case("self.a.all(c, isCIDR(c))", {"a": ["x"]}, "good"),
-    "a conditional is the API server's": Case("has(self.a) ? self.a > 1 : false", {"a": 1}, "good"),
-    "a comparison of two types is the API server's": Case("self.a > 'x'", {"a": 1}, "good"),
+CASES: dict[str, tuple[str, dict[str, Any], str]] = {
+    "a field that must be there is": ("has(self.a)", {"a": 1}, "good"),
+    "a field that must be there is not": ("has(self.a)", {}, "broken"),
+    "a mark of exclamation binds tighter than a comparison": ("!has(self.a) == has(self.b)", {"b": 1}, "good"),
+    "one of two, and both are there": ("has(self.a) != (has(self.b) || has(self.c))", {"a": 1, "c": 1}, "broken"),
+    "what comes after an or is not asked": ("!has(self.a) || self.a.b > 1", {}, "good"),
+    "an and of two": ("self.a >= 1 && self.a < 5", {"a": 5}, "broken"),
+    "a mark of exclamation in a text is a text": ("self.a != 'x && !y'", {"a": "x && !y"}, "broken"),
+    "a text in a list": ("!(self.a in ['p', 'q']) && !self.a.startsWith('pg_')", {"a": "q"}, "broken"),
+    "every name of a map": ("self.a.all(n, n.matches('^[a-z]+$'))", {"a": {"B": 1}}, "broken"),
+    "texts as numbers": ("int(self.a) >= 15", {"a": "9"}, "broken"),
+    "the size of a list": ("size(self.a) <= 1", {"a": [1, 2]}, "broken"),
+    "a rule on the former value is the API server's": ("self.a == oldSelf.a", {"a": 1}, "good"),
+    "a function that is not read is the API server's": ("self.a.all(c, isCIDR(c))", {"a": ["x"]}, "good"),
+    "a conditional is the API server's": ("has(self.a) ? self.a > 1 : false", {"a": 1}, "good"),
+    "a comparison of two types is the API server's": ("self.a > 'x'", {"a": 1}, "good"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_breach_of_a_rule_is_named(case: Case) -> None:
-    schema = {"x-kubernetes-validations": [{"rule": case.rule, "message": "so it is", "fieldPath": ".a"}]}
+@pytest.mark.parametrize(("rule", "value", "outcome"), CASES.values(), ids=CASES)
+def test_a_breach_of_a_rule_is_named(rule: str, value: dict[str, Any], outcome: str) -> None:
+    schema = {"x-kubernetes-validations": [{"rule": rule, "message": "so it is", "fieldPath": ".a"}]}
 
-    breaches = [(breach.path, breach.message) for breach in broken(case.value, schema, "spec")]
+    breaches = [(breach.path, breach.message) for breach in broken(value, schema, "spec")]
 
-    assert breaches == ([("spec.a", "so it is")] if case.outcome == "broken" else [])
+    assert breaches == ([("spec.a", "so it is")] if outcome == "broken" else [])
 
 
 GOOD: dict[str, Any] = {"version": "16", "size": "small"}

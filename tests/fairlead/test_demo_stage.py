@@ -87,27 +87,20 @@ def test_the_namespaces_of_the_demo_are_marked_as_its_own() -> None:
         assert all(f'{name}: "{value}"' in document or f"{name}: {value}" in document for name, value in _MADE.items())
 
 
+@pytest.mark.parametrize(
+    ("traced", "shown"),
+    [
+        pytest.param(Node("PostgreSQLInstance", "orders", "False", "NotOwned", "another is there", None), 1, id="it"),
+        pytest.param(None, 0, id="what was not seen is not hidden by a trace that cannot be had"),
+    ],
+)
 async def test_a_step_that_is_not_seen_ends_with_the_trace_of_its_claim(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    traced: Node | None, shown: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async def trace(claim: str, **_: Any) -> Node:
-        return Node("PostgreSQLInstance", claim, "False", "PredecessorFound", "another database is there", None)
-
-    async def nothing() -> None:
-        return None
-
-    monkeypatch.setattr("fairlead.demo_stage.trace", trace)
-    with pytest.raises(CommandError, match="not seen within 0 s: orders is Ready"):
-        await _stage(Kubectl({})).until("orders is Ready", nothing, claim="orders", limit_s=0.0)
-
-    shown = capsys.readouterr().out
-    assert "fairlead trace orders -n demo" in shown
-    assert "PredecessorFound" in shown
-
-
-async def test_a_trace_that_cannot_be_had_does_not_hide_what_was_not_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def trace(claim: str, **_: Any) -> Node:
-        raise CommandError(f"there is no PostgreSQLInstance {claim}")
+        if traced is None:
+            raise CommandError(f"there is no PostgreSQLInstance {claim}")
+        return traced
 
     async def nothing() -> None:
         return None
@@ -115,3 +108,7 @@ async def test_a_trace_that_cannot_be_had_does_not_hide_what_was_not_seen(monkey
     monkeypatch.setattr("fairlead.demo_stage.trace", trace)
     with pytest.raises(CommandError, match=r"not seen within 0 s: orders is Ready; the logs are /logs/composer\.log"):
         await _stage(Kubectl({})).until("orders is Ready", nothing, claim="orders", limit_s=0.0)
+
+    output = capsys.readouterr().out
+    assert "fairlead trace orders -n demo" in output
+    assert output.count("NotOwned") == shown

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -81,16 +81,22 @@ def _claim(cluster: FakeKube, name: str, **spec: Any) -> None:
     cluster.put(CLAIMS, name, namespace="shop", spec={"version": "16", "size": "small", **spec}, status=status)
 
 
-def _write(folder: Path, *objects: Object) -> str:
-    for number, obj in enumerate(objects):
-        (folder / f"{number}.json").write_bytes(msgspec.json.encode(obj))
-    return str(folder)
+Planned = Callable[..., tuple[int, str, str]]
 
 
-def _plan(capsys: pytest.CaptureFixture[str], folder: str) -> tuple[int, str, str]:
-    code = run(["plan", folder])
-    shown = capsys.readouterr()
-    return code, shown.out, shown.err
+@pytest.fixture
+def plan(cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Planned:
+    """Return what plans objects out of files: its exit code, its output and its errors."""
+    assert cluster.objects
+
+    def planned(*objects: Object, options: tuple[str, ...] = ()) -> tuple[int, str, str]:
+        for number, obj in enumerate(objects):
+            (tmp_path / f"{number}.json").write_bytes(msgspec.json.encode(obj))
+        code = run(["plan", str(tmp_path), *options])
+        shown = capsys.readouterr()
+        return code, shown.out, shown.err
+
+    return planned
 
 
 def _compose(cluster: FakeKube, *, limit: str) -> None:
@@ -104,76 +110,62 @@ def _compose(cluster: FakeKube, *, limit: str) -> None:
     cluster.objects[CLAIMS, Key("shop", "orders")]["status"]["inventory"] = [entry]
 
 
-def test_an_edited_environment_is_planned_for_the_claims_that_read_it(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_edited_environment_is_planned_for_the_claims_that_read_it(cluster: FakeKube, plan: Planned) -> None:
     _compose(cluster, limit="10")
-    code, out, _ = _plan(capsys, _write(tmp_path, _environment("15")))
+    code, out, _ = plan(_environment("15"))
 
     assert (code, "data.limit: 10 → 15" in out) == (Exit.DIFFERENCES, True), out
     assert out.startswith("shop/orders by team\n")
 
 
-def test_an_environment_as_it_is_changes_nothing(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_environment_as_it_is_changes_nothing(cluster: FakeKube, plan: Planned) -> None:
     _compose(cluster, limit="10")
 
-    assert "data.limit" not in _plan(capsys, _write(tmp_path, _environment("10")))[1]
+    assert "data.limit" not in plan(_environment("10"))[1]
 
 
-def test_an_environment_and_the_composition_beside_it_are_planned_together(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_environment_and_the_composition_beside_it_are_planned_together(cluster: FakeKube, plan: Planned) -> None:
     _compose(cluster, limit="10")
     edited = _composition("team", _spec(limit="{{ env.defaults.limit }}0"))
-    code, out, _ = _plan(capsys, _write(tmp_path, _environment("15"), edited))
+    code, out, _ = plan(_environment("15"), edited)
 
     assert (code, out.count("shop/orders"), "data.limit: 10 → 150" in out) == (Exit.DIFFERENCES, 1, True), out
 
 
-def test_an_environment_that_breaks_a_composition_is_refused_with_the_reason(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_environment_that_breaks_a_composition_is_refused_with_the_reason(cluster: FakeKube, plan: Planned) -> None:
     broken = {**_environment("15"), "data": {"limits": "15"}}
-    code, _, errors = _plan(capsys, _write(tmp_path, broken))
+    code, _, errors = plan(broken)
 
     assert (code, "0.json" in errors, "Composition team" in errors) == (Exit.INVALID_INPUT, True, True), errors
     assert "'limit' is undefined" in errors
     assert cluster.writes == []
 
 
-def test_a_config_map_of_another_namespace_is_no_environment_and_that_is_said(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_config_map_of_another_namespace_is_no_environment_and_that_is_said(cluster: FakeKube, plan: Planned) -> None:
     _compose(cluster, limit="10")
     composition = _composition("team", SPEC)
-    code, out, errors = _plan(capsys, _write(tmp_path, _environment("15", "shop"), composition))
+    code, out, errors = plan(_environment("15", "shop"), composition)
 
     assert (code in (Exit.DONE, Exit.DIFFERENCES), "data.limit" in out) == (True, False)
     assert "ConfigMap shop/defaults is no environment: those are in namespace fairlead-system" in errors
 
 
-def test_a_pinned_claim_stays_on_its_revision_when_the_composition_is_edited(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_pinned_claim_stays_on_its_revision_when_the_composition_is_edited(cluster: FakeKube, plan: Planned) -> None:
     _claim(cluster, "orders", compositionRevisionRef={"name": "team-1"})
     _compose(cluster, limit="10")
-    code, out, errors = _plan(capsys, _write(tmp_path, _composition("team", _spec(limit="99"))))
+    code, out, errors = plan(_composition("team", _spec(limit="99")))
 
     assert "block" not in out
     assert (code in (Exit.DONE, Exit.DIFFERENCES), "99" in out) == (True, False), out + errors
 
 
-def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(cluster: FakeKube, plan: Planned) -> None:
     chosen = {"appliesTo": {"priority": 10, "namespaceSelector": {"matchLabels": {"cloud": "aws"}}}}
     cluster.put(COMPOSITIONS, "team", namespace="", spec={**SPEC, **chosen})
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": {"cloud": "aws"}}}
     meta, spec = {"name": "orders", "namespace": "web"}, {"version": "16", "size": "small"}
     claim = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": meta, "spec": spec}
-    code, out, errors = _plan(capsys, _write(tmp_path, namespace, claim))
+    code, out, errors = plan(namespace, claim)
 
     assert (code, "web/orders by team" in out) == (Exit.DIFFERENCES, True), out + errors
 
@@ -181,16 +173,15 @@ def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(
 @pytest.mark.parametrize(
     ("bound", "chosen"),
     [
-        ("orders-connection", "orders-new"),
-        ("orders-connection", ""),
-        ("orders-old", ""),
-        ("orders-new", "orders-new"),
-        ("", "orders-new"),
+        pytest.param("orders-connection", "orders-new", id="a new name"),
+        pytest.param("orders-connection", "", id="the usual name"),
+        pytest.param("orders-old", "", id="back to the usual name"),
+        pytest.param("orders-new", "orders-new", id="the name it has"),
+        pytest.param("", "orders-new", id="none was published yet"),
     ],
-    ids=["a new name", "the usual name", "back to the usual name", "the name it has", "none was published yet"],
 )
 def test_a_connection_secret_that_goes_for_its_new_name_is_said_beforehand(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str], bound: str, chosen: str
+    cluster: FakeKube, plan: Planned, bound: str, chosen: str
 ) -> None:
     is_renamed = bound not in {"", chosen or "orders-connection"}
     _compose(cluster, limit="10")
@@ -198,7 +189,7 @@ def test_a_connection_secret_that_goes_for_its_new_name_is_said_beforehand(
     live["status"] |= {"binding": {"name": bound}} if bound else {}
     spec = {"version": "16", "size": "small"} | ({"connectionSecretName": chosen} if chosen else {})
     edited = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": {"name": "orders"}, "spec": spec}
-    code, out, _ = _plan(capsys, _write(tmp_path, edited))
+    code, out, _ = plan(edited)
 
     message = f"Secret {bound} is deleted as soon as Secret {chosen or 'orders-connection'} is there"
     assert (code == Exit.DESTROYS, message in out) == (is_renamed, is_renamed), out
@@ -210,41 +201,29 @@ def _claim_in(namespace: str) -> Object:
     return {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": meta, "spec": spec}
 
 
-def test_a_namespace_that_does_not_exist_is_said(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cluster.objects
-    code, out, _ = _plan(capsys, _write(tmp_path, _claim_in("shopp")))
+def test_a_namespace_that_does_not_exist_is_said(plan: Planned) -> None:
+    code, out, _ = plan(_claim_in("shopp"))
 
     assert (code, "namespace shopp does not exist: make it" in out) == (Exit.DIFFERENCES, True), out
 
 
-def test_a_namespace_that_comes_with_the_claim_need_not_exist(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cluster.objects
+def test_a_namespace_that_comes_with_the_claim_need_not_exist(plan: Planned) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fair"}}
 
-    assert "does not exist" not in _plan(capsys, _write(tmp_path, _claim_in("fair"), namespace))[1]
+    assert "does not exist" not in plan(_claim_in("fair"), namespace)[1]
 
 
-def test_a_file_that_names_another_namespace_than_the_option_is_said(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cluster.objects
-    run(["plan", _write(tmp_path, _claim_in("shop")), "-n", "other"])
-    shown = capsys.readouterr()
+def test_a_file_that_names_another_namespace_than_the_option_is_said(plan: Planned) -> None:
+    _, out, errors = plan(_claim_in("shop"), options=("-n", "other"))
 
-    assert shown.out.startswith("shop/new by team\n")
-    assert "planned in namespace shop, which the file names; -n other is for claims that name none" in shown.err
+    assert out.startswith("shop/new by team\n")
+    assert "planned in namespace shop, which the file names; -n other is for claims that name none" in errors
 
 
 @pytest.mark.parametrize("refused", ["list compositions", "list customresourcedefinitions", "get configmaps"])
-def test_a_plan_without_rights_names_the_role(
-    cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str], refused: str
-) -> None:
+def test_a_plan_without_rights_names_the_role(cluster: FakeKube, plan: Planned, refused: str) -> None:
     cluster.forbidden.add(refused)
-    code, _, errors = _plan(capsys, _write(tmp_path, _composition("team", SPEC)))
+    code, _, errors = plan(_composition("team", SPEC))
 
     assert code == Exit.TOOL_FAILED
     assert refused.partition(" ")[2] in errors

@@ -132,7 +132,7 @@ def test_psql_on_the_terminal_answers_with_its_own_code(
         (["--nothing-like-it"], True, True),
     ],
 )
-def test_a_script_is_known_from_a_person(arguments: list[str], is_typed: bool, is_a_script: bool) -> None:  # noqa: FBT001 - columns of the table
+def test_a_script_is_known_from_a_person(arguments: list[str], *, is_typed: bool, is_a_script: bool) -> None:
     assert is_script(arguments, is_typed=is_typed) == is_a_script
 
 

@@ -64,7 +64,7 @@ def test_a_predecessor_is_known_by_the_providers_sentence(obj: JsonObject, incar
         (Key("shop", "fairlead-provider-shop"), False),
     ],
 )
-def test_a_provider_is_known_by_its_name_in_its_namespace(key: Key, is_ours: bool) -> None:  # noqa: FBT001 - a row
+def test_a_provider_is_known_by_its_name_in_its_namespace(key: Key, *, is_ours: bool) -> None:
     assert is_provider(key) is is_ours
 
 

@@ -13,8 +13,11 @@ from runtime.kube import Selection
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop, run
 from tests.support.fake_kube import WIDGETS, FakeKube, Fault
+from tests.support.waiting import in_background
+
+LOOP = VirtualLoop
 
 OTHERS = Selection(namespace="others")
 
@@ -44,22 +47,18 @@ async def settle(_: Key) -> Result:
     return SETTLED
 
 
-def test_a_process_without_controllers_yet_is_alive_and_not_ready() -> None:
-    async def scene() -> Probes:
-        return probes(checks_of(cache_of(FakeKube()), []))
-
-    assert run(scene()) == Probes(live=True, ready=False)
+async def test_a_process_without_controllers_yet_is_alive_and_not_ready() -> None:
+    assert probes(checks_of(cache_of(FakeKube()), [])) == Probes(live=True, ready=False)
 
 
-def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
-    async def scene() -> list[Probes]:
-        kube = FakeKube()
-        cache = cache_of(kube)
-        cache.informer(WIDGETS)
-        cache.informer(WIDGETS, selection=OTHERS)
-        health = checks_of(cache, [Controller("widget", settle)])
-        answers = [probes(health)]
-        running = asyncio.create_task(cache.run())
+async def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
+    kube = FakeKube()
+    cache = cache_of(kube)
+    cache.informer(WIDGETS)
+    cache.informer(WIDGETS, selection=OTHERS)
+    health = checks_of(cache, [Controller("widget", settle)])
+    answers = [probes(health)]
+    async with in_background(cache.run()):
         await asyncio.sleep(1)
         answers.append(probes(health))
         kube.always = Fault.NO_ANSWER
@@ -72,11 +71,8 @@ def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
         kube.list_faults.clear()
         await asyncio.sleep(120)
         answers.append(probes(health))
-        running.cancel()
-        await asyncio.wait((running,))
-        return answers
 
-    assert run(scene()) == [
+    assert answers == [
         Probes(live=True, ready=False),
         Probes(live=True, ready=True),
         Probes(live=True, ready=False),
@@ -92,16 +88,14 @@ def test_an_api_server_restored_from_a_backup_makes_it_dead_and_a_restart_helps(
             cache = cache_of(kube)
             cache.informer(WIDGETS)
             health = checks_of(cache, [Controller("widget", settle)])
-            running = asyncio.create_task(cache.run())
-            await asyncio.sleep(1)
-            answers.append(probes(health))
-            kube.version = 1_000
-            kube.compact()
-            kube.put(WIDGETS, "new")
-            await asyncio.sleep(600)
-            answers.append(probes(health))
-            running.cancel()
-            await asyncio.wait((running,))
+            async with in_background(cache.run()):
+                await asyncio.sleep(1)
+                answers.append(probes(health))
+                kube.version = 1_000
+                kube.compact()
+                kube.put(WIDGETS, "new")
+                await asyncio.sleep(600)
+                answers.append(probes(health))
         return answers
 
     well, dead = Probes(live=True, ready=True), Probes(live=False, ready=False)
@@ -112,61 +106,52 @@ def test_an_api_server_restored_from_a_backup_makes_it_dead_and_a_restart_helps(
 def test_requests_that_nothing_answers_make_it_not_ready_within_seconds_and_never_dead() -> None:
     async def scene(away: timedelta) -> Probes:
         cache = cache_of(FakeKube())
-        running = asyncio.create_task(cache.run())
-        await asyncio.sleep(1)
-        answered = probes(checks_of(cache, [Controller("widget", settle)], unreachable_for=lambda: away))
-        running.cancel()
-        await asyncio.wait((running,))
-        return answered
+        async with in_background(cache.run()):
+            await asyncio.sleep(1)
+            return probes(checks_of(cache, [Controller("widget", settle)], unreachable_for=lambda: away))
 
     assert run(scene(timedelta(seconds=10))) == Probes(live=True, ready=True)
     assert run(scene(timedelta(seconds=16))) == Probes(live=True, ready=False)
 
 
-def test_one_watch_that_stays_silent_beside_another_that_speaks_is_death() -> None:
-    async def scene() -> Probes:
-        silent, speaking = FakeKube(), FakeKube()
-        # Two servers stand for one that has forgotten one of two watches; without the idle limit it would stay so.
-        cache = cache_of(silent, idle=timedelta(days=1))
-        other = cache_of(speaking, idle=timedelta(days=1))
-        cache.informer(WIDGETS)
-        cache._informers[WIDGETS, OTHERS] = other.informer(WIDGETS, selection=OTHERS)
-        tasks = [asyncio.create_task(informer.run()) for informer in (other, cache)]
-        for _ in range(10):
-            await asyncio.sleep(60)
-            speaking.version += 1
-            speaking.bookmark(WIDGETS)
-        await asyncio.sleep(1)
-        answered = probes(checks_of(cache, [Controller("widget", settle)]))
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
-        return answered
+async def test_one_watch_that_stays_silent_beside_another_that_speaks_is_death() -> None:
+    silent, speaking = FakeKube(), FakeKube()
+    # Two servers stand for one that has forgotten one of two watches; without the idle limit it would stay so.
+    cache = cache_of(silent, idle=timedelta(days=1))
+    other = cache_of(speaking, idle=timedelta(days=1))
+    cache.informer(WIDGETS)
+    cache._informers[WIDGETS, OTHERS] = other.informer(WIDGETS, selection=OTHERS)
+    tasks = [asyncio.create_task(informer.run()) for informer in (other, cache)]
+    for _ in range(10):
+        await asyncio.sleep(60)
+        speaking.version += 1
+        speaking.bookmark(WIDGETS)
+    await asyncio.sleep(1)
+    answered = probes(checks_of(cache, [Controller("widget", settle)]))
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
 
-    assert run(scene()) == Probes(live=False, ready=False)
+    assert answered == Probes(live=False, ready=False)
 
 
-def test_work_that_no_worker_takes_is_death() -> None:
-    async def scene() -> list[Probes]:
-        loop = asyncio.get_running_loop()
+async def test_work_that_no_worker_takes_is_death() -> None:
+    loop = asyncio.get_running_loop()
 
-        async def stuck(_: Key) -> Result:
-            await asyncio.sleep(1_000)
-            return SETTLED
+    async def stuck(_: Key) -> Result:
+        await asyncio.sleep(1_000)
+        return SETTLED
 
-        settings = ControllerSettings(workers=1, pass_timeout=timedelta(days=1), monotonic=loop.time)
-        controller = Controller("widget", stuck, settings=settings)
-        health = checks_of(cache_of(FakeKube()), [controller])
-        for name in ("a", "b"):
-            controller.enqueue(Key("ns", name))
-        await asyncio.sleep(700)
-        # A standby's queue has no workers and is no trouble.
-        answers = [probes(health)]
-        running = asyncio.create_task(controller.run())
+    settings = ControllerSettings(workers=1, pass_timeout=timedelta(days=1), monotonic=loop.time)
+    controller = Controller("widget", stuck, settings=settings)
+    health = checks_of(cache_of(FakeKube()), [controller])
+    for name in ("a", "b"):
+        controller.enqueue(Key("ns", name))
+    await asyncio.sleep(700)
+    # A standby's queue has no workers and is no trouble.
+    answers = [probes(health)]
+    async with in_background(controller.run()):
         await asyncio.sleep(700)
         answers.append(probes(health))
-        running.cancel()
-        await asyncio.wait((running,))
-        return answers
 
-    assert run(scene()) == [Probes(live=True, ready=True), Probes(live=False, ready=False)]
+    assert answers == [Probes(live=True, ready=True), Probes(live=False, ready=False)]

@@ -23,10 +23,12 @@ from runtime.errors import (
 from runtime.objects import Key
 from runtime.results import SETTLED, Result
 from tests.runtime.stage import Stage, raising, settle, staged, times_of
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop, run
 from tests.support.fake_kube import WIDGETS, FakeKube
 
-BACKED_OFF, AS_REPORTED, SLOWLY = (range(8, 20), (0.5, 0.75)), (range(30, 38), (100, 110)), (range(11, 14), (300, 330))
+LOOP = VirtualLoop
+
+BACKED_OFF, AS_SENT, SLOWLY = (range(8, 20), (0.5, 0.75)), (range(30, 38), (100, 110)), (range(11, 14), (300, 330))
 # In an hour 20 without jitter and 18 with all of it: 50 ms doubled up to ten minutes, and up to half more.
 AT_ONCE_THEN_RARER = (range(18, 21), (0, 0.01))
 HUNDRED_S = timedelta(seconds=100)
@@ -40,9 +42,9 @@ HUNDRED_S = timedelta(seconds=100)
         pytest.param(NoAnswer("x"), BACKED_OFF, id="no answer backs off"),
         pytest.param(Forbidden("x"), BACKED_OFF, id="forbidden backs off"),
         pytest.param(ValueError("x"), BACKED_OFF, id="a defect backs off"),
-        pytest.param(Throttled("x", after=HUNDRED_S), AS_REPORTED, id="throttled waits as long as it was asked to"),
-        pytest.param(TooManyRequests("x", retry_after=HUNDRED_S), AS_REPORTED, id="429 waits as long as it was asked to"),
-        pytest.param(Unavailable("x", retry_after=HUNDRED_S), AS_REPORTED, id="503 waits as long as it was asked to"),
+        pytest.param(Throttled("x", after=HUNDRED_S), AS_SENT, id="throttled waits as long as it was asked to"),
+        pytest.param(TooManyRequests("x", retry_after=HUNDRED_S), AS_SENT, id="429 waits as long as it was asked to"),
+        pytest.param(Unavailable("x", retry_after=HUNDRED_S), AS_SENT, id="503 waits as long as it was asked to"),
         pytest.param(Blocked("R", "x"), SLOWLY, id="blocked is polled slowly"),
         pytest.param(Terminal("R", "x"), SLOWLY, id="terminal is polled slowly"),
         pytest.param(Conflict("x"), AT_ONCE_THEN_RARER, id="a conflict is tried again at once, and ever more rarely"),
@@ -57,24 +59,21 @@ def test_each_class_of_trouble_has_its_pace(error: Exception, expected: tuple[ra
     assert low <= times[1] - times[0] <= high
 
 
-def test_a_poisoned_key_is_backed_off_alone_and_logged_once() -> None:
+async def test_a_poisoned_key_is_backed_off_alone_and_logged_once() -> None:
     async def poison(key: Key) -> Result:
         if key.name == "poison":
             raise KeyError("spec")
         return SETTLED
 
-    async def scene() -> tuple[Counter[str], list[dict[str, object]]]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "poison")
-        with capture_logs() as logs:
-            async with staged(poison, kube, workers=1) as stage:
-                await asyncio.sleep(10)
-                for number in range(100):
-                    kube.put(WIDGETS, f"good{number}")
-                await asyncio.sleep(3_590)
-                return stage.counts(), [dict(line) for line in logs if line["log_level"] == "error"]
-
-    counts, errors = run(scene())
+    kube = FakeKube()
+    kube.put(WIDGETS, "poison")
+    with capture_logs() as logs:
+        async with staged(poison, kube, workers=1) as stage:
+            await asyncio.sleep(10)
+            for number in range(100):
+                kube.put(WIDGETS, f"good{number}")
+            await asyncio.sleep(3_590)
+            counts, errors = stage.counts(), [dict(line) for line in logs if line["log_level"] == "error"]
 
     # At the cap of ten minutes it is six an hour; the way there costs the rest.
     assert counts["poison"] <= 17
@@ -83,18 +82,15 @@ def test_a_poisoned_key_is_backed_off_alone_and_logged_once() -> None:
     assert "InternalError" in str(errors[0]["event"])
 
 
-def test_a_key_at_rest_is_reconciled_once_a_resync_and_a_gone_one_never() -> None:
-    async def scene() -> Counter[str]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "stays")
-        kube.put(WIDGETS, "goes")
-        async with staged(settle, kube) as stage:
-            await asyncio.sleep(1)
-            kube.remove(WIDGETS, "goes")
-            await asyncio.sleep(6_000)
-            return stage.counts()
-
-    counts = run(scene())
+async def test_a_key_at_rest_is_reconciled_once_a_resync_and_a_gone_one_never() -> None:
+    kube = FakeKube()
+    kube.put(WIDGETS, "stays")
+    kube.put(WIDGETS, "goes")
+    async with staged(settle, kube) as stage:
+        await asyncio.sleep(1)
+        kube.remove(WIDGETS, "goes")
+        await asyncio.sleep(6_000)
+        counts = stage.counts()
 
     assert counts["stays"] in range(10, 12)
     assert counts["goes"] == 2
@@ -172,79 +168,70 @@ def test_an_edit_ends_a_pause(error: Exception) -> None:
     assert any(at == pytest.approx(100, abs=0.1) for at in run(scene()))
 
 
-def test_changes_that_come_within_the_patience_of_their_source_are_one_pass() -> None:
-    async def scene() -> list[float]:
-        kube = FakeKube()
-        async with staged(settle, kube, patience=timedelta(milliseconds=50)) as stage:
-            for pause in (10, 0.02, 0.02, 10):
-                await asyncio.sleep(pause)
-                kube.put(WIDGETS, "w", spec={"n": kube.version})
-            await asyncio.sleep(1)
-            return stage.times("w")
+async def test_changes_that_come_within_the_patience_of_their_source_are_one_pass() -> None:
+    kube = FakeKube()
+    async with staged(settle, kube, patience=timedelta(milliseconds=50)) as stage:
+        for pause in (10, 0.02, 0.02, 10):
+            await asyncio.sleep(pause)
+            kube.put(WIDGETS, "w", spec={"n": kube.version})
+        await asyncio.sleep(1)
 
-    # The first of a row decides when: what comes all the time does not put a pass off.
-    assert run(scene()) == pytest.approx([10.05, 20.09], abs=0.005)
+        assert stage.times("w") == pytest.approx([10.05, 20.09], abs=0.005)
 
 
-def test_the_echo_of_a_remembered_write_wakes_nobody() -> None:
-    async def scene() -> Counter[str]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w", spec={"n": 1})
-        stages: list[Stage] = []
+async def test_the_echo_of_a_remembered_write_wakes_nobody() -> None:
+    kube = FakeKube()
+    kube.put(WIDGETS, "w", spec={"n": 1})
+    stages: list[Stage] = []
 
-        async def writes_status(key: Key) -> Result:
-            stage = stages[0]
-            status = {"passes": len(stage.passes)}
-            stage.informer.store.remember(kube.put(WIDGETS, key.name, spec={"n": 1}, status=status))
-            return SETTLED
+    async def writes_status(key: Key) -> Result:
+        stage = stages[0]
+        status = {"passes": len(stage.passes)}
+        stage.informer.store.remember(kube.put(WIDGETS, key.name, spec={"n": 1}, status=status))
+        return SETTLED
 
-        async with staged(writes_status, kube) as stage:
-            stages.append(stage)
-            await asyncio.sleep(300)
-            return stage.counts()
+    async with staged(writes_status, kube) as stage:
+        stages.append(stage)
+        await asyncio.sleep(300)
 
-    assert run(scene()) == Counter(w=1)
+        assert stage.counts() == Counter(w=1)
 
 
-def test_an_echo_that_comes_before_the_answer_wakes_nobody_and_an_edit_meanwhile_does() -> None:
-    async def scene() -> tuple[int, int]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w", spec={"n": 1})
-        stages: list[Stage] = []
+async def test_an_echo_that_comes_before_the_answer_wakes_nobody_and_an_edit_meanwhile_does() -> None:
+    kube = FakeKube()
+    kube.put(WIDGETS, "w", spec={"n": 1})
+    stages: list[Stage] = []
 
-        async def hears_before_the_answer(key: Key) -> Result:
-            stage = stages[0]
-            answer = kube.put(WIDGETS, key.name, spec=kube.objects[WIDGETS, key]["spec"], status={"at": kube.version})
-            await asyncio.sleep(1)
-            assert stage.informer.store.version(key) == answer["metadata"]["resourceVersion"]
-            if len(stage.passes) == 1:
-                kube.put(WIDGETS, key.name, spec={"n": 2}, status=answer["status"])
-            await asyncio.sleep(1)
-            stage.informer.store.remember(answer, is_status=True)
-            return SETTLED
+    async def hears_before_the_answer(key: Key) -> Result:
+        stage = stages[0]
+        answer = kube.put(WIDGETS, key.name, spec=kube.objects[WIDGETS, key]["spec"], status={"at": kube.version})
+        await asyncio.sleep(1)
+        assert stage.informer.store.version(key) == answer["metadata"]["resourceVersion"]
+        if len(stage.passes) == 1:
+            kube.put(WIDGETS, key.name, spec={"n": 2}, status=answer["status"])
+        await asyncio.sleep(1)
+        stage.informer.store.remember(answer, is_status=True)
+        return SETTLED
 
-        async with staged(hears_before_the_answer, kube) as stage:
-            stages.append(stage)
-            await asyncio.sleep(300)
-            return len(stage.passes), kube.objects[WIDGETS, Key("ns", "w")]["spec"]["n"]
+    async with staged(hears_before_the_answer, kube) as stage:
+        stages.append(stage)
+        await asyncio.sleep(300)
 
-    assert run(scene()) == (2, 2)
+        assert (len(stage.passes), kube.objects[WIDGETS, Key("ns", "w")]["spec"]["n"]) == (2, 2)
 
 
-def test_a_controller_that_wakes_itself_is_held_to_one_pass_a_second() -> None:
-    async def scene() -> int:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w", spec={"n": 1})
+async def test_a_controller_that_wakes_itself_is_held_to_one_pass_a_second() -> None:
+    kube = FakeKube()
+    kube.put(WIDGETS, "w", spec={"n": 1})
 
-        async def writes_unremembered(key: Key) -> Result:
-            kube.put(WIDGETS, key.name, spec={"n": 1}, status={"at": kube.version})
-            return SETTLED
+    async def writes_unremembered(key: Key) -> Result:
+        kube.put(WIDGETS, key.name, spec={"n": 1}, status={"at": kube.version})
+        return SETTLED
 
-        async with staged(writes_unremembered, kube) as stage:
-            await asyncio.sleep(600)
-            return len(stage.passes)
+    async with staged(writes_unremembered, kube) as stage:
+        await asyncio.sleep(600)
 
-    assert run(scene()) in range(500, 615)
+        assert len(stage.passes) in range(500, 615)
 
 
 def test_a_pass_that_hangs_is_ended_and_the_key_tried_again() -> None:

@@ -16,8 +16,11 @@ from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
 from runtime.objects import LEASES
 from tests.runtime.elections import CALL_S, LEASE, SETTINGS, Link, Weather, World, led, overlaps
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop, run
 from tests.support.fake_kube import FakeKube
+from tests.support.waiting import in_background
+
+LOOP = VirtualLoop
 
 
 async def _storm(seed: int) -> World:
@@ -158,82 +161,70 @@ def test_a_lease_given_to_another_by_hand_ends_the_leader_without_an_overlap() -
     run(scene())
 
 
-def test_an_answer_after_silence_is_reported_once_and_not_at_every_renewal() -> None:
-    async def scene() -> int:
-        loop = asyncio.get_running_loop()
-        reached = 0
+async def test_an_answer_after_silence_is_reported_once_and_not_at_every_renewal() -> None:
+    loop = asyncio.get_running_loop()
+    reached = 0
 
-        def count() -> None:
-            nonlocal reached
-            reached += 1
+    def count() -> None:
+        nonlocal reached
+        reached += 1
 
-        async def lead(_: Leadership) -> None:
-            await asyncio.Event().wait()
+    async def lead(_: Leadership) -> None:
+        await asyncio.Event().wait()
 
-        link = Link(FakeKube(), random.Random(1))  # noqa: S311  # a seed
-        elector = Elector(link, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time, reached=count))
-        running = asyncio.create_task(elector.run(lead))
+    link = Link(FakeKube(), random.Random(1))  # noqa: S311  # a seed
+    elector = Elector(link, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time, reached=count))
+    async with in_background(elector.run(lead)):
         await asyncio.sleep(10)
         for _ in range(2):
             link.weather = Weather.REFUSED
             await asyncio.sleep(60)
             link.weather = Weather.FAIR
             await asyncio.sleep(60)
-        running.cancel()
-        await asyncio.wait((running,))
-        return reached
 
-    assert run(scene()) == 2
+    assert reached == 2
 
 
-def test_work_that_drains_after_a_loss_may_start_nothing() -> None:
+async def test_work_that_drains_after_a_loss_may_start_nothing() -> None:
     held: list[bool] = []
 
-    async def scene() -> None:
-        loop = asyncio.get_running_loop()
-        server = FakeKube()
-        begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    server = FakeKube()
+    begun = asyncio.Event()
 
-        async def lead(leadership: Leadership) -> None:
-            begun.set()
-            try:
-                await asyncio.Event().wait()
-            except asyncio.CancelledError:
-                for _ in range(5):
-                    held.append(leadership.holds())
-                    await asyncio.sleep(0.1)
-                raise
+    async def lead(leadership: Leadership) -> None:
+        begun.set()
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            for _ in range(5):
+                held.append(leadership.holds())
+                await asyncio.sleep(0.1)
+            raise
 
-        elector = Elector(server, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time))
-        running = asyncio.create_task(elector.run(lead))
+    elector = Elector(server, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time))
+    async with in_background(elector.run(lead)):
         await begun.wait()
         spec = {**server.objects[LEASES, LEASE]["spec"], "holderIdentity": "somebody"}
         server.put(LEASES, LEASE.name, namespace=LEASE.namespace, spec=spec)
         await asyncio.sleep(1.5)
-        running.cancel()
-        await asyncio.wait((running,))
-
-    run(scene())
 
     assert held == [False] * 5
 
 
-def test_each_term_has_a_higher_epoch() -> None:
+async def test_each_term_has_a_higher_epoch() -> None:
     epochs: list[int] = []
 
-    async def scene() -> None:
-        loop = asyncio.get_running_loop()
-        server = FakeKube()
-        for identity in ("a", "b", "a"):
+    loop = asyncio.get_running_loop()
+    server = FakeKube()
+    for identity in ("a", "b", "a"):
 
-            async def lead(leadership: Leadership) -> None:
-                epochs.append(leadership.epoch)
-                await asyncio.sleep(1)
+        async def lead(leadership: Leadership) -> None:
+            epochs.append(leadership.epoch)
+            await asyncio.sleep(1)
 
-            hooks = ElectorHooks(monotonic=loop.time)
-            await Elector(server, LEASE, identity, SETTINGS, hooks=hooks).run(lead)
-
-    run(scene())
+        hooks = ElectorHooks(monotonic=loop.time)
+        await Elector(server, LEASE, identity, SETTINGS, hooks=hooks).run(lead)
 
     assert epochs == sorted(set(epochs))
     assert len(epochs) == 3
@@ -276,17 +267,15 @@ def test_the_world_of_the_test_would_show_two_careless_leaders() -> None:
 
 
 @pytest.mark.parametrize("stop_after_s", [0.001, 0.004, 0.006, 0.008, 0.011, 0.02])
-def test_a_candidate_stopped_in_the_moment_of_its_election_leaves_the_lease_free(stop_after_s: float) -> None:
-    async def scene() -> str:
-        world = World(1)
-        world.start("a")
-        await asyncio.sleep(stop_after_s)
-        world.tasks["a"].cancel()
-        await asyncio.wait(world.tasks.values())
-        lease = world.server.objects.get((LEASES, LEASE), {"spec": {"holderIdentity": ""}})
-        return str(lease["spec"]["holderIdentity"])
+async def test_a_candidate_stopped_in_the_moment_of_its_election_leaves_the_lease_free(stop_after_s: float) -> None:
+    world = World(1)
+    world.start("a")
+    await asyncio.sleep(stop_after_s)
+    world.tasks["a"].cancel()
+    await asyncio.wait(world.tasks.values())
+    lease = world.server.objects.get((LEASES, LEASE), {"spec": {"holderIdentity": ""}})
 
-    assert run(scene()) == ""
+    assert str(lease["spec"]["holderIdentity"]) == ""
 
 
 def test_settings_that_cannot_work_are_refused() -> None:

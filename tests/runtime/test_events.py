@@ -7,8 +7,11 @@ import pytest
 from runtime.errors import Forbidden
 from runtime.events import EventRecorder, EventSettings
 from runtime.objects import EVENTS, Object
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop, run
 from tests.support.fake_kube import FakeKube
+from tests.support.waiting import in_background
+
+LOOP = VirtualLoop
 
 
 def about(name: str = "w", **meta: Any) -> Object:
@@ -30,10 +33,8 @@ def emitted(emit: Callable[[EventRecorder], None], *, seconds: float = 60) -> li
         kube = FakeKube()
         recorder = EventRecorder(kube, controller="c", instance="i")
         emit(recorder)
-        running = asyncio.create_task(recorder.run())
-        await asyncio.sleep(seconds)
-        running.cancel()
-        await asyncio.wait((running,))
+        async with in_background(recorder.run()):
+            await asyncio.sleep(seconds)
         return created_events(kube)
 
     return run(scene())
@@ -69,44 +70,37 @@ def test_an_event_is_what_the_api_wants() -> None:
     assert event["reportingController"] == "c"
 
 
-def test_one_bucket_holds_back_all_objects_together() -> None:
-    async def scene() -> list[int]:
-        kube = FakeKube()
-        settings = EventSettings(burst=20, per_second=2, queued=500)
-        recorder = EventRecorder(kube, controller="c", instance="i", settings=settings)
-        for number in range(1_000):
-            recorder.emit(about(f"w{number}"), type_="Normal", reason="Created", message="m")
-        running = asyncio.create_task(recorder.run())
+async def test_one_bucket_holds_back_all_objects_together() -> None:
+    kube = FakeKube()
+    settings = EventSettings(burst=20, per_second=2, queued=500)
+    recorder = EventRecorder(kube, controller="c", instance="i", settings=settings)
+    for number in range(1_000):
+        recorder.emit(about(f"w{number}"), type_="Normal", reason="Created", message="m")
+    async with in_background(recorder.run()):
         counts = []
         for _ in range(2):
             await asyncio.sleep(10)
             counts.append(len(created_events(kube)))
-        running.cancel()
-        await asyncio.wait((running,))
-        return counts
-
-    first, second = run(scene())
+    first, second = counts
 
     assert first <= 20 + 10 * 2 + 1
     assert second - first <= 10 * 2 + 1
 
 
-def test_an_api_server_that_takes_no_events_harms_nothing() -> None:
-    async def scene() -> tuple[int, int]:
-        kube = FakeKube(refuse_writes=Forbidden("no", status=403))
-        recorder = EventRecorder(kube, controller="c", instance="i")
-        running = asyncio.create_task(recorder.run())
-        recorder.emit(about("a"), type_="Normal", reason="Created", message="m")
-        await asyncio.sleep(1)
-        kube.refuse_writes = None
-        recorder.emit(about("b"), type_="Normal", reason="Created", message="m")
-        await asyncio.sleep(1)
-        alive = not running.done()
-        running.cancel()
-        await asyncio.wait((running,))
-        return len(created_events(kube)), alive
+async def test_an_api_server_that_takes_no_events_harms_nothing() -> None:
+    kube = FakeKube(refuse_writes=Forbidden("no", status=403))
+    recorder = EventRecorder(kube, controller="c", instance="i")
+    running = asyncio.create_task(recorder.run())
+    recorder.emit(about("a"), type_="Normal", reason="Created", message="m")
+    await asyncio.sleep(1)
+    kube.refuse_writes = None
+    recorder.emit(about("b"), type_="Normal", reason="Created", message="m")
+    await asyncio.sleep(1)
+    alive = not running.done()
+    running.cancel()
+    await asyncio.wait((running,))
 
-    assert run(scene()) == (1, True)
+    assert (len(created_events(kube)), alive) == (1, True)
 
 
 def test_an_event_about_a_cluster_scoped_object_is_in_default() -> None:

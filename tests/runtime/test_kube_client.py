@@ -93,6 +93,18 @@ def reset(_: str, writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
+def answering(body: bytes = b"{}", status: str = "200 OK", seen: list[str] | None = None) -> Script:
+    """Return what gives one answer and closes the line; `seen` gets the heads of the requests."""
+
+    def answer(request: str, writer: asyncio.StreamWriter) -> None:
+        if seen is not None:
+            seen.append(request)
+        writer.write(head(status, len(body), "Connection: close\r\n") + body)
+        writer.close()
+
+    return answer
+
+
 def empty(_: str, writer: asyncio.StreamWriter) -> None:
     writer.write(head("200 OK", 0))
 
@@ -160,11 +172,7 @@ async def test_the_proxy_of_the_environment_is_asked(
 async def test_a_quoted_secret_of_the_server_is_left_out(tmp_path: Path) -> None:
     status = b'{"reason":"Invalid","message":"is invalid: \\"hunter2\\"","details":{"causes":[{"field":"data"}]}}'
 
-    def refuse(_: str, writer: asyncio.StreamWriter) -> None:
-        writer.write(head("422 Unprocessable Entity", len(status), "Connection: close\r\n") + status)
-        writer.close()
-
-    async with server(refuse) as port, client(tmp_path, port) as kube:
+    async with server(answering(status, "422 Unprocessable Entity")) as port, client(tmp_path, port) as kube:
         with pytest.raises(ApiError) as secret:
             await kube.get(SECRETS, KEY)
         with pytest.raises(ApiError) as plain:
@@ -263,12 +271,7 @@ async def test_a_rotated_token_is_taken_up_after_a_minute_and_sooner_after_a_ref
 
 async def test_a_kubeconfig_that_is_half_written_leaves_the_old_one_in_force(tmp_path: Path) -> None:
     clock = VirtualClock()
-
-    def fine(_: str, writer: asyncio.StreamWriter) -> None:
-        writer.write(head("200 OK", 2, "Connection: close\r\n") + b"{}")
-        writer.close()
-
-    async with server(fine) as port, client(tmp_path, port, clock) as kube:
+    async with server(answering()) as port, client(tmp_path, port, clock) as kube:
         await kube.get(CONFIG_MAPS, KEY)
         (tmp_path / "kubeconfig").write_text("clusters: [{")
         clock.seconds += 61
@@ -288,17 +291,8 @@ async def test_a_kubeconfig_that_cannot_be_read_counts_as_no_answer(tmp_path: Pa
 async def test_a_list_of_kubeconfigs_is_merged_and_a_context_is_chosen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requested: list[str] = []
-
-    def answer(name: str) -> Callable[[str, asyncio.StreamWriter], None]:
-        def fine(_: str, writer: asyncio.StreamWriter) -> None:
-            requested.append(name)
-            writer.write(head("200 OK", 2, "Connection: close\r\n") + b"{}")
-            writer.close()
-
-        return fine
-
-    async with server(answer("here")) as here, server(answer("there")) as there:
+    of_first, of_second = list[str](), list[str]()
+    async with server(answering(seen=of_first)) as here, server(answering(seen=of_second)) as there:
         (tmp_path / "a").mkdir()
         first = kubeconfig(tmp_path / "a", here)
         second = tmp_path / "second"
@@ -307,25 +301,22 @@ async def test_a_list_of_kubeconfigs_is_merged_and_a_context_is_chosen(
             text = text.replace(f'"{old}"', f'"{new}"')
         second.write_text(text)
         monkeypatch.setenv("KUBECONFIG", f"{first}:{tmp_path / 'gone'}:{second}")
+        counts = []
         for context in ("", "y"):
             kube = await KubeClient.connect(user_agent="me/1", context=context)
             try:
                 await kube.get(CONFIG_MAPS, KEY)
             finally:
                 await kube.close()
+            counts.append((len(of_first), len(of_second)))
         with pytest.raises(NoAnswer, match="has no context 'z'; contexts: x, y"):
             await KubeClient.connect(user_agent="me/1", context="z")
 
-    assert requested == ["here", "there"]
+    assert counts == [(1, 0), (1, 1)]
 
 
 async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path) -> None:
-    methods: list[str] = []
-
-    def answer(request: str, writer: asyncio.StreamWriter) -> None:
-        methods.append(request.partition(" ")[0])
-        writer.write(head("200 OK", 2, "Connection: close\r\n") + b"{}")
-        writer.close()
+    requests: list[str] = []
 
     async def writes(kube: KubeClient, may_write: Callable[[], bool]) -> str:
         fence.bind(may_write)
@@ -335,14 +326,15 @@ async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path)
             return "not sent"
         return "sent"
 
-    async with server(answer) as port, client(tmp_path, port) as kube:
+    async with server(answering(seen=requests)) as port, client(tmp_path, port) as kube:
         closed = await asyncio.create_task(writes(kube, lambda: False))
         closes_on_the_way = iter([True, *[False] * 9])
         late = await asyncio.create_task(writes(kube, lambda: next(closes_on_the_way)))
         free = await asyncio.create_task(writes(kube, lambda: True))
         await kube.get(CONFIG_MAPS, KEY)
 
-    assert (closed, late, free, methods) == ("not sent", "not sent", "sent", ["PATCH", "GET"])
+    assert (closed, late, free) == ("not sent", "not sent", "sent")
+    assert [request.partition(" ")[0] for request in requests] == ["PATCH", "GET"]
 
 
 @pytest.mark.parametrize(

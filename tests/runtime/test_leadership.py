@@ -13,8 +13,10 @@ from runtime import fence
 from runtime.elector import Elector, ElectorHooks
 from runtime.leadership import Leadership
 from tests.runtime.elections import LEASE, SETTINGS, Link, Weather
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop
 from tests.support.fake_kube import FakeKube
+
+LOOP = VirtualLoop
 
 
 @dataclass
@@ -59,31 +61,28 @@ def _elected(passes: Passes, link: Link, exits: list[float]) -> asyncio.Task[Non
     return asyncio.create_task(elector.run(passes.lead))
 
 
-def test_a_request_that_hangs_with_the_api_server_ends_before_the_lease_and_the_process_goes_on() -> None:
+async def test_a_request_that_hangs_with_the_api_server_ends_before_the_lease_and_the_process_goes_on() -> None:
     exits: list[float] = []
 
-    async def scene() -> tuple[Passes, float, int]:
-        hangs = asyncio.Event()
+    hangs = asyncio.Event()
 
-        async def request() -> None:
-            await (asyncio.Event().wait() if hangs.is_set() else asyncio.sleep(1))
+    async def request() -> None:
+        await (asyncio.Event().wait() if hangs.is_set() else asyncio.sleep(1))
 
-        link, passes = Link(FakeKube(), Random(1)), Passes(request)  # noqa: S311  # a seed
-        task = _elected(passes, link, exits)
-        await asyncio.sleep(20.5)
-        hangs.set()
-        link.weather = Weather.HUNG
-        hung_at = asyncio.get_running_loop().time()
-        await asyncio.sleep(60)
-        cut_at, before = passes.ended[-1] - hung_at, passes.begun
-        hangs.clear()
-        link.weather = Weather.FAIR
-        await asyncio.sleep(60)
-        task.cancel()
-        await asyncio.wait((task,))
-        return passes, cut_at, passes.begun - before
-
-    passes, cut_at, since = run(scene())
+    link, passes = Link(FakeKube(), Random(1)), Passes(request)  # noqa: S311  # a seed
+    task = _elected(passes, link, exits)
+    await asyncio.sleep(20.5)
+    hangs.set()
+    link.weather = Weather.HUNG
+    hung_at = asyncio.get_running_loop().time()
+    await asyncio.sleep(60)
+    cut_at, before = passes.ended[-1] - hung_at, passes.begun
+    hangs.clear()
+    link.weather = Weather.FAIR
+    await asyncio.sleep(60)
+    task.cancel()
+    await asyncio.wait((task,))
+    since = passes.begun - before
 
     assert exits == []
     assert passes.cut == 1
@@ -92,32 +91,26 @@ def test_a_request_that_hangs_with_the_api_server_ends_before_the_lease_and_the_
     assert since > 1
 
 
-def test_a_clean_stop_waits_for_what_is_on_its_way() -> None:
+async def test_a_clean_stop_waits_for_what_is_on_its_way() -> None:
     exits: list[float] = []
 
-    async def scene() -> Passes:
-        passes = Passes(lambda: asyncio.sleep(20))
-        task = _elected(passes, Link(FakeKube(), Random(1)), exits)  # noqa: S311  # a seed
-        await asyncio.sleep(5)
-        task.cancel()
-        await asyncio.wait((task,))
-        return passes
-
-    passes = run(scene())
+    passes = Passes(lambda: asyncio.sleep(20))
+    task = _elected(passes, Link(FakeKube(), Random(1)), exits)  # noqa: S311  # a seed
+    await asyncio.sleep(5)
+    task.cancel()
+    await asyncio.wait((task,))
 
     assert (passes.begun, len(passes.ended), passes.cut, exits) == (1, 1, 0, [])
 
 
-def test_a_lost_lease_ends_every_wait_within_its_duration() -> None:
-    async def scene() -> float:
-        loop = asyncio.get_running_loop()
-        leadership = Leadership(SETTINGS, 1, loop.time(), loop.time)
-        leadership.revoke()
-        with pytest.raises(TimeoutError):
-            async with leadership.bounded():
-                await asyncio.Event().wait()
+async def test_a_lost_lease_ends_every_wait_within_its_duration() -> None:
+    loop = asyncio.get_running_loop()
+    leadership = Leadership(SETTINGS, 1, loop.time(), loop.time)
+    leadership.revoke()
+    with pytest.raises(TimeoutError):
         async with leadership.bounded():
-            pass
-        return loop.time()
+            await asyncio.Event().wait()
+    async with leadership.bounded():
+        pass
 
-    assert run(scene()) == pytest.approx(SETTINGS.duration.total_seconds() - 1)
+    assert loop.time() == pytest.approx(SETTINGS.duration.total_seconds() - 1)

@@ -10,8 +10,10 @@ from runtime.manager import Manager
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop
 from tests.support.fake_kube import WIDGETS, FakeKube
+
+LOOP = VirtualLoop
 
 ELSEWHERE = Selection(namespace="elsewhere")
 
@@ -44,97 +46,87 @@ async def _stop(*tasks: "asyncio.Task[None]") -> None:
         await asyncio.wait((task,))
 
 
-def test_a_controller_that_joins_works_at_once_and_one_that_leaves_begins_no_other_pass() -> None:
-    async def scene() -> tuple[list[str], list[str], int]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        cache, manager = cache_of(kube), Manager()
-        first = Noted(cache, "first")
-        manager.add(first.controller)
-        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
-        await asyncio.sleep(5)
-        second = Noted(cache, "second")
-        manager.add(second.controller)
-        await asyncio.sleep(5)
-        kube.put(WIDGETS, "x")
-        # Both have begun their pass.
-        await asyncio.sleep(0.5)
-        await manager.remove(first.controller)
-        kube.put(WIDGETS, "y")
-        await asyncio.sleep(5)
-        await _stop(leading, caching)
-        return first.passes, second.passes, len(manager)
+async def test_a_controller_that_joins_works_at_once_and_one_that_leaves_begins_no_other_pass() -> None:
+    kube = FakeKube()
+    kube.put(WIDGETS, "w")
+    cache, manager = cache_of(kube), Manager()
+    first = Noted(cache, "first")
+    manager.add(first.controller)
+    caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
+    await asyncio.sleep(5)
+    second = Noted(cache, "second")
+    manager.add(second.controller)
+    await asyncio.sleep(5)
+    kube.put(WIDGETS, "x")
+    # Both have begun their pass.
+    await asyncio.sleep(0.5)
+    await manager.remove(first.controller)
+    kube.put(WIDGETS, "y")
+    await asyncio.sleep(5)
+    await _stop(leading, caching)
 
-    assert run(scene()) == (["w", "x"], ["w", "x", "y"], 1)
+    assert (first.passes, second.passes, len(manager)) == (["w", "x"], ["w", "x", "y"], 1)
 
 
-def test_a_manager_leads_again_with_all_controllers_of_then() -> None:
-    async def scene() -> tuple[list[str], list[str]]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        cache, manager = cache_of(kube), Manager()
-        stays, leaves = Noted(cache, "stays"), Noted(cache, "leaves")
-        manager.add(stays.controller)
-        manager.add(leaves.controller)
-        caching = asyncio.create_task(cache.run())
-        leading = asyncio.create_task(manager.run())
-        await asyncio.sleep(5)
-        await _stop(leading)
-        await manager.remove(leaves.controller)
-        leading = asyncio.create_task(manager.run())
-        await asyncio.sleep(5)
-        await _stop(leading, caching)
-        return stays.passes, leaves.passes
+async def test_a_manager_leads_again_with_all_controllers_of_then() -> None:
+    kube = FakeKube()
+    kube.put(WIDGETS, "w")
+    cache, manager = cache_of(kube), Manager()
+    stays, leaves = Noted(cache, "stays"), Noted(cache, "leaves")
+    manager.add(stays.controller)
+    manager.add(leaves.controller)
+    caching = asyncio.create_task(cache.run())
+    leading = asyncio.create_task(manager.run())
+    await asyncio.sleep(5)
+    await _stop(leading)
+    await manager.remove(leaves.controller)
+    leading = asyncio.create_task(manager.run())
+    await asyncio.sleep(5)
+    await _stop(leading, caching)
 
-    assert run(scene()) == (["w", "w"], ["w"])
+    assert (stays.passes, leaves.passes) == (["w", "w"], ["w"])
 
 
-def test_an_object_new_after_a_start_does_not_wait_behind_those_of_before() -> None:
-    async def scene() -> list[str]:
-        kube = FakeKube()
-        for number in range(20):
-            kube.put(WIDGETS, f"old{number}", spec={})
-        cache, manager = cache_of(kube), Manager()
-        noted = Noted(cache, "one")
-        manager.add(noted.controller)
-        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
-        await asyncio.sleep(3.5)
-        kube.put(WIDGETS, "new", spec={})
-        await asyncio.sleep(3)
-        # What becomes of it goes before the old ones, too.
-        kube.put(WIDGETS, "new", spec={}, status={"ready": True})
-        await asyncio.sleep(30)
-        await _stop(leading, caching)
-        return noted.passes
-
-    passes = run(scene())
+async def test_an_object_new_after_a_start_does_not_wait_behind_those_of_before() -> None:
+    kube = FakeKube()
+    for number in range(20):
+        kube.put(WIDGETS, f"old{number}", spec={})
+    cache, manager = cache_of(kube), Manager()
+    noted = Noted(cache, "one")
+    manager.add(noted.controller)
+    caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
+    await asyncio.sleep(3.5)
+    kube.put(WIDGETS, "new", spec={})
+    await asyncio.sleep(3)
+    # What becomes of it goes before the old ones, too.
+    kube.put(WIDGETS, "new", spec={}, status={"ready": True})
+    await asyncio.sleep(30)
+    await _stop(leading, caching)
+    passes = noted.passes
 
     assert passes.index("new") <= 5
     assert "new" in passes[6:9]
     assert sorted(set(passes)) == sorted({"new", *(f"old{number}" for number in range(20))})
 
 
-def test_an_informer_on_demand_holds_up_nobody_and_a_source_taken_away_wakes_nobody() -> None:
-    async def scene() -> tuple[bool, bool, list[str]]:
-        kube = FakeKube()
-        kube.put(WIDGETS, "w")
-        kube.put(WIDGETS, "other", namespace="elsewhere")
-        cache, manager = cache_of(kube), Manager()
-        noted = Noted(cache, "one")
-        extra = cache.informer(WIDGETS, selection=ELSEWHERE, required=False)
-        without_lists = cache.synced()
-        noted.controller.source(Source(extra, keys=lambda change: (Key("ns", f"by-{change.key.name}"),)))
-        manager.add(noted.controller)
-        caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
-        await asyncio.sleep(5)
-        noted.controller.unsource(extra)
-        cache.drop(WIDGETS, ELSEWHERE)
-        kube.put(WIDGETS, "other", namespace="elsewhere", spec={"n": 2})
-        await asyncio.sleep(5)
-        await _stop(leading, caching)
-        return without_lists, cache.synced(), noted.passes
-
-    with_required, after, passes = run(scene())
+async def test_an_informer_on_demand_holds_up_nobody_and_a_source_taken_away_wakes_nobody() -> None:
+    kube = FakeKube()
+    kube.put(WIDGETS, "w")
+    kube.put(WIDGETS, "other", namespace="elsewhere")
+    cache, manager = cache_of(kube), Manager()
+    noted = Noted(cache, "one")
+    extra = cache.informer(WIDGETS, selection=ELSEWHERE, required=False)
+    without_lists = cache.synced()
+    noted.controller.source(Source(extra, keys=lambda change: (Key("ns", f"by-{change.key.name}"),)))
+    manager.add(noted.controller)
+    caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
+    await asyncio.sleep(5)
+    noted.controller.unsource(extra)
+    cache.drop(WIDGETS, ELSEWHERE)
+    kube.put(WIDGETS, "other", namespace="elsewhere", spec={"n": 2})
+    await asyncio.sleep(5)
+    await _stop(leading, caching)
+    with_required, after, passes = without_lists, cache.synced(), noted.passes
 
     assert not with_required
     assert after

@@ -14,6 +14,7 @@ from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from tests.runtime.virtual_clock import VirtualClock
 from tests.support.fake_kube import WIDGETS, FakeKube, Fault
+from tests.support.waiting import in_background
 
 GENEROUS_S = 20.0
 
@@ -28,12 +29,8 @@ def timing(clock: VirtualClock, *, idle_s: float = 0.05) -> Timing:
 async def informed(kube: FakeKube, clock: VirtualClock, *, idle_s: float = 0.05) -> AsyncIterator[Informer]:
     cache = Cache(kube, timing=timing(clock, idle_s=idle_s))
     informer = cache.informer(WIDGETS)
-    running = asyncio.create_task(cache.run())
-    try:
+    async with in_background(cache.run()):
         yield informer
-    finally:
-        running.cancel()
-        await asyncio.wait((running,))
 
 
 async def until(met: Callable[[], bool]) -> None:
@@ -91,8 +88,9 @@ async def test_a_reflector_converges_after_a_faulty_list(fault: Fault) -> None:
         assert len(informer.store) == 1_200
 
 
-async def test_a_list_too_slow_for_its_tokens_is_read_in_one_piece() -> None:
-    kube = FakeKube(list_faults=deque([Fault.TOKEN_EXPIRED] * 100))
+@pytest.mark.parametrize("expired", [0, 100], ids=["in pages of 500", "in one piece, too slow for its tokens"])
+async def test_a_long_list_takes_three_requests(expired: int) -> None:
+    kube = FakeKube(list_faults=deque([Fault.TOKEN_EXPIRED] * expired))
     for number in range(1_200):
         kube.put(WIDGETS, f"w{number}")
     async with informed(kube, VirtualClock()) as informer:
@@ -100,16 +98,6 @@ async def test_a_list_too_slow_for_its_tokens_is_read_in_one_piece() -> None:
 
         assert converged(kube, informer)
     assert [dial.verb for dial in kube.dials].count("list") == 3
-
-
-async def test_a_relist_reads_pages_of_500() -> None:
-    kube = FakeKube()
-    for number in range(1_200):
-        kube.put(WIDGETS, f"w{number}")
-    async with informed(kube, VirtualClock()) as informer:
-        await informer.synced.wait()
-
-        assert [dial.verb for dial in kube.dials if dial.verb == "list"] == ["list"] * 3
 
 
 @pytest.mark.parametrize(
@@ -244,14 +232,12 @@ async def test_the_way_to_the_server_being_free_again_ends_a_pause_for_want_of_a
         clock = Clock(monotonic=patient.monotonic, sleep=sleep, chance=lambda: 0.0)
         cache = Cache(kube, timing=Timing(clock=clock))
         cache.informer(WIDGETS)
-        running = asyncio.create_task(cache.run())
-        await waiting.wait()
-        waiting.clear()
-        cache.retry_now()
-        for _ in range(20):
-            await asyncio.sleep(0)
-        running.cancel()
-        await asyncio.wait((running,))
+        async with in_background(cache.run()):
+            await waiting.wait()
+            waiting.clear()
+            cache.retry_now()
+            for _ in range(20):
+                await asyncio.sleep(0)
 
         assert len(kube.dials) == dials
 
@@ -284,16 +270,14 @@ async def test_a_dropped_informer_stops_and_a_new_one_begins_empty() -> None:
     kube.put(WIDGETS, "w")
     cache = Cache(kube, timing=timing(VirtualClock(), idle_s=60))
     first = cache.informer(WIDGETS)
-    running = asyncio.create_task(cache.run())
-    await first.synced.wait()
-    cache.drop(WIDGETS)
-    second = cache.informer(WIDGETS)
-    empty = len(second.store)
-    await second.synced.wait()
-    kube.put(WIDGETS, "later")
-    await until(lambda: len(second.store) == 2)
-    running.cancel()
-    await asyncio.wait((running,))
+    async with in_background(cache.run()):
+        await first.synced.wait()
+        cache.drop(WIDGETS)
+        second = cache.informer(WIDGETS)
+        empty = len(second.store)
+        await second.synced.wait()
+        kube.put(WIDGETS, "later")
+        await until(lambda: len(second.store) == 2)
 
     assert empty == 0
     assert len(first.store) == 1

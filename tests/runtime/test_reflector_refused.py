@@ -13,6 +13,7 @@ from runtime.reflector import Clock, Timing
 from tests.runtime.test_reflector import timing, until
 from tests.runtime.virtual_clock import VirtualClock
 from tests.support.fake_kube import WIDGETS, FakeKube, Fault
+from tests.support.waiting import in_background
 
 HOUR_S = 3_600
 
@@ -20,12 +21,8 @@ HOUR_S = 3_600
 @asynccontextmanager
 async def working(cache: Cache) -> AsyncIterator[None]:
     """Keep the informers of a cache going for the length of a block."""
-    running = asyncio.create_task(cache.run())
-    try:
+    async with in_background(cache.run()):
         yield
-    finally:
-        running.cancel()
-        await asyncio.wait((running,))
 
 
 async def test_a_first_list_that_is_refused_is_tried_rarer_until_once_in_ten_minutes() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from runtime.errors import ApiError, Invalid, WriteConflict
 from runtime.objects import CONFIG_MAPS
 from runtime.preconditions import patch_tests
-from tests.runtime.test_kube_client import KEY, READ, client, head, server
+from tests.runtime.test_kube_client import KEY, READ, answering, client, server
 
 
 @pytest.mark.parametrize(
@@ -23,10 +22,6 @@ async def test_a_patch_that_is_refused_for_its_content_is_no_conflict(
 ) -> None:
     status = b'{"reason":"Invalid","message":"no","details":%b}' % details
 
-    def answer(_request: str, writer: asyncio.StreamWriter) -> None:
-        writer.write(head("422 Unprocessable Entity", len(status), "Connection: close\r\n") + status)
-        writer.close()
-
-    async with server(answer) as port, client(tmp_path, port) as kube:
+    async with server(answering(status, "422 Unprocessable Entity")) as port, client(tmp_path, port) as kube:
         with pytest.raises(error):
             await kube.json_patch(CONFIG_MAPS, KEY, patch_tests(READ), manager="m")

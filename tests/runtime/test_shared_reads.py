@@ -87,7 +87,7 @@ async def test_one_who_is_cancelled_leaves_the_read_to_the_others() -> None:
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-async def test_an_error_is_everybodys_and_not_kept(is_there: bool) -> None:  # noqa: FBT001 - a column of the table
+async def test_an_error_is_everybodys_and_not_kept(*, is_there: bool) -> None:
     kube = FakeKube()
     reads = SharedReads(kube)
     if is_there:

@@ -10,13 +10,15 @@ import pytest
 from apis import names
 from composer.claim.compose import Prepared
 from composer.claim.connection import connect
-from composer.claim.outcomes import Connected, Note
+from composer.claim.outcomes import Connected
 from composer.composition.revision import Revision
 from composer.models import CompositionSpec
 from runtime.objects import SECRETS, Key, Object
 from tests.composer.connection.world import OURS, PLAIN, SECRET, World, encoded
 from tests.composer.factories import child, claim, desired, live, observed, rendered, snapshot
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop, run
+
+LOOP = VirtualLoop
 
 PASSWORD = {"name": "app-login", "key": "password", "hash": "h"}
 CONNECTION = {**PLAIN, "port": 5432, "passwordRef": PASSWORD}
@@ -37,26 +39,21 @@ async def _connected(at: World, owner: Object) -> Connected:
     [(OURS, "claim-uid", False), (OURS, "other-uid", True), ("Opaque", "claim-uid", True)],
     ids=["ours", "another claim's", "a stranger's"],
 )
-def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_there(
-    type_: str,
-    label: str,
-    is_left: bool,  # noqa: FBT001 - a column of the table
+async def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_there(
+    type_: str, label: str, *, is_left: bool
 ) -> None:
     former = Key("shop", "former")
     owner = claim(connectionSecretName="renamed", status={"binding": {"name": "former"}, "connectionHash": "old"})
 
-    async def scene() -> tuple[str, bool, list[tuple[str, str]], list[Note]]:
-        at = World()
-        meta = {"labels": {names.CLAIM_LABEL: label}}
-        at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=encoded(password="old"))
-        # A process that stops before the status is written does it once more.
-        first, connected = await _connected(at, owner), await _connected(at, owner)
-        assert connected.causes == ()
-        assert (SECRETS, Key("shop", "renamed")) in at.kube.objects
-        moved = [note for note in (*first.notes, *connected.notes) if note.reason == "ConnectionMoved"]
-        return connected.secret, (SECRETS, former) in at.kube.objects, at.kube.writes, moved
-
-    secret, stays, writes, moved = run(scene())
+    at = World()
+    meta = {"labels": {names.CLAIM_LABEL: label}}
+    at.kube.put(SECRETS, former.name, namespace="shop", metadata=meta, type=type_, data=encoded(password="old"))
+    # A process that stops before the status is written does it once more.
+    first, connected = await _connected(at, owner), await _connected(at, owner)
+    assert connected.causes == ()
+    assert (SECRETS, Key("shop", "renamed")) in at.kube.objects
+    moved = [note for note in (*first.notes, *connected.notes) if note.reason == "ConnectionMoved"]
+    secret, stays, writes = connected.secret, (SECRETS, former) in at.kube.objects, at.kube.writes
 
     assert (secret, stays) == ("renamed", is_left)
     assert {verb for verb, _ in writes} == ({"create"} if is_left else {"create", "delete"})
@@ -75,13 +72,11 @@ def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_there(
         ),
     ],
 )
-def test_a_secret_that_is_written_again_is_an_event(status: Object, reasons: list[str]) -> None:
-    async def scene() -> list[str]:
-        connected = await _connected(World(), claim(status=status))
-        assert connected.is_seen
-        return [note.reason for note in connected.notes]
+async def test_a_secret_that_is_written_again_is_an_event(status: Object, reasons: list[str]) -> None:
+    connected = await _connected(World(), claim(status=status))
+    assert connected.is_seen
 
-    assert run(scene()) == reasons
+    assert [note.reason for note in connected.notes] == reasons
 
 
 def test_a_secret_that_keeps_its_name_is_not_deleted() -> None:

@@ -174,7 +174,7 @@ def test_a_child_with_data_is_held_and_the_consent_is_named() -> None:
         ("child-uid", False),
     ],
 )
-def test_consent_is_for_one_uid(consent: str, goes: bool) -> None:  # noqa: FBT001 - a column of the table
+def test_consent_is_for_one_uid(consent: str, *, goes: bool) -> None:
     owner = claim(annotations={names.CONSENT: consent}, deletionPolicy="Snapshot")
     plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), SETTINGS_ALONE, now=NOW)
     removed = [(step.instruction, step.policy) for step in plan.steps if isinstance(step, Delete)]
@@ -267,7 +267,7 @@ def test_a_child_is_deleted_after_those_that_depend_on_it() -> None:
     [("2026-11-21T12:10:00Z", True), ("2026-11-21T11:00:00Z", False)],
     ids=["yielded until its time", "is tried again after it"],
 )
-def test_a_yielded_field_is_left_out_until_its_time(until: str, left_out: bool) -> None:  # noqa: FBT001 - a column
+def test_a_yielded_field_is_left_out_until_its_time(until: str, *, left_out: bool) -> None:
     yielded = (YieldedField(".spec.limit", "rival", until),)
     stored = {**LIVE, "spec": {"limit": 3, "other": 1}}
     wanted = desired(spec={"limit": 20, "other": 2})

@@ -157,17 +157,6 @@ def _deleted(*known: ObservedChild) -> list[str]:
     return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Delete)]
 
 
-def test_waves_are_deleted_in_reverse_order() -> None:
-    base = observed("base", SETTINGS, uid="base")
-    middle = observed("middle", SETTINGS, uid="middle", depends_on=("base",))
-    top = observed("top", SETTINGS, uid="top", depends_on=("middle",))
-    middle_gone, top_gone = replace(middle, live=None), replace(top, live=None)
-
-    assert _deleted(base, middle, top) == ["top"]
-    assert _deleted(base, middle, top_gone) == ["middle"]
-    assert _deleted(base, middle_gone, top_gone) == ["base"]
-
-
 def test_a_child_that_lives_inside_another_goes_with_it() -> None:
     inside = msgspec.structs.replace(SETTINGS, inside=True)
     server = observed(uid="server")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,7 +22,7 @@ from runtime.objects import CRDS, NAMESPACES, Key, Object, Resource
 from tests.composer.claim.passes import Prepares
 from tests.composer.factories import CLAIMS, DATABASES, claim, desired, entry, live, rendered
 from tests.support.fake_kube import FakeKube
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, in_background
 
 KEY = Key("shop", "orders")
 HELD = "provider.example.org/holds"
@@ -95,15 +94,11 @@ async def _deleting(policy: str, *finalizers: str) -> AsyncIterator[tuple[_Kube,
         "now": _now,
         "monotonic": lambda: 0.0,
     }
-    running = asyncio.create_task(cache.run())
-    try:
+    async with in_background(cache.run()):
         await cache.wait_synced()
         await cluster.watches.unlisted([DATABASES])
         kube.sent.clear()
         yield kube, ClaimReconciler(Tools(**tools)), cache
-    finally:
-        running.cancel()
-        await asyncio.wait((running,))
 
 
 def _now() -> datetime:

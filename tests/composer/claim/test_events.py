@@ -12,6 +12,7 @@ from runtime.objects import EVENTS, Object
 from tests.composer.factories import claim, snapshot
 from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import FakeKube
+from tests.support.waiting import in_background
 
 
 def _created(*names: str) -> tuple[Note, ...]:
@@ -27,10 +28,8 @@ def _emitted(*passes: tuple[Object, tuple[Cause, ...], tuple[Note, ...], bool]) 
         emitter = EventEmitter(recorder)
         for owner, causes, notes, is_whole in passes:
             emitter.emit(snapshot(of=owner), causes, notes, is_whole=is_whole)
-        running = asyncio.create_task(recorder.run())
-        await asyncio.sleep(60)
-        running.cancel()
-        await asyncio.wait((running,))
+        async with in_background(recorder.run()):
+            await asyncio.sleep(60)
         events = [obj for (resource, _), obj in kube.objects.items() if resource == EVENTS]
         return [f"{event['reason']}: {event['note']}" for event in events]
 

@@ -39,7 +39,7 @@ def _refused(clock: _Clock, step: Create | Apply = APPLY) -> Refusals:
     ],
     ids=["the same write", "another content", "another verb", "another object of the name", "another name"],
 )
-def test_a_refusal_is_remembered_for_its_write_alone(step: Create | Apply, is_held_back: bool) -> None:  # noqa: FBT001 - a column
+def test_a_refusal_is_remembered_for_its_write_alone(step: Create | Apply, *, is_held_back: bool) -> None:
     assert (_refused(_Clock()).of(step, _Clock().now) == WHY) is is_held_back
 
 

@@ -90,12 +90,11 @@ def test_a_rival_that_never_stops_costs_less_each_time() -> None:
 @pytest.mark.parametrize(
     ("ends", "is_yielded", "counts", "tried_in"),
     [
-        (10 * MINUTE, True, True, 10 * MINUTE),
-        (timedelta(seconds=-1), False, True, timedelta(seconds=1)),
-        (-19 * MINUTE, False, True, None),
-        (-20 * MINUTE, False, False, None),
+        pytest.param(10 * MINUTE, True, True, 10 * MINUTE, id="it is yielded"),
+        pytest.param(timedelta(seconds=-1), False, True, timedelta(seconds=1), id="it came due in this pass"),
+        pytest.param(-19 * MINUTE, False, True, None, id="it is remembered"),
+        pytest.param(-20 * MINUTE, False, False, None, id="it is forgotten"),
     ],
-    ids=["it is yielded", "it came due in this pass", "it is remembered", "it is forgotten"],
 )
 def test_a_yield_ends_and_is_remembered_for_a_while(
     ends: timedelta, *, is_yielded: bool, counts: bool, tried_in: timedelta | None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from runtime.cache import Cache
 from runtime.objects import CRDS, Key, Object
 from tests.composer.factories import CLAIMS, DATABASES, claim, desired, live
 from tests.support.fake_kube import FakeKube
+from tests.support.waiting import in_background
 
 KEY = Key("shop", "orders")
 OWNER = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "name": "orders", "uid": "claim-uid"}
@@ -45,14 +45,10 @@ async def _abandoned(child: Object, *, now: Object | None, wrote: str = MINE) ->
     cache = Cache(kube)
     cluster = Cluster(kube, cache)
     gatherer = Gatherer(cluster, cluster.informer(CLAIMS))
-    running = asyncio.create_task(cache.run())
-    try:
+    async with in_background(cache.run()):
         await cache.wait_synced()
         assert await cluster.watches.unlisted([DATABASES]) == ()
         return [abandoned.entry.name for abandoned in await gatherer.abandoned(KEY)]
-    finally:
-        running.cancel()
-        await asyncio.wait((running,))
 
 
 def _successor() -> Object:
@@ -76,34 +72,25 @@ def _instructed() -> Object:
 @pytest.mark.parametrize(
     ("child", "now", "is_abandoned"),
     [
-        (_child(), None, True),
-        (_child(deleted=False), None, False),
-        (_instructed(), None, False),
-        (_child(), claim(), False),
-        (_child(), _successor(), True),
-        (_child(), _restored(), False),
-        (_child(owners=({**OWNER, "apiVersion": "other.example.org/v1"},)), None, False),
-        (_child(owners=({**OWNER, "kind": "Other"},)), None, False),
-        (_child(owners=()), None, True),
-        (_child(owners=()), _successor(), True),
-    ],
-    ids=[
-        "its claim is gone",
-        "it is not going",
-        "it has its instruction",
-        "its claim is there",
-        "another claim has the name",
-        "its claim was restored",
-        "it is of a namesake kind of another group",
-        "it is of another kind",
-        "it names no owner, and was written for this claim",
-        "it names no owner, and another claim has the name",
+        pytest.param(_child(), None, True, id="its claim is gone"),
+        pytest.param(_child(deleted=False), None, False, id="it is not going"),
+        pytest.param(_instructed(), None, False, id="it has its instruction"),
+        pytest.param(_child(), claim(), False, id="its claim is there"),
+        pytest.param(_child(), _successor(), True, id="another claim has the name"),
+        pytest.param(_child(), _restored(), False, id="its claim was restored"),
+        pytest.param(
+            _child(owners=({**OWNER, "apiVersion": "other.example.org/v1"},)),
+            None,
+            False,
+            id="it is of a namesake kind of another group",
+        ),
+        pytest.param(_child(owners=({**OWNER, "kind": "Other"},)), None, False, id="it is of another kind"),
+        pytest.param(_child(owners=()), None, True, id="it names no owner, and was written for this claim"),
+        pytest.param(_child(owners=()), _successor(), True, id="it names no owner, and another claim has the name"),
     ],
 )
 async def test_a_child_being_deleted_is_abandoned_when_its_claim_is_gone(
-    child: Object,
-    now: Object | None,
-    is_abandoned: bool,  # noqa: FBT001 - a column of the table
+    child: Object, now: Object | None, *, is_abandoned: bool
 ) -> None:
     assert await _abandoned(child, now=now) == ([child["metadata"]["name"]] if is_abandoned else [])
 

@@ -28,22 +28,15 @@ def _decided(*left: ObservedChild, **annotations: str) -> tuple[list[str], list[
 @pytest.mark.parametrize(
     ("left", "annotations", "made", "reasons"),
     [
-        ((), {}, ["data", "settings"], []),
-        ((LEFT,), {}, [], ["PredecessorFound"]),
-        ((LEFT,), {"adopt": "none"}, ["data", "settings"], []),
-        ((LEFT,), {"adopt": "former-uid"}, ["settings"], []),
-        ((LEFT,), {"adopt": "another-uid"}, [], ["PredecessorFound"]),
-        ((DYING,), {"adopt": "former-uid"}, [], ["PredecessorFound"]),
-        ((replace(LEFT, entry=entry("other", VOLUME)),), {}, ["data", "settings"], []),
-    ],
-    ids=[
-        "nothing is left",
-        "data are left",
-        "a new one is asked for",
-        "it is taken over",
-        "another one is to be taken over",
-        "it is being deleted",
-        "another resource's",
+        pytest.param((), {}, ["data", "settings"], [], id="nothing is left"),
+        pytest.param((LEFT,), {}, [], ["PredecessorFound"], id="data are left"),
+        pytest.param((LEFT,), {"adopt": "none"}, ["data", "settings"], [], id="a new one is asked for"),
+        pytest.param((LEFT,), {"adopt": "former-uid"}, ["settings"], [], id="it is taken over"),
+        pytest.param((LEFT,), {"adopt": "another-uid"}, [], ["PredecessorFound"], id="another one is to be taken over"),
+        pytest.param((DYING,), {"adopt": "former-uid"}, [], ["PredecessorFound"], id="it is being deleted"),
+        pytest.param(
+            (replace(LEFT, entry=entry("other", VOLUME)),), {}, ["data", "settings"], [], id="another resource's"
+        ),
     ],
 )
 def test_nothing_new_is_created_beside_what_an_earlier_claim_left(
@@ -96,20 +89,18 @@ BOUND = {"binding": {"name": "orders-connection"}}
 @pytest.mark.parametrize(
     ("annotations", "status", "made", "reasons"),
     [
-        (RESTORED, {}, ["settings"], ["DatabaseLost"]),
-        (RESTORED, {"identity": RESTORED[names.IDENTITY]}, ["settings"], ["DatabaseLost"]),
-        ({**RESTORED, names.ADOPT: "none"}, {}, ["data", "settings"], []),
-        (RESTORED, BOUND, ["data", "settings"], []),
-        ({names.IDENTITY: "claim-uid@shop/orders"}, {}, ["data", "settings"], []),
-        ({names.IDENTITY: "former-uid@shop/another"}, {}, ["data", "settings"], []),
-    ],
-    ids=[
-        "its object is not in the backup",
-        "seen before",
-        "a new one is asked for",
-        "it was served since, and its Composition has more now",
-        "the same life",
-        "a copy of another claim",
+        pytest.param(RESTORED, {}, ["settings"], ["DatabaseLost"], id="its object is not in the backup"),
+        pytest.param(
+            RESTORED, {"identity": RESTORED[names.IDENTITY]}, ["settings"], ["DatabaseLost"], id="seen before"
+        ),
+        pytest.param({**RESTORED, names.ADOPT: "none"}, {}, ["data", "settings"], [], id="a new one is asked for"),
+        pytest.param(
+            RESTORED, BOUND, ["data", "settings"], [], id="it was served since, and its Composition has more now"
+        ),
+        pytest.param({names.IDENTITY: "claim-uid@shop/orders"}, {}, ["data", "settings"], [], id="the same life"),
+        pytest.param(
+            {names.IDENTITY: "former-uid@shop/another"}, {}, ["data", "settings"], [], id="a copy of another claim"
+        ),
     ],
 )
 def test_an_empty_child_is_not_created_for_a_claim_out_of_a_backup(

@@ -37,13 +37,12 @@ def test_a_pause_is_propagated_to_the_children(
 @pytest.mark.parametrize(
     ("token", "answered", "on_child", "propagated"),
     [
-        ("monday", "", "", True),
-        ("monday", "sunday", "sunday", True),
-        ("monday", "", "monday", False),
-        ("monday", "monday", "tuesday", False),
-        ("", "monday", "monday", False),
+        pytest.param("monday", "", "", True, id="a request"),
+        pytest.param("monday", "sunday", "sunday", True, id="the next one"),
+        pytest.param("monday", "", "monday", False, id="once"),
+        pytest.param("monday", "monday", "tuesday", False, id="a request to the child alone stays"),
+        pytest.param("", "monday", "monday", False, id="none"),
     ],
-    ids=["a request", "the next one", "once", "a request to the child alone stays", "none"],
 )
 def test_a_reconcile_request_is_propagated(token: str, answered: str, on_child: str, *, propagated: bool) -> None:
     asks = claim(

@@ -20,31 +20,30 @@ HELD = ObservedChild(entry("database", DATABASE), live(OLD), DATABASE)
 CONSENT = {names.CONSENT: "database=child-uid"}
 
 
-class Case(msgspec.Struct, frozen=True):
-    wanted: tuple[Child, ...]
-    holds: bool
-    annotations: dict[str, str] = {}
-
-
 def _child(resource: str, facts: KindFacts, *, stateful: bool | None = None) -> Child:
     return msgspec.structs.replace(child(desired(resource, facts), resource, ready=False), stateful=stateful)
 
 
-CASES = {
-    "the same resource": Case((_child("database", DATABASE),), holds=False),
-    "another name for it": Case((_child("elsewhere", DATABASE),), holds=True),
-    "another kind in its place": Case((_child("database", SETTINGS, stateful=True),), holds=True),
-    "another name, with consent": Case((_child("elsewhere", DATABASE),), holds=False, annotations=CONSENT),
-    "one more beside it": Case((_child("database", DATABASE), _child("second", DATABASE)), holds=False),
-    "only settings in its place": Case((_child("settings", SETTINGS),), holds=False),
-}
+SAME, RENAMED = _child("database", DATABASE), _child("elsewhere", DATABASE)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-def test_a_replacement_of_data_waits_for_consent(case: Case) -> None:
-    causes = replacing_data(snapshot(HELD, of=claim(annotations=case.annotations)), rendered(*case.wanted))
+@pytest.mark.parametrize(
+    ("wanted", "annotations", "holds"),
+    [
+        pytest.param((SAME,), {}, False, id="the same resource"),
+        pytest.param((RENAMED,), {}, True, id="another name for it"),
+        pytest.param((_child("database", SETTINGS, stateful=True),), {}, True, id="another kind in its place"),
+        pytest.param((RENAMED,), CONSENT, False, id="another name, with consent"),
+        pytest.param((SAME, _child("second", DATABASE)), {}, False, id="one more beside it"),
+        pytest.param((_child("settings", SETTINGS),), {}, False, id="only settings in its place"),
+    ],
+)
+def test_a_replacement_of_data_waits_for_consent(
+    wanted: tuple[Child, ...], annotations: dict[str, str], *, holds: bool
+) -> None:
+    causes = replacing_data(snapshot(HELD, of=claim(annotations=annotations)), rendered(*wanted))
 
-    assert [cause.reason for cause in causes] == (["HeldDeletion"] if case.holds else [])
+    assert [cause.reason for cause in causes] == (["HeldDeletion"] if holds else [])
 
 
 RULES = KindFacts(

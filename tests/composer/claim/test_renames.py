@@ -210,11 +210,10 @@ def test_a_renamed_resource_renders_under_the_names_of_its_origin() -> None:
 @pytest.mark.parametrize(
     ("resources", "count"),
     [
-        (({"name": "a", "movedFrom": ["b"]},), 0),
-        (({"name": "a", "movedFrom": ["b"]}, {"name": "b"}), 1),
-        (({"name": "a", "movedFrom": ["c"]}, {"name": "b", "movedFrom": ["c"]}), 1),
+        pytest.param(({"name": "a", "movedFrom": ["b"]},), 0, id="from a name that is free"),
+        pytest.param(({"name": "a", "movedFrom": ["b"]}, {"name": "b"}), 1, id="from a resource that is there"),
+        pytest.param(({"name": "a", "movedFrom": ["c"]}, {"name": "b", "movedFrom": ["c"]}), 1, id="to two at once"),
     ],
-    ids=["from a name that is free", "from a resource that is there", "to two at once"],
 )
 def test_renames_that_lead_nowhere_are_refused(resources: tuple[dict[str, Any], ...], count: int) -> None:
     assert len(tuple(faults(_read(*resources)))) == count

@@ -107,11 +107,10 @@ def test_the_conditions_follow_the_findings(row: Row) -> None:
 @pytest.mark.parametrize(
     ("before", "hours", "abnormal"),
     [
-        ("Reconciling", 0.9, "Reconciling"),
-        ("Reconciling", 1.0, "Stalled"),
-        ("Stalled", 0.0, "Stalled"),
+        pytest.param("Reconciling", 0.9, "Reconciling", id="for a while"),
+        pytest.param("Reconciling", 1.0, "Stalled", id="beyond its deadline"),
+        pytest.param("Stalled", 0.0, "Stalled", id="reported before, by another process"),
     ],
-    ids=["for a while", "beyond its deadline", "reported before, by another process"],
 )
 def test_a_cause_that_lasts_too_long_is_stalled(before: str, hours: float, abnormal: str) -> None:
     since = (AT - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -103,7 +103,7 @@ def test_a_child_that_has_its_label_alone_is_recognized() -> None:
         "is held by its provider",
     ],
 )
-def test_a_child_records_whether_it_holds_data(child: Object, is_stateful: bool) -> None:  # noqa: FBT001 - a column
+def test_a_child_records_whether_it_holds_data(child: Object, *, is_stateful: bool) -> None:
     recorded = entry_of(child, stateful=False)
 
     assert recorded is not None

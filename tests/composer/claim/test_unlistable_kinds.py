@@ -90,8 +90,7 @@ async def test_an_unlistable_kind_holds_a_claim_that_may_have_children_of_it(cas
 
 @pytest.mark.parametrize(("defined", "waits"), [(True, True), (False, False)], ids=["is not served", "is not there"])
 async def test_a_deleted_claim_without_memory_waits_for_a_kind_that_is_not_served(
-    defined: bool,  # noqa: FBT001 - a column of the table
-    waits: bool,  # noqa: FBT001 - a column of the table
+    *, defined: bool, waits: bool
 ) -> None:
     kube = FakeKube()
     cluster = Cluster(kube, Cache(kube))
@@ -134,10 +133,7 @@ class _Blind(passes.LoggedKube):
     ids=["lives", "lives and has a child of it", "goes", "goes and has a child of it"],
 )
 async def test_a_claim_waits_for_an_unlistable_kind_when_it_has_a_child_of_it(
-    monkeypatch: pytest.MonkeyPatch,
-    status: Object,
-    deleted: bool,  # noqa: FBT001 - a column of the table
-    writes: list[str],
+    monkeypatch: pytest.MonkeyPatch, status: Object, writes: list[str], *, deleted: bool
 ) -> None:
     kube = _Blind()
     cluster = Cluster(kube, Cache(kube))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import pytest
 
 from apis import names
@@ -47,45 +46,38 @@ def _torn_down(known: ObservedChild, policy: Any, rendered: tuple[Child, ...] = 
     return tear_down(_going(known), policy, rendered)
 
 
-class Case(msgspec.Struct, frozen=True):
-    """An entry whose object is not there; `policy` is the deletion policy in force, `again`: it must be made again."""
-
-    entry: Entry
-    policy: str
-    again: bool
-    facts: KindFacts = DATABASE
+def _marked(outcome: str = "") -> Entry:
+    return entry(external_reference=MARKS, outcome=outcome)
 
 
-def _case(policy: str, outcome: str = "", *, again: bool) -> Case:
-    return Case(entry(external_reference=MARKS, outcome=outcome), policy, again)
+OF_SETTINGS = entry("settings", SETTINGS, external_reference=MARKS)
 
 
-CASES = {
-    "under Snapshot": _case("Snapshot", again=True),
-    "under Delete": _case("Delete", again=True),
-    "under Orphan it may live on": _case("Orphan", again=False),
-    "nothing was ever made for it": Case(entry(), "Delete", again=False),
-    "its instruction was Snapshot": _case("Snapshot", "child-uid/Snapshot", again=False),
-    "its instruction was Delete": _case("Delete", "child-uid/Delete", again=False),
-    "it was instructed before the policy changed": _case("Delete", "child-uid/Snapshot", again=False),
-    "the instruction was for a former object": _case("Delete", "former-uid/Delete", again=True),
-    "it was let go of": _case("Delete", "child-uid/Detach", again=True),
-    "a kind of somebody else's": Case(
-        entry("settings", SETTINGS, external_reference=MARKS), "Delete", again=False, facts=SETTINGS
-    ),
-}
-
-
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_a_child_that_vanished_is_created_again_before_its_claim_is_gone(case: Case) -> None:
-    known = ObservedChild(case.entry, None, case.facts)
-    policy: Any = case.policy
+@pytest.mark.parametrize(
+    ("recorded", "facts", "policy", "again"),
+    [
+        pytest.param(_marked(), DATABASE, "Snapshot", True, id="under Snapshot"),
+        pytest.param(_marked(), DATABASE, "Delete", True, id="under Delete"),
+        pytest.param(_marked(), DATABASE, "Orphan", False, id="under Orphan it may live on"),
+        pytest.param(entry(), DATABASE, "Delete", False, id="nothing was ever made for it"),
+        pytest.param(_marked("child-uid/Snapshot"), DATABASE, "Snapshot", False, id="its instruction was Snapshot"),
+        pytest.param(_marked("child-uid/Delete"), DATABASE, "Delete", False, id="its instruction was Delete"),
+        pytest.param(_marked("child-uid/Snapshot"), DATABASE, "Delete", False, id="the policy changed since"),
+        pytest.param(_marked("former-uid/Delete"), DATABASE, "Delete", True, id="it was for a former object"),
+        pytest.param(_marked("child-uid/Detach"), DATABASE, "Delete", True, id="it was let go of"),
+        pytest.param(OF_SETTINGS, SETTINGS, "Delete", False, id="a kind of somebody else's"),
+    ],
+)
+def test_a_child_that_vanished_is_created_again_before_its_claim_is_gone(
+    recorded: Entry, facts: KindFacts, policy: Any, *, again: bool
+) -> None:
+    known = ObservedChild(recorded, None, facts)
 
     plan = _torn_down(known, policy)
 
-    assert has_vanished(_going(known), policy) == case.again
-    assert plan.done != case.again
-    assert [type(step) for step in plan.steps] == ([Create] if case.again else [])
+    assert has_vanished(_going(known), policy) == again
+    assert plan.done != again
+    assert [type(step) for step in plan.steps] == ([Create] if again else [])
 
 
 def test_a_child_that_is_created_again_has_its_external_references_and_finalizer() -> None:

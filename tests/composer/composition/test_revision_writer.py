@@ -15,20 +15,12 @@ NO_CLAIM_KIND = KindFacts(CLAIMS, stateful=False, gaps=("status",))
 @pytest.mark.parametrize(
     ("facts", "listed", "known"),
     [
-        (CLAIM_KIND, (True,), True),
-        (CLAIM_KIND, (False,), False),
-        (CLAIM_KIND, (), False),
-        (None, (), True),
-        (None, (False,), False),
-        (NO_CLAIM_KIND, (), True),
-    ],
-    ids=[
-        "all are listed",
-        "the list is not complete",
-        "nobody watches them yet",
-        "the kind is not there",
-        "the kind went a moment ago",
-        "it is no kind of claim",
+        pytest.param(CLAIM_KIND, (True,), True, id="all are listed"),
+        pytest.param(CLAIM_KIND, (False,), False, id="the list is not complete"),
+        pytest.param(CLAIM_KIND, (), False, id="nobody watches them yet"),
+        pytest.param(None, (), True, id="the kind is not there"),
+        pytest.param(None, (False,), False, id="the kind went a moment ago"),
+        pytest.param(NO_CLAIM_KIND, (), True, id="it is no kind of claim"),
     ],
 )
 def test_the_claims_of_a_kind_are_known_once_all_are_listed(

@@ -25,121 +25,109 @@ from tests.composer.connection.world import (
     published,
 )
 from tests.composer.factories import claim, desired, live
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop, run
+
+LOOP = VirtualLoop
 
 # What a Composition declares of the Secret of another operator.
 DECLARED = {"secretRef": {"resource": "database", "name": "app-login", "keys": {"password": "password"}}}
 
 
-def test_the_secret_is_written_once_and_read_again_after_ten_minutes_or_on_request() -> None:
-    async def scene() -> list[bool]:
-        at = World()
-        changes = [(await at.publish(published(), known=False)).changed]
-        at.login("second")
-        changes.append((await at.publish(published())).changed)
-        at.now += TEN_MINUTES
-        changes.append((await at.publish(published())).changed)
-        at.login("third")
-        changes.append((await at.publish(published(), is_requested=True)).changed)
-        assert at.stored() == "third"
-        return changes
+async def test_the_secret_is_written_once_and_read_again_after_ten_minutes_or_on_request() -> None:
+    at = World()
+    changes = [(await at.publish(published(), known=False)).changed]
+    at.login("second")
+    changes.append((await at.publish(published())).changed)
+    at.now += TEN_MINUTES
+    changes.append((await at.publish(published())).changed)
+    at.login("third")
+    changes.append((await at.publish(published(), is_requested=True)).changed)
+    assert at.stored() == "third"
 
-    assert run(scene()) == [True, False, True, True]
+    assert changes == [True, False, True, True]
 
 
-def test_renewed_certificates_are_copied_with_the_next_status() -> None:
+async def test_renewed_certificates_are_copied_with_the_next_status() -> None:
     def want(hash_: str) -> Wanted:
         return published(certificates=SecretRef("app-login", "ca.crt", hash=hash_))
 
-    async def scene() -> tuple[list[bool], dict[str, str]]:
-        at, changes, known_hash = World(), list[bool](), ""
-        for hash_, certificates in (("1", "PEM-1"), ("2", "PEM-1\nPEM-2")):
-            data = encoded(password="first", **{"ca.crt": certificates})
-            at.kube.put(SECRETS, "app-login", namespace="shop", data=data)
-            publication = await at.publisher.publish(want(hash_), known_hash=known_hash, is_requested=False)
-            changes.append(publication.changed)
-            known_hash = want(hash_).hash
-        return changes, at.kube.objects[SECRETS, SECRET]["data"]
-
-    changes, data = run(scene())
+    at, changes, known_hash = World(), list[bool](), ""
+    for hash_, certificates in (("1", "PEM-1"), ("2", "PEM-1\nPEM-2")):
+        data = encoded(password="first", **{"ca.crt": certificates})
+        at.kube.put(SECRETS, "app-login", namespace="shop", data=data)
+        publication = await at.publisher.publish(want(hash_), known_hash=known_hash, is_requested=False)
+        changes.append(publication.changed)
+        known_hash = want(hash_).hash
+    data = at.kube.objects[SECRETS, SECRET]["data"]
 
     assert changes == [True, True]
     assert base64.b64decode(data["certificates"]).decode() == "PEM-1\nPEM-2"
     assert base64.b64decode(data["password"]).decode() == "first"
 
 
-def test_a_change_of_another_operators_object_looks_at_its_secret_at_once() -> None:
+async def test_a_change_of_another_operators_object_looks_at_its_secret_at_once() -> None:
     declared, origin = {**DECLARED, **PLAIN}, Origin({}, {"password": SecretRef("app-login", "password")})
 
-    async def scene() -> list[bool]:
-        at, changes, known_hash = World(), list[bool](), ""
-        target = SecretTarget(SECRET, "claim-uid", owned=True)
-        for version, password in (("9", "first"), ("9", "second"), ("10", "second"), ("11", "second")):
-            at.login(password)
-            want = wanted(claim(), declared, live(desired(), resourceVersion=version), origin, target)
-            changes.append((await at.publisher.publish(want, known_hash=known_hash, is_requested=False)).changed)
-            known_hash = want.hash
-        return changes
+    at, changes, known_hash = World(), list[bool](), ""
+    target = SecretTarget(SECRET, "claim-uid", owned=True)
+    for version, password in (("9", "first"), ("9", "second"), ("10", "second"), ("11", "second")):
+        at.login(password)
+        want = wanted(claim(), declared, live(desired(), resourceVersion=version), origin, target)
+        changes.append((await at.publisher.publish(want, known_hash=known_hash, is_requested=False)).changed)
+        known_hash = want.hash
 
-    assert run(scene()) == [True, False, True, False]
+    assert changes == [True, False, True, False]
 
 
-def test_a_missing_source_is_named_and_nothing_is_written() -> None:
-    async def scene() -> tuple[str, str, bool]:
-        at = World()
-        publication = await at.publish(published("nowhere"), known=False)
-        assert publication.problem is not None
-        return publication.problem.reason, publication.problem.message, (SECRETS, SECRET) in at.kube.objects
-
-    reason, message, is_there = run(scene())
+async def test_a_missing_source_is_named_and_nothing_is_written() -> None:
+    at = World()
+    publication = await at.publish(published("nowhere"), known=False)
+    assert publication.problem is not None
+    reason = publication.problem.reason
+    message = publication.problem.message
+    is_there = (SECRETS, SECRET) in at.kube.objects
 
     assert reason == "SecretNotFound"
     assert message.startswith("Secret nowhere does not exist; it is to be written by the provider of PostgresDatabase ")
     assert not is_there
 
 
-def test_a_foreign_secret_is_not_touched() -> None:
-    async def scene() -> str:
-        at = World()
-        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="mine"), type="Opaque")
-        publication = await at.publish(published(), known=False)
-        assert at.stored() == "mine"
-        return publication.problem.reason if publication.problem else ""
+async def test_a_foreign_secret_is_not_touched() -> None:
+    at = World()
+    at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="mine"), type="Opaque")
+    publication = await at.publish(published(), known=False)
+    assert at.stored() == "mine"
 
-    assert run(scene()) == "SecretNotOwned"
+    assert (publication.problem.reason if publication.problem else "") == "SecretNotOwned"
 
 
-def test_a_secret_that_somebody_changed_concerns_its_claim_and_our_own_write_nobody() -> None:
-    async def scene() -> list[tuple[Key, ...]]:
-        at = World()
-        await at.publish(published(), known=False)
-        concerned = at.publisher.concerned
-        claims = [concerned(at.change(SECRET))]
-        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="edited"), type=OURS)
-        claims.append(concerned(at.change(SECRET)))
-        assert (await at.publish(published())).changed
-        claims += [concerned(at.change(SECRET)), concerned(change_of(SECRET, None))]
-        at.login("second")
-        claims.append(concerned(at.change(Key("shop", "app-login"))))
-        claims.append(concerned(change_of(Key("shop", "of-another"), None)))
-        at.publisher.forget(SECRET)
-        claims.append(concerned(change_of(SECRET, None)))
-        return claims
+async def test_a_secret_that_somebody_changed_concerns_its_claim_and_our_own_write_nobody() -> None:
+    at = World()
+    await at.publish(published(), known=False)
+    concerned = at.publisher.concerned
+    claims = [concerned(at.change(SECRET))]
+    at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="edited"), type=OURS)
+    claims.append(concerned(at.change(SECRET)))
+    assert (await at.publish(published())).changed
+    claims += [concerned(at.change(SECRET)), concerned(change_of(SECRET, None))]
+    at.login("second")
+    claims.append(concerned(at.change(Key("shop", "app-login"))))
+    claims.append(concerned(change_of(Key("shop", "of-another"), None)))
+    at.publisher.forget(SECRET)
+    claims.append(concerned(change_of(SECRET, None)))
 
-    assert run(scene()) == [(), (CLAIM,), (), (CLAIM,), (CLAIM,), (), ()]
+    assert claims == [(), (CLAIM,), (), (CLAIM,), (CLAIM,), (), ()]
 
 
-def test_another_source_is_watched_in_the_place_of_the_first() -> None:
-    async def scene() -> list[tuple[Key, ...]]:
-        at = World()
-        at.kube.put(SECRETS, "other-login", namespace="shop", data=encoded(password="x"))
-        await at.publish(published(), known=False)
-        await at.publish(published("other-login"))
-        await asyncio.sleep(0)
-        names = ("app-login", "other-login")
-        return [at.publisher.concerned(change_of(Key("shop", name), None)) for name in names]
+async def test_another_source_is_watched_in_the_place_of_the_first() -> None:
+    at = World()
+    at.kube.put(SECRETS, "other-login", namespace="shop", data=encoded(password="x"))
+    await at.publish(published(), known=False)
+    await at.publish(published("other-login"))
+    await asyncio.sleep(0)
+    names = ("app-login", "other-login")
 
-    assert run(scene()) == [(), (CLAIM,)]
+    assert [at.publisher.concerned(change_of(Key("shop", name), None)) for name in names] == [(), (CLAIM,)]
 
 
 def test_a_value_that_is_no_text_is_reported_as_a_missing_key() -> None:
@@ -159,99 +147,87 @@ def test_a_value_that_is_no_text_is_reported_as_a_missing_key() -> None:
     [(600, (590,)), (600, (1, 2, 599)), (60, (59,)), (86_400, (300,))],
     ids=["ten minutes", "many passes", "a minute", "a day"],
 )
-def test_a_changed_source_is_published_within_one_resync_whatever_passes_lie_between(
+async def test_a_changed_source_is_published_within_one_resync_whatever_passes_lie_between(
     resync: int, passes_at: tuple[int, ...]
 ) -> None:
     """A pass that does not look at the Secret says when the next one must."""
 
-    async def scene() -> float:
-        at = World(resync=timedelta(seconds=resync))
-        await at.publish(published(), known=False)
-        at.login("second")
-        pauses = []
-        for moment in passes_at:
-            at.now = moment
-            pauses.append((await at.publish(published())).again)
-        if at.stored() == "first":
-            at.now += (pauses[-1] or timedelta(seconds=resync)).total_seconds()
-            await at.publish(published())
-        assert at.stored() == "second"
-        return at.now
+    at = World(resync=timedelta(seconds=resync))
+    await at.publish(published(), known=False)
+    at.login("second")
+    pauses = []
+    for moment in passes_at:
+        at.now = moment
+        pauses.append((await at.publish(published())).again)
+    if at.stored() == "first":
+        at.now += (pauses[-1] or timedelta(seconds=resync)).total_seconds()
+        await at.publish(published())
+    assert at.stored() == "second"
 
-    assert run(scene()) <= resync
+    assert at.now <= resync
 
 
-def test_a_source_that_was_created_again_is_read_at_once() -> None:
+async def test_a_source_that_was_created_again_is_read_at_once() -> None:
     """The operator that made it has given it another password, and no status shows it."""
 
     def foreign(uid: str) -> Wanted:
         return published(declared=DECLARED, of=live(desired(), uid=uid))
 
-    async def scene() -> str:
-        at = World()
-        before = foreign("first-uid")
-        await at.publish(before, known=False)
-        at.login("second")
-        await at.publisher.publish(foreign("second-uid"), known_hash=before.hash, is_requested=False)
-        return at.stored()
+    at = World()
+    before = foreign("first-uid")
+    await at.publish(before, known=False)
+    at.login("second")
+    await at.publisher.publish(foreign("second-uid"), known_hash=before.hash, is_requested=False)
 
-    assert run(scene()) == "second"
+    assert at.stored() == "second"
 
 
-def test_the_memory_of_a_claim_that_is_gone_is_dropped() -> None:
+async def test_the_memory_of_a_claim_that_is_gone_is_dropped() -> None:
     """Its finalizer may have been removed by force, and then nobody disowned its Secret."""
 
-    async def scene() -> list[tuple[Key, ...]]:
-        at = World()
-        await at.publish(published(), known=False)
-        before = at.publisher.concerned(change_of(SECRET, None))
-        at.publisher.forget_claim(Key("shop", "another"))
-        between = at.publisher.concerned(change_of(SECRET, None))
-        at.publisher.forget_claim(CLAIM)
-        return [before, between, at.publisher.concerned(change_of(SECRET, None))]
+    at = World()
+    await at.publish(published(), known=False)
+    before = at.publisher.concerned(change_of(SECRET, None))
+    at.publisher.forget_claim(Key("shop", "another"))
+    between = at.publisher.concerned(change_of(SECRET, None))
+    at.publisher.forget_claim(CLAIM)
 
-    assert run(scene()) == [(CLAIM,), (CLAIM,), ()]
+    assert [before, between, at.publisher.concerned(change_of(SECRET, None))] == [(CLAIM,), (CLAIM,), ()]
 
 
-def test_a_published_secret_is_read_once_a_resync_and_its_loss_is_reported() -> None:
-    async def scene() -> tuple[list[str], int]:
-        at, reasons = World(resync=timedelta(seconds=60)), list[str]()
+async def test_a_published_secret_is_read_once_a_resync_and_its_loss_is_reported() -> None:
+    at, reasons = World(resync=timedelta(seconds=60)), list[str]()
 
-        async def look(*, is_requested: bool = False) -> None:
-            problem = await at.publisher.look(SECRET, "claim-uid", is_requested=is_requested)
-            reasons.append(problem.reason if problem else "")
+    async def look(*, is_requested: bool = False) -> None:
+        problem = await at.publisher.look(SECRET, "claim-uid", is_requested=is_requested)
+        reasons.append(problem.reason if problem else "")
 
-        await at.publish(published(), known=False)
-        del at.kube.objects[SECRETS, SECRET]
-        await look()
-        await look(is_requested=True)
-        await look()
-        at.now += 60
-        await look()
-        await at.publish(published())
-        at.now += 60
-        await look()
-        at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="mine"), type="Opaque")
-        await look()
-        at.now += 60
-        await look()
-        return reasons, len(at.kube.objects)
-
-    reasons, _ = run(scene())
+    await at.publish(published(), known=False)
+    del at.kube.objects[SECRETS, SECRET]
+    await look()
+    await look(is_requested=True)
+    await look()
+    at.now += 60
+    await look()
+    await at.publish(published())
+    at.now += 60
+    await look()
+    at.kube.put(SECRETS, SECRET.name, namespace="shop", data=encoded(password="mine"), type="Opaque")
+    await look()
+    at.now += 60
+    await look()
 
     assert reasons == ["", "SecretNotFound", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
 
 
-def test_a_watched_secret_that_is_deleted_is_read_at_once() -> None:
-    async def scene() -> str:
-        at = World()
-        await at.publish(published(), known=False)
-        del at.kube.objects[SECRETS, SECRET]
-        assert at.publisher.concerned(change_of(SECRET, None)) == (CLAIM,)
-        problem = await at.publisher.look(SECRET, "claim-uid", is_requested=False)
-        return problem.reason if problem else ""
+async def test_a_watched_secret_that_is_deleted_is_read_at_once() -> None:
+    at = World()
+    await at.publish(published(), known=False)
+    del at.kube.objects[SECRETS, SECRET]
+    assert at.publisher.concerned(change_of(SECRET, None)) == (CLAIM,)
+    problem = await at.publisher.look(SECRET, "claim-uid", is_requested=False)
 
-    assert run(scene()) == "SecretNotFound"
+    assert (problem.reason if problem else "") == "SecretNotFound"
 
 
 @pytest.mark.parametrize(
@@ -268,19 +244,17 @@ def test_the_secret_is_read_in_time_whatever_else_a_claim_waits_for(
     assert connected.next_look(Result(pause(asked_s))) == Result(pause(next_s))
 
 
-def test_a_missing_source_is_read_again_soon_and_then_less_and_less_often() -> None:
-    async def scene() -> list[float]:
-        at, reads = World(), list[float]()
-        while at.now < TEN_MINUTES:
-            publication = await at.publish(published("nowhere"))
-            assert publication.again is not None
-            reads.append(at.now)
-            at.now += publication.again.total_seconds()
-        at.kube.put(SECRETS, "nowhere", namespace="shop", data=encoded(password="back"))
-        assert (await at.publish(published("nowhere"))).changed
-        return reads
+async def test_a_missing_source_is_read_again_soon_and_then_less_and_less_often() -> None:
+    at, reads = World(), list[float]()
+    while at.now < TEN_MINUTES:
+        publication = await at.publish(published("nowhere"))
+        assert publication.again is not None
+        reads.append(at.now)
+        at.now += publication.again.total_seconds()
+    at.kube.put(SECRETS, "nowhere", namespace="shop", data=encoded(password="back"))
+    assert (await at.publish(published("nowhere"))).changed
 
-    assert run(scene()) == [0, 2, 4, 8, 16, 32, 64, 128, 256, 512]
+    assert reads == [0, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
 
 @pytest.mark.parametrize(
@@ -291,23 +265,19 @@ def test_a_missing_source_is_read_again_soon_and_then_less_and_less_often() -> N
         (True, 0.0, 1),  # its owner has to go
     ],
 )
-def test_a_secret_that_is_kept_is_read_unless_it_was_seen_lately_without_an_owner(
-    owned: bool,  # noqa: FBT001 - a row
-    later: float,
-    reads: int,
+async def test_a_secret_that_is_kept_is_read_unless_it_was_seen_lately_without_an_owner(
+    later: float, reads: int, *, owned: bool
 ) -> None:
     want = published(owned=owned)
 
-    async def scene() -> int:
-        at = World()
-        await at.publish(want, known=False)
-        at.now += later
-        before = len(at.kube.reads)
-        await at.publisher.disown(SECRET, "claim-uid", keep=True, collected_with="claim-uid")
-        assert at.kube.objects[SECRETS, SECRET]["metadata"].get("ownerReferences") in (None, [])
-        return len(at.kube.reads) - before
+    at = World()
+    await at.publish(want, known=False)
+    at.now += later
+    before = len(at.kube.reads)
+    await at.publisher.disown(SECRET, "claim-uid", keep=True, collected_with="claim-uid")
+    assert at.kube.objects[SECRETS, SECRET]["metadata"].get("ownerReferences") in (None, [])
 
-    assert run(scene()) == reads
+    assert len(at.kube.reads) - before == reads
 
 
 CHILD_CREATED = "2026-11-21T12:00:00Z"
@@ -335,38 +305,32 @@ def _watched(created: str, *, login: str = "u", **data: str) -> Object:
         (_watched("2026-11-21T12:00:01Z", password=""), 1, "stored"),  # its password is not accepted yet
     ],
 )
-def test_the_first_secret_is_made_of_a_watched_one_that_was_made_for_its_child(
+async def test_the_first_secret_is_made_of_a_watched_one_that_was_made_for_its_child(
     watched: Object | None, reads: int, password: str
 ) -> None:
-    async def scene() -> tuple[int, str]:
-        at = World()
-        at.login("stored")
-        if watched:
-            at.watched[Key("shop", "app-login")] = watched
-        await at.publish(OF_NEW_CHILD, known=False)
-        return len(at.kube.reads), at.stored()
+    at = World()
+    at.login("stored")
+    if watched:
+        at.watched[Key("shop", "app-login")] = watched
+    await at.publish(OF_NEW_CHILD, known=False)
 
-    assert run(scene()) == (reads, password)
+    assert (len(at.kube.reads), at.stored()) == (reads, password)
 
 
-def test_a_connection_secret_that_is_there_is_renewed_by_a_read() -> None:
-    async def scene() -> str:
-        at = World()
-        at.watched[Key("shop", "app-login")] = _watched(CHILD_CREATED, password="old")
-        await at.publish(OF_NEW_CHILD, known=False)
-        at.login("new")
-        await at.publish(OF_NEW_CHILD, is_requested=True)
-        return at.stored()
+async def test_a_connection_secret_that_is_there_is_renewed_by_a_read() -> None:
+    at = World()
+    at.watched[Key("shop", "app-login")] = _watched(CHILD_CREATED, password="old")
+    await at.publish(OF_NEW_CHILD, known=False)
+    at.login("new")
+    await at.publish(OF_NEW_CHILD, is_requested=True)
 
-    assert run(scene()) == "new"
+    assert at.stored() == "new"
 
 
-def test_a_watched_secret_of_another_login_publishes_nothing() -> None:
-    async def scene() -> str:
-        at = World()
-        at.watched[Key("shop", "app-login")] = _watched(CHILD_CREATED, login="u_b", password="seen")
-        publication = await at.publish(OF_NEW_CHILD, known=False)
-        assert (SECRETS, SECRET) not in at.kube.objects
-        return publication.problem.reason if publication.problem else ""
+async def test_a_watched_secret_of_another_login_publishes_nothing() -> None:
+    at = World()
+    at.watched[Key("shop", "app-login")] = _watched(CHILD_CREATED, login="u_b", password="seen")
+    publication = await at.publish(OF_NEW_CHILD, known=False)
+    assert (SECRETS, SECRET) not in at.kube.objects
 
-    assert run(scene()) == "ConnectionIncomplete"
+    assert (publication.problem.reason if publication.problem else "") == "ConnectionIncomplete"

@@ -174,7 +174,7 @@ def test_the_hash_depends_on_everything_that_the_content_depends_on() -> None:
 
 
 @pytest.mark.parametrize(("owned", "owners"), [(True, ["claim-uid"]), (False, [])], ids=["goes along", "stays"])
-def test_the_secret_has_the_claim_as_owner_unless_it_stays(owned: bool, owners: list[str]) -> None:  # noqa: FBT001 - a column of the table
+def test_the_secret_has_the_claim_as_owner_unless_it_stays(owners: list[str], *, owned: bool) -> None:
     want = _wanted(secret=SecretTarget(SECRET.key, "claim-uid", owned=owned))
     secret = secret_object(want, entries(want, PASSWORD))
 
@@ -215,19 +215,18 @@ def test_fields_that_others_wrote_on_the_secret_are_kept() -> None:
         ({names.CLAIM_LABEL: "claim-uid"}, "fairlead.dev/credentials", False),
     ],
 )
-def test_a_secret_is_ours_by_its_label_and_type(labels: dict[str, str], kind: str, ours: bool) -> None:  # noqa: FBT001 - a column
+def test_a_secret_is_ours_by_its_label_and_type(labels: dict[str, str], kind: str, *, ours: bool) -> None:
     assert is_ours({"metadata": {"labels": labels}, "type": kind}, "claim-uid") == ours
 
 
 @pytest.mark.parametrize(
     ("type_", "username", "expected"),
     [
-        ("fairlead.dev/credentials", "app_a", False),
-        ("fairlead.dev/credentials", "app_b", True),
-        ("fairlead.dev/credentials", "", False),
-        ("Opaque", "app_b", False),
+        pytest.param("fairlead.dev/credentials", "app_a", False, id="the same login"),
+        pytest.param("fairlead.dev/credentials", "app_b", True, id="the next login"),
+        pytest.param("fairlead.dev/credentials", "", False, id="no login named"),
+        pytest.param("Opaque", "app_b", False, id="a Secret of the user's own"),
     ],
-    ids=["the same login", "the next login", "no login named", "a Secret of the user's own"],
 )
 def test_credentials_newer_than_the_status_are_recognized(type_: str, username: str, *, expected: bool) -> None:
     holder = {"type": type_, "data": {"username": base64.b64encode(username.encode()).decode()}}

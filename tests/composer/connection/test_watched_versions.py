@@ -11,7 +11,9 @@ import pytest
 from apis.connection import SecretRef
 from runtime.objects import CONFIG_MAPS, SECRETS, Key
 from tests.composer.connection.world import SECRET, TEN_MINUTES, World, encoded, published
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop
+
+LOOP = VirtualLoop
 
 SOURCE = Key("shop", "app-login")
 
@@ -26,59 +28,52 @@ def _edited(at: World) -> None:
 @pytest.mark.parametrize(
     ("meanwhile", "reads", "is_changed"),
     [
-        (lambda _at: None, 0, False),
-        (lambda at: at.login("second"), 2, True),
-        (_edited, 2, True),
-        (lambda at: at.kube.objects.pop((SECRETS, SECRET)), 2, True),
+        pytest.param(lambda _at: None, 0, False, id="nothing"),
+        pytest.param(lambda at: at.login("second"), 2, True, id="another password"),
+        pytest.param(_edited, 2, True, id="edited"),
+        pytest.param(lambda at: at.kube.objects.pop((SECRETS, SECRET)), 2, True, id="deleted"),
     ],
-    ids=["nothing", "another password", "edited", "deleted"],
 )
-def test_a_secret_whose_versions_a_watch_has_is_read_again_only_where_one_moved(
+async def test_a_secret_whose_versions_a_watch_has_is_read_again_only_where_one_moved(
     meanwhile: Callable[[World], None], reads: int, *, is_changed: bool
 ) -> None:
-    async def scene() -> tuple[int, bool, timedelta | None]:
-        at = World(are_versions_watched=True)
-        await at.publish(published(), known=False)
-        meanwhile(at)
+    at = World(are_versions_watched=True)
+    await at.publish(published(), known=False)
+    meanwhile(at)
+    at.kube.reads.clear()
+    at.now += TEN_MINUTES
+    publications = [await at.publish(published())]
+    before = len(at.kube.reads)
+    at.now += TEN_MINUTES
+    publications.append(await at.publish(published()))
+    assert len(at.kube.reads) == before, "what was verified is read again"
+    assert at.stored() == base64.b64decode(at.kube.objects[SECRETS, SOURCE]["data"]["password"]).decode()
+
+    assert (before, publications[0].changed, publications[1].again) == (reads, is_changed, timedelta(minutes=10))
+
+
+async def test_a_secret_of_which_the_watch_is_late_or_knows_nothing_is_read() -> None:
+    at = World(are_versions_watched=True)
+    await at.publish(published(), known=False)
+    late = {SECRET: "1", SOURCE: None}
+    counts = []
+    for key, version in late.items():
         at.kube.reads.clear()
         at.now += TEN_MINUTES
-        publications = [await at.publish(published())]
-        before = len(at.kube.reads)
-        at.now += TEN_MINUTES
-        publications.append(await at.publish(published()))
-        assert len(at.kube.reads) == before, "what was verified is read again"
-        assert at.stored() == base64.b64decode(at.kube.objects[SECRETS, SOURCE]["data"]["password"]).decode()
-        return before, publications[0].changed, publications[1].again
+        at.seen = {key: version}
+        await at.publish(published())
+        counts.append(len(at.kube.reads))
 
-    assert run(scene()) == (reads, is_changed, timedelta(minutes=10))
+    assert counts == [2, 2]
 
 
-def test_a_secret_of_which_the_watch_is_late_or_knows_nothing_is_read() -> None:
-    async def scene() -> list[int]:
-        at = World(are_versions_watched=True)
-        await at.publish(published(), known=False)
-        late = {SECRET: "1", SOURCE: None}
-        counts = []
-        for key, version in late.items():
-            at.kube.reads.clear()
-            at.now += TEN_MINUTES
-            at.seen = {key: version}
-            await at.publish(published())
-            counts.append(len(at.kube.reads))
-        return counts
+async def test_what_is_made_of_a_config_map_is_read_within_a_resync() -> None:
+    at = World(are_versions_watched=True)
+    at.kube.put(CONFIG_MAPS, "ca", namespace="shop", data={"ca.crt": "PEM"})
+    want = published(certificates=SecretRef("ca", "ca.crt", kind="ConfigMap"))
+    await at.publish(want, known=False)
+    at.kube.reads.clear()
+    at.now += TEN_MINUTES
+    await at.publish(want)
 
-    assert run(scene()) == [2, 2]
-
-
-def test_what_is_made_of_a_config_map_is_read_within_a_resync() -> None:
-    async def scene() -> int:
-        at = World(are_versions_watched=True)
-        at.kube.put(CONFIG_MAPS, "ca", namespace="shop", data={"ca.crt": "PEM"})
-        want = published(certificates=SecretRef("ca", "ca.crt", kind="ConfigMap"))
-        await at.publish(want, known=False)
-        at.kube.reads.clear()
-        at.now += TEN_MINUTES
-        await at.publish(want)
-        return len(at.kube.reads)
-
-    assert run(scene()) == 3
+    assert len(at.kube.reads) == 3

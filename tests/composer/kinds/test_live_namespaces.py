@@ -31,7 +31,7 @@ from runtime.objects import NAMESPACES, Key, Object, Resource, labels_of
 from tests.composer.claim.passes import LoggedKube, Prepares, Reads, reconciler
 from tests.composer.factories import CLAIMS, child, claim, desired, rendered, snapshot
 from tests.support.fake_kube import FakeKube
-from tests.support.waiting import eventually
+from tests.support.waiting import eventually, in_background
 
 _AZURE = {"cloud": "azure"}
 
@@ -72,13 +72,9 @@ async def _gatherer(kube: _LateKube) -> AsyncIterator[tuple[Gatherer, Cluster]]:
     cluster = Cluster(kube, cache)
     claims = cluster.informer(CLAIMS)
     claims.store.add_index(UNDECIDED, undecided_index)
-    running = asyncio.create_task(cache.run())
-    try:
+    async with in_background(cache.run()):
         await cache.wait_synced()
         yield Gatherer(cluster, claims), cluster
-    finally:
-        running.cancel()
-        await asyncio.wait((running,))
 
 
 async def _labels(gatherer: Gatherer, name: str) -> dict[str, str]:
@@ -197,9 +193,7 @@ _FOR_AZURE = _candidate("for-azure", allowed={"names": ["shop"], "selector": {"m
     ],
 )
 def test_the_choice_depends_on_the_namespace_where_a_composition_selects_by_its_labels(
-    known: tuple[Candidate, ...],
-    spec: dict[str, Any],
-    depends: bool,  # noqa: FBT001 - a column of the table
+    known: tuple[Candidate, ...], spec: dict[str, Any], *, depends: bool
 ) -> None:
     assert depends_on_namespace(msgspec.convert(spec, ClaimSpec), known) is depends
 

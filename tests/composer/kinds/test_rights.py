@@ -8,8 +8,10 @@ from composer.kinds.rights import VERBS, Rights
 from composer.render.errors import Problem
 from runtime.objects import Object, Resource
 from tests.composer.factories import CATALOG
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop, run
 from tests.support.fake_kube import FakeKube
+
+LOOP = VirtualLoop
 
 
 def _resource(name: str, kind: str = "ConfigMap") -> Object:
@@ -80,17 +82,15 @@ def test_the_reviews_of_a_right_that_is_never_granted_become_rarer_until_there_i
     assert len(kube.reviews) == 10 * len(VERBS)
 
 
-def test_a_right_that_was_missing_is_reported_as_granted_with_its_kind_by_the_next_review() -> None:
+async def test_a_right_that_was_missing_is_reported_as_granted_with_its_kind_by_the_next_review() -> None:
     now, kube, granted = [0.0], FakeKube(denied={("configmaps", "list")}), list[Resource]()
     rights = Rights(kube, monotonic=lambda: now[0], granted=granted.append)
 
-    async def scene() -> list[int]:
-        counts: list[int] = []
-        for denied in ({("configmaps", "list")}, set[tuple[str, str]]()):
-            kube.denied = denied
-            await rights.denied([_resource("a")], CATALOG, is_requested=True)
-            counts.append(len(granted))
-        return counts
+    counts: list[int] = []
+    for denied in ({("configmaps", "list")}, set[tuple[str, str]]()):
+        kube.denied = denied
+        await rights.denied([_resource("a")], CATALOG, is_requested=True)
+        counts.append(len(granted))
 
-    assert run(scene()) == [0, 1]
+    assert counts == [0, 1]
     assert [resource.plural for resource in granted] == ["configmaps"]

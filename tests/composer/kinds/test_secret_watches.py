@@ -18,8 +18,10 @@ from runtime.objects import SECRETS, Key, key_of, version_of
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
 from tests.composer.factories import CLAIMS
-from tests.runtime.virtual_loop import run
+from tests.runtime.virtual_loop import VirtualLoop
 from tests.support.fake_kube import FakeKube
+
+LOOP = VirtualLoop
 
 WATCH = ("secrets", "watch")
 
@@ -74,83 +76,71 @@ async def _world(*namespaces: str, denied: bool = False) -> AsyncIterator[_World
             await asyncio.wait((task,))
 
 
-def test_a_deleted_secret_wakes_its_claim_within_seconds_until_the_last_claim_is_gone() -> None:
-    async def scene() -> tuple[list[str], list[Key], list[str]]:
-        async with _world("shop") as world:
-            world.kube.put(SECRETS, "orders-connection", namespace="shop")
-            await asyncio.sleep(5)
-            watched, before = world.watched, len(world.passes)
-            world.kube.remove(SECRETS, "orders-connection", namespace="shop")
-            await asyncio.sleep(5)
-            woken = world.passes[before:]
-            world.kube.remove(CLAIMS, "orders", namespace="shop")
-            await asyncio.sleep(5)
-            return watched, woken, world.watched
+async def test_a_deleted_secret_wakes_its_claim_within_seconds_until_the_last_claim_is_gone() -> None:
+    async with _world("shop") as world:
+        world.kube.put(SECRETS, "orders-connection", namespace="shop")
+        await asyncio.sleep(5)
+        watched, before = world.watched, len(world.passes)
+        world.kube.remove(SECRETS, "orders-connection", namespace="shop")
+        await asyncio.sleep(5)
+        woken = world.passes[before:]
+        world.kube.remove(CLAIMS, "orders", namespace="shop")
+        await asyncio.sleep(5)
 
-    assert run(scene()) == (["shop"], [Key("shop", "orders")], [])
+        assert (watched, woken, world.watched) == (["shop"], [Key("shop", "orders")], [])
 
 
-def test_a_namespace_is_watched_once_its_role_allows_it_and_no_longer_than_that() -> None:
-    async def scene() -> list[list[str]]:
-        watched = []
-        async with _world("shop", denied=True) as world:
-            for denied in ({WATCH}, set(), {WATCH}):
-                world.kube.denied = denied
-                await asyncio.sleep(301)
-                watched.append(world.watched)
-        return watched
+async def test_a_namespace_is_watched_once_its_role_allows_it_and_no_longer_than_that() -> None:
+    watched = []
+    async with _world("shop", denied=True) as world:
+        for denied in ({WATCH}, set(), {WATCH}):
+            world.kube.denied = denied
+            await asyncio.sleep(301)
+            watched.append(world.watched)
 
-    assert run(scene()) == [[], ["shop"], []]
+    assert watched == [[], ["shop"], []]
 
 
-def test_rights_in_a_namespace_are_reviewed_once_in_five_minutes_however_many_claims_it_has() -> None:
-    async def scene() -> int:
-        async with _world("shop") as world:
-            for number in range(100):
-                world.kube.put(CLAIMS, f"claim-{number}", namespace="shop")
-                await asyncio.sleep(1)
-            return len(world.kube.reviews)
+async def test_rights_in_a_namespace_are_reviewed_once_in_five_minutes_however_many_claims_it_has() -> None:
+    async with _world("shop") as world:
+        for number in range(100):
+            world.kube.put(CLAIMS, f"claim-{number}", namespace="shop")
+            await asyncio.sleep(1)
 
-    assert run(scene()) == 2
+        assert len(world.kube.reviews) == 2
 
 
-def test_the_versions_of_a_namespaces_secrets_are_known_while_it_is_watched() -> None:
-    async def scene() -> list[str | None]:
-        versions = []
-        async with _world("shop") as world:
-            stored = world.kube.put(SECRETS, "orders-connection", namespace="shop", data={"password": "eA=="})
-            await asyncio.sleep(5)
-            versions.append(world.watches.version(key_of(stored)))
-            versions.append(world.watches.version(Key("shop", "none")))
-            world.kube.remove(CLAIMS, "orders", namespace="shop")
-            await asyncio.sleep(5)
-            versions.append(world.watches.version(key_of(stored)))
-            assert versions[0] == version_of(stored)
-        return versions[1:]
+async def test_the_versions_of_a_namespaces_secrets_are_known_while_it_is_watched() -> None:
+    versions = []
+    async with _world("shop") as world:
+        stored = world.kube.put(SECRETS, "orders-connection", namespace="shop", data={"password": "eA=="})
+        await asyncio.sleep(5)
+        versions.append(world.watches.version(key_of(stored)))
+        versions.append(world.watches.version(Key("shop", "none")))
+        world.kube.remove(CLAIMS, "orders", namespace="shop")
+        await asyncio.sleep(5)
+        versions.append(world.watches.version(key_of(stored)))
+        assert versions[0] == version_of(stored)
 
-    assert run(scene()) == [None, None]
+    assert versions[1:] == [None, None]
 
 
-def test_the_data_of_a_namespaces_credentials_is_known_while_it_is_watched() -> None:
-    async def scene() -> list[bool]:
-        known = []
-        async with _world("shop") as world:
-            world.kube.put(SECRETS, "orders-credentials", namespace="shop", data={"current": "eA=="})
-            await asyncio.sleep(5)
-            known.append((world.watches.credentials(Key("shop", "orders-credentials")) or {}).get("data") is not None)
-            known.append(world.watches.credentials(Key("shop", "none")) is None)
-            world.kube.remove(CLAIMS, "orders", namespace="shop")
-            await asyncio.sleep(5)
-            known.append(world.watches.credentials(Key("shop", "orders-credentials")) is None)
-        return known
+async def test_the_data_of_a_namespaces_credentials_is_known_while_it_is_watched() -> None:
+    known = []
+    async with _world("shop") as world:
+        world.kube.put(SECRETS, "orders-credentials", namespace="shop", data={"current": "eA=="})
+        await asyncio.sleep(5)
+        known.append((world.watches.credentials(Key("shop", "orders-credentials")) or {}).get("data") is not None)
+        known.append(world.watches.credentials(Key("shop", "none")) is None)
+        world.kube.remove(CLAIMS, "orders", namespace="shop")
+        await asyncio.sleep(5)
+        known.append(world.watches.credentials(Key("shop", "orders-credentials")) is None)
 
-    assert run(scene()) == [True, True, True]
+    assert known == [True, True, True]
 
 
-def test_no_more_namespaces_are_watched_than_connections_allow() -> None:
-    async def scene() -> int:
-        async with _world(*(f"team-{number}" for number in range(MOST + 5))) as world:
-            await asyncio.sleep(5)
-            return len(world.watched)
+async def test_no_more_namespaces_are_watched_than_connections_allow() -> None:
+    async with _world(*(f"team-{number}" for number in range(MOST + 5))) as world:
+        await asyncio.sleep(5)
 
-    assert run(scene()) == MOST
+        assert len(world.watched) == MOST

@@ -117,10 +117,9 @@ def test_when_leaves_a_resource_out() -> None:
 @pytest.mark.parametrize(
     ("spec", "read", "expected"),
     [
-        ({"extensions": ["x", "y"]}, "{{ each.key }}", [("x", "x"), ("y", "y")]),
-        ({"parameters": {"k": "v"}}, "{{ each.value }}", [("k", "v")]),
+        pytest.param({"extensions": ["x", "y"]}, "{{ each.key }}", [("x", "x"), ("y", "y")], id="of a list"),
+        pytest.param({"parameters": {"k": "v"}}, "{{ each.value }}", [("k", "v")], id="of a map"),
     ],
-    ids=["of a list", "of a map"],
 )
 def test_for_each_composes_a_child_for_every_element(
     spec: dict[str, Any], read: str, expected: list[tuple[str, str]]
@@ -176,11 +175,10 @@ SETTINGS: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "data": {}}
 @pytest.mark.parametrize(
     ("offered", "spec", "written"),
     [
-        (["Orphan", "Delete"], {}, "Orphan"),
-        (["Orphan", "Delete"], {"deletionPolicy": "Delete"}, "Delete"),
-        (["Orphan"], {"deletionPolicy": "Delete"}, "Orphan"),
+        pytest.param(["Orphan", "Delete"], {}, "Orphan", id="none is asked for"),
+        pytest.param(["Orphan", "Delete"], {"deletionPolicy": "Delete"}, "Delete", id="one that is offered"),
+        pytest.param(["Orphan"], {"deletionPolicy": "Delete"}, "Orphan", id="one that is not offered"),
     ],
-    ids=["none is asked for", "one that is offered", "one that is not offered"],
 )
 def test_a_managed_child_has_the_deletion_policy_in_force(
     offered: list[str], spec: dict[str, str], written: str
@@ -236,10 +234,9 @@ def test_a_child_carries_what_is_needed_when_the_status_is_lost() -> None:
 @pytest.mark.parametrize(
     "known",
     [
-        {"stateful_foreign": ("PersistentVolumeClaim",)},
-        {"stateful_places": (("volume", "", "PersistentVolumeClaim"),)},
+        pytest.param({"stateful_foreign": ("PersistentVolumeClaim",)}, id="its kind holds data"),
+        pytest.param({"stateful_places": (("volume", "", "PersistentVolumeClaim"),)}, id="it held data once"),
     ],
-    ids=["its kind holds data", "it held data once"],
 )
 def test_a_foreign_child_with_data_carries_our_finalizer_and_no_owner(known: dict[str, Any]) -> None:
     composition = composition_of(resource_of("volume", VOLUME))

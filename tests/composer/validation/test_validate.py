@@ -68,11 +68,14 @@ ROLE = {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole"}
 MANY = "{{ claim.spec.extensions }}"
 
 
+def alone(reason: str, path: str = "", *, template: Any = None, whole: Any = None, **fields: Any) -> Refusal:
+    """Refuse a composition of one resource; `whole` is what stands beside the resources."""
+    return Refusal(composition_of(resource_of("a", template, **fields), **(whole or {})), reason, path)
+
+
 def reads(expression: str, reason: str, *, path: str = "", **fields: Any) -> Refusal:
     """Refuse a resource whose template reads what it cannot."""
-    return Refusal(
-        composition_of(resource_of("a", template_of(username=f"{{{{ {expression} }}}}"), **fields)), reason, path
-    )
+    return alone(reason, path, template=template_of(username=f"{{{{ {expression} }}}}"), **fields)
 
 
 def reads_a(expression: str, reason: str, *, path: str = "", **fields: Any) -> Refusal:
@@ -82,182 +85,124 @@ def reads_a(expression: str, reason: str, *, path: str = "", **fields: Any) -> R
 
 
 def marked(metadata: Any, reason: str, path: str = "") -> Refusal:
-    return Refusal(composition_of(resource_of("a", {**TEMPLATE, "metadata": metadata})), reason, path)
+    return alone(reason, path, template={**TEMPLATE, "metadata": metadata})
 
 
 def connected(connection: dict[str, Any], reason: str, path: str = "") -> Refusal:
-    return Refusal(composition_of(resource_of("a"), connection=connection), reason, path)
+    """Refuse a connection; `path` is the place below it."""
+    return alone(reason, f"spec.connection{path}", whole={"connection": connection})
 
+
+USERNAME = "spec.resources[0].template.spec.forProvider.username"
+INVALID, FORBIDDEN, CYCLE = "TemplateInvalid", "TemplateForbidden", "DependencyCycle"
+MOVED = "spec.resources[0].movedFrom"
+ELEMENTS = "{{ ['x'] }}"
+CLAIM_KIND = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind}
+NOT_INSTALLED = {"apiVersion": "aws.fairlead.dev/v1alpha1", "kind": "RDSInstance"}
+NO_KIND = {"compositeTypeRef": {"apiVersion": "x.dev/v1", "kind": "X"}}
+OWN_NAME = {"variables": {"name": "{{ resources.a.metadata.name }}"}}
+CIRCLE = {"variables": {"x": "{{ vars.y }}", "y": "{{ vars.x }}"}}
+POD = {"kind": "Pod", "name": "a", "key": "b"}
+COMPUTED_HOST = {"from": "a", "host": "{{ resources[claim.spec.size].status.host }}"}
 
 CHECKS = {
     "a misspelt field of the claim, under a default": reads(
-        "claim.spec.sise | default('x')", "RenderFailed", path="spec.resources[0].template.spec.forProvider.username"
+        "claim.spec.sise | default('x')", "RenderFailed", path=USERNAME
     ),
     "a field that a map of the claim does not have, under a default": reads(
-        "claim.spec.backup.retention | default('x')",
-        "RenderFailed",
-        path="spec.resources[0].template.spec.forProvider.username",
+        "claim.spec.backup.retention | default('x')", "RenderFailed", path=USERNAME
     ),
     "a misspelt map of the claim, under a default": reads(
-        "claim.spec.bakcup.startTime | default('x')",
-        "RenderFailed",
-        path="spec.resources[0].template.spec.forProvider.username",
+        "claim.spec.bakcup.startTime | default('x')", "RenderFailed", path=USERNAME
     ),
-    "a misspelt variable": Refusal(
-        composition_of(resource_of("a", template_of(username="{{ vars.clas }}")), variables={"class": "x"}),
-        "RenderFailed",
-    ),
+    "a misspelt variable": reads("vars.clas", "RenderFailed", whole={"variables": {"class": "x"}}),
     "an unknown environment": reads("env.x.y", "RenderFailed"),
     "an unknown root": reads("calim.spec.size", "RenderFailed"),
     "a status that the kind does not have": reads_a("resources.a.status.hots", "RenderFailed"),
-    "an unknown field": Refusal(
-        composition_of(resource_of("a", template_of(conectionLimit=1))),
-        "SchemaMismatch",
-        "spec.resources[0].template.spec.forProvider.conectionLimit",
+    "an unknown field": alone(
+        "SchemaMismatch", USERNAME.replace("username", "conectionLimit"), template=template_of(conectionLimit=1)
     ),
-    "a text for a number": Refusal(
-        composition_of(resource_of("a", template_of(connectionLimit="5"))), "SchemaMismatch"
-    ),
-    "a text with an expression in it for a number": Refusal(
-        composition_of(resource_of("a", template_of(connectionLimit="5{{ 0 }}"))), "SchemaMismatch"
-    ),
-    "a number for a text": Refusal(composition_of(resource_of("a", template_of(username=16.1))), "SchemaMismatch"),
-    "a cluster role": Refusal(composition_of(resource_of("a", ROLE)), "KindNotAllowed"),
-    "a claim within a claim": Refusal(
-        composition_of(resource_of("a", {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind})), "KindNotAllowed"
-    ),
-    "a kind that is not installed": Refusal(
-        composition_of(resource_of("a", {"apiVersion": "aws.fairlead.dev/v1alpha1", "kind": "RDSInstance"})),
-        "KindNotInstalled",
-    ),
-    "another version": Refusal(
-        composition_of(resource_of("a", {**TEMPLATE, "apiVersion": "onprem.fairlead.dev/v1"})), "KindNotInstalled"
-    ),
+    "a text for a number": alone("SchemaMismatch", template=template_of(connectionLimit="5")),
+    "a text with an expression for a number": alone("SchemaMismatch", template=template_of(connectionLimit="5{{ 0 }}")),
+    "a number for a text": alone("SchemaMismatch", template=template_of(username=16.1)),
+    "a cluster role": alone("KindNotAllowed", template=ROLE),
+    "a claim within a claim": alone("KindNotAllowed", template=CLAIM_KIND),
+    "a kind that is not installed": alone("KindNotInstalled", template=NOT_INSTALLED),
+    "another version": alone("KindNotInstalled", template={**TEMPLATE, "apiVersion": "onprem.fairlead.dev/v1"}),
     "an unknown kind of claim": Refusal(
-        {**composition_of(resource_of("a")), "compositeTypeRef": {"apiVersion": "x.dev/v1", "kind": "X"}},
-        "KindNotInstalled",
-        "spec.compositeTypeRef",
+        {**composition_of(resource_of("a")), **NO_KIND}, "KindNotInstalled", "spec.compositeTypeRef"
     ),
     "a name of its own": marked({"name": "x"}, "NameNotAllowed"),
     "another namespace": marked({"namespace": "x"}, "NamespaceNotAllowed"),
-    "our own label": marked({"labels": {"fairlead.dev/claim": "x"}}, "TemplateForbidden"),
+    "our own label": marked({"labels": {"fairlead.dev/claim": "x"}}, FORBIDDEN),
     "an owner of its own": marked({"ownerReferences": []}, "SchemaMismatch"),
     "labels that an expression makes": marked(
-        {"labels": "{{ claim.metadata.labels }}"}, "TemplateInvalid", "spec.resources[0].template.metadata.labels"
+        {"labels": "{{ claim.metadata.labels }}"}, INVALID, "spec.resources[0].template.metadata.labels"
     ),
-    "metadata that an expression makes": marked("{{ claim.metadata }}", "TemplateInvalid"),
+    "metadata that an expression makes": marked("{{ claim.metadata }}", INVALID),
     "a name twice": Refusal(composition_of(resource_of("a"), resource_of("a")), "DuplicateResource"),
-    "a cycle": Refusal(
-        composition_of(resource_of("a", dependsOn=["b"]), resource_of("b", dependsOn=["a"])), "DependencyCycle"
-    ),
-    "a cycle of variables": Refusal(
-        composition_of(resource_of("a"), variables={"x": "{{ vars.y }}", "y": "{{ vars.x }}"}), "DependencyCycle"
-    ),
-    "itself": reads("resources.a.status.host", "DependencyCycle"),
-    "its own labels": reads("resources.a.metadata.labels", "DependencyCycle"),
-    "its own name where it says whether it is made": Refusal(
-        composition_of(resource_of("a", when="{{ resources.a.metadata.name == 'a' }}")), "DependencyCycle"
-    ),
-    "its own name through a variable": Refusal(
-        composition_of(
-            resource_of("a", template_of(username="{{ vars.name }}")),
-            variables={"name": "{{ resources.a.metadata.name }}"},
-        ),
-        "DependencyCycle",
-    ),
-    "the name of many": reads("resources.a.metadata.name", "DependencyCycle", forEach=MANY),
-    "an unknown neighbour": Refusal(composition_of(resource_of("a", dependsOn=["bb"])), "TemplateInvalid"),
-    "a computed neighbour": reads("resources[claim.spec.size].status.host", "TemplateInvalid"),
-    "a neighbour's labels": reads_a("resources.a.metadata.labels", "TemplateInvalid"),
-    "a neighbour that is many": reads_a("resources.a.status.host", "TemplateInvalid", forEach=MANY),
-    "an element without what of it is read": reads_a("resources.a['x']", "TemplateInvalid", forEach=MANY),
-    "an element's labels": reads_a("resources.a[claim.spec.size].metadata.labels", "TemplateInvalid", forEach=MANY),
-    "elements as a list": reads_a("(resources.a | first).status.host", "TemplateInvalid", forEach=MANY),
+    "a cycle": Refusal(composition_of(resource_of("a", dependsOn=["b"]), resource_of("b", dependsOn=["a"])), CYCLE),
+    "a cycle of variables": alone(CYCLE, whole=CIRCLE),
+    "itself": reads("resources.a.status.host", CYCLE),
+    "its own labels": reads("resources.a.metadata.labels", CYCLE),
+    "its own name where it says whether it is made": alone(CYCLE, when="{{ resources.a.metadata.name == 'a' }}"),
+    "its own name through a variable": reads("vars.name", CYCLE, whole=OWN_NAME),
+    "the name of many": reads("resources.a.metadata.name", CYCLE, forEach=MANY),
+    "an unknown neighbour": alone(INVALID, dependsOn=["bb"]),
+    "a computed neighbour": reads("resources[claim.spec.size].status.host", INVALID),
+    "a neighbour's labels": reads_a("resources.a.metadata.labels", INVALID),
+    "a neighbour that is many": reads_a("resources.a.status.host", INVALID, forEach=MANY),
+    "an element without what of it is read": reads_a("resources.a['x']", INVALID, forEach=MANY),
+    "an element's labels": reads_a("resources.a[claim.spec.size].metadata.labels", INVALID, forEach=MANY),
+    "elements as a list": reads_a("(resources.a | first).status.host", INVALID, forEach=MANY),
     "a status that an element's kind does not have": reads_a(
         "resources.a[claim.spec.size].status.hots", "RenderFailed", path="spec.resources[1]", forEach=MANY
     ),
-    "an element of itself": reads("resources.a['x'].status.host", "DependencyCycle", forEach=MANY),
+    "an element of itself": reads("resources.a['x'].status.host", CYCLE, forEach=MANY),
     "resources that read each other's elements": Refusal(
         composition_of(
-            resource_of("a", template_of(username="{{ resources.b['x'].status.host }}"), forEach="{{ ['x'] }}"),
-            resource_of("b", template_of(username="{{ resources.a['x'].status.host }}"), forEach="{{ ['x'] }}"),
+            resource_of("a", template_of(username="{{ resources.b['x'].status.host }}"), forEach=ELEMENTS),
+            resource_of("b", template_of(username="{{ resources.a['x'].status.host }}"), forEach=ELEMENTS),
         ),
-        "DependencyCycle",
+        CYCLE,
     ),
-    "a resource that is no element, by a key": reads_a("resources.a['x'].status.host", "TemplateInvalid"),
-    "a resource that is moved by key and is none of many": Refusal(
-        composition_of(resource_of("a", movedFrom=["a{{ each.key }}"])),
-        "TemplateInvalid",
-        "spec.resources[0].movedFrom",
+    "a resource that is no element, by a key": reads_a("resources.a['x'].status.host", INVALID),
+    "moved by key and none of many": alone(INVALID, MOVED, movedFrom=["a{{ each.key }}"]),
+    "moved from whatever there is": alone(INVALID, MOVED, forEach=ELEMENTS, movedFrom=["{{ each.key }}"]),
+    "moved from a computed name": alone(INVALID, MOVED, forEach=ELEMENTS, movedFrom=["{{ 'a' ~ each.key }}"]),
+    "moved by key from one that is there": Refusal(
+        composition_of(resource_of("many", forEach=ELEMENTS, movedFrom=["a{{ each.key }}"]), resource_of("ax")),
+        INVALID,
+        MOVED,
     ),
-    "a resource that is moved from whatever there is": Refusal(
-        composition_of(resource_of("a", forEach="{{ ['x'] }}", movedFrom=["{{ each.key }}"])),
-        "TemplateInvalid",
-        "spec.resources[0].movedFrom",
+    "a computed neighbour in the connection": connected(COMPUTED_HOST, INVALID, ".host"),
+    "a computed neighbour in the status": alone(
+        INVALID, "spec.status.endpoint", whole={"status": {"endpoint": "{{ (resources | first).status.host }}"}}
     ),
-    "a resource that is moved from a computed name": Refusal(
-        composition_of(resource_of("a", forEach="{{ ['x'] }}", movedFrom=["{{ 'a' ~ each.key }}"])),
-        "TemplateInvalid",
-        "spec.resources[0].movedFrom",
-    ),
-    "a resource that is moved by key from one that is there": Refusal(
-        composition_of(resource_of("many", forEach="{{ ['x'] }}", movedFrom=["a{{ each.key }}"]), resource_of("ax")),
-        "TemplateInvalid",
-        "spec.resources[0].movedFrom",
-    ),
-    "a computed neighbour in the connection": connected(
-        {"from": "a", "host": "{{ resources[claim.spec.size].status.host }}"}, "TemplateInvalid", "spec.connection.host"
-    ),
-    "a computed neighbour in the status": Refusal(
-        composition_of(resource_of("a"), status={"endpoint": "{{ (resources | first).status.host }}"}),
-        "TemplateInvalid",
-        "spec.status.endpoint",
-    ),
-    "a computed variable": Refusal(
-        composition_of(resource_of("a", template_of(username="{{ vars[claim.spec.size] }}")), variables={"small": "x"}),
-        "TemplateInvalid",
-    ),
-    "each where nothing is repeated": reads("each.key", "TemplateInvalid"),
-    "each in what decides on the repetition": Refusal(
-        composition_of(resource_of("a", forEach=MANY, when="{{ each.key == 'x' }}")),
-        "TemplateInvalid",
-        "spec.resources[0].when",
+    "a computed variable": reads("vars[claim.spec.size]", INVALID, whole={"variables": {"small": "x"}}),
+    "each where nothing is repeated": reads("each.key", INVALID),
+    "each in what decides on the repetition": alone(
+        INVALID, "spec.resources[0].when", forEach=MANY, when="{{ each.key == 'x' }}"
     ),
     "a spec that the kind does not have": reads_a(
         "resources.a.spec.forProvider.databaseNam", "RenderFailed", path="spec.resources[1]"
     ),
-    "data declared as none": Refusal(composition_of(resource_of("a", stateful=False)), "TemplateInvalid"),
-    "a connection from a resource and a Secret": connected(
-        {"from": "a", "secretRef": {}}, "TemplateInvalid", "spec.connection"
-    ),
-    "a Secret of no resource": connected(
-        {"secretRef": {**NAMED, "resource": "b"}}, "TemplateInvalid", "spec.connection.secretRef.resource"
-    ),
-    "a Secret that gives too little": connected({"secretRef": NAMED}, "TemplateInvalid", "spec.connection.secretRef"),
+    "data declared as none": alone(INVALID, stateful=False),
+    "a connection from a resource and a Secret": connected({"from": "a", "secretRef": {}}, INVALID),
+    "a Secret of no resource": connected({"secretRef": {**NAMED, "resource": "b"}}, INVALID, ".secretRef.resource"),
+    "a Secret that gives too little": connected({"secretRef": NAMED}, INVALID, ".secretRef"),
     "keys of a Secret as expressions": connected(
-        {"secretRef": {**NAMED, "keys": {"host": "{{ claim.spec.size }}"}}},
-        "TemplateInvalid",
-        "spec.connection.secretRef.keys",
+        {"secretRef": {**NAMED, "keys": {"host": "{{ claim.spec.size }}"}}}, INVALID, ".secretRef.keys"
     ),
-    "an authority of another kind": connected(
-        {"from": "a", "caRef": {"kind": "Pod", "name": "a", "key": "b"}},
-        "TemplateInvalid",
-        "spec.connection.caRef.kind",
-    ),
-    "a connection from nowhere": connected({"from": "aa"}, "TemplateInvalid"),
-    "a password in a template": connected({"from": "a", "password": "x"}, "TemplateForbidden"),
-    "another host beside a resource": connected(
-        {"from": "a", "host": "evil.example.com"}, "TemplateForbidden", "spec.connection.host"
-    ),
-    "no TLS beside a resource": connected(
-        {"from": "a", "sslmode": "{{ 'disable' }}"}, "TemplateForbidden", "spec.connection.sslmode"
-    ),
-    "a port beside a resource": connected({"from": "a", "port": 1}, "TemplateForbidden", "spec.connection.port"),
-    "certificates beside a resource": connected(
-        {"from": "a", "certificates": "x"}, "TemplateForbidden", "spec.connection.certificates"
-    ),
-    "an unknown field of the claim's status": Refusal(
-        composition_of(resource_of("a"), status={"endpont": "x"}), "SchemaMismatch", "spec.status.endpont"
+    "an authority of another kind": connected({"from": "a", "caRef": POD}, INVALID, ".caRef.kind"),
+    "a connection from nowhere": connected({"from": "aa"}, INVALID),
+    "a password in a template": connected({"from": "a", "password": "x"}, FORBIDDEN),
+    "another host beside a resource": connected({"from": "a", "host": "evil.example.com"}, FORBIDDEN, ".host"),
+    "no TLS beside a resource": connected({"from": "a", "sslmode": "{{ 'disable' }}"}, FORBIDDEN, ".sslmode"),
+    "a port beside a resource": connected({"from": "a", "port": 1}, FORBIDDEN, ".port"),
+    "certificates beside a resource": connected({"from": "a", "certificates": "x"}, FORBIDDEN, ".certificates"),
+    "an unknown field of the claim's status": alone(
+        "SchemaMismatch", "spec.status.endpont", whole={"status": {"endpont": "x"}}
     ),
     "no resources": Refusal(composition_of(), "EmptyResult"),
     "another shape": Refusal({"resources": 3}, "SchemaMismatch"),

@@ -46,13 +46,12 @@ async def test_frames_are_received_whole_however_they_are_split(sizes: tuple[int
 @pytest.mark.parametrize(
     ("written", "then", "text"),
     [
-        (b"", "close", "gone"),
-        (b"\0\0", "close", "gone"),
-        (_framed(b"abc")[:-1], "close", "gone"),
-        (struct.pack("!I", _LIMIT + 1), "wait", "more than a frame"),
-        (b"\xff" * (2 * _LIMIT), "wait", "more than a frame"),
+        pytest.param(b"", "close", "gone", id="nothing"),
+        pytest.param(b"\0\0", "close", "gone", id="half-a-head"),
+        pytest.param(_framed(b"abc")[:-1], "close", "gone", id="half-a-frame"),
+        pytest.param(struct.pack("!I", _LIMIT + 1), "wait", "more than a frame", id="too-large"),
+        pytest.param(b"\xff" * (2 * _LIMIT), "wait", "more than a frame", id="a-flood"),
     ],
-    ids=["nothing", "half-a-head", "half-a-frame", "too-large", "a-flood"],
 )
 async def test_a_worker_without_a_frame_is_an_error_and_no_wait(written: bytes, then: str, text: str) -> None:
     pipe, worker = await _open()
