@@ -122,27 +122,6 @@ class Api:
 
         await eventually(served, f"{path} is served", limit_s=limit_s)
 
-    async def until_condition(
-        self, path: str, kind: str, status: str = "True", *, reason: str | None = None, limit_s: float = 60.0
-    ) -> JsonObject:
-        """Wait for a condition of today's generation; return the object."""
-        last: JsonObject = {}
-
-        async def met() -> JsonObject | None:
-            nonlocal last
-            last = await self.find(path) or {}
-            generation = last.get("metadata", {}).get("generation")
-            for condition in last.get("status", {}).get("conditions", []):
-                is_current = condition.get("observedGeneration", generation) == generation
-                if condition["type"] == kind and condition["status"] == status and is_current:
-                    return last if reason is None or condition["reason"] == reason else None
-            return None
-
-        try:
-            return await eventually(met, f"{path} {kind}={status} {reason or ''}", limit_s=limit_s)
-        except AssertionError as error:
-            raise AssertionError(f"{error}; its status: {last.get('status')}") from None
-
 
 @asynccontextmanager
 async def connect(kubeconfig: Path) -> AsyncIterator[Api]:

@@ -218,13 +218,6 @@ class SimulatedCloud:
             self.cloud, *arguments, name=name or f"provider-{self.cloud}", wait=wait
         )
 
-    async def restart_simulator(self) -> None:
-        """Kill the simulator and start it again on what it had written down."""
-        await self.simulator.kill9()
-        self.simulator.log.unlink(missing_ok=True)
-        await start(self.simulator)
-        await self.admit_person()
-
     @asynccontextmanager
     async def namespace(self) -> AsyncIterator[str]:
         """Have a namespace whose claims go to this cloud."""

@@ -7,12 +7,20 @@ from typing import Any
 import pytest
 
 from tests.support.api import Api
-from tests.support.rules import Case, assert_refused, edited, of_kind, refusal, refusals_of_edits
+from tests.support.aws import AWS_CONFIG, DB_PARAMETER_GROUP, DB_SUBNET_GROUP, RDS_INSTANCE
+from tests.support.rules import (
+    Case,
+    assert_configs,
+    assert_creations,
+    assert_edits,
+    edited,
+    refusal,
+    stored,
+)
 
 # A process at work would answer what is stored.
 pytestmark = pytest.mark.usefixtures("alone")
 
-VERSION = "aws.fairlead.dev/v1alpha1"
 INSTANCE: dict[str, Any] = {
     "dbInstanceClass": "db.t4g.medium",
     "allocatedStorage": 100,
@@ -68,17 +76,9 @@ EDITS = (
 
 
 async def test_the_rules_of_instances(api: Api, namespace: str) -> None:
-    path = api.path(VERSION, "rdsinstances", namespace)
-    answers = {}
-    for case in CREATIONS:
-        body = of_kind(VERSION, "RDSInstance", namespace, edited(INSTANCE, case.edit))
-        answers[case.says] = await refusal(api, "POST", path, body)
-    assert_refused(CREATIONS, answers)
-
-    created = await api.create(path, of_kind(VERSION, "RDSInstance", namespace, INSTANCE))
-    running = {"observedGeneration": 1, "atProvider": {"engineVersion": "16.4", "allocatedStorage": 100}}
-    created = await api.request("PUT", f"{path}/orders/status", created | {"status": running})
-    assert_refused(EDITS, await refusals_of_edits(api, path, created, EDITS))
+    await assert_creations(api, RDS_INSTANCE, namespace, INSTANCE, CREATIONS)
+    created = await stored(api, RDS_INSTANCE, namespace, INSTANCE, engineVersion="16.4", allocatedStorage=100)
+    await assert_edits(api, RDS_INSTANCE, created, EDITS)
 
 
 CREDENTIALS = {"source": "Secret", "secretRef": {"name": "keys"}}
@@ -107,29 +107,20 @@ CONFIGS = (
 
 
 async def test_the_rules_of_the_others(api: Api, namespace: str) -> None:
-    config = {"apiVersion": VERSION, "kind": "ProviderConfig", "metadata": {"name": "rules"}}
-    answers = {}
-    for case in CONFIGS:
-        spec = edited({"region": "eu-west-1", "credentials": CREDENTIALS}, case.edit)
-        answers[case.says] = await refusal(api, "POST", api.path(VERSION, "providerconfigs"), config | {"spec": spec})
-    assert_refused(CONFIGS, answers)
+    await assert_configs(api, AWS_CONFIG, {"region": "eu-west-1", "credentials": CREDENTIALS}, CONFIGS)
 
-    groups = api.path(VERSION, "dbparametergroups", namespace)
-    family = {"dbParameterGroupFamily": "postgres16"}
-    created = await api.create(groups, of_kind(VERSION, "DBParameterGroup", namespace, family))
+    group = await stored(api, DB_PARAMETER_GROUP, namespace, {"dbParameterGroupFamily": "postgres16"})
     other = Case("the family is fixed", {"dbParameterGroupFamily": "postgres17"}, "make another DBParameterGroup")
-    assert_refused((other,), await refusals_of_edits(api, groups, created, (other,)))
+    await assert_edits(api, DB_PARAMETER_GROUP, group, [other])
 
-    subnets = api.path(VERSION, "dbsubnetgroups", namespace)
-    alone = of_kind(VERSION, "DBSubnetGroup", namespace, {"subnetIds": ["subnet-0a"]})
-    assert "spec.forProvider.subnetIds" in await refusal(api, "POST", subnets, alone)
+    alone = Case("one subnet", {"subnetIds": ["subnet-0a"]}, "spec.forProvider.subnetIds")
+    await assert_creations(api, DB_SUBNET_GROUP, namespace, {}, [alone])
 
 
 async def test_a_config_in_use_keeps_its_region(api: Api) -> None:
-    path = api.path(VERSION, "providerconfigs")
+    path = AWS_CONFIG.path()
     spec = {"region": "eu-west-1", "accountID": "123456789012", "credentials": CREDENTIALS}
-    body = {"apiVersion": VERSION, "kind": "ProviderConfig", "metadata": {"name": "in-use"}, "spec": spec}
-    created = await api.create(path, body)
+    created = await api.create(path, AWS_CONFIG.new("", "in-use", spec=spec))
     status = created | {"status": {"observedGeneration": 1, "inUse": True}}
     used = await api.request("PUT", f"{path}/in-use/status", status)
     try:
@@ -141,10 +132,8 @@ async def test_a_config_in_use_keeps_its_region(api: Api) -> None:
 
 
 async def test_what_was_not_carried_out_is_withdrawn_and_no_more_than_that(api: Api, namespace: str) -> None:
-    path = api.path(VERSION, "rdsinstances", namespace)
-    instance = await api.create(path, of_kind(VERSION, "RDSInstance", namespace, INSTANCE))
-    has = {"observedGeneration": 1, "atProvider": {"engineVersion": "16.4", "allocatedStorage": 100}}
-    instance = await api.request("PUT", f"{path}/orders/status", instance | {"status": has})
+    path = RDS_INSTANCE.path(namespace, "orders")
+    instance = await stored(api, RDS_INSTANCE, namespace, INSTANCE, engineVersion="16.4", allocatedStorage=100)
     for edit, refused in (
         ({"engineVersion": "17"}, ""),
         ({"engineVersion": "16.4"}, ""),
@@ -155,8 +144,8 @@ async def test_what_was_not_carried_out_is_withdrawn_and_no_more_than_that(api: 
         ({"allocatedStorage": 99}, "cannot shrink below what RDS has"),
     ):
         changed = instance | {"spec": instance["spec"] | {"forProvider": INSTANCE | edit}}
-        answer = await refusal(api, "PUT", f"{path}/orders", changed)
+        answer = await refusal(api, "PUT", path, changed)
         assert bool(answer) is bool(refused), (edit, answer)
         assert refused in answer
         if not answer:
-            instance = await api.request("PUT", f"{path}/orders", changed)
+            instance = await api.request("PUT", path, changed)

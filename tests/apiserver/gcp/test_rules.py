@@ -7,12 +7,13 @@ from typing import Any
 import pytest
 
 from tests.support.api import Api
-from tests.support.rules import Case, assert_refused, edited, of_kind, refusal, refusals_of_edits
+from tests.support.gcp import CLOUD_SQL_DATABASE, CLOUD_SQL_INSTANCE, CLOUD_SQL_USER, GCP_CONFIG
+from tests.support.kinds import Kind
+from tests.support.rules import Case, assert_configs, assert_creations, assert_edits, stored
 
 # A process at work would answer what is stored.
 pytestmark = pytest.mark.usefixtures("alone")
 
-VERSION = "gcp.fairlead.dev/v1alpha1"
 NETWORK, OTHER_NETWORK = (f"projects/shop-prod-314159/global/networks/{name}" for name in ("default", "other"))
 KEY = "projects/shop-prod-314159/locations/europe-west1/keyRings/r/cryptoKeys/k"
 BACKUP = {"backup": "projects/shop-prod-314159/backups/1"}
@@ -63,17 +64,9 @@ EDITS = (
 
 
 async def test_the_rules_of_instances(api: Api, namespace: str) -> None:
-    path = api.path(VERSION, "cloudsqlinstances", namespace)
-    answers = {}
-    for case in CREATIONS:
-        body = of_kind(VERSION, "CloudSQLInstance", namespace, edited(INSTANCE, case.edit))
-        answers[case.says] = await refusal(api, "POST", path, body)
-    assert_refused(CREATIONS, answers)
-
-    created = await api.create(path, of_kind(VERSION, "CloudSQLInstance", namespace, INSTANCE))
-    running = {"observedGeneration": 1, "atProvider": {"dataDiskSizeGb": 50}}
-    created = await api.request("PUT", f"{path}/orders/status", created | {"status": running})
-    assert_refused(EDITS, await refusals_of_edits(api, path, created, EDITS))
+    await assert_creations(api, CLOUD_SQL_INSTANCE, namespace, INSTANCE, CREATIONS)
+    created = await stored(api, CLOUD_SQL_INSTANCE, namespace, INSTANCE, dataDiskSizeGb=50)
+    await assert_edits(api, CLOUD_SQL_INSTANCE, created, EDITS)
 
 
 DATABASE = {"instance": "fl-orders", "name": "orders", "charset": "UTF8"}
@@ -81,7 +74,7 @@ USER = {"instance": "fl-orders", "name": "orders", "database": "fl-orders/orders
 BY_REFERENCE = {"instance": None, "instanceRef": {"name": "orders"}}
 INSIDE = (
     (
-        "CloudSQLDatabase",
+        CLOUD_SQL_DATABASE,
         DATABASE,
         (
             Case("the same", {}),
@@ -94,7 +87,7 @@ INSIDE = (
         ),
     ),
     (
-        "CloudSQLUser",
+        CLOUD_SQL_USER,
         USER,
         (
             Case("the same", {}),
@@ -114,13 +107,11 @@ INSIDE = (
 )
 
 
-@pytest.mark.parametrize(("kind", "fields", "cases"), INSIDE, ids=[kind for kind, _, _ in INSIDE])
+@pytest.mark.parametrize(("kind", "fields", "cases"), INSIDE, ids=[kind.kind for kind, _, _ in INSIDE])
 async def test_the_rules_of_what_is_inside_an_instance(
-    api: Api, namespace: str, kind: str, fields: dict[str, Any], cases: tuple[Case, ...]
+    api: Api, namespace: str, kind: Kind, fields: dict[str, Any], cases: tuple[Case, ...]
 ) -> None:
-    path = api.path(VERSION, f"{kind.lower()}s", namespace)
-    created = await api.create(path, of_kind(VERSION, kind, namespace, fields))
-    assert_refused(cases, await refusals_of_edits(api, path, created, cases))
+    await assert_edits(api, kind, await stored(api, kind, namespace, fields), cases)
 
 
 CONFIG: dict[str, Any] = {"project": "shop-prod-314159", "credentials": {"source": "MetadataServer"}}
@@ -134,11 +125,6 @@ CONFIGS: tuple[tuple[dict[str, Any], str], ...] = (
 )
 
 
-async def test_the_rules_of_a_providerconfig(api: Api, namespace: str) -> None:
-    path = api.path(VERSION, "providerconfigs")
-    for edit, refused in CONFIGS:
-        meta = {"name": namespace}
-        body = {"apiVersion": VERSION, "kind": "ProviderConfig", "metadata": meta, "spec": {**CONFIG, **edit}}
-        answer = await refusal(api, "POST", path, body)
-        assert bool(answer) is bool(refused), f"{edit}: {answer}"
-        assert refused in answer, answer
+async def test_the_rules_of_a_providerconfig(api: Api) -> None:
+    cases = [Case(str(edit), edit, refused) for edit, refused in CONFIGS]
+    await assert_configs(api, GCP_CONFIG, CONFIG, cases)
