@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from providers.accounts.rate_limit import CALLS, AccountMeter, Bucket, Budget, Budgets, bucket_of
-from providers.external.client import Clients, ExternalList, Fence, FenceClosed
+from providers.external.client import Clients, ExternalList, Fence, FenceClosed, Operation
 from providers.external.credential import Credential, Login, LoginAnswer
 from providers.external.endpoint import NO_ENDPOINT
-from providers.external.metering import Meter, metered, routine
+from providers.external.metering import UNMETERED, Meter, metered, routine
 from providers.external.provider import Provider, Rate, RecordedAccount
 from runtime.errors import Throttled, Transient
 from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, dialled, provider_of
@@ -249,6 +249,12 @@ class Busy:
     async def list(self) -> ExternalList:
         return ExternalList({}, complete=True)
 
+    async def adopt(self, *_arguments: object) -> Operation:
+        return Operation("op-1", "Adopt")
+
+    async def disable(self, *_arguments: object) -> Operation:
+        return Operation("op-2", "Disable")
+
     async def try_login(self, _endpoint: object, _credential: object) -> LoginAnswer:
         return LoginAnswer(Login.OK)
 
@@ -270,6 +276,15 @@ async def test_methods_of_a_metered_cloud_take_a_token_each_and_a_login_takes_no
     for _ in range(3):
         await clients.account.list()
     assert sum(time.waits) == 2.0
+
+
+async def test_no_operation_of_a_metered_cloud_is_dropped() -> None:
+    clients, argument = metered_clients(UNMETERED), object()
+    anything: Any = argument
+    assert clients.logins is not None
+    adopted = await clients.external.adopt(anything, anything, anything)
+    disabled = await clients.logins.disable(anything, anything, "app", anything)
+    assert [operation.id for operation in (adopted, disabled) if operation is not None] == ["op-1", "op-2"]
 
 
 class Accounts:

@@ -210,6 +210,7 @@ async def test_sts_without_an_answer_is_transient(simulator: Served) -> None:
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
+        ({"caBundleRef": {"name": "ca"}}, "CredentialsInvalid: key ca.crt of Secret ca holds"),
         ({"loginCheck": "Required"}, "InvalidValue: loginCheck Required wants caBundleRef"),
         ({"loginCheck": "Auto", "logins": "Alternating"}, "InvalidValue: logins Alternating wants loginCheck Required"),
         ({"loginCheck": "Off", "logins": "Alternating"}, "InvalidValue: logins Alternating wants loginCheck Required"),
@@ -218,5 +219,6 @@ async def test_sts_without_an_answer_is_transient(simulator: Served) -> None:
 async def test_config_that_cannot_be_is_refused_before_anything_is_sent(
     simulator: Served, fields: dict[str, Any], says: str
 ) -> None:
-    assert (await _refused(_config(simulator, **fields), _keys(simulator))).startswith(says)
+    secrets = {**_keys(simulator), "ca": {"ca.crt": "nonsense"}}
+    assert (await _refused(_config(simulator, **fields), secrets)).startswith(says)
     assert _calls(simulator) == []

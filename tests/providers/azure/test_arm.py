@@ -229,6 +229,9 @@ async def test_arm_and_entra_answer_under_the_authority(served: Served) -> None:
     config = _config(served)
     assert secrets_of(config) == ("client", "ca")
 
+    with pytest.raises(Terminal, match="holds no PEM certificate; put the certificates there"):
+        async with connect(config, _secrets(served, "nonsense")):
+            pass
     async with connect(config, _secrets(served, _authority(served))) as account:
         assert await account.whoami() == served.subscription
         assert account.ca == _authority(served)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -217,6 +218,12 @@ async def test_list_answers_what_a_look_does(arm: Arm) -> None:
     looked = await served.external.observe(target)
     # What belongs to nobody is listed, and not kept.
     assert (set(listing.answers), len(listing.items)) == ({target.name}, 2)
+    owner = listing.owners[target.name]
+    later = await served.account.find_predecessors(replace(owner, identity="uid-of-a-later-claim"))
+    assert ([predecessor.name for predecessor in later], await served.account.find_predecessors(owner)) == (
+        [target.name],
+        (),
+    )
     assert served.listed is not None
     listed = await served.listed.observe_listed(target, listing.answers[target.name])
     assert isinstance(looked, Present)

@@ -70,6 +70,19 @@ async def test_a_database_is_absent_where_its_instance_proves_it(
             await observe
 
 
+async def test_a_database_is_made_and_seen(wire: Wire, account: GcpAccount) -> None:
+    wire.answer(f"GET {SERVER}", _instance())
+    wire.answer(f"POST {SERVER}/databases", operation())
+    wire.answer(f"GET {SERVER}/databases/app", {"name": "app", "charset": "UTF8", "collation": "en_US.UTF8"})
+    external = databases.clients(account).external
+    started = await external.create(_database(), NO_LOGIN, OPEN)
+    observation = await external.observe(_database())
+    assert started is not None
+    assert wire.requests[0].body == {"name": "app"}
+    assert isinstance(observation, Present)
+    assert observation.observed.at_provider == {"charset": "UTF8", "collation": "en_US.UTF8"}
+
+
 async def test_a_database_that_appeared_meanwhile_is_not_ours_by_its_name(wire: Wire, account: GcpAccount) -> None:
     wire.answer(f"POST {SERVER}/databases", refused(409, "databaseAlreadyExists"))
     with pytest.raises(NotCreated):

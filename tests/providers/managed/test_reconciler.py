@@ -116,6 +116,22 @@ async def test_child_is_deleted_by_the_teardown_instruction_of_its_claim_alone(w
     assert ((SECRETS, Key("team", "db-credentials")) in world.kube.objects) == (toy is not None)
 
 
+@pytest.mark.parametrize(("word", "own"), [("Delete", "Orphan"), ("Snapshot", "Orphan"), ("Delete", "Snapshot")])
+async def test_teardown_instruction_beyond_the_resources_own_policy_destroys_nothing(word: str, own: str) -> None:
+    world = World(ToyCloud())
+    world.ask(deletionPolicy=own)
+    world.compose()
+    await world.settle()
+    calls = len(world.cloud.calls)
+    world.delete()
+    world.annotate(teardown=f"{world.uid}/{word}")
+
+    await world.passes(3, timedelta(minutes=2))
+
+    assert (world.cloud.calls[calls:], len(world.cloud.toys)) == ([], 1)
+    assert world.reason("Stalled") == "HeldDeletion"
+
+
 async def test_lost_password_of_an_adopted_database_is_reported_without_a_resync() -> None:
     world = await settled(ToyCloud())
     (toy,) = world.cloud.toys.values()
