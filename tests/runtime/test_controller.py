@@ -28,7 +28,7 @@ from tests.support.fake_kube import WIDGETS, FakeKube
 
 LOOP = VirtualLoop
 
-BACKED_OFF, AS_SENT, SLOWLY = (range(8, 20), (0.5, 0.75)), (range(30, 38), (100, 110)), (range(11, 14), (300, 330))
+BACKED_OFF, AS_REQUESTED, SLOWLY = (range(8, 20), (0.5, 0.75)), (range(30, 38), (100, 110)), (range(11, 14), (300, 330))
 # In an hour 20 without jitter and 18 with all of it: 50 ms doubled up to ten minutes, and up to half more.
 AT_ONCE_THEN_RARER = (range(18, 21), (0, 0.01))
 HUNDRED_S = timedelta(seconds=100)
@@ -42,9 +42,11 @@ HUNDRED_S = timedelta(seconds=100)
         pytest.param(NoAnswer("x"), BACKED_OFF, id="no answer backs off"),
         pytest.param(Forbidden("x"), BACKED_OFF, id="forbidden backs off"),
         pytest.param(ValueError("x"), BACKED_OFF, id="a defect backs off"),
-        pytest.param(Throttled("x", after=HUNDRED_S), AS_SENT, id="throttled waits as long as it was asked to"),
-        pytest.param(TooManyRequests("x", retry_after=HUNDRED_S), AS_SENT, id="429 waits as long as it was asked to"),
-        pytest.param(Unavailable("x", retry_after=HUNDRED_S), AS_SENT, id="503 waits as long as it was asked to"),
+        pytest.param(Throttled("x", after=HUNDRED_S), AS_REQUESTED, id="throttled waits as long as it was asked to"),
+        pytest.param(
+            TooManyRequests("x", retry_after=HUNDRED_S), AS_REQUESTED, id="429 waits as long as it was asked to"
+        ),
+        pytest.param(Unavailable("x", retry_after=HUNDRED_S), AS_REQUESTED, id="503 waits as long as it was asked to"),
         pytest.param(Blocked("R", "x"), SLOWLY, id="blocked is polled slowly"),
         pytest.param(Terminal("R", "x"), SLOWLY, id="terminal is polled slowly"),
         pytest.param(Conflict("x"), AT_ONCE_THEN_RARER, id="a conflict is tried again at once, and ever more rarely"),
