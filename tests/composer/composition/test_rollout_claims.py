@@ -67,6 +67,20 @@ def test_claims_that_leave_a_pause_go_by_waves_like_any_other(working: int, ill:
     assert counts == [counts[0], *(size for size in (1, 5, 10) if size > counts[0])]
 
 
+def test_a_failure_after_a_pause_of_all_claims_halts_the_rollout() -> None:
+    course, claims = fleet.course(fleet.rules("1", "50%", "100%")), fleet.claims(8, is_paused=True)
+    state, claims, _ = _lives(course, claims, None, NOW)
+    later = NOW + 100 * MINUTE
+    claims = [replace(claim, is_paused=False, unchanged_since=later) for claim in claims]
+    state = advance(course, state, claims, later)
+    claims = fleet.moved(claims, state)
+    claims = [replace(claim, trouble=("InvalidValue", "no")) if claim.revision == NEW else claim for claim in claims]
+
+    state = advance(course, state, claims, later + MINUTE)
+
+    assert (state.phase, len(fleet.on_new(fleet.moved(claims, state)))) == ("Halted", 1)
+
+
 _TENANTS = {"trouble": ("SecretNotOwned", "another's"), "hindrance": "SecretNotOwned"}
 
 
