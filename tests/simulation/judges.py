@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from devcloud.gcp.server import ACCOUNT
-from tests.simulation.cloud_sql import Made
+from tests.simulation.calls import PROVIDER, Made
 from tests.simulation.history import History, Sample, Statement
 
 _LONG_S: Final = 30 * 60.0
 _CHANGES_AN_HOUR: Final = 20
-_TAKES_AWAY: Final = {"instances.patch", "instances.update", "instances.replace"}
+_TAKES_AWAY: Final = {"servers.change", "servers.replace"}
+_INSIDE: Final = {"logins", "databases", "rules", "settings"}
 _STILL_S: Final = 20 * 60.0
 _WRITES_WHILE_STILL: Final = 8
 
@@ -36,26 +36,26 @@ Place = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Makers:
-    """Who made what is inside of instances now, by instance, kind and name; `ours` were once made by the provider."""
+    """Who made what is inside of servers now, by server, kind and name; `ours` were once made by the provider."""
 
     of: dict[Place, str] = field(default_factory=dict)
     ours: set[Place] = field(default_factory=set)
 
     def place_of(self, call: Made) -> Place:
-        """Return what a call is about; without a kind for what is no database and no user."""
+        """Return what a call is about; without a kind for what is not inside of one."""
         kind = call.action.partition(".")[0]
-        return (call.instance, kind if kind in {"users", "databases"} else "", call.name)
+        return (call.server, kind if kind in _INSIDE else "", call.name)
 
     def note(self, call: Made) -> None:
         """Take a call into account."""
         place, verb = self.place_of(call), call.action.partition(".")[2]
-        if call.action == "instances.delete":
-            self.of = {known: maker for known, maker in self.of.items() if known[0] != call.instance}
+        if call.action == "servers.delete":
+            self.of = {known: maker for known, maker in self.of.items() if known[0] != call.server}
         elif verb == "delete":
             self.of.pop(place, None)
-        elif verb == "insert" and place[1] and not call.had:
+        elif verb == "create" and place[1] and not call.had:
             self.of[place] = call.principal
-            if call.principal == ACCOUNT:
+            if call.principal == PROVIDER:
                 self.ours.add(place)
 
 
@@ -65,9 +65,9 @@ def a_strangers_object_is_changed(history: History) -> Iterator[Finding]:
     for call in history.calls:
         place = makers.place_of(call)
         maker = makers.of.get(place, "")
-        if place[1] and call.principal == ACCOUNT and maker not in {"", ACCOUNT} and call.had:
+        if place[1] and call.principal == PROVIDER and maker not in {"", PROVIDER} and call.had:
             rule = "a replacement of ours" if place in makers.ours else "a stranger's object"
-            yield Finding(f"{rule} is changed", call.at, f"{call.action} of {call.instance}/{call.name}")
+            yield Finding(f"{rule} is changed", call.at, f"{call.action} of {call.server}/{call.name}")
         makers.note(call)
 
 
@@ -81,9 +81,8 @@ def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
             makers.note(coming)
             coming = next(calls, None)
         server, _, name = sample.external.partition("/")
-        kind = {"CloudSQLDatabase": "databases", "CloudSQLUser": "users"}.get(sample.name.split()[0], "")
-        place = (server, kind, name)
-        is_foreign = makers.of.get(place, ACCOUNT) != ACCOUNT and place not in makers.ours
+        place = (server, sample.role if sample.role in _INSIDE else "", name)
+        is_foreign = makers.of.get(place, PROVIDER) != PROVIDER and place not in makers.ours
         if name and sample.ready and is_foreign and sample.name not in taken:
             taken.add(sample.name)
             yield Finding("a stranger's object is taken", sample.at, f"{sample.name}: {sample.external}")
@@ -94,7 +93,7 @@ def ready_over_nothing(history: History) -> Iterator[Finding]:
 
     Nobody tries logins in a life: a password that a stranger has set is seen by nobody.
     """
-    spoilt = {f"{call.instance}/{call.name}" for call in history.calls if _sets_a_password(call)}
+    spoilt = {f"{call.server}/{call.name}".rstrip("/") for call in history.calls if _sets_a_password(call)}
     for name, samples in _by_name(history):
         if samples[-1].external in spoilt:
             continue
@@ -110,11 +109,11 @@ def left_behind(history: History) -> Iterator[Finding]:
         if ended.policy != "Delete" or not ended.external:
             continue
         server, _, name = ended.external.partition("/")
-        made = [call for call in history.calls if (call.instance, call.name if name else "") == (server, name)]
+        made = [call for call in history.calls if (call.server, call.name if name else "") == (server, name)]
         is_ours = any(_makes(call) for call in made if call.at < ended.at)
-        if any(call.principal != ACCOUNT and call.action in _TAKES_AWAY for call in made):
+        if any(call.principal != PROVIDER and call.action in _TAKES_AWAY for call in made):
             continue
-        is_made_since = any(call.action.endswith(".insert") and call.at > ended.at for call in made)
+        is_made_since = any(call.action.endswith(".create") and call.at > ended.at for call in made)
         if is_ours and not is_made_since and ended.external in history.left:
             yield Finding("left behind without a word", ended.at, f"{ended.name}: {ended.external}")
 
@@ -147,8 +146,8 @@ def a_loop(history: History) -> Iterator[Finding]:
     """No object is changed again and again in calm weather."""
     changed: dict[tuple[str, str], list[Made]] = {}
     for call in history.calls:
-        if call.principal == ACCOUNT and call.at >= history.calm_since:
-            changed.setdefault((call.instance, call.name), []).append(call)
+        if call.principal == PROVIDER and call.at >= history.calm_since:
+            changed.setdefault((call.server, call.name), []).append(call)
     for place, calls in sorted(changed.items()):
         hours = max(1.0, (history.until - history.calm_since) / 3600)
         if len(calls) / hours > _CHANGES_AN_HOUR:
@@ -158,20 +157,20 @@ def a_loop(history: History) -> Iterator[Finding]:
 def deleted_without_a_cause(history: History) -> Iterator[Finding]:
     """I2: what is deleted in the cloud is of a resource that is being deleted."""
     for call in history.calls:
-        if call.principal != ACCOUNT or not call.action.endswith(".delete") or call.action.startswith("backups."):
+        if call.principal != PROVIDER or not call.action.endswith(".delete") or call.action.startswith("backups."):
             continue
-        external = f"{call.instance}/{call.name}" if call.name else call.instance
+        external = f"{call.server}/{call.name}" if call.name else call.server
         if history.dying.get(external, history.until) > call.at:
             yield Finding("deleted without a cause", call.at, f"{call.action} of {external}")
 
 
-def nobodys_instance(history: History) -> Iterator[Finding]:
-    """I1, I3: an instance that the provider made and that is there at the end is some resource's, or was released."""
+def nobodys_server(history: History) -> Iterator[Finding]:
+    """I1, I3: a server that the provider made and that is there at the end is some resource's, or was released."""
     known = {sample.external for sample in history.samples} | {ended.external for ended in history.ended}
     for call in history.calls:
-        is_made = call.principal == ACCOUNT and call.action == "instances.insert"
-        if is_made and call.instance in history.left and call.instance not in known:
-            yield Finding("an instance of nobody", call.at, call.instance)
+        is_made = call.principal == PROVIDER and call.action == "servers.create"
+        if is_made and call.server in history.left and call.server not in known:
+            yield Finding("a server of nobody", call.at, call.server)
 
 
 def restless(history: History) -> Iterator[Finding]:
@@ -227,7 +226,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     replaced_without_a_word,
     a_loop,
     deleted_without_a_cause,
-    nobodys_instance,
+    nobodys_server,
     restless,
     status_goes_back,
     a_password_is_exposed,
@@ -242,11 +241,11 @@ def findings(history: History) -> list[Finding]:
 
 
 def _sets_a_password(call: Made) -> bool:
-    return call.principal != ACCOUNT and call.had and call.action in {"users.insert", "users.update"}
+    return call.principal != PROVIDER and call.had and call.action in {"logins.create", "logins.change"}
 
 
 def _makes(call: Made) -> bool:
-    return call.principal == ACCOUNT and call.action.endswith(".insert") and not call.had
+    return call.principal == PROVIDER and call.action.endswith(".create") and not call.had
 
 
 def _by_name(history: History) -> Iterator[tuple[str, list[Sample]]]:

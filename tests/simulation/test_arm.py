@@ -28,9 +28,9 @@ from providers.external.ownership import Owner
 from runtime import clock
 from runtime.errors import Failure, Throttled, Transient
 from tests.simulation import virtual
-from tests.simulation.arm import ACCOUNT, CREDENTIALS, SERVERS, STRANGER, Azure
+from tests.simulation.arm import CREDENTIALS, SERVERS, Azure
 from tests.simulation.arm_transport import connector
-from tests.simulation.cloud_sql import Made, Weather
+from tests.simulation.calls import PROVIDER, STRANGER, Made, Weather
 
 T = TypeVar("T")
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "team", "orders", "server", "uid-of-team")
@@ -85,7 +85,7 @@ class World:
         return observation.observed
 
     def resource_id(self) -> str:
-        return self.cloud.servers()["orders"].resource_id
+        return self.cloud.resources.servers["orders"].resource_id
 
     def actions(self) -> list[tuple[str, str, bool]]:
         return [(made.principal, made.action, made.had) for made in self.cloud.history]
@@ -121,9 +121,9 @@ def test_server_is_made_changed_and_deleted() -> None:
         await world.ended(await world.servers.external.delete(SERVER, seen, Policy.DELETE, world.fence()))
         assert isinstance(await world.servers.external.observe(SERVER), Absent)
         assert world.actions() == [
-            (ACCOUNT, "flexibleServers.put", False),
-            (ACCOUNT, "flexibleServers.patch", True),
-            (ACCOUNT, "flexibleServers.delete", True),
+            (PROVIDER, "servers.create", False),
+            (PROVIDER, "servers.change", True),
+            (PROVIDER, "servers.delete", True),
         ]
 
     lived(act)
@@ -140,7 +140,7 @@ def test_database_that_is_made_twice_is_one() -> None:
         await asyncio.sleep(60)
         assert again.status == 202
         assert world.cloud.logins.servers[world.resource_id()].databases["app"] == made
-        assert world.actions()[1:] == [(ACCOUNT, "databases.put", False), (STRANGER, "databases.put", True)]
+        assert world.actions()[1:] == [(PROVIDER, "databases.create", False), (STRANGER, "databases.create", True)]
 
         observation = await world.databases.observe(DATABASE)
         assert isinstance(observation, Present)
@@ -174,7 +174,7 @@ def test_change_of_a_busy_server_is_accepted_and_no_part_of_the_history() -> Non
 
         assert second.status == 202
         assert [made.name for made in world.cloud.history] == ["", "first"]
-        assert {"first", "second"} & set(world.cloud.servers()["orders"].databases) == {"first"}
+        assert {"first", "second"} & set(world.cloud.resources.servers["orders"].databases) == {"first"}
 
     lived(act)
 
@@ -236,7 +236,7 @@ def test_server_that_was_replaced_is_another_one_and_empty() -> None:
         assert (again.incarnation == seen.incarnation, again.owner) == (False, None)
         assert world.resource_id() != before
         assert not world.cloud.logins.admits(world.resource_id(), "orders_app", PASSWORD, "postgres")
-        assert world.cloud.history[-1] == Made(steered, "", "flexibleServers.replace", "orders", "", had=True)
+        assert world.cloud.history[-1] == Made(steered, "", "servers.replace", "orders", "", had=True)
 
     lived(act)
 
