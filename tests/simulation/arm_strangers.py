@@ -14,7 +14,7 @@ _NAMES: Final = (*INNER_NAMES, *(key.name for key in CLAIM_KEYS))
 _NOTHING: Final[dict[str, Any]] = {"properties": {}}
 
 
-def _asked(cast: Cast, verb: str, path: str, body: Any = None) -> str:
+def _call(cast: Cast, verb: str, path: str, body: Any = None) -> str:
     return f"stranger {verb} {path}: {_cloud(cast).ask(verb, f'{SERVERS}/{path}', body).status}"
 
 
@@ -28,21 +28,21 @@ async def makes(cast: Cast) -> str:
     """Make a database, or let everybody in."""
     server = cast.server()
     if cast.happens(2 / 3):
-        return _asked(cast, "PUT", f"{server}/databases/{cast.draw(*_NAMES)}", _NOTHING)
+        return _call(cast, "PUT", f"{server}/databases/{cast.draw(*_NAMES)}", _NOTHING)
     everybody = {"startIpAddress": "0.0.0.0", "endIpAddress": "255.255.255.255"}  # noqa: S104 - a firewall rule
-    return _asked(cast, "PUT", f"{server}/firewallRules/{cast.draw(*_NAMES)}", {"properties": everybody})
+    return _call(cast, "PUT", f"{server}/firewallRules/{cast.draw(*_NAMES)}", {"properties": everybody})
 
 
 async def drops(cast: Cast) -> str:
-    return _asked(cast, "DELETE", f"{cast.server()}/databases/{cast.draw(*_NAMES)}")
+    return _call(cast, "DELETE", f"{cast.server()}/databases/{cast.draw(*_NAMES)}")
 
 
 async def replaces(cast: Cast) -> str:
     """Drop a database and make another one of its name."""
     path = f"{cast.server()}/databases/{cast.draw(*_NAMES)}"
-    dropped = _asked(cast, "DELETE", path)
+    dropped = _call(cast, "DELETE", path)
     await asyncio.sleep(cast.chance.uniform(3, 30))
-    return f"{dropped}, {_asked(cast, 'PUT', path, _NOTHING)}"
+    return f"{dropped}, {_call(cast, 'PUT', path, _NOTHING)}"
 
 
 async def edits(cast: Cast) -> str:
@@ -52,12 +52,12 @@ async def edits(cast: Cast) -> str:
                        {"properties": {"backup": {"backupRetentionDays": 12}}},
                        {"properties": {"administratorLoginPassword": "Strangers-1"}}, "stop", "start")  # fmt: skip
     if isinstance(change, str):
-        return _asked(cast, "POST", f"{server}/{change}")
-    return f"{_asked(cast, 'PATCH', server, change)} {sorted(change)}"
+        return _call(cast, "POST", f"{server}/{change}")
+    return f"{_call(cast, 'PATCH', server, change)} {sorted(change)}"
 
 
 async def deletes(cast: Cast) -> str:
-    return _asked(cast, "DELETE", cast.server())
+    return _call(cast, "DELETE", cast.server())
 
 
 async def cloud_changes(cast: Cast) -> str:

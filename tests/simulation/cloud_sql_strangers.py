@@ -13,7 +13,7 @@ from tests.simulation.people import CLAIM_KEYS, INNER_NAMES
 _NAMES: Final = (*INNER_NAMES, *(key.name for key in CLAIM_KEYS))
 
 
-def _asked(cast: Cast, verb: str, path: str, body: Any = None, query: Any = ()) -> str:
+def _call(cast: Cast, verb: str, path: str, body: Any = None, query: Any = ()) -> str:
     answer = _cloud(cast).ask(ALICE, verb, f"v1/projects/{PROJECT}/{path}", query, body)
     return f"stranger {verb} {path} {query or ''}: {answer.status}"
 
@@ -27,36 +27,36 @@ def _cloud(cast: Cast) -> CloudSql:
 async def makes(cast: Cast) -> str:
     instance = cast.server()
     if cast.happens(1 / 2):
-        return _asked(cast, "POST", f"instances/{instance}/databases", {"name": cast.draw(*_NAMES)})
+        return _call(cast, "POST", f"instances/{instance}/databases", {"name": cast.draw(*_NAMES)})
     name = f"{cast.draw(*_NAMES)}_app"
-    return _asked(cast, "POST", f"instances/{instance}/users", {"name": name, "password": "Strangers-1"})
+    return _call(cast, "POST", f"instances/{instance}/users", {"name": name, "password": "Strangers-1"})
 
 
 async def drops(cast: Cast) -> str:
-    return _asked(cast, "DELETE", f"instances/{cast.server()}/databases/{cast.draw(*_NAMES)}")
+    return _call(cast, "DELETE", f"instances/{cast.server()}/databases/{cast.draw(*_NAMES)}")
 
 
 async def drops_user(cast: Cast) -> str:
     query = (("name", f"{cast.draw(*_NAMES)}_app"),)
-    return _asked(cast, "DELETE", f"instances/{cast.server()}/users", query=query)
+    return _call(cast, "DELETE", f"instances/{cast.server()}/users", query=query)
 
 
 async def replaces(cast: Cast) -> str:
     instance, name = cast.server(), cast.draw(*_NAMES)
-    dropped = _asked(cast, "DELETE", f"instances/{instance}/databases/{name}")
+    dropped = _call(cast, "DELETE", f"instances/{instance}/databases/{name}")
     await asyncio.sleep(cast.chance.uniform(3, 30))
-    return f"{dropped}, {_asked(cast, 'POST', f'instances/{instance}/databases', {'name': name})}"
+    return f"{dropped}, {_call(cast, 'POST', f'instances/{instance}/databases', {'name': name})}"
 
 
 async def edits(cast: Cast) -> str:
     """Change a setting, or take the labels by which an instance is known."""
     settings = cast.draw({"activationPolicy": "NEVER"}, {"activationPolicy": "ALWAYS"}, {"userLabels": {}},
                          {"tier": "db-custom-2-8192"}, {"userLabels": {"costs": "77"}})  # fmt: skip
-    return _asked(cast, "PATCH", f"instances/{cast.server()}", {"settings": settings})
+    return _call(cast, "PATCH", f"instances/{cast.server()}", {"settings": settings})
 
 
 async def deletes(cast: Cast) -> str:
-    return _asked(cast, "DELETE", f"instances/{cast.server()}")
+    return _call(cast, "DELETE", f"instances/{cast.server()}")
 
 
 async def cloud_changes(cast: Cast) -> str:

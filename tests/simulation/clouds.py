@@ -19,7 +19,7 @@ Lives = Callable[[], bool]
 
 
 class CloudInMemory(Protocol):
-    """A simulated cloud in the process; what is in it is told by names, the server's and that of what is inside."""
+    """A simulated cloud in the process; its servers, and what is inside of them, go by their names."""
 
     weather: Weather
     history: list[Made]

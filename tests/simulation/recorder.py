@@ -17,7 +17,7 @@ from tests.simulation.watching import Change
 
 _CREDENTIALS: Final = "fairlead.dev/credentials"
 _SHORTEST: Final = 16
-_LET_GO: Final = "Detach"
+_DETACHED: Final = "Detach"
 _ADMINISTRATORS: Final = "postgres"
 
 
@@ -64,13 +64,13 @@ class Recorder:
     def _note_end(self, now: float, resource: Resource, obj: Object, *, is_gone: bool) -> None:
         external = self._external(obj)
         if is_gone:
-            policy = _LET_GO if self._goes(resource) else _policy(obj)
+            policy = _DETACHED if self._goes(resource) else _policy(obj)
             self.history.ended.append(Ended(now, name_of(resource, obj), external, policy))
         if external and "deletionTimestamp" in obj["metadata"]:
             self.history.dying.setdefault(external, now)
 
     def _goes(self, resource: Resource) -> bool:
-        """Return whether a kind is being deleted: what is in the cloud is let go with it."""
+        """Return whether a kind is being deleted: what is in the cloud is released with it."""
         crd = self._platform.server.find(CRDS, Key("", f"{resource.plural}.{resource.group}"))
         return crd is None or "deletionTimestamp" in crd["metadata"]
 
