@@ -16,6 +16,7 @@ _TAKES_AWAY: Final = {"servers.change", "servers.replace"}
 _INSIDE: Final = {"logins", "databases", "rules", "settings"}
 _STILL_S: Final = 20 * 60.0
 _WRITES_WHILE_STILL: Final = 8
+_ON_ITS_WAY_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,22 @@ def a_strangers_object_is_changed(history: History) -> Iterator[Finding]:
             rule = "a replacement of ours" if place in makers.ours else "a stranger's object"
             yield Finding(f"{rule} is changed", call.at, f"{call.action} of {call.server}/{call.name}")
         makers.note(call)
+
+
+def a_strangers_server_is_changed(history: History) -> Iterator[Finding]:
+    """I13: a server in place of ours that somebody else made is not changed, nor is what is inside of it.
+
+    What was on its way when it was replaced may still arrive: no cloud takes a condition with it.
+    """
+    replaced: dict[str, float] = {}
+    for call in history.calls:
+        if call.action == "servers.replace":
+            replaced[call.server] = call.at
+        elif call.action == "servers.create" or (call.action == "servers.delete" and call.principal != PROVIDER):
+            replaced.pop(call.server, None)
+        elif call.principal == PROVIDER and call.at > replaced.get(call.server, history.until) + _ON_ITS_WAY_S:
+            yield Finding("a stranger's server is changed", call.at, f"{call.action} of {call.server}/{call.name}")
+            replaced.pop(call.server)
 
 
 def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
@@ -125,7 +142,7 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
         leaving = [sample for sample in samples if sample.leaving and sample.at >= history.calm_since]
         if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < _LONG_S:
             continue
-        is_for_people = "DeletionProtected" in last.says or "`kubectl " in last.says
+        is_for_people = _is_for_people(last.says) or _awaits_a_held_claim(history, last.says)
         if not is_for_people and (last.policy == "Orphan" or last.serves):
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
@@ -204,7 +221,8 @@ def a_rollout_stands_still(history: History) -> Iterator[Finding]:
 
 def a_kind_never_goes(history: History) -> Iterator[Finding]:
     """A kind that was deleted goes, and can be had again."""
-    yield from _lasting("a kind that was deleted never goes", history, history.going)
+    going = [line for line in history.going if not _awaits_a_held_claim(history, line.text)]
+    yield from _lasting("a kind that was deleted never goes", history, going)
 
 
 def _lasting(rule: str, history: History, statements: list[Statement]) -> Iterator[Finding]:
@@ -219,6 +237,7 @@ def _lasting(rule: str, history: History, statements: list[Statement]) -> Iterat
 
 JUDGES: Final[tuple[Judge, ...]] = (
     a_strangers_object_is_changed,
+    a_strangers_server_is_changed,
     a_strangers_object_is_taken,
     ready_over_nothing,
     left_behind,
@@ -238,6 +257,16 @@ JUDGES: Final[tuple[Judge, ...]] = (
 def findings(history: History) -> list[Finding]:
     """Return all breaches of a life."""
     return [finding for judge in JUDGES for finding in judge(history)]
+
+
+def _is_for_people(says: str) -> bool:
+    return "DeletionProtected" in says or "`kubectl " in says
+
+
+def _awaits_a_held_claim(history: History, says: str) -> bool:
+    """Return whether something waits for its claim, and a deleted claim waits for people at the end."""
+    ending = (sample for sample in history.samples if sample.at > history.until - 120 and not sample.role)
+    return "AwaitingTeardown" in says and any(claim.leaving and _is_for_people(claim.says) for claim in ending)
 
 
 def _sets_a_password(call: Made) -> bool:

@@ -57,6 +57,14 @@ def replacement_changed(history: History) -> None:
     ]
 
 
+def strangers_server_changed(history: History) -> None:
+    history.calls += [
+        Made(2, "", "servers.replace", "server", "", had=True),
+        call(30, PROVIDER, "databases.change", had=True),
+        Made(90, PROVIDER, "servers.change", "server", "", had=True),
+    ]
+
+
 def strangers_object_taken(history: History) -> None:
     history.calls[:] = [call(1, STRANGER, "databases.create")]
 
@@ -114,6 +122,7 @@ def loop(history: History) -> None:
 BAD: tuple[tuple[Callable[[History], None], str], ...] = (
     (strangers_object_changed, "a stranger's object is changed"),
     (replacement_changed, "a replacement of ours is changed"),
+    (strangers_server_changed, "a stranger's server is changed"),
     (strangers_object_taken, "a stranger's object is taken"),
     (ready_over_nothing, "Ready over what takes no login"),
     (left_behind, "left behind without a word"),
@@ -175,6 +184,24 @@ def test_a_server_without_its_labels_may_stay() -> None:
     assert [finding.rule for finding in findings(history)] == ["left behind without a word"]
 
     history.calls.append(Made(2, STRANGER, "servers.change", "server", "", had=True))
+
+    assert findings(history) == []
+
+
+def test_what_awaits_a_claim_that_is_held_waits_for_people() -> None:
+    history = good()
+    endless_deletion(history)
+    awaits = "Ready False AwaitingTeardown: deleted, but its claim has not said what shall become of the database"
+    history.samples[-1] = replace(history.samples[-1], says=awaits)
+    history.going += [Statement(minute * 60, "CRD databases", awaits) for minute in range(120, 240)]
+    assert {finding.rule for finding in findings(history)} == {
+        "a deletion never ends",
+        "a kind that was deleted never goes",
+    }
+
+    held = "Ready False DeletionProtected: set it to false"
+    claim = replace(DATABASE, name="PostgreSQLInstance team/a uid-2", role="", leaving=True, ready=False, says=held)
+    history.samples += minutes(claim)
 
     assert findings(history) == []
 
