@@ -6,9 +6,10 @@ Anchors and aliases are refused: a few lines of them may stand for gigabytes, an
 from __future__ import annotations
 
 import codecs
+import functools
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -21,6 +22,7 @@ from ruamel.yaml.reader import ReaderError
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 from ruamel.yaml.tokens import AliasToken, AnchorToken
 
+from fairlead import plain_yaml
 from fairlead.exits import CommandError, Exit
 from runtime.objects import Object
 
@@ -72,21 +74,21 @@ class Document:
 
     path: Path
     content: Object
-    _marked: CommentedMap
+    marked: Callable[[], CommentedMap]
 
     @classmethod
     def written(cls, path: Path, content: Object) -> Document:
         """Return a document that is part of another one: of places it knows the file alone."""
         marked = CommentedMap()
         marked.lc.line = marked.lc.col = 0
-        return cls(path, content, marked)
+        return cls(path, content, lambda: marked)
 
     def place(self, json_path: str, column: int = 0) -> Place:
         """Return where a JSON path (`spec.resources[0].name`) stands, or the nearest part above it that exists.
 
         `column` counts from 1 within the text at that path, where it is written on one line.
         """
-        line, start, value = _walk(self._marked, json_path, to_value=column > 0)
+        line, start, value = _walk(self.marked(), json_path, to_value=column > 0)
         if column and isinstance(value, DoubleQuotedScalarString | SingleQuotedScalarString):
             start += column
         elif column and isinstance(value, str) and "\n" not in value and not isinstance(value, LiteralScalarString):
@@ -126,18 +128,12 @@ def documents_in(path: Path) -> Iterator[Document]:
 
 def _documents_of(path: Path) -> Iterator[Document]:
     text = _text(path)
+    lines: dict[tuple[str, ...], int] = {}
     try:
         _refuse_aliases(path, text)
-        yaml = YAML()
-        # A place within a quoted text counts from behind the quote.
-        yaml.preserve_quotes = True
-        lines: dict[tuple[str, ...], int] = {}
-        for marked in yaml.load_all(text):
-            if marked is None:
-                continue
-            for document in _unlisted(path, marked):
-                _refuse_second(document, lines)
-                yield document
+        for document, line in _plain_documents(path, text) or _marked_documents(path, text):
+            _refuse_second(document, line + 1, lines)
+            yield document
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = Place(path, mark.line + 1, mark.column + 1) if mark else path
@@ -150,14 +146,45 @@ def _documents_of(path: Path) -> Iterator[Document]:
         raise invalid(path, f"not YAML: {error}") from error
 
 
-def _refuse_second(document: Document, lines: dict[tuple[str, ...], int]) -> None:
+def _plain_documents(path: Path, text: str) -> list[tuple[Document, int]]:
+    """Return the documents of a text and the lines from 0 where they begin; none where a reader with places is needed.
+
+    Their places are looked for when somebody wants one.
+    """
+    try:
+        read = plain_yaml.documents(text)
+    except plain_yaml.DoubtError:
+        return []
+    if not all(_has_head(plain.content) for plain in read):
+        return []
+    return [
+        (Document(path, plain.content, functools.partial(_read_again, path, text, number)), plain.line)
+        for number, plain in enumerate(read)
+    ]
+
+
+def _read_again(path: Path, text: str, number: int) -> CommentedMap:
+    documents = [document for document, _ in _marked_documents(path, text)]
+    return documents[number].marked()
+
+
+def _marked_documents(path: Path, text: str) -> Iterator[tuple[Document, int]]:
+    yaml = YAML()
+    # A place within a quoted text counts from behind the quote.
+    yaml.preserve_quotes = True
+    for marked in yaml.load_all(text):
+        if marked is not None:
+            yield from ((document, document.marked().lc.line) for document in _unlisted(path, marked))
+
+
+def _refuse_second(document: Document, line: int, lines: dict[tuple[str, ...], int]) -> None:
     """Refuse an object that stands in its file already; `lines` are those of the objects before, by what they are."""
     content = document.content
     meta = content.get("metadata") or {}
     if not meta.get("name"):
         return
     group = content["apiVersion"].rpartition("/")[0]
-    home, line = str(meta.get("namespace") or ""), document.place("").line
+    home = str(meta.get("namespace") or "")
     first = lines.setdefault((group, content["kind"], home, meta["name"]), line)
     if first != line:
         name = "/".join(filter(None, (home, meta["name"])))
@@ -198,10 +225,23 @@ def _unlisted(path: Path, marked: Any) -> Iterator[Document]:
             yield from _unlisted(path, item)
         return
     content: Object = _plain(marked)
-    document = Document(path, content, marked)
+    document = Document(path, content, lambda: marked)
     for json_path, wants in _SHAPE.items():
         _refuse_other_than(document, marked, json_path, wants)
     yield document
+
+
+def _has_head(content: Any) -> bool:
+    """Return whether plain data begin as an object does: with names that are texts, and objects of labels."""
+    if not isinstance(content, dict) or not (content.get("apiVersion") and content.get("kind")):
+        return False
+    values: dict[str, Any] = {"": content}
+    for json_path, wants in _SHAPE.items():
+        above, _, name = json_path.rpartition(".")
+        values[json_path] = value = (values[above] or {}).get(name)
+        if value is not None and not isinstance(value, str if wants == _TEXT else dict):
+            return False
+    return True
 
 
 def _refuse_other_than(document: Document, marked: CommentedMap, json_path: str, wants: str) -> None:
@@ -218,8 +258,7 @@ def _refuse_other_than(document: Document, marked: CommentedMap, json_path: str,
 
 def objects_in(folder: Path, names: str) -> list[Object]:
     """Read the reviewed objects of ours in the files of a folder whose names match a pattern, without their places."""
-    yaml = YAML(typ="safe")
-    return [obj for file in sorted(folder.glob(names)) for obj in yaml.load_all(file.read_text()) if obj]
+    return [document.content for file in sorted(folder.glob(names)) for document in _documents_of(file)]
 
 
 def _text(path: Path) -> str:
@@ -240,7 +279,7 @@ def _text(path: Path) -> str:
 
 
 def _refuse_aliases(path: Path, text: str) -> None:
-    if not _MAY_REFER.search(text):
+    if not _MAY_REFER.search(text) or not plain_yaml.may_refer(text):
         return
     for token in YAML(typ="safe", pure=True).scan(io.StringIO(text)):
         if isinstance(token, AnchorToken | AliasToken):

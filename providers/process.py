@@ -37,7 +37,7 @@ from runtime.errors import Failure, NotFound
 from runtime.kube import Kube, Selection
 from runtime.lease import LeaseSettings
 from runtime.objects import CONFIG_MAPS, NAMESPACES, SECRETS, Key, Object, Resource, key_of, uid_of
-from runtime.queue import Priority, QueueSettings
+from runtime.queue_state import Priority, QueueSettings
 from runtime.ready import Grouping
 from runtime.serve import Build, ProcessContext
 from runtime.store import Store

@@ -33,7 +33,8 @@ from runtime.errors import (
     WriteConflict,
 )
 from runtime.objects import Key, Object
-from runtime.queue import Priority, QueueSettings, WorkQueue
+from runtime.queue import WorkQueue
+from runtime.queue_state import Priority, QueueSettings
 from runtime.results import Reconcile, Result
 from runtime.trace_ids import Subject
 from runtime.tracing import TRACING

@@ -5,14 +5,13 @@ A name that has a dot or a bracket stands in quotation marks: `.metadata.labels.
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from runtime.objects import Object
+from runtime.objects import Object, copied
 
 _Step: TypeAlias = str | dict[str, str]
 
@@ -73,7 +72,7 @@ def without_fields(obj: Object, paths: Iterable[str]) -> Object:
     steps = [_steps(path) for path in paths]
     if not steps:
         return obj
-    left = copy.deepcopy(obj)
+    left = copied(obj)
     for path in steps:
         _drop(left, path)
     return left

@@ -9,12 +9,11 @@ taken out of it, as client-go's csaupgrade does for kubectl: else a field that w
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runtime.objects import Object, metadata
+from runtime.objects import Object, copied, metadata
 from runtime.preconditions import patch_tests
 
 
@@ -97,7 +96,7 @@ def _is_old(entry: Object, applier: Applier) -> bool:
 def _upgraded(entry: Object, applier: Applier, *, keeps_finalizer: bool) -> Object:
     if entry["manager"] != applier.manager or entry["operation"] != "Update" or entry.get("subresource"):
         return entry
-    fields = copy.deepcopy(entry.get("fieldsV1") or {})
+    fields = copied(entry.get("fieldsV1") or {})
     meta = fields.get("f:metadata") or {}
     for name in applier.lent_annotations:
         (meta.get("f:annotations") or {}).pop(f"f:{name}", None)

@@ -105,6 +105,12 @@ def loads(data: bytes) -> Object:
     return _DECODER.decode(data)
 
 
+def copied(obj: Object) -> Object:
+    """Return a copy of JSON data that shares nothing which can be changed; `copy.deepcopy` takes ten times as long."""
+    copy: Object = msgspec.to_builtins(obj)
+    return copy
+
+
 def metadata(obj: Object) -> Object:
     """Return `metadata`, or an empty dictionary."""
     meta: Object = obj.get("metadata") or {}

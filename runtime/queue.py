@@ -1,197 +1,20 @@
-"""The work queue: which key a free worker takes next.
-
-Guarantees: a key is never given to two workers; an add while it is worked on makes it run again afterwards; adds of one
-key merge into one (the earliest time, the highest priority); priorities first, yet no class starves; within a priority
-the namespaces take turns; a key that runs too often is slowed down alone; of a group no more keys run at once than it
-may.
-
-`QueueState` is pure, the time is passed in (seconds of a monotonic clock); `WorkQueue` waits on it.
-"""
+"""The work queue as workers wait on it: keys that are due, by the rules of `runtime.queue_state`."""
 
 from __future__ import annotations
 
 import asyncio
-import heapq
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from datetime import timedelta
-from enum import IntEnum
-from typing import Final, NamedTuple
-
-import msgspec
 
 from runtime import clock, metrics, randomness
-from runtime.backoff import Backoff, Chance
+from runtime.backoff import Chance
 from runtime.objects import Key
-from runtime.ready import Grouping, ReadyKeys
-
-_SLACK: Final = 1_000
-
-
-class Priority(IntEnum):
-    """Smaller is sooner."""
-
-    URGENT = 0
-    NORMAL = 1
-    RESYNC = 2
-
-
-@dataclass(frozen=True, slots=True)
-class QueueSettings:
-    """`burst` passes of a key may follow at once; from then on one in `interval`."""
-
-    backoff: Backoff = field(default_factory=lambda: Backoff(timedelta(milliseconds=500), timedelta(minutes=10)))
-    burst: int = 10
-    interval: timedelta = timedelta(seconds=1)
-    # Every so many takes the least urgent class is served first, so that none starves.
-    turn: int = 8
-    grouping: Grouping | None = None
-
-
-class Wait(msgspec.Struct, frozen=True, gc=False):
-    """When a key is due, and how urgent it is then."""
-
-    due: float
-    priority: Priority
-
-    def merged(self, other: Wait) -> Wait:
-        """Return the wait that satisfies both: the earlier time, the higher priority."""
-        return Wait(min(self.due, other.due), min(self.priority, other.priority))
-
-
-class Taken(NamedTuple):
-    """A key given to a worker, and how long it was due."""
-
-    key: Key
-    waited_seconds: float
-
-
-class _Allowance(msgspec.Struct, frozen=True, gc=False):
-    """Passes a key may still make at once, as of `at`."""
-
-    left: float
-    at: float
-
-
-class QueueState:
-    """Pure state of the queue; `now` never goes back."""
-
-    def __init__(self, settings: QueueSettings, chance: Chance) -> None:
-        self._settings = settings
-        self._chance = chance
-        self._waits: dict[Key, Wait] = {}
-        self._ready = ReadyKeys(len(Priority), settings.grouping)
-        self._heap: list[tuple[float, int, Key]] = []
-        self._pushes = 0
-        self._failures: dict[Key, int] = {}
-        self._allowances: dict[Key, _Allowance] = {}
-        self._takes = 0
-
-    def __len__(self) -> int:
-        return len(self._ready)
-
-    @property
-    def delayed(self) -> int:
-        """How many keys wait for their time or for their running pass."""
-        return len(self._waits) - len(self)
-
-    def oldest(self, now: float) -> float:
-        """Return for how many seconds the longest waiting of the due keys has been due."""
-        return now - min((self._waits[key].due for key in self._ready), default=now)
-
-    def add(self, key: Key, wait: Wait, now: float) -> None:
-        """Ask for a pass of `key`; merges with what is asked for already."""
-        waiting = self._waits.get(key)
-        self._schedule(key, waiting.merged(wait) if waiting else wait, now)
-
-    def take(self, now: float) -> Taken | None:
-        """Give the next key to a worker, None when none is due that may run; `done` must follow."""
-        self._ripen(now)
-        self._takes += 1
-        fair = self._takes % self._settings.turn == 0
-        key = self._ready.take(reversed(Priority) if fair else Priority)
-        if key is None:
-            return None
-        due = self._waits.pop(key).due
-        self._spend(key, now)
-        return Taken(key, max(0.0, now - due))
-
-    def done(self, key: Key, now: float) -> None:
-        """End the pass of `key`; what was asked for meanwhile is due from now on."""
-        self._ready.done(key)
-        waiting = self._waits.get(key)
-        if waiting:
-            self._schedule(key, waiting, now)
-
-    def fail(self, key: Key) -> timedelta:
-        """Count a failed pass and return how long to wait before the next."""
-        failures = self._failures[key] = self._failures.get(key, 0) + 1
-        return self._settings.backoff.delay(failures, self._chance)
-
-    def failures(self, key: Key) -> int:
-        """Return how many passes of `key` failed in a row."""
-        return self._failures.get(key, 0)
-
-    def forget(self, key: Key) -> None:
-        """Let the next failure of `key` count as its first."""
-        self._failures.pop(key, None)
-
-    def next_due(self) -> float | None:
-        """Return when the next delayed key is due, None when there is none."""
-        while self._heap and not self._valid(*self._heap[0]):
-            heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
-
-    def _schedule(self, key: Key, wait: Wait, now: float) -> None:
-        self._ready.discard(key)
-        self._waits[key] = wait
-        if self._ready.is_running(key):
-            return
-        due = max(wait.due, self._allowed_from(key, now))
-        if due <= now:
-            self._ready.put(key, wait.priority)
-        else:
-            self._waits[key] = Wait(due, wait.priority)
-            self._pushes += 1
-            heapq.heappush(self._heap, (due, self._pushes, key))
-            self._sweep()
-
-    def _ripen(self, now: float) -> None:
-        while (due := self.next_due()) is not None and due <= now:
-            _, _, key = heapq.heappop(self._heap)
-            self._ready.put(key, self._waits[key].priority)
-
-    def _sweep(self) -> None:
-        """Rebuild the heap when most of it is out of date: a busy key leaves an entry behind with each pass."""
-        if len(self._heap) > _SLACK + 2 * len(self._waits):
-            self._heap = [entry for entry in self._heap if self._valid(*entry)]
-            heapq.heapify(self._heap)
-
-    def _valid(self, due: float, _: int, key: Key) -> bool:
-        wait = self._waits.get(key)
-        return wait is not None and wait.due == due and not self._ready.is_running(key)
-
-    def _spend(self, key: Key, now: float) -> None:
-        self._allowances[key] = _Allowance(self._refilled(key, now).left - 1, now)
-
-    def _allowed_from(self, key: Key, now: float) -> float:
-        allowance = self._refilled(key, now)
-        if allowance.left >= 1:
-            if allowance.left >= self._settings.burst:
-                self._allowances.pop(key, None)
-            return now
-        return now + (1 - allowance.left) * self._settings.interval.total_seconds()
-
-    def _refilled(self, key: Key, now: float) -> _Allowance:
-        allowance = self._allowances.get(key)
-        if allowance is None:
-            return _Allowance(self._settings.burst, now)
-        earned = (now - allowance.at) / self._settings.interval.total_seconds()
-        return _Allowance(min(self._settings.burst, allowance.left + earned), now)
+from runtime.queue_state import Priority, QueueSettings, QueueState, Wait
 
 
 class WorkQueue:
-    """The queue as workers see it."""
+    """The queue as workers see it: a key that is due wakes one of those that wait, and not all."""
 
     def __init__(
         self,
@@ -204,7 +27,9 @@ class WorkQueue:
         self._name = name
         self._monotonic = monotonic
         self._state = QueueState(settings or QueueSettings(), chance)
-        self._changed = asyncio.Event()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_due = 0.0
         self._closed = False
         self._began: dict[Key, float] = {}
         self._moved_at = monotonic()
@@ -224,7 +49,7 @@ class WorkQueue:
             self._moved_at = now
         self._state.add(key, Wait(due, priority), now)
         self._adds.inc()
-        self._changed.set()
+        self._announce()
 
     async def get(self) -> Key | None:
         """Wait for a key and take it; `done` must follow. None once the queue is closed."""
@@ -234,9 +59,10 @@ class WorkQueue:
             if taken:
                 self._began[taken.key] = self._moved_at = now
                 self._wait_seconds.observe(taken.waited_seconds)
+                if len(self._state):
+                    self._wake()
                 return taken.key
-            self._changed.clear()
-            await self._until(self._state.next_due())
+            await self._idle_until_woken()
         return None
 
     def done(self, key: Key) -> None:
@@ -245,7 +71,7 @@ class WorkQueue:
         began = self._began.pop(key, now)
         self._work_seconds.observe(now - began)
         self._state.done(key, now)
-        self._changed.set()
+        self._announce()
 
     def backoff(self, key: Key, *, priority: Priority = Priority.NORMAL) -> timedelta:
         """Ask for another pass after a pause that grows with each failure in a row; return the pause."""
@@ -265,7 +91,8 @@ class WorkQueue:
     def close(self) -> None:
         """Give no more keys; every waiting `get` returns None."""
         self._closed = True
-        self._changed.set()
+        while self._idle:
+            self._wake()
 
     def stalled_for(self) -> timedelta:
         """Return how long due keys have waited without any worker beginning or ending a pass; publish the gauges."""
@@ -277,9 +104,45 @@ class WorkQueue:
         metrics.LONGEST_SECONDS.labels(self._name, self._name).set(max(running, default=0.0))
         return timedelta(seconds=now - self._moved_at if len(self._state) else 0.0)
 
-    async def _until(self, due: float | None) -> None:
+    async def _idle_until_woken(self) -> None:
+        woken = asyncio.get_running_loop().create_future()
+        self._idle.append(woken)
+        self._set_timer()
         try:
-            async with asyncio.timeout(None if due is None else max(0.0, due - self._monotonic())):
-                await self._changed.wait()
-        except TimeoutError:
-            return
+            await woken
+        except asyncio.CancelledError:
+            if not woken.cancelled():
+                # What this one was woken for is another one's now.
+                self._wake()
+            raise
+
+    def _announce(self) -> None:
+        """Have a free worker look where a key is due, and one when the next will be."""
+        if self._idle:
+            if len(self._state):
+                self._wake()
+            self._set_timer()
+
+    def _wake(self) -> None:
+        while self._idle:
+            woken = self._idle.popleft()
+            # One that was cancelled waits no more.
+            if not woken.done():
+                woken.set_result(None)
+                return
+
+    def _set_timer(self) -> None:
+        due = self._state.next_due()
+        if self._timer is not None:
+            if due == self._timer_due:
+                return
+            self._timer.cancel()
+            self._timer = None
+        if due is not None:
+            self._timer_due = due
+            pause = max(0.0, due - self._monotonic())
+            self._timer = asyncio.get_running_loop().call_later(pause, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timer = None
+        self._wake()

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.support.shared import alone, plane, running, system
+from tests.support.shared import alone, running, system
 
-__all__ = ["alone", "plane", "running", "system"]
+__all__ = ["alone", "running", "system"]

@@ -18,6 +18,7 @@ MODULES = {
     "google-cloud-sql": "google",
     "opentelemetry-exporter-otlp-proto-http": "opentelemetry",
     "opentelemetry-sdk": "opentelemetry",
+    "pyyaml": "yaml",
     "ruamel.yaml": "ruamel",
 }
 # What only people who work on the project install.

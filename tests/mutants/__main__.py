@@ -1,8 +1,8 @@
 """`python -m tests.mutants [--seed N] [--only TEXT] [--base REV]`: plants bugs one by one, and says which no test sees.
 
-Each mutant is planted in a work tree of its own, of HEAD or of another commit. The tests of the mutated module's folder
-run until the first one fails, then those of its part. Those of a seed are made from this checkout's code, so that two
-commits can be compared. Exit 1 where one survives.
+Each mutant is planted in a work tree of its own, of HEAD or of another commit. The tests of the mutated module's own
+file run until the first one fails, then those of its folder, then those of its part. Those of a seed are made from this
+checkout's code, so that two commits can be compared. Exit 1 where one survives.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ def _outcome(tree: Path, mutant: Mutant) -> str:
 
 
 def _tests(tree: Path, file: str) -> list[str]:
-    """Return the folders of tests of a module: the nearest first, then the whole part's."""
+    """Return the tests of a module: its own file, the nearest folder's, then the whole part's."""
     near = Path("tests") / Path(file).parent
     while not (tree / near).is_dir():
         near = near.parent
-    whole = Path("tests") / Path(file).parts[0]
-    return list(dict.fromkeys([str(near), str(whole)]))
+    own, whole = near / f"test_{Path(file).name}", Path("tests") / Path(file).parts[0]
+    return [*([str(own)] if (tree / own).exists() else []), *dict.fromkeys([str(near), str(whole)])]
 
 
 def _seen_by(tree: Path, folder: str) -> str:

@@ -10,7 +10,7 @@ from runtime.cache import Cache
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
 from runtime.objects import Key
-from runtime.queue import Priority
+from runtime.queue_state import Priority
 from runtime.results import SETTLED, Result
 from tests.runtime.stage import settle, staged, times_of
 from tests.runtime.virtual_loop import run

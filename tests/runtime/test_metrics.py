@@ -11,7 +11,7 @@ import pytest
 from runtime import metrics
 from runtime.connectivity import Connectivity
 from runtime.objects import LEASES, Key, Object
-from runtime.queue import Priority, QueueSettings, QueueState, Wait
+from runtime.queue_state import Priority, QueueSettings, QueueState, Wait
 from runtime.status import seconds_to_ready
 from runtime.writes import LOOP_WRITES, PERIOD_SECONDS, WriteLoops
 from tests.support.fake_kube import WIDGETS
@@ -38,7 +38,7 @@ def test_every_metric_is_there_before_anything_was_counted() -> None:
         "from runtime.store import Store; apis.metrics.BUILD_INFO.labels('p', '1');"
         "metrics.begin_events(); metrics.begin_controller('c');"
         "metrics.begin_resource('r'); metrics.MAX_WORKERS.labels('c'); metrics.MASTER_STATUS.labels('p');"
-        "queue.WorkQueue('c', queue.QueueSettings()); apis.metrics.OBJECTS.add(Store(CONFIG_MAPS));"
+        "queue.WorkQueue('c'); apis.metrics.OBJECTS.add(Store(CONFIG_MAPS));"
         "writes.WRITES.wrote(CONFIG_MAPS, 'a'); metrics.REFLECTOR_STALE_SECONDS.labels('r');"
         "providers.managed.drift_metrics.AGE.labels('r');"
         "print(*(family.name for family in metrics.REGISTRY.collect() if not family.samples))"

@@ -10,7 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from runtime.backoff import Backoff
 from runtime.objects import Key
-from runtime.queue import Priority, QueueSettings, QueueState, Wait
+from runtime.queue_state import Priority, QueueSettings, QueueState, Wait
 from runtime.ready import Grouping
 
 KEYS = [Key(namespace, name) for namespace in ("a", "b", "c") for name in ("x", "y")]

@@ -8,11 +8,12 @@ import asyncio
 import itertools
 from collections import deque
 from collections.abc import AsyncIterator, Callable
-from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
+
+import msgspec
 
 from runtime.errors import (
     AlreadyExists,
@@ -26,7 +27,7 @@ from runtime.errors import (
     WriteConflict,
 )
 from runtime.kube import Page, Selection, WatchEvent
-from runtime.objects import Key, Object, Resource, dumps, key_of
+from runtime.objects import Key, Object, Resource, copied, dumps, key_of
 
 WIDGETS = Resource("example.dev", "v1", "Widget", "widgets")
 
@@ -112,7 +113,7 @@ class FakeKube:
     def store(self, resource: Resource, obj: Object) -> Object:
         """Create or replace an object whole, as somebody else would; returns it as stored."""
         stored = self.objects.get((resource, key_of(obj)))
-        obj = deepcopy(obj)
+        obj = copied(obj)
         obj["metadata"].setdefault("uid", stored["metadata"]["uid"] if stored else f"uid-{next(self._uids)}")
         return self._store(resource, obj, "MODIFIED" if stored else "ADDED")
 
@@ -140,7 +141,7 @@ class FakeKube:
     async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:  # noqa: ARG002 - the port has it
         self._allow("get", resource)
         await asyncio.sleep(0)
-        return deepcopy(self._existing(resource, key))
+        return copied(self._existing(resource, key))
 
     async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:
         await self._written("create", resource, manager)
@@ -148,7 +149,7 @@ class FakeKube:
         if (resource, key) in self.objects:
             raise AlreadyExists(f"{resource.plural} {key} exists", status=409, reason="AlreadyExists")
         fresh = {**obj["metadata"], "uid": f"uid-{next(self._uids)}", "generation": 1}
-        return self._store(resource, {**deepcopy(obj), "metadata": fresh}, "ADDED")
+        return self._store(resource, {**copied(obj), "metadata": fresh}, "ADDED")
 
     async def review(self, resource: Resource, spec: Object) -> Object:  # noqa: ARG002 - the port has it
         await asyncio.sleep(0)
@@ -162,16 +163,16 @@ class FakeKube:
         await self._written("apply", resource, manager, subresource)
         assert force, "a controller applies with force"
         key, sent = key_of(obj), obj["metadata"]
-        stored = deepcopy(self._existing(resource, key))
+        stored = copied(self._existing(resource, key))
         meta = stored["metadata"]
         for name in ("uid", "resourceVersion"):
             if sent.get(name, meta[name]) != meta[name]:
                 raise WriteConflict(name, status=409, reason="Conflict")
         if subresource:
-            stored[subresource] = deepcopy(obj[subresource])
+            stored[subresource] = copied(obj[subresource])
             return self._store(resource, stored, "MODIFIED")
         before = self._applied.get((resource, key, manager), {})
-        self._applied[resource, key, manager] = deepcopy(sent)
+        self._applied[resource, key, manager] = copied(sent)
         gone = before.get("annotations", {}).keys() - sent.get("annotations", {}).keys()
         kept = {name: value for name, value in meta.get("annotations", {}).items() if name not in gone}
         meta["annotations"] = {**kept, **sent.get("annotations", {})}
@@ -185,13 +186,13 @@ class FakeKube:
         stored = self._existing(resource, key_of(obj))
         if obj["metadata"]["resourceVersion"] != stored["metadata"]["resourceVersion"]:
             raise WriteConflict("the object has been modified", status=409, reason="Conflict")
-        return self._store(resource, deepcopy(obj), "MODIFIED")
+        return self._store(resource, copied(obj), "MODIFIED")
 
     async def json_patch(
         self, resource: Resource, key: Key, operations: list[dict[str, Any]], *, manager: str, subresource: str = ""
     ) -> Object:
         await self._written("patch", resource, manager, subresource)
-        stored = deepcopy(self._existing(resource, key))
+        stored = copied(self._existing(resource, key))
         for operation in operations:
             _patch(stored, operation)
         return self._store(resource, stored, "MODIFIED")
@@ -206,7 +207,7 @@ class FakeKube:
             raise WriteConflict("precondition", status=409, reason="Conflict")
         if stored["metadata"].get("finalizers"):
             meta = {"deletionTimestamp": "2026-01-01T00:00:00Z", **stored["metadata"]}
-            return self._store(resource, {**deepcopy(stored), "metadata": deepcopy(meta)}, "MODIFIED")
+            return self._store(resource, {**copied(stored), "metadata": copied(meta)}, "MODIFIED")
         self._remove(resource, stored)
         return None
 
@@ -322,13 +323,13 @@ class FakeKube:
             raise Forbidden(f"{resource.plural} is forbidden", status=403, reason="Forbidden")
 
     def _remove(self, resource: Resource, obj: Object) -> Object:
-        gone = deepcopy(obj)
+        gone = copied(obj)
         self.objects.pop((resource, key_of(obj)), None)
         self.version += 1
         gone["metadata"]["resourceVersion"] = str(self.version)
         self.history.append((self.version, resource, "DELETED", gone))
         self._notify()
-        return deepcopy(gone)
+        return copied(gone)
 
     def _store(self, resource: Resource, obj: Object, kind: str) -> Object:
         if "deletionTimestamp" in obj["metadata"] and not obj["metadata"].get("finalizers"):
@@ -336,9 +337,9 @@ class FakeKube:
         self.version += 1
         obj["metadata"]["resourceVersion"] = str(self.version)
         self.objects[resource, key_of(obj)] = obj
-        self.history.append((self.version, resource, kind, deepcopy(obj)))
+        self.history.append((self.version, resource, kind, copied(obj)))
         self._notify()
-        return deepcopy(obj)
+        return copied(obj)
 
     async def _written(self, verb: str, resource: Resource, manager: str, subresource: str = "") -> None:
         await asyncio.sleep(0)
@@ -367,9 +368,9 @@ def _patch(obj: Object, operation: Object) -> None:
         case "remove":
             del place[index]
         case "add" if isinstance(place, list):
-            place.insert(len(place) if last == "-" else index, deepcopy(operation["value"]))
+            place.insert(len(place) if last == "-" else index, msgspec.to_builtins(operation["value"]))
         case _:
-            place[index] = deepcopy(operation["value"])
+            place[index] = msgspec.to_builtins(operation["value"])
 
 
 def _raise(fault: Fault) -> None:

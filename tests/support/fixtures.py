@@ -11,10 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from devcloud import addresses, install, onprem
+from devcloud import addresses, onprem
 from devcloud.controlplane import Programs, ensure
-from devcloud.controlplane import plane as planes
-from devcloud.controlplane.kubectl import Kubectl
 from devcloud.controlplane.plane import Plane
 from devcloud.daemons import Lifetime
 from devcloud.install import Assets
@@ -25,6 +23,7 @@ from tests.support.api import Api, connect
 from tests.support.audit import AuditLog
 from tests.support.namespaces import end_namespace
 from tests.support.processes import Program
+from tests.support.system import System
 
 _ROOT = Path(__file__).resolve().parents[2]
 ASSETS = Assets(crds=_ROOT / "crds", compositions=_ROOT / "compositions", deploy=_ROOT / "deploy")
@@ -54,21 +53,10 @@ def control_plane_programs() -> Programs:
     return asyncio.run(ensure(print))
 
 
-async def _install_crds(kubectl: Kubectl) -> None:
-    await install.install_crds(kubectl, ASSETS)
-
-
 @pytest.fixture(scope="session")
-def plane(tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs) -> Iterator[Plane]:
-    """Yield a control plane with our CRDs, for the whole session."""
-    options = planes.Options(
-        folder=tmp_path_factory.mktemp("plane") / "plane",
-        lifetime=Lifetime.WITH_PARENT,
-        durable=False,
-        before_controllers=_install_crds,
-    )
-    yield asyncio.run(planes.start(options, control_plane_programs))
-    asyncio.run(planes.stop(options.folder, grace_s=2.0))
+def plane(shared_system: System) -> Plane:
+    """Return the shared platform's control plane, for tests that ask the API server alone."""
+    return shared_system.plane
 
 
 @pytest.fixture

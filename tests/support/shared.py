@@ -11,10 +11,8 @@ import asyncio
 from collections.abc import AsyncIterator
 from typing import Final
 
-import pytest
 import pytest_asyncio
 
-from devcloud.controlplane.plane import Plane
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.processes import Program
 from tests.support.system import System
@@ -54,12 +52,6 @@ async def employ(system: System) -> None:
 async def dismiss(system: System, *but: Program) -> None:
     """End all processes of ours at once but these."""
     await asyncio.gather(*(program.kill9() for program in at_work(system) if program not in but))
-
-
-@pytest.fixture(scope="session")
-def plane(shared_system: System) -> Plane:
-    """Return the platform's control plane, for tests that ask the API server alone."""
-    return shared_system.plane
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import functools
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 _BOOL, _INT = "tag:yaml.org,2002:bool", "tag:yaml.org,2002:int"
@@ -39,7 +40,8 @@ def load(path: Path) -> Any:
 
 def documents_of(text: str) -> list[Any]:
     """Return the documents of a text; a copy, which may be changed."""
-    return copy.deepcopy(_parsed(text))
+    documents: list[Any] = msgspec.to_builtins(_parsed(text), builtin_types=(date,))
+    return documents
 
 
 @functools.cache

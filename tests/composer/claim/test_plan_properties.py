@@ -35,7 +35,7 @@ from tests.composer.factories import (
 RESOURCES = ("a", "b", "c", "d")
 KINDS = (DATABASE, SETTINGS, VOLUME)
 # All properties look at one plan; each had a hundred of its own.
-MOST_PLANS = max(300, settings().max_examples)
+MOST_PLANS = max(150, settings().max_examples)
 POLICIES: tuple[DeletionPolicy, ...] = ("Orphan", "Snapshot", "Delete")
 
 

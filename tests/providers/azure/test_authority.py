@@ -13,6 +13,7 @@ from devcloud.azure.server import Options, Served, running
 from devcloud.certificates import authority_in
 from providers.azure.arm import connect
 from providers.azure.config import CLOUDS, ProviderConfigSpec, ca_of, secrets_of
+from providers.azure.transport import Transport
 from runtime.errors import Blocked, Terminal, Transient
 
 PEM = "the certificates"
@@ -67,6 +68,20 @@ async def test_arm_and_entra_answer_under_the_authority(served: Served) -> None:
     async with connect(config, _secrets(served, _authority(served))) as account:
         assert await account.whoami() == served.subscription
         assert account.ca == _authority(served)
+
+
+async def test_arm_and_entra_are_asked_through_what_is_handed_in_to_carry_requests(served: Served) -> None:
+    made: list[str] = []
+
+    def transport(ca: str) -> Transport:
+        made.append(ca)
+        return Transport(ca)
+
+    pem = _authority(served)
+    async with connect(_config(served), _secrets(served, pem), transport=transport) as account:
+        assert await account.whoami() == served.subscription
+
+    assert made == [pem, pem]
 
 
 async def test_nothing_is_sent_to_whom_another_authority_would_have_to_prove(served: Served, tmp_path: Path) -> None:
