@@ -13,7 +13,7 @@ from runtime.objects import Object, Resource
 from tests.simulation.calls import Made, Weather
 from tests.simulation.virtual import chance_of
 
-NAMES: Final = ("gcp", "azure")
+NAMES: Final = ("gcp", "azure", "onprem")
 Emit = Callable[..., None]
 Lives = Callable[[], bool]
 
@@ -105,6 +105,11 @@ class CloudDescription:
     def server(self) -> Resource:
         """The resource that stands for a server."""
         return self.resources[0]
+
+    @property
+    def inner(self) -> tuple[Resource, ...]:
+        """The resources inside of a server: all of a cloud in which a server is the platform team's."""
+        return tuple(resource for resource, role in self.roles.items() if role != "servers")
 
     @property
     def process(self) -> str:

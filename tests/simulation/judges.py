@@ -12,7 +12,7 @@ from tests.simulation.history import History, Sample, Statement
 
 _LONG_S: Final = 30 * 60.0
 _CHANGES_AN_HOUR: Final = 20
-_TAKES_AWAY: Final = {"servers.change", "servers.replace"}
+_TAKES_AWAY: Final = {"servers.change", "servers.replace", "databases.disown"}
 _INSIDE: Final = {"logins", "databases", "rules", "settings"}
 _STILL_S: Final = 20 * 60.0
 _WRITES_WHILE_STILL: Final = 8

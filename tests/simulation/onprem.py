@@ -19,7 +19,7 @@ from providers.external.sql.scram import verifier
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.session import Transport
 from runtime import clock
-from tests.simulation.cloud_sql import STRANGER, Made, Weather
+from tests.simulation.calls import PROVIDER, STRANGER, Made, Weather
 from tests.simulation.logins import authority
 from tests.simulation.postgres.engine import execute
 from tests.simulation.postgres.refusals import refusal
@@ -27,7 +27,7 @@ from tests.simulation.postgres.rows import Database, Role
 from tests.simulation.postgres.server import ADMIN, ADMIN_DATABASE, SUPERUSER, Backend, Server, new_server
 from tests.simulation.postgres.sessions import SHUT, TOO_MANY, Line, Listener, MemorySession, NotLoggedInError, log_in
 
-HOST: Final = "pg.example.org"
+HOST, SERVER = "pg.example.org", "pg"
 _PASSWORD: Final = "Administrators-password-1"
 SECRET: Final = {"username": ADMIN, "password": _PASSWORD, "host": HOST}
 CONFIG: Final[Mapping[str, Any]] = {
@@ -36,8 +36,8 @@ CONFIG: Final[Mapping[str, Any]] = {
     "adminSecretRef": {"name": "onprem-admin"},
     "caBundle": authority().decode(),
 }
-_CHANGE: Final = re.compile(r'(CREATE|ALTER|DROP) (DATABASE|ROLE) (?:IF EXISTS )?"([^"]+)"( RENAME)?')
-_VERBS: Final = {"CREATE": "insert", "ALTER": "patch", "DROP": "delete"}
+_CHANGE: Final = re.compile(r'(CREATE|ALTER|DROP) DATABASE "([^"]+)"( RENAME)?')
+_VERBS: Final = {"CREATE": "create", "ALTER": "change", "DROP": "delete"}
 
 
 @dataclass(slots=True)
@@ -82,21 +82,57 @@ class OnPrem:
         roles = self.server.catalogs.roles.values()
         return {role.name: role for role in roles if role.name not in own and not role.name.startswith("pg_")}
 
-    def admits(self, database: str, user: str, password: str) -> bool:
+    def servers(self) -> list[str]:
+        """Return the one server."""
+        return [SERVER]
+
+    def left(self) -> set[str]:
+        """Return the server and the databases that are there."""
+        return {SERVER} | {f"{SERVER}/{name}" for name in self.databases()}
+
+    def backups(self) -> list[str]:
+        """Return that there are none."""
+        return []
+
+    def runs(self, server: str) -> bool:
+        """Return whether it is the one server."""
+        return server == SERVER
+
+    def number_of(self, server: str, database: str) -> int:
+        """Return the oid of a database, 0 where it is not there."""
+        known = self.databases().get(database)
+        return 0 if known is None or server != SERVER else known.oid
+
+    def admits(self, server: str, user: str, password: str, database: str) -> bool:
         """Return whether a login succeeds."""
+        if server != SERVER:
+            return False
         try:
             log_in(self.server, Credential(user, password), database).end()
         except NotLoggedInError:
             return False
         return True
 
-    def ask(self, sql: str, database: str = "postgres") -> str:
-        """Carry out a statement of the server's superuser; return what the server says."""
+    def session_in(self, database: str) -> Backend | None:
+        """Return a session of the server's superuser, None where the database takes none."""
         place = self.server.database_or_none(database)
         if place is None or not place.allows or place.is_invalid:
-            return f"{sql}: no database {database}"
+            return None
         backend = Backend(self.server, SUPERUSER, place.oid, SUPERUSER, SUPERUSER)
         self.server.backends.append(backend)
+        return backend
+
+    def disown(self, database: str) -> None:
+        """Lose what the server remembers of a database's owner."""
+        rows = self.server.catalogs.ownership
+        if rows is not None and rows.pop(database, None) is not None:
+            self.history.append(Made(clock.monotonic(), STRANGER, "databases.disown", SERVER, database, had=True))
+
+    def ask(self, sql: str, database: str = "postgres") -> str:
+        """Carry out a statement of the server's superuser; return what the server says."""
+        backend = self.session_in(database)
+        if backend is None:
+            return f"{sql}: no session in {database}"
         try:
             self.carry_out(backend, sql, None, STRANGER)
         except psycopg.Error as error:
@@ -110,7 +146,7 @@ class OnPrem:
     ) -> list[tuple[Any, ...]]:
         """Carry out a statement, and write down what it changes in the cloud."""
         change = _CHANGE.match(sql)
-        had = change is not None and change[3] in (self.databases() if change[2] == "DATABASE" else self.roles())
+        had = change is not None and change[2] in self.databases()
         try:
             rows = execute(backend, sql, parameters)
         except psycopg.Error as error:
@@ -119,9 +155,8 @@ class OnPrem:
         self.emit(round(clock.monotonic(), 6), principal, sql[:100])
         if change is not None:
             # What has another name is not there any more for whoever looks for it.
-            verb = "delete" if change[4] else _VERBS[change[1]]
-            kind = "databases" if change[2] == "DATABASE" else "users"
-            self.history.append(Made(clock.monotonic(), principal, f"{kind}.{verb}", "", change[3], had))
+            verb = "delete" if change[3] else _VERBS[change[1]]
+            self.history.append(Made(clock.monotonic(), principal, f"databases.{verb}", SERVER, change[2], had))
         return rows
 
 
@@ -143,7 +178,7 @@ class _Session(MemorySession):
             raise
 
     def _carried_out(self, sql: str, parameters: Mapping[str, Any] | None) -> list[tuple[Any, ...]]:
-        return self._cloud.carry_out(self.backend, sql, parameters, ADMIN)
+        return self._cloud.carry_out(self.backend, sql, parameters, PROVIDER)
 
 
 @dataclass(slots=True)

@@ -63,13 +63,13 @@ async def delete_shared(cast: Cast) -> str:
 
 async def have_inner(cast: Cast) -> str:
     about, name = cast.platform.description, cast.draw(*INNER_NAMES)
-    resource = cast.draw(*about.resources[1:])
+    resource = cast.draw(*about.inner)
     spec = {"forProvider": about.inside(resource, name), "deletionPolicy": cast.draw(*about.policies[2])}
     return await cast.make(resource, Key(TEAM, name), spec)
 
 
 async def delete_inner(cast: Cast) -> str:
-    return await cast.remove(cast.draw(*cast.platform.description.resources[1:]), Key(TEAM, cast.draw(*INNER_NAMES)))
+    return await cast.remove(cast.draw(*cast.platform.description.inner), Key(TEAM, cast.draw(*INNER_NAMES)))
 
 
 async def delete_any(cast: Cast) -> str:
@@ -148,6 +148,8 @@ async def edit_composition(cast: Cast) -> str:
             renamed = dumps(spec).decode().replace(f"resources.{old}.", f"resources.{new}.")
             composition["spec"] = spec = loads(renamed.encode())
             _named(spec, old)["name"] = new
+            if spec["connection"].get("from") == old:
+                spec["connection"]["from"] = new
         case _:
             database = _named(spec, "database") or _named(spec, "store")
             database["when"] = cast.draw("{{ false }}", "{{ claim.spec.restoreFrom is undefined }}")

@@ -17,6 +17,8 @@ from tests.simulation.watching import Change
 
 _CREDENTIALS: Final = "fairlead.dev/credentials"
 _SHORTEST: Final = 16
+# Parts of credentials that are no secret.
+_OPEN: Final = frozenset({"ca.crt", "username"})
 _DETACHED: Final = "Detach"
 _ADMINISTRATORS: Final = "postgres"
 
@@ -86,7 +88,7 @@ class Recorder:
     def _listen_for_passwords(self, now: float, resource: Resource, obj: Object) -> None:
         if resource == SECRETS:
             if obj.get("type") == _CREDENTIALS:
-                texts = {_decoded(value) for name, value in (obj.get("data") or {}).items() if name != "ca.crt"}
+                texts = {_decoded(value) for name, value in (obj.get("data") or {}).items() if name not in _OPEN}
                 self._passwords |= {text for text in texts if len(text) >= _SHORTEST}
             return
         text = dumps(obj).decode() if self._passwords else ""
@@ -138,7 +140,7 @@ class Recorder:
             return False, 0
         if self._about.roles[resource] == "databases":
             number = self._platform.cloud.number_of(server, inner)
-            return number > 0, number
+            return number > 0 and (resource != self._about.login or self._logs_in(server, obj)), number
         if resource == self._about.login:
             return self._logs_in(server, obj), 0
         return external in self._platform.cloud.left(), 0
@@ -150,7 +152,7 @@ class Recorder:
             return False
         secret = self._secret(obj, connection["passwordRef"]["name"])
         password = secret.get(connection["passwordRef"]["key"], "")
-        database = "" if self._about.login == self._about.server else connection.get("database")
+        database = "" if self._about.roles[self._about.login] == "servers" else connection.get("database")
         return self._platform.cloud.admits(server, connection["username"], password, database or _ADMINISTRATORS)
 
     def _login_of(self, claim: Object) -> str:

@@ -20,7 +20,7 @@ from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSp
 from providers.onprem.translate import wanted
 from runtime import clock
 from tests.simulation import virtual
-from tests.simulation.onprem import CONFIG, SECRET, OnPrem
+from tests.simulation.onprem import CONFIG, SECRET, SERVER, OnPrem
 from tests.simulation.postgres.engine import execute
 from tests.simulation.postgres.refusals import UnmodelledError
 from tests.simulation.postgres.server import SUPERUSER, Backend
@@ -60,7 +60,7 @@ async def life_of_a_database() -> None:
         assert await cloud.observe(TARGET) == Absent()
         await cloud.create(TARGET, login, fence())
         assert (await cloud.try_login(cloud.endpoint(TARGET.name), login)).login is Login.OK
-        assert made.admits(TARGET.name, login.username, login.password)
+        assert made.admits(SERVER, login.username, login.password, TARGET.name)
 
         made.ask(f"ALTER DATABASE {TARGET.name} CONNECTION LIMIT 50")
         seen = await look(cloud, TARGET)
@@ -72,7 +72,7 @@ async def life_of_a_database() -> None:
 
         await cloud.delete(TARGET, seen, Policy.DELETE, fence())
         assert await cloud.observe(TARGET) == Absent()
-        assert not made.admits(TARGET.name, login.username, login.password)
+        assert not made.admits(SERVER, login.username, login.password, TARGET.name)
 
 
 def test_a_database_is_made_changed_and_deleted_on_virtual_time() -> None:
