@@ -80,5 +80,33 @@ CASES: Final = (
         ("create", "stranger: GRANT CONNECT ON DATABASE fairlead TO {a}", "delete", "observe",
          "stranger: REVOKE CONNECT ON DATABASE fairlead FROM {a}"),
     ),
+    Case(
+        "a right that was given on stays with its giver",
+        (
+            "create",
+            "stranger: CREATE ROLE {anna}",
+            "stranger: GRANT CONNECT ON DATABASE {db} TO {a} WITH GRANT OPTION",
+            "stranger: SET ROLE {a}; GRANT CONNECT ON DATABASE {db} TO {anna}; RESET ROLE",
+            "stranger: REVOKE CONNECT ON DATABASE {db} FROM {a}",
+            "update",
+            "observe",
+        ),
+    ),
+    Case(
+        "rights that an adoption kept stay",
+        (
+            "stranger: CREATE ROLE {anna}",
+            'stranger: CREATE DATABASE {db} OWNER "fairlead_admin"',
+            "stranger: GRANT CONNECT ON DATABASE {db} TO {anna}",
+            "adopt",
+            "update",
+            "update",
+            "observe",
+        ),
+    ),
+    Case(
+        "a template is not dropped",
+        ("create", "stranger: ALTER DATABASE {db} IS_TEMPLATE true", "own: DROP DATABASE {db}", "update"),
+    ),
     Case("a rotation", ("create", "rotate", "log in", "observe", "disable", "observe", "rotate", "log in")),
 )  # fmt: skip
