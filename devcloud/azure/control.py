@@ -16,7 +16,6 @@
   given out is up; `DELETE /tokens`: they are forgotten.
 """
 
-import secrets
 from datetime import UTC, datetime
 from typing import Any
 
@@ -39,6 +38,7 @@ from devcloud.azure.state.api_versions import VERSIONS
 from devcloud.azure.state.model import SYSTEM_DATABASES, Database, Properties, Rule, Server, Sku
 from devcloud.azure.state.views import server_view, time_text
 from devcloud.simulator.messages import ControlError, no_route
+from runtime import randomness
 
 
 def answer(cloud: Cloud, method: str, path: tuple[str, ...], content: Any) -> Any:
@@ -153,7 +153,7 @@ def _changed(cloud: Cloud, server: Server, content: Any) -> Server:
         case {"replace": True}:
             return msgspec.structs.replace(
                 server,
-                resource_id=secrets.token_hex(8),
+                resource_id=randomness.token_hex(8),
                 created_at=cloud.clock.now(),
                 tags=None,
                 databases=SYSTEM_DATABASES,

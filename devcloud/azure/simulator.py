@@ -4,7 +4,6 @@ In ARM's order: the token, the api-version, the subscription, the caller's right
 resource provider.
 """
 
-import time
 import uuid
 from datetime import UTC, datetime
 from typing import Any
@@ -32,6 +31,7 @@ from devcloud.simulator.faults import Fault
 from devcloud.simulator.messages import Answer, Refusal, Request, json_answer
 from devcloud.simulator.operations import Operations
 from devcloud.simulator.rest import Grant, Tokens, json_object
+from runtime.clock import monotonic
 
 ACTIONS: dict[str, Handler] = {**servers.ACTIONS, **children.ACTIONS, **groups.ACTIONS, **polls.ACTIONS}
 SECRETS = frozenset({"administratorLoginPassword", "client_assertion", "client_secret", "access_token", "password"})
@@ -61,7 +61,7 @@ class Simulator:
         self.cloud = Cloud(Resources(clock, databases), directory, Tokens(), self.controls)
         self.operations: Operations | None = self.cloud.resources.operations
         self._scheme = scheme
-        self._buckets = Buckets(time.monotonic)
+        self._buckets = Buckets(monotonic)
         # What the request that is being answered left of its buckets: an answer is given without a pause.
         self._left: dict[str, str] = {}
 
@@ -235,7 +235,7 @@ class Simulator:
     def reset(self) -> None:
         """Drop all resources; who can call stays, and so do their tokens."""
         self.cloud.resources.reset()
-        self._buckets = Buckets(time.monotonic)
+        self._buckets = Buckets(monotonic)
 
     def control(self, method: str, path: tuple[str, ...], content: Any) -> Any:
         """Carry out a call of the control API: see `control`."""

@@ -37,7 +37,7 @@ from providers.azure.errors import failure_of, refused
 from providers.azure.listed import ListedServers
 from providers.azure.names import NAMESPACE, ServerName, server_in_path
 from providers.azure.tokens import credential_of
-from providers.azure.transport import Transport
+from providers.azure.transport import NewTransport, Transport
 from providers.external import retries
 from providers.external.authority import authority_in
 from providers.external.client import Fence, ListLeftOut
@@ -277,7 +277,12 @@ def _unanswered(error: Exception, action: str) -> Failure:
 
 
 def client_of(
-    config: ProviderConfigSpec, credential: AsyncTokenCredential, meter: Meter = UNMETERED, *, ca: str = ""
+    config: ProviderConfigSpec,
+    credential: AsyncTokenCredential,
+    meter: Meter = UNMETERED,
+    *,
+    ca: str = "",
+    transport: NewTransport = Transport,
 ) -> AzureAccount:
     """Return a subscription behind a client of the SDK, which sends nothing yet; `ca` as of an AzureAccount."""
     hosts = hosts_of(config)
@@ -294,7 +299,7 @@ def client_of(
         base_url=hosts.resource_manager,
         credential_scopes=[hosts.scope],
         policies=policies,
-        transport=Transport(ca_of(hosts.resource_manager, ca)),
+        transport=transport(ca_of(hosts.resource_manager, ca)),
     )
     return AzureAccount(config, hosts.resource_manager, client, ca=ca, meter=meter)
 
@@ -312,11 +317,13 @@ async def connect(
     secrets: Mapping[str, Mapping[str, str]],
     recorded: RecordedAccount = NO_ACCOUNT,
     meter: Meter = UNMETERED,
+    *,
+    transport: NewTransport = Transport,
 ) -> AsyncIterator[AzureAccount]:
     """Connect as the ProviderConfig says and ask for its subscription.
 
     `secrets` are the Secrets that it names; `recorded` is the account where its databases are. That another account is
-    reached is left to the caller, as the databases' own references say more.
+    reached is left to the caller, as the databases' own references say more. `transport` makes what carries requests.
 
     Raises:
         Failure: What is missing or wrong about the credentials, named by its key and never by its value.
@@ -324,9 +331,9 @@ async def connect(
     del recorded
     hosts = hosts_of(config)
     source, ca = source_of(config.credentials, secrets, os.environ), _authority(config, secrets)
-    credential = credential_of(source, hosts, ca_of(hosts.authority, ca))
+    credential = credential_of(source, hosts, ca_of(hosts.authority, ca), transport=transport)
     try:
-        account = client_of(config, credential, meter, ca=ca)
+        account = client_of(config, credential, meter, ca=ca, transport=transport)
         try:
             await account.whoami()
             yield account

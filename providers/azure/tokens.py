@@ -12,10 +12,12 @@ from azure.identity.aio import ClientSecretCredential, ManagedIdentityCredential
 
 from providers.azure.config import CloudHosts
 from providers.azure.credentials import ClientSecret, ManagedIdentity, Source, WorkloadIdentity
-from providers.azure.transport import SECONDS, Transport
+from providers.azure.transport import SECONDS, NewTransport, Transport
 
 
-def credential_of(source: Source, hosts: CloudHosts, ca: str = "") -> AsyncTokenCredential:
+def credential_of(
+    source: Source, hosts: CloudHosts, ca: str = "", *, transport: NewTransport = Transport
+) -> AsyncTokenCredential:
     """Return what hands out tokens, without retries of its own; it asks for none yet.
 
     `ca` is the PEM by which the authority of tokens is verified, empty for the system's roots.
@@ -28,12 +30,12 @@ def credential_of(source: Source, hosts: CloudHosts, ca: str = "") -> AsyncToken
                 client_id=client,
                 token_file_path=token_file,
                 authority=hosts.authority,
-                transport=Transport(ca),
+                transport=transport(ca),
                 **options,
             )
         case ClientSecret(tenant, client, secret):
             return ClientSecretCredential(
-                tenant, client, secret, authority=hosts.authority, transport=Transport(ca), **options
+                tenant, client, secret, authority=hosts.authority, transport=transport(ca), **options
             )
         case ManagedIdentity(client):
             return ManagedIdentityCredential(client_id=client or None, **options)

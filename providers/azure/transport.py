@@ -6,15 +6,18 @@ azure-core takes the authority as the path of a file alone; here it is the text 
 from __future__ import annotations
 
 import ssl
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
 
 import aiohttp
-from azure.core.pipeline.transport import AioHttpTransport
+from azure.core.pipeline.transport import AioHttpTransport, AsyncHttpTransport
 
 from providers.external.cloud_api.http import without_resending
 
 SECONDS: Final = {"connection_timeout": 5, "read_timeout": 15}
 """How long a connection and an answer may take, by azure-core's names."""
+NewTransport: TypeAlias = Callable[[str], AsyncHttpTransport[Any, Any]]
+"""Makes what carries requests, from the PEM of the authority of whoever answers."""
 
 
 class Transport(AioHttpTransport):  # type: ignore[misc]  # exported in a way that hides its type

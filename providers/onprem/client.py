@@ -32,7 +32,7 @@ from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSp
 from providers.onprem.refusal import refusal_of
 from providers.onprem.refused_statements import Refusals
 from providers.onprem.server_checks import About, authority_of, refuse_server, server_of
-from providers.onprem.session import Sessions
+from providers.onprem.session import OVER_TLS, Sessions, Transport
 from providers.onprem.statements import (
     Statement,
     by_change,
@@ -354,12 +354,14 @@ async def connect(
     secret_data: Mapping[str, Mapping[str, str]],
     recorded: RecordedAccount = NO_ACCOUNT,
     meter: Meter = UNMETERED,
+    transport: Transport = OVER_TLS,
 ) -> AsyncIterator[OnPremCloud]:
     """Log in, check that server and login are what they may be, make the ownership table when it is not there."""
     admin, ca = admin_login(config, secret_data), authority_of(config, secret_data)
     endpoint = Endpoint(config.host, config.port, config.database, VERIFIED, ca)
     with roots_of(endpoint) as file:
-        sessions = Sessions(ConnectionSettings(endpoint, admin, file), recorded.id, recorded.accept)
+        settings = ConnectionSettings(endpoint, admin, file)
+        sessions = Sessions(settings, recorded.id, recorded.accept, transport.dial, transport.log_in)
         try:
             async with sessions.own("look at the server") as session:
                 about = await server_of(session)

@@ -55,18 +55,30 @@ async def prove(session: Session, identifier: str, host: str, accept: Callable[[
         raise Transient(f"server {host} is in recovery and takes no change")
 
 
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """How a server is reached: `dial` opens the administrator's sessions, `log_in` tries an application's login."""
+
+    dial: Callable[[ConnectionSettings, str], Awaitable[Session]] = open_session
+    log_in: Callable[[Endpoint, Credential], Awaitable[LoginAnswer]] = try_login
+
+
+OVER_TLS = Transport()
+
+
 @dataclass(slots=True)
 class Sessions:
     """The administrator's sessions in its own database: one for each worker at most, a few kept open.
 
     `identifier` is the system_identifier that every new session must find, empty until the server was met; `accept` is
-    of `prove`. `dial` and `monotonic` are replaced by tests.
+    of `prove`. `dial`, `log_in` and `monotonic` are replaced by tests.
     """
 
     settings: ConnectionSettings
     identifier: str = ""
     accept: Callable[[str], str] = NO_ACCOUNT.accept
-    dial: Callable[[ConnectionSettings, str], Awaitable[Session]] = open_session
+    dial: Callable[[ConnectionSettings, str], Awaitable[Session]] = OVER_TLS.dial
+    log_in: Callable[[Endpoint, Credential], Awaitable[LoginAnswer]] = OVER_TLS.log_in
     monotonic: Callable[[], float] = clock.monotonic
     _unreached: str = ""
     _unreached_at: float = 0.0
@@ -120,7 +132,7 @@ class Sessions:
             return NO_ANSWER
         try:
             async with self._until_given_up():
-                return await try_login(endpoint, credential)
+                return await self.log_in(endpoint, credential)
         except TimeoutError:
             return NO_ANSWER
 

@@ -12,8 +12,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from tests.simulation import shrinking
-from tests.simulation.lives import live
+from tests.simulation import clouds, shrinking
+from tests.simulation.lives import Seed, live
 from tests.simulation.many import Lived, be_silent, lived, lived_twice
 
 
@@ -27,16 +27,17 @@ def main() -> int:
     be_silent()
     if arguments.replay:
         seed, life, acts = shrinking.read(arguments.replay)
-        outcome = live(seed, life, acts=acts)
+        outcome = live(Seed(seed, life, arguments.cloud), acts=acts)
         _say("\n".join(map(str, outcome.done)), *map(str, outcome.findings))
         return _report([Lived(outcome, 0.0)])
     if arguments.shrink:
         seed, life, _ = shrinking.read(arguments.shrink)
-        return shrinking.shrink(seed, life, arguments.rule, _say)
-    seeds = [(arguments.seed, life) for life in range(arguments.lives)]
+        return shrinking.shrink(Seed(seed, life, arguments.cloud), arguments.rule, _say)
+    seeds = [Seed(arguments.seed, life, arguments.cloud) for life in range(arguments.lives)]
     if arguments.seeds:
         first, _, last = arguments.seeds.partition("-")
-        seeds = [(seed, life) for seed in range(int(first), int(last) + 1) for life in range(arguments.lives)]
+        numbers = range(int(first), int(last) + 1)
+        seeds = [Seed(seed, life, arguments.cloud) for seed in numbers for life in range(arguments.lives)]
     have = lived_twice if arguments.twice else lived
     return _report(list(_said(have(seeds, arguments.jobs))))
 
@@ -46,6 +47,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--lives", type=int, default=10, help="how many lives of each seed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", default="", metavar="FIRST-LAST", help="several seeds")
+    parser.add_argument("--cloud", default="", choices=("", *clouds.NAMES), help="the cloud of all lives")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes live at once")
     parser.add_argument("--twice", action="store_true", help="live each life in two processes; they must be the same")
     parser.add_argument("--replay", default="", metavar="SEED:LIFE[:ACTS]")
@@ -57,9 +59,9 @@ def _arguments() -> argparse.Namespace:
 def _said(lives: Iterator[Lived]) -> Iterator[Lived]:
     for life in lives:
         for finding in life.outcome.findings:
-            _say(f"{life.outcome.seed}: {finding}")
+            _say(f"{life.outcome.seed} {life.outcome.cloud}: {finding}")
         if life.unlike:
-            _say(f"{life.outcome.seed}: not the same life again: {life.unlike}")
+            _say(f"{life.outcome.seed} {life.outcome.cloud}: not the same life again: {life.unlike}")
         yield life
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from tests.simulation import people, strangers
 from tests.simulation.cast import Act, Cast, Planned
 
-ACTS: Final[tuple[tuple[Act, int], ...]] = (
+_OF_PEOPLE: Final[tuple[tuple[Act, int], ...]] = (
     (people.have_claim, 6),
     (people.edit_claim, 2),
     (people.rotate, 1),
@@ -24,13 +24,8 @@ ACTS: Final[tuple[tuple[Act, int], ...]] = (
     (people.edit_secret, 3),
     (people.edit_composition, 4),
     (people.take_kind, 2),
-    (strangers.makes, 9),
-    (strangers.drops, 1),
-    (strangers.drops_user, 1),
-    (strangers.replaces, 2),
-    (strangers.edits, 1),
-    (strangers.deletes, 1),
-    (strangers.cloud_changes, 3),
+)
+_OF_PLATFORMS: Final[tuple[tuple[Act, int], ...]] = (
     (strangers.weather_turns, 4),
     (strangers.kill, 3),
     (strangers.compact, 1),
@@ -40,7 +35,7 @@ _BEGINNING: Final = (people.have_shared, people.have_claim)
 
 def plan(cast: Cast, seconds: float) -> list[Planned]:
     """Return the acts of a life; it begins with somebody who has something."""
-    planned = cast.plan(ACTS, seconds)
+    planned = cast.plan((*_OF_PEOPLE, *cast.platform.description.strangers, *_OF_PLATFORMS), seconds)
     begun = [Planned(number, 0.0, act) for number, act in enumerate(_BEGINNING)]
     return begun + [Planned(step.number + len(begun), step.at, step.act) for step in planned]
 

@@ -8,11 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from devcloud.gcp.server import PROJECT
 from runtime import clock
 from runtime.errors import ApiError
 from runtime.objects import SECRETS, Key, Object, Resource
-from tests.simulation.cloud_sql import STRANGER
 from tests.simulation.platform import OTHER, TEAM, Platform
 from tests.simulation.virtual import chance_of
 
@@ -121,11 +119,6 @@ class Cast:
         secrets = self.platform.server.all_of(SECRETS)
         return [key for _, key in self.keys(SECRETS) if secrets[key].get("type") == CONNECTION]
 
-    def ask(self, verb: str, path: str, body: Any = None, query: Any = ()) -> str:
-        """Call the cloud as a stranger."""
-        answer = self.platform.cloud.ask(STRANGER, verb, f"v1/projects/{PROJECT}/{path}", query, body)
-        return f"stranger {verb} {path} {query or ''}: {answer.status}"
-
-    def instance(self) -> str:
-        """Return an instance of the cloud, empty for none."""
-        return str(self.draw(*sorted(self.platform.cloud.instances()) or ("",)))
+    def server(self) -> str:
+        """Return a server of the cloud, empty for none."""
+        return str(self.draw(*self.platform.cloud.servers() or ("",)))

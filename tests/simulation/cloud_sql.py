@@ -28,40 +28,16 @@ from providers.gcp.methods import Method
 from providers.gcp.refusals import refusal_in
 from runtime import clock
 from runtime.errors import Transient
+from tests.simulation.calls import NOBODY, PROVIDER, STRANGER, Made, Weather
 from tests.simulation.logins import Logins
 from tests.simulation.virtual import AtOnce
 
-STRANGER: Final = "alice@example.com"
+ALICE: Final = "alice@example.com"
 _FIRST_ERROR: Final = 300
 # A creation of four minutes takes one: it is looked at every five seconds.
 _DURATIONS: Final = 0.25
-
-
-@dataclass(slots=True)
-class Weather:
-    """How often calls of the provider fail: cut before or after their effect, 503, 429, or one 404 of what is there.
-
-    `write_cut` is how often one that changes something is cut before its effect.
-    """
-
-    write_cut: float = 0.0
-    cut_before: float = 0.0
-    cut_after: float = 0.0
-    unavailable: float = 0.0
-    throttled: float = 0.0
-    absent: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """One call that changed something, as the cloud saw it; `had` is whether what it names was there before."""
-
-    at: float
-    principal: str
-    action: str
-    instance: str
-    name: str
-    had: bool
+_KINDS: Final = {"instances": "servers", "users": "logins"}
+_VERBS: Final = {"insert": "create", "patch": "change", "update": "change"}
 
 
 @dataclass(slots=True)
@@ -79,7 +55,7 @@ class CloudSql:
 
     def __post_init__(self) -> None:
         self._identities.accounts.add(ACCOUNT)
-        for member in (ACCOUNT, STRANGER):
+        for member in (ACCOUNT, ALICE):
             self._identities.bind(Binding(project=PROJECT, member=member, roles=(ROLE,)))
             # The simulator reads the machine's clock for tokens.
             self._tokens[member] = self._identities.issue(member, datetime(2999, 1, 1, tzinfo=UTC))
@@ -91,11 +67,38 @@ class CloudSql:
         """Return what there is by name."""
         return {instance.name: instance for instance in self.simulator.world.instances.values()}
 
+    def servers(self) -> list[str]:
+        """Return the instances, sorted."""
+        return sorted(self.instances())
+
+    def left(self) -> set[str]:
+        """Return all that is there: instances, and their databases and users."""
+        present = self.instances()
+        inside = {f"{name}/{of}" for name, instance in present.items() for of in (*instance.databases, *instance.users)}
+        return {*present, *inside}
+
+    def backups(self) -> list[str]:
+        """Return the backups, sorted."""
+        return sorted(backup.id for backup in self.simulator.world.backups.values())
+
+    def runs(self, server: str) -> bool:
+        """Return whether an instance is there and answers."""
+        instance = self.instances().get(server)
+        return instance is not None and instance.runs
+
+    def number_of(self, server: str, database: str) -> int:
+        """Return the number under which a database was made, 0 where it is not there."""
+        return self.logins.servers[self.instances()[server].uid].databases.get(database, 0)
+
+    def admits(self, server: str, user: str, password: str, database: str) -> bool:
+        """Return whether a login succeeds."""
+        return self.runs(server) and self.logins.admits(self.instances()[server].uid, user, password, database)
+
     def steer(self, name: str, **change: object) -> None:
         """Have something happen to an instance behind the API's back."""
         self.emit("steer", name, sorted(change.items()))
         if change.get("replace"):
-            self.history.append(Made(clock.monotonic(), "", "instances.replace", name, "", had=True))
+            self.history.append(Made(clock.monotonic(), NOBODY, "servers.replace", name, "", had=True))
         self.simulator.control("POST", ("instances", PROJECT, name), change)
 
     async def run(self) -> None:
@@ -144,8 +147,13 @@ class CloudSql:
     def _note(self, call: Call, *, had: bool) -> None:
         if not call.action.endswith((".get", ".list")):
             instance = str(call.parameters.get("instance") or (call.body or {}).get("name", ""))
-            made = Made(clock.monotonic(), call.principal, call.action, instance, _name_of(call), had)
-            self.history.append(made)
+            who = PROVIDER if call.principal == ACCOUNT else STRANGER
+            self.history.append(Made(clock.monotonic(), who, _action_of(call), instance, _name_of(call), had))
+
+
+def _action_of(call: Call) -> str:
+    kind, _, verb = call.action.partition(".")
+    return f"{_KINDS.get(kind, kind)}.{_VERBS.get(verb, verb)}"
 
 
 def _name_of(call: Call) -> str:

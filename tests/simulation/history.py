@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tests.simulation.cloud_sql import Made
+from tests.simulation.calls import Made
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Sample:
         leaving: Whether it is being deleted.
         incarnation: The number of the database behind it in the cloud, 0 for none.
         says: Its conditions in words.
+        role: What it stands for: `servers`, `databases`, `logins`, `rules`, `settings`, empty for a claim.
     """
 
     at: float
@@ -32,6 +33,7 @@ class Sample:
     leaving: bool
     incarnation: int
     says: str
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)

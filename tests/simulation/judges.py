@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from devcloud.gcp.server import ACCOUNT
-from tests.simulation.cloud_sql import Made
+from tests.simulation.calls import PROVIDER, Made
 from tests.simulation.history import History, Sample, Statement
 
 _LONG_S: Final = 30 * 60.0
 _CHANGES_AN_HOUR: Final = 20
-_TAKES_AWAY: Final = {"instances.patch", "instances.update", "instances.replace"}
+_TAKES_AWAY: Final = {"servers.change", "servers.replace", "databases.disown"}
+_INSIDE: Final = {"logins", "databases", "rules", "settings"}
 _STILL_S: Final = 20 * 60.0
 _WRITES_WHILE_STILL: Final = 8
+_ON_ITS_WAY_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +37,26 @@ Place = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Makers:
-    """Who made what is inside of instances now, by instance, kind and name; `ours` were once made by the provider."""
+    """Who made what is inside of servers now, by server, kind and name; `ours` were once made by the provider."""
 
     of: dict[Place, str] = field(default_factory=dict)
     ours: set[Place] = field(default_factory=set)
 
     def place_of(self, call: Made) -> Place:
-        """Return what a call is about; without a kind for what is no database and no user."""
+        """Return what a call is about; without a kind for what is not inside of one."""
         kind = call.action.partition(".")[0]
-        return (call.instance, kind if kind in {"users", "databases"} else "", call.name)
+        return (call.server, kind if kind in _INSIDE else "", call.name)
 
     def note(self, call: Made) -> None:
         """Take a call into account."""
         place, verb = self.place_of(call), call.action.partition(".")[2]
-        if call.action == "instances.delete":
-            self.of = {known: maker for known, maker in self.of.items() if known[0] != call.instance}
+        if call.action == "servers.delete":
+            self.of = {known: maker for known, maker in self.of.items() if known[0] != call.server}
         elif verb == "delete":
             self.of.pop(place, None)
-        elif verb == "insert" and place[1] and not call.had:
+        elif verb == "create" and place[1] and not call.had:
             self.of[place] = call.principal
-            if call.principal == ACCOUNT:
+            if call.principal == PROVIDER:
                 self.ours.add(place)
 
 
@@ -65,10 +66,26 @@ def a_strangers_object_is_changed(history: History) -> Iterator[Finding]:
     for call in history.calls:
         place = makers.place_of(call)
         maker = makers.of.get(place, "")
-        if place[1] and call.principal == ACCOUNT and maker not in {"", ACCOUNT} and call.had:
+        if place[1] and call.principal == PROVIDER and maker not in {"", PROVIDER} and call.had:
             rule = "a replacement of ours" if place in makers.ours else "a stranger's object"
-            yield Finding(f"{rule} is changed", call.at, f"{call.action} of {call.instance}/{call.name}")
+            yield Finding(f"{rule} is changed", call.at, f"{call.action} of {call.server}/{call.name}")
         makers.note(call)
+
+
+def a_strangers_server_is_changed(history: History) -> Iterator[Finding]:
+    """I13: a server in place of ours that somebody else made is not changed, nor is what is inside of it.
+
+    What was on its way when it was replaced may still arrive: no cloud takes a condition with it.
+    """
+    replaced: dict[str, float] = {}
+    for call in history.calls:
+        if call.action == "servers.replace":
+            replaced[call.server] = call.at
+        elif call.action == "servers.create" or (call.action == "servers.delete" and call.principal != PROVIDER):
+            replaced.pop(call.server, None)
+        elif call.principal == PROVIDER and call.at > replaced.get(call.server, history.until) + _ON_ITS_WAY_S:
+            yield Finding("a stranger's server is changed", call.at, f"{call.action} of {call.server}/{call.name}")
+            replaced.pop(call.server)
 
 
 def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
@@ -81,9 +98,8 @@ def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
             makers.note(coming)
             coming = next(calls, None)
         server, _, name = sample.external.partition("/")
-        kind = {"CloudSQLDatabase": "databases", "CloudSQLUser": "users"}.get(sample.name.split()[0], "")
-        place = (server, kind, name)
-        is_foreign = makers.of.get(place, ACCOUNT) != ACCOUNT and place not in makers.ours
+        place = (server, sample.role if sample.role in _INSIDE else "", name)
+        is_foreign = makers.of.get(place, PROVIDER) != PROVIDER and place not in makers.ours
         if name and sample.ready and is_foreign and sample.name not in taken:
             taken.add(sample.name)
             yield Finding("a stranger's object is taken", sample.at, f"{sample.name}: {sample.external}")
@@ -94,7 +110,7 @@ def ready_over_nothing(history: History) -> Iterator[Finding]:
 
     Nobody tries logins in a life: a password that a stranger has set is seen by nobody.
     """
-    spoilt = {f"{call.instance}/{call.name}" for call in history.calls if _sets_a_password(call)}
+    spoilt = {f"{call.server}/{call.name}".rstrip("/") for call in history.calls if _sets_a_password(call)}
     for name, samples in _by_name(history):
         if samples[-1].external in spoilt:
             continue
@@ -110,11 +126,11 @@ def left_behind(history: History) -> Iterator[Finding]:
         if ended.policy != "Delete" or not ended.external:
             continue
         server, _, name = ended.external.partition("/")
-        made = [call for call in history.calls if (call.instance, call.name if name else "") == (server, name)]
+        made = [call for call in history.calls if (call.server, call.name if name else "") == (server, name)]
         is_ours = any(_makes(call) for call in made if call.at < ended.at)
-        if any(call.principal != ACCOUNT and call.action in _TAKES_AWAY for call in made):
+        if any(call.principal != PROVIDER and call.action in _TAKES_AWAY for call in made):
             continue
-        is_made_since = any(call.action.endswith(".insert") and call.at > ended.at for call in made)
+        is_made_since = any(call.action.endswith(".create") and call.at > ended.at for call in made)
         if is_ours and not is_made_since and ended.external in history.left:
             yield Finding("left behind without a word", ended.at, f"{ended.name}: {ended.external}")
 
@@ -126,7 +142,7 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
         leaving = [sample for sample in samples if sample.leaving and sample.at >= history.calm_since]
         if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < _LONG_S:
             continue
-        is_for_people = "DeletionProtected" in last.says or "`kubectl " in last.says
+        is_for_people = _is_for_people(last.says) or _awaits_a_held_claim(history, last.says)
         if not is_for_people and (last.policy == "Orphan" or last.serves):
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
@@ -147,8 +163,8 @@ def a_loop(history: History) -> Iterator[Finding]:
     """No object is changed again and again in calm weather."""
     changed: dict[tuple[str, str], list[Made]] = {}
     for call in history.calls:
-        if call.principal == ACCOUNT and call.at >= history.calm_since:
-            changed.setdefault((call.instance, call.name), []).append(call)
+        if call.principal == PROVIDER and call.at >= history.calm_since:
+            changed.setdefault((call.server, call.name), []).append(call)
     for place, calls in sorted(changed.items()):
         hours = max(1.0, (history.until - history.calm_since) / 3600)
         if len(calls) / hours > _CHANGES_AN_HOUR:
@@ -158,20 +174,20 @@ def a_loop(history: History) -> Iterator[Finding]:
 def deleted_without_a_cause(history: History) -> Iterator[Finding]:
     """I2: what is deleted in the cloud is of a resource that is being deleted."""
     for call in history.calls:
-        if call.principal != ACCOUNT or not call.action.endswith(".delete") or call.action.startswith("backups."):
+        if call.principal != PROVIDER or not call.action.endswith(".delete") or call.action.startswith("backups."):
             continue
-        external = f"{call.instance}/{call.name}" if call.name else call.instance
+        external = f"{call.server}/{call.name}" if call.name else call.server
         if history.dying.get(external, history.until) > call.at:
             yield Finding("deleted without a cause", call.at, f"{call.action} of {external}")
 
 
-def nobodys_instance(history: History) -> Iterator[Finding]:
-    """I1, I3: an instance that the provider made and that is there at the end is some resource's, or was released."""
+def nobodys_server(history: History) -> Iterator[Finding]:
+    """I1, I3: a server that the provider made and that is there at the end is some resource's, or was released."""
     known = {sample.external for sample in history.samples} | {ended.external for ended in history.ended}
     for call in history.calls:
-        is_made = call.principal == ACCOUNT and call.action == "instances.insert"
-        if is_made and call.instance in history.left and call.instance not in known:
-            yield Finding("an instance of nobody", call.at, call.instance)
+        is_made = call.principal == PROVIDER and call.action == "servers.create"
+        if is_made and call.server in history.left and call.server not in known:
+            yield Finding("a server of nobody", call.at, call.server)
 
 
 def restless(history: History) -> Iterator[Finding]:
@@ -205,7 +221,8 @@ def a_rollout_stands_still(history: History) -> Iterator[Finding]:
 
 def a_kind_never_goes(history: History) -> Iterator[Finding]:
     """A kind that was deleted goes, and can be had again."""
-    yield from _lasting("a kind that was deleted never goes", history, history.going)
+    going = [line for line in history.going if not _awaits_a_held_claim(history, line.text)]
+    yield from _lasting("a kind that was deleted never goes", history, going)
 
 
 def _lasting(rule: str, history: History, statements: list[Statement]) -> Iterator[Finding]:
@@ -220,6 +237,7 @@ def _lasting(rule: str, history: History, statements: list[Statement]) -> Iterat
 
 JUDGES: Final[tuple[Judge, ...]] = (
     a_strangers_object_is_changed,
+    a_strangers_server_is_changed,
     a_strangers_object_is_taken,
     ready_over_nothing,
     left_behind,
@@ -227,7 +245,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     replaced_without_a_word,
     a_loop,
     deleted_without_a_cause,
-    nobodys_instance,
+    nobodys_server,
     restless,
     status_goes_back,
     a_password_is_exposed,
@@ -241,12 +259,22 @@ def findings(history: History) -> list[Finding]:
     return [finding for judge in JUDGES for finding in judge(history)]
 
 
+def _is_for_people(says: str) -> bool:
+    return "DeletionProtected" in says or "`kubectl " in says
+
+
+def _awaits_a_held_claim(history: History, says: str) -> bool:
+    """Return whether something waits for its claim, and a deleted claim waits for people at the end."""
+    ending = (sample for sample in history.samples if sample.at > history.until - 120 and not sample.role)
+    return "AwaitingTeardown" in says and any(claim.leaving and _is_for_people(claim.says) for claim in ending)
+
+
 def _sets_a_password(call: Made) -> bool:
-    return call.principal != ACCOUNT and call.had and call.action in {"users.insert", "users.update"}
+    return call.principal != PROVIDER and call.had and call.action in {"logins.create", "logins.change"}
 
 
 def _makes(call: Made) -> bool:
-    return call.principal == ACCOUNT and call.action.endswith(".insert") and not call.had
+    return call.principal == PROVIDER and call.action.endswith(".create") and not call.had
 
 
 def _by_name(history: History) -> Iterator[tuple[str, list[Sample]]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from runtime import clock
-from tests.simulation import acts, judges, virtual
+from tests.simulation import acts, clouds, judges, virtual
 from tests.simulation.cast import Cast
 from tests.simulation.judges import Finding
 from tests.simulation.platform import Platform
@@ -19,11 +19,24 @@ _CALM_S: Final = 50 * 60.0
 _PAUSE_S: Final = 12 * 60.0
 
 
+class Seed(NamedTuple):
+    """What a life follows from: two numbers, and the cloud, which the numbers draw where none is named."""
+
+    seed: int
+    life: int
+    cloud: str = ""
+
+    def __str__(self) -> str:
+        """Return it as a command takes it."""
+        return f"{self.seed}:{self.life}"
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a life went; `acts` is how many were planned, `trace` the last lines as far as they were kept."""
 
     seed: str
+    cloud: str
     hash: str
     lines: int
     kills: int
@@ -33,18 +46,21 @@ class Outcome:
     trace: tuple[str, ...] = ()
 
 
-def live(seed: int, life: int, *, keep: int = 0, acts: frozenset[int] | None = None) -> Outcome:
-    """Have one life; it is a function of the two numbers, and of the numbers of its acts where not all are kept."""
-    trace = virtual.Trace(keep=keep)
-    return virtual.run(f"{seed}:{life}", lambda: _live(f"{seed}:{life}", trace, acts))
+def live(seed: Seed, *, keep: int = 0, acts: frozenset[int] | None = None) -> Outcome:
+    """Have one life; it is a function of its seed, and of the numbers of its acts where not all are kept."""
+    name, trace = str(seed), virtual.Trace(keep=keep)
+    description = clouds.described(seed.cloud or clouds.name_of(name))
+    return virtual.run(name, lambda: _live(name, trace, description, acts))
 
 
-async def _live(name: str, trace: virtual.Trace, kept: frozenset[int] | None) -> Outcome:
-    platform = Platform(name, trace)
+async def _live(
+    name: str, trace: virtual.Trace, description: clouds.CloudDescription, kept: frozenset[int] | None
+) -> Outcome:
+    platform = Platform(name, trace, description)
     recorder = Recorder(platform)
     platform.install()
     background = [*platform.background(), asyncio.create_task(recorder.run())]
-    for process in ("composer", "provider-gcp"):
+    for process in ("composer", description.process):
         await platform.start(process)
     cast = Cast(platform, name)
     planned = acts.plan(cast, _ACTS_S)
@@ -58,5 +74,13 @@ async def _live(name: str, trace: virtual.Trace, kept: frozenset[int] | None) ->
         task.cancel()
     breaches = tuple(judges.findings(history))
     return Outcome(
-        name, trace.hash, trace.lines, platform.kills, len(planned), breaches, tuple(cast.done), tuple(trace.last)
+        name,
+        description.name,
+        trace.hash,
+        trace.lines,
+        platform.kills,
+        len(planned),
+        breaches,
+        tuple(cast.done),
+        tuple(trace.last),
     )

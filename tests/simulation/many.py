@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from tests.simulation.lives import Outcome, live
+from tests.simulation.lives import Outcome, Seed, live
 
 _ALL_LINES = 10**9
 # A process keeps what its lives asked of templates: a new one now and then keeps it small.
 _LIVES_OF_A_PROCESS = 50
-Seed = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,7 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
 
 def _once(seed: Seed, *, keep: int = 0) -> Lived:
     began = time.process_time()
-    return Lived(live(*seed, keep=keep), time.process_time() - began)
+    return Lived(live(seed, keep=keep), time.process_time() - began)
 
 
 def _kept(seed: Seed) -> Lived:

@@ -10,33 +10,22 @@ from typing import Any, Final
 from apis import names
 from runtime.objects import CRDS, SECRETS, Key, Object, Resource, dumps, loads
 from tests.simulation.cast import PERSON, Cast
-from tests.simulation.platform import CLAIMS, DATABASES, INSTANCES, OTHER, TEAM, USERS
+from tests.simulation.platform import CLAIMS, OTHER, TEAM
 
 CLAIM_KEYS: Final = (Key(TEAM, "a"), Key(TEAM, "b"), Key(OTHER, "c"))
 INNER_NAMES: Final = ("app", "orders")
-COMPOSITION: Final = Key("", "postgres-gcp")
-_KINDS: Final = {resource.kind.lower(): resource for resource in (CLAIMS, INSTANCES, DATABASES, USERS)}
 _COMMAND: Final = re.compile(r"`kubectl annotate ([^`]*)`")
-_SHARED: Final[Object] = {
-    "region": "europe-west1",
-    "databaseVersion": "POSTGRES_16",
-    "tier": "db-custom-1-3840",
-    "edition": "ENTERPRISE",
-    "activationPolicy": "ALWAYS",
-    "dataDiskSizeGb": 20,
-    "ipv4Enabled": True,
-}
 
 
 async def have_claim(cast: Cast) -> str:
     spec: Object = {
         "version": cast.draw("16", "16", "15"),
         "size": cast.draw("small", "medium"),
-        "deletionPolicy": cast.draw("Delete", "Delete", "Snapshot", "Orphan"),
+        "deletionPolicy": cast.draw(*cast.platform.description.policies[0]),
         "highAvailability": cast.happens(1 / 8),
         "deletionProtection": cast.happens(1 / 8),
     }
-    backups = sorted(backup.id for backup in cast.platform.cloud.simulator.world.backups.values())
+    backups = cast.platform.cloud.backups()
     if backups and cast.happens(1 / 4):
         spec["restoreFrom"] = {"backup": cast.draw(*backups)}
     return await cast.make(CLAIMS, cast.draw(*CLAIM_KEYS), spec)
@@ -63,31 +52,29 @@ async def delete_claim(cast: Cast) -> str:
 
 
 async def have_shared(cast: Cast) -> str:
-    policy = cast.draw("Delete", "Orphan", "Snapshot")
-    return await cast.make(INSTANCES, Key(TEAM, "shared"), {"forProvider": dict(_SHARED), "deletionPolicy": policy})
+    about = cast.platform.description
+    spec = {"forProvider": dict(about.shared), "deletionPolicy": cast.draw(*about.policies[1])}
+    return await cast.make(about.server, Key(TEAM, "shared"), spec)
 
 
 async def delete_shared(cast: Cast) -> str:
-    return await cast.remove(INSTANCES, Key(TEAM, "shared"))
+    return await cast.remove(cast.platform.description.server, Key(TEAM, "shared"))
 
 
 async def have_inner(cast: Cast) -> str:
-    name = cast.draw(*INNER_NAMES)
-    parameters = {"instanceRef": {"name": "shared"}, "name": name}
-    resource = cast.draw(DATABASES, USERS)
-    if resource == USERS:
-        parameters |= {"name": f"{name}_app", "database": "postgres"}
-    policy = cast.draw("Delete", "Orphan")
-    return await cast.make(resource, Key(TEAM, name), {"forProvider": parameters, "deletionPolicy": policy})
+    about, name = cast.platform.description, cast.draw(*INNER_NAMES)
+    resource = cast.draw(*about.inner)
+    spec = {"forProvider": about.inside(resource, name), "deletionPolicy": cast.draw(*about.policies[2])}
+    return await cast.make(resource, Key(TEAM, name), spec)
 
 
 async def delete_inner(cast: Cast) -> str:
-    return await cast.remove(cast.draw(DATABASES, USERS), Key(TEAM, cast.draw(*INNER_NAMES)))
+    return await cast.remove(cast.draw(*cast.platform.description.inner), Key(TEAM, cast.draw(*INNER_NAMES)))
 
 
 async def delete_any(cast: Cast) -> str:
     """Delete any object, those that a claim has made among them."""
-    present = cast.keys(INSTANCES, DATABASES, USERS)
+    present = cast.keys(*cast.platform.description.resources)
     if not present:
         return "nothing to delete"
     resource, key = cast.draw(*present)
@@ -95,18 +82,18 @@ async def delete_any(cast: Cast) -> str:
 
 
 async def edit_policy(cast: Cast) -> str:
-    present = cast.keys(INSTANCES, DATABASES, USERS)
+    present = cast.keys(*cast.platform.description.resources)
     if not present:
         return "nothing to edit"
     resource, key = cast.draw(*present)
-    return await cast.edit(resource, key, "/spec/deletionPolicy", cast.draw("Delete", "Orphan"))
+    return await cast.edit(resource, key, "/spec/deletionPolicy", cast.draw(*cast.platform.description.policies[2]))
 
 
 async def leave(cast: Cast) -> str:
     """Delete nearly all that a namespace has."""
     namespace = cast.draw(TEAM, TEAM, OTHER)
     said = []
-    for resource, key in cast.keys(CLAIMS, INSTANCES, DATABASES, USERS):
+    for resource, key in cast.keys(CLAIMS, *cast.platform.description.resources):
         if key.namespace == namespace and cast.happens(3 / 4):
             said.append(await cast.remove(resource, key))
     return ", ".join(said) or "nobody leaves"
@@ -114,9 +101,10 @@ async def leave(cast: Cast) -> str:
 
 async def obey(cast: Cast) -> str:
     """Type a command that the message of a condition offers."""
+    kinds = (CLAIMS, *cast.platform.description.resources)
     offered = sorted(
         command
-        for resource, key in cast.keys(*_KINDS.values())
+        for resource, key in cast.keys(*kinds)
         for condition in (cast.platform.server.all_of(resource)[key].get("status") or {}).get("conditions") or ()
         for command in _COMMAND.findall(condition.get("message", ""))
     )
@@ -124,7 +112,7 @@ async def obey(cast: Cast) -> str:
         return "nothing is asked of people"
     words = [word for word in shlex.split(cast.draw(*offered)) if word != "--overwrite"]
     kind, _, name = words[0].partition("/")
-    resource = _KINDS.get(kind.partition(".")[0])
+    resource = next((of for of in kinds if of.kind.lower() == kind.partition(".")[0]), None)
     if resource is None or "$" in words[-1]:
         return f"nobody types {words}"
     annotation, _, value = words[-1].partition("=")
@@ -145,13 +133,14 @@ async def edit_secret(cast: Cast) -> str:
 
 async def edit_composition(cast: Cast) -> str:
     """Change the Composition as its author does: a key more, other sizes, other waves, another name of a resource."""
-    composition = await cast.platform.server.get(names.COMPOSITIONS, COMPOSITION)
+    about = cast.platform.description
+    composition = await cast.platform.server.get(names.COMPOSITIONS, Key("", f"postgres-{about.name}"))
     spec, change = composition["spec"], cast.draw("publish", "publish", "size", "waves", "rename", "drop")
     match change:
         case "publish":
             spec["connection"][f"extra{cast.chance.randrange(3)}"] = cast.draw("one", "two")
         case "size":
-            spec["variables"]["sizes"]["small"]["storageGiB"] = cast.draw(20, 25, 30)
+            spec["variables"]["sizes"]["small"]["storageGiB"] = cast.draw(*about.storage)
         case "waves":
             spec["rollout"]["waves"] = cast.draw(["1", "100%"], ["50%", "100%"], ["100%"])
         case "rename":
@@ -159,9 +148,13 @@ async def edit_composition(cast: Cast) -> str:
             renamed = dumps(spec).decode().replace(f"resources.{old}.", f"resources.{new}.")
             composition["spec"] = spec = loads(renamed.encode())
             _named(spec, old)["name"] = new
+            if spec["connection"].get("from") == old:
+                spec["connection"]["from"] = new
         case _:
             database = _named(spec, "database") or _named(spec, "store")
             database["when"] = cast.draw("{{ false }}", "{{ claim.spec.restoreFrom is undefined }}")
+            server = spec["resources"][0]["template"]["spec"]["forProvider"]
+            server |= about.database_fields(database["when"] != "{{ false }}")
     await cast.platform.server.replace(names.COMPOSITIONS, composition, manager=PERSON)
     return f"edit the Composition: {change}"
 
@@ -172,7 +165,7 @@ def _named(spec: Object, name: str) -> Any:
 
 async def take_kind(cast: Cast) -> str:
     """Delete a CRD, and apply all again a while later."""
-    resource: Resource = cast.draw(INSTANCES, DATABASES, USERS)
+    resource: Resource = cast.draw(*cast.platform.description.resources)
     said = await cast.remove(CRDS, Key("", f"{resource.plural}.{resource.group}"))
     await asyncio.sleep(cast.chance.uniform(5, 120))
     return f"{said}, {await apply_kinds(cast)}"

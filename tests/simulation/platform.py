@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import functools
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,6 @@ from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, render
 from composer.validation.validate import check
 from providers.external.provider import Rate
-from providers.gcp import PROVIDER
 from providers.process import Times, build_for
 from runtime import clock, fence
 from runtime.cache import Cache
@@ -30,19 +30,17 @@ from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key,
 from runtime.serve import ProcessContext, ProcessSettings
 from tests.simulation import faulty
 from tests.simulation.api_server import ApiServer
-from tests.simulation.cloud_sql import CloudSql, connector
+from tests.simulation.clouds import CloudDescription, CloudInMemory
 from tests.simulation.housekeeping import keep_house
 from tests.simulation.virtual import Trace, chance_of, uids
 from tests.simulation.watching import Change
 from tests.support import yaml_texts
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-SYSTEM, PROVIDERS, TEAM, OTHER = "fairlead-system", "fairlead-gcp", "team", "other"
+SYSTEM, TEAM, OTHER = "fairlead-system", "team", "other"
 CLAIMS: Final = Resource("database.fairlead.dev", "v1alpha1", "PostgreSQLInstance", "postgresqlinstances")
-INSTANCES, DATABASES, USERS = (kind.resource for kind in PROVIDER.kinds)
 _APPLY_S: Final = 300.0
 _WORKERS: Final = 4
-CRD_FILES: Final = ("fairlead.dev_", "database.", "gcp.")
 _TIMES: Final = Times(
     resync=timedelta(minutes=10),
     sweep=timedelta(minutes=5),
@@ -98,7 +96,6 @@ def _kept(kept: Answers, request: Any, answer: Callable[[], Answer]) -> Answer:
 _MOST_ANSWERS: Final = 1000
 _RENDERS: Answers = {}
 _CHECKS: Answers = {}
-_OF_PEOPLE: Final = tuple((namespace, {"cloud": "gcp"}) for namespace in (TEAM, OTHER))
 Build = Callable[[ProcessContext], Awaitable[Sequence[Controller]]]
 
 
@@ -116,8 +113,9 @@ class Platform:
 
     seed: str
     trace: Trace
+    description: CloudDescription
     server: ApiServer = field(init=False)
-    cloud: CloudSql = field(init=False)
+    cloud: CloudInMemory = field(init=False)
     weather: faulty.Weather = field(default_factory=faulty.Weather)
     processes: dict[str, Process] = field(default_factory=dict)
     kills: int = 0
@@ -126,7 +124,7 @@ class Platform:
     def __post_init__(self) -> None:
         self.server = ApiServer(now=clock.now, uid=uids(self.seed))
         self.server.listeners.append(self._note)
-        self.cloud = CloudSql(self.trace.add, chance_of(self.seed, "cloud"))
+        self.cloud = self.description.new(self.trace.add, chance_of(self.seed, "cloud"))
 
     def _note(self, resource: Resource, change: Change) -> None:
         obj = change.after if change.after is not None else change.before
@@ -138,27 +136,27 @@ class Platform:
         """Have what an installation has, and a namespace for claims."""
         for resource in (NAMESPACES, SECRETS, CONFIG_MAPS, CRDS, EVENTS):
             self.server.resources[resource.group, resource.plural] = resource
-        for namespace, labels in (("kube-system", {}), (SYSTEM, {}), (PROVIDERS, {}), *_OF_PEOPLE):
+        about = self.description
+        for namespace in ("kube-system", SYSTEM, about.namespace, TEAM, OTHER):
+            labels = {"cloud": about.name} if namespace in (TEAM, OTHER) else {}
             self.server.put(NAMESPACES, _object(NAMESPACES, "", namespace, labels=labels))
         self.apply_kinds()
         uid = self.server.all_of(NAMESPACES)[Key("", "kube-system")]["metadata"]["uid"]
         installation = _object(CONFIG_MAPS, SYSTEM, "fairlead-installation", data={"id": "abcd", "clusterUid": uid})
         self.server.put(CONFIG_MAPS, installation)
-        config = {
-            "project": "fairlead-devcloud",
-            "credentials": {"source": "MetadataServer"},
-            "allowedNamespaces": {"selector": {}},
-            "limits": {"publicAccess": True},
-            "loginCheck": "Off",
-        }
-        self.server.put(PROVIDER.config_resource, _object(PROVIDER.config_resource, "", "default", spec=config))
-        place = {"region": "europe-west1", "privateNetwork": "projects/p/global/networks/n"}
-        self.server.put(CONFIG_MAPS, _object(CONFIG_MAPS, SYSTEM, "gcp", data=place))
-        self.server.put(names.COMPOSITIONS, loads(_composition()))
+        kind = about.provider.config_resource
+        self.server.put(kind, _object(kind, "", "default", spec=loads(dumps(about.config))))
+        for name, values in about.secrets.items():
+            data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+            self.server.put(SECRETS, _object(SECRETS, about.namespace, name, data=data))
+        self.server.put(CONFIG_MAPS, _object(CONFIG_MAPS, SYSTEM, about.name, data=dict(about.place)))
+        self.server.put(names.COMPOSITIONS, loads(_composition(about.name)))
 
     def apply_kinds(self) -> int:
         """Have the CRDs that are not there; return how many those were."""
-        absent = [crd for crd in map(loads, _crds()) if self.server.find(CRDS, key_of(crd)) is None]
+        absent = [
+            crd for crd in map(loads, _crds(self.description.name)) if self.server.find(CRDS, key_of(crd)) is None
+        ]
         for crd in absent:
             self.server.put(CRDS, crd)
         return len(absent)
@@ -171,12 +169,13 @@ class Platform:
         if name == "composer":
             task = asyncio.create_task(_process(connection, name, SYSTEM, _composer))
         else:
+            about = self.description
             provider = replace(
-                PROVIDER,
-                connect=connector(self.cloud, lambda: connection.lives),
+                about.provider,
+                connect=about.connector(self.cloud, lambda: connection.lives),
                 rate=Rate(reads_per_second=1000, writes_per_second=1000),
             )
-            task = asyncio.create_task(_process(connection, name, PROVIDERS, build_for(provider, _TIMES)))
+            task = asyncio.create_task(_process(connection, name, about.namespace, build_for(provider, _TIMES)))
         self.processes[name] = Process(connection, task)
 
     async def kill(self, name: str) -> None:
@@ -257,8 +256,9 @@ def _object(resource: Resource, namespace: str, name: str, *, labels: Any = None
 
 
 @functools.cache
-def _crds() -> tuple[bytes, ...]:
-    files = (path for path in sorted((ROOT / "crds").glob("*.yaml")) if path.name.startswith(CRD_FILES))
+def _crds(cloud: str) -> tuple[bytes, ...]:
+    of_cloud = ("fairlead.dev_", "database.", f"{cloud}.")
+    files = (path for path in sorted((ROOT / "crds").glob("*.yaml")) if path.name.startswith(of_cloud))
     crds = [yaml_texts.load(path) for path in files]
     for crd in crds:
         crd["metadata"]["finalizers"] = ["customresourcecleanup.apiextensions.k8s.io"]
@@ -270,7 +270,7 @@ def _crds() -> tuple[bytes, ...]:
 
 
 @functools.cache
-def _composition() -> bytes:
-    composition = yaml_texts.load(ROOT / "compositions" / "postgres-gcp.yaml")
+def _composition(cloud: str) -> bytes:
+    composition = yaml_texts.load(ROOT / "compositions" / f"postgres-{cloud}.yaml")
     composition["spec"]["rollout"] = {"waves": ["50%", "100%"], "soakSeconds": 30, "progressDeadlineSeconds": 300}
     return dumps(composition)

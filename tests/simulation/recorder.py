@@ -12,12 +12,15 @@ from apis.teardown import instruction_of
 from runtime import clock
 from runtime.objects import CRDS, EVENTS, SECRETS, Key, Object, Resource, dumps
 from tests.simulation.history import Ended, History, Sample, Statement
-from tests.simulation.platform import CLAIMS, DATABASES, INSTANCES, OTHER, TEAM, USERS, Platform
+from tests.simulation.platform import CLAIMS, OTHER, TEAM, Platform
 from tests.simulation.watching import Change
 
-_RESOURCES: Final = (INSTANCES, DATABASES, USERS)
 _CREDENTIALS: Final = "fairlead.dev/credentials"
 _SHORTEST: Final = 16
+# Parts of credentials that are no secret.
+_OPEN: Final = frozenset({"ca.crt", "username"})
+_DETACHED: Final = "Detach"
+_ADMINISTRATORS: Final = "postgres"
 
 
 class Recorder:
@@ -26,6 +29,7 @@ class Recorder:
     def __init__(self, platform: Platform) -> None:
         self.history = History(calls=platform.cloud.history)
         self._platform = platform
+        self._about = platform.description
         self._passwords: set[str] = set()
         platform.server.listeners.append(self._listen)
 
@@ -39,9 +43,7 @@ class Recorder:
 
     def end(self) -> History:
         """Return the history, with what is left in the cloud."""
-        for instance in self._platform.cloud.instances().values():
-            self.history.left |= {instance.name}
-            self.history.left |= {f"{instance.name}/{name}" for name in (*instance.databases, *instance.users)}
+        self.history.left |= self._platform.cloud.left()
         self.history.until = clock.monotonic()
         return self.history
 
@@ -49,11 +51,11 @@ class Recorder:
         now, before, after = clock.monotonic(), change.before, change.after
         obj = after if after is not None else before
         assert obj is not None
-        if resource in _RESOURCES:
+        if resource in self._about.roles:
             self._note_end(now, resource, obj, is_gone=after is None)
         if resource == EVENTS:
             self._note_warning(now, obj)
-        elif resource in (*_RESOURCES, CLAIMS, SECRETS, names.COMPOSITIONS):
+        elif resource in (*self._about.resources, CLAIMS, SECRETS, names.COMPOSITIONS):
             self.history.writes.append(Statement(now, name_of(resource, obj), _writer(obj)))
         if before is not None and after is not None and _observed(after) < _observed(before):
             self.history.backwards.append(
@@ -62,12 +64,20 @@ class Recorder:
         self._listen_for_passwords(now, resource, obj)
 
     def _note_end(self, now: float, resource: Resource, obj: Object, *, is_gone: bool) -> None:
-        external = _external(obj)
+        external = self._external(obj)
         if is_gone:
-            policy = instruction_of(obj) or str(obj["spec"].get("deletionPolicy", ""))
-            self.history.ended.append(Ended(now, name_of(resource, obj), external, str(policy)))
+            policy = _DETACHED if self._goes(resource) else _policy(obj)
+            self.history.ended.append(Ended(now, name_of(resource, obj), external, policy))
         if external and "deletionTimestamp" in obj["metadata"]:
             self.history.dying.setdefault(external, now)
+
+    def _goes(self, resource: Resource) -> bool:
+        """Return whether a kind is being deleted: what is in the cloud is released with it."""
+        crd = self._platform.server.find(CRDS, Key("", f"{resource.plural}.{resource.group}"))
+        return crd is None or "deletionTimestamp" in crd["metadata"]
+
+    def _external(self, obj: Object) -> str:
+        return self._about.place_of(str((obj.get("status") or {}).get("externalName", "")))
 
     def _note_warning(self, now: float, event: Object) -> None:
         if event.get("type") == "Warning":
@@ -78,7 +88,7 @@ class Recorder:
     def _listen_for_passwords(self, now: float, resource: Resource, obj: Object) -> None:
         if resource == SECRETS:
             if obj.get("type") == _CREDENTIALS:
-                texts = {_decoded(value) for name, value in (obj.get("data") or {}).items() if name != "ca.crt"}
+                texts = {_decoded(value) for name, value in (obj.get("data") or {}).items() if name not in _OPEN}
                 self._passwords |= {text for text in texts if len(text) >= _SHORTEST}
             return
         text = dumps(obj).decode() if self._passwords else ""
@@ -86,7 +96,7 @@ class Recorder:
             self.history.exposed.append(Statement(now, name_of(resource, obj)))
 
     def _samples(self) -> Iterator[Sample]:
-        for resource in (CLAIMS, *_RESOURCES):
+        for resource in (CLAIMS, *self._about.resources):
             for obj in self._platform.server.all_of(resource).values():
                 yield self._sample(resource, obj)
 
@@ -96,13 +106,14 @@ class Recorder:
         return Sample(
             at=clock.monotonic(),
             name=name_of(resource, obj),
-            external=self._login_of(obj) if resource == CLAIMS else _external(obj),
+            external=self._login_of(obj) if resource == CLAIMS else self._external(obj),
             ready=ready == "True",
             serves=serves,
-            policy=str(instruction_of(obj) or obj["spec"].get("deletionPolicy", "")),
+            policy=_policy(obj),
             leaving="deletionTimestamp" in obj["metadata"],
             incarnation=incarnation,
             says=_said(obj),
+            role=self._about.roles.get(resource, ""),
         )
 
     def _rollouts(self) -> Iterator[Statement]:
@@ -115,7 +126,7 @@ class Recorder:
         for key, crd in self._platform.server.all_of(CRDS).items():
             if "deletionTimestamp" in crd["metadata"]:
                 plural = key.name.partition(".")[0]
-                resource = next(resource for resource in _RESOURCES if resource.plural == plural)
+                resource = next(resource for resource in self._about.resources if resource.plural == plural)
                 present = sorted(self._platform.server.all_of(resource).items())
                 waits = "; ".join(f"{of}: {_said(obj)}" for of, obj in present)
                 yield Statement(clock.monotonic(), f"CRD {key.name}", waits)
@@ -123,40 +134,38 @@ class Recorder:
     def _truth(self, resource: Resource, obj: Object) -> tuple[bool, int]:
         if resource == CLAIMS:
             return self._claim_logs_in(obj), 0
-        server, _, inner = _external(obj).partition("/")
-        instance = self._platform.cloud.instances().get(server)
-        if instance is None or not instance.runs:
+        external = self._external(obj)
+        server, _, inner = external.partition("/")
+        if not self._platform.cloud.runs(server):
             return False, 0
-        if resource == INSTANCES:
-            return True, 0
-        behind = self._platform.cloud.logins.servers[instance.uid]
-        if resource == DATABASES:
-            return inner in behind.databases, behind.databases.get(inner, 0)
-        return self._user_logs_in(instance.uid, obj), 0
+        if self._about.roles[resource] == "databases":
+            number = self._platform.cloud.number_of(server, inner)
+            return number > 0 and (resource != self._about.login or self._logs_in(server, obj)), number
+        if resource == self._about.login:
+            return self._logs_in(server, obj), 0
+        return external in self._platform.cloud.left(), 0
 
-    def _user_logs_in(self, uid: str, obj: Object) -> bool:
+    def _logs_in(self, server: str, obj: Object) -> bool:
+        """Return whether the login of an object is taken, a server's own by the database that every server has."""
         connection: Any = (obj.get("status") or {}).get("connection")
         if not connection:
             return False
         secret = self._secret(obj, connection["passwordRef"]["name"])
         password = secret.get(connection["passwordRef"]["key"], "")
-        database = connection.get("database") or "postgres"
-        return self._platform.cloud.logins.admits(uid, connection["username"], password, database)
+        database = "" if self._about.roles[self._about.login] == "servers" else connection.get("database")
+        return self._platform.cloud.admits(server, connection["username"], password, database or _ADMINISTRATORS)
 
     def _login_of(self, claim: Object) -> str:
         secret = self._published(claim)
-        return f"{secret.get('host', '').rpartition(':')[2]}/{secret.get('username', '')}"
+        return f"{self._about.server_at(secret.get('host', ''))}/{secret.get('username', '')}"
 
     def _published(self, claim: Object) -> dict[str, str]:
         return self._secret(claim, str(((claim.get("status") or {}).get("binding") or {}).get("name", "")))
 
     def _claim_logs_in(self, obj: Object) -> bool:
         secret = self._published(obj)
-        instance = self._platform.cloud.instances().get(secret.get("host", "").rpartition(":")[2])
-        if instance is None or not instance.runs:
-            return False
-        login = [secret.get(part, "") for part in ("username", "password", "database")]
-        return self._platform.cloud.logins.admits(instance.uid, *login)
+        user, password, database = (secret.get(part, "") for part in ("username", "password", "database"))
+        return self._platform.cloud.admits(self._about.server_at(secret.get("host", "")), user, password, database)
 
     def _secret(self, obj: Object, name: str) -> dict[str, str]:
         secret = self._platform.server.find(SECRETS, Key(obj["metadata"]["namespace"], name)) or {}
@@ -174,8 +183,8 @@ def is_of_people(name: str) -> bool:
     return name.split()[1].partition("/")[0] in (TEAM, OTHER)
 
 
-def _external(obj: Object) -> str:
-    return str((obj.get("status") or {}).get("externalName", ""))
+def _policy(obj: Object) -> str:
+    return str(instruction_of(obj) or obj["spec"].get("deletionPolicy", ""))
 
 
 def _conditions(obj: Object) -> list[Object]:

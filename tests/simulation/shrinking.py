@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.simulation.lives import Outcome, live
+from tests.simulation.lives import Outcome, Seed, live
 
 Say = Callable[..., None]
 
@@ -20,17 +20,18 @@ def written(numbers: frozenset[int]) -> str:
     return ",".join(map(str, sorted(numbers)))
 
 
-def shrink(seed: int, life: int, rule: str, say: Say) -> int:
+def shrink(seed: Seed, rule: str, say: Say) -> int:
     """Say which acts are needed for a finding, and the command that repeats it; return the exit status."""
-    whole = live(seed, life)
+    whole = live(seed)
     rule = rule or next((finding.rule for finding in whole.findings), "")
     if not _has(whole, rule):
-        say(f"{seed}:{life} has no finding {rule!r}")
+        say(f"{seed} has no finding {rule!r}")
         return 1
-    kept = fewest(frozenset(range(whole.acts)), lambda acts: _has(live(seed, life, acts=acts), rule))
-    outcome = live(seed, life, acts=kept)
+    kept = fewest(frozenset(range(whole.acts)), lambda acts: _has(live(seed, acts=acts), rule))
+    outcome = live(seed, acts=kept)
     say(*outcome.done, *(str(finding) for finding in outcome.findings if finding.rule == rule))
-    say(f"{len(kept)} of {whole.acts} acts: python -m tests.simulation --replay {seed}:{life}:{written(kept)}")
+    command = f"python -m tests.simulation --cloud {whole.cloud} --replay {seed}:{written(kept)}"
+    say(f"{len(kept)} of {whole.acts} acts: {command}")
     return 0
 
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from devcloud.gcp.server import ACCOUNT
-from tests.simulation.cloud_sql import STRANGER, Made
+from tests.simulation.calls import PROVIDER, STRANGER, Made
 from tests.simulation.history import Ended, History, Sample, Statement
 from tests.simulation.judges import findings
 
@@ -23,6 +22,7 @@ DATABASE = Sample(
     leaving=False,
     incarnation=1,
     says="Ready True",
+    role="databases",
 )
 
 
@@ -36,14 +36,14 @@ def call(at: float, principal: str, action: str, *, had: bool = False) -> Made:
 
 def good() -> History:
     history = History(calm_since=2.0 * _HOUR, until=4.0 * _HOUR)
-    history.calls.append(call(1, ACCOUNT, "databases.insert"))
+    history.calls.append(call(1, PROVIDER, "databases.create"))
     history.samples += minutes(DATABASE)
     history.left.add("server/app")
     return history
 
 
 def strangers_object_changed(history: History) -> None:
-    history.calls[:] = [call(1, STRANGER, "databases.insert"), call(2, ACCOUNT, "databases.delete", had=True)]
+    history.calls[:] = [call(1, STRANGER, "databases.create"), call(2, PROVIDER, "databases.delete", had=True)]
     history.samples.clear()
     history.dying["server/app"] = 1
 
@@ -52,13 +52,21 @@ def replacement_changed(history: History) -> None:
     history.dying["server/app"] = 1
     history.calls += [
         call(2, STRANGER, "databases.delete", had=True),
-        call(3, STRANGER, "databases.insert"),
-        call(4, ACCOUNT, "databases.delete", had=True),
+        call(3, STRANGER, "databases.create"),
+        call(4, PROVIDER, "databases.delete", had=True),
+    ]
+
+
+def strangers_server_changed(history: History) -> None:
+    history.calls += [
+        Made(2, "", "servers.replace", "server", "", had=True),
+        call(30, PROVIDER, "databases.change", had=True),
+        Made(90, PROVIDER, "servers.change", "server", "", had=True),
     ]
 
 
 def strangers_object_taken(history: History) -> None:
-    history.calls[:] = [call(1, STRANGER, "databases.insert")]
+    history.calls[:] = [call(1, STRANGER, "databases.create")]
 
 
 def ready_over_nothing(history: History) -> None:
@@ -79,11 +87,11 @@ def replaced(history: History) -> None:
 
 
 def deleted_without_a_cause(history: History) -> None:
-    history.calls.append(call(2, ACCOUNT, "databases.delete", had=True))
+    history.calls.append(call(2, PROVIDER, "databases.delete", had=True))
 
 
-def instance_of_nobody(history: History) -> None:
-    history.calls.append(Made(2, ACCOUNT, "instances.insert", "lost", "", had=False))
+def server_of_nobody(history: History) -> None:
+    history.calls.append(Made(2, PROVIDER, "servers.create", "lost", "", had=False))
     history.left.add("lost")
 
 
@@ -108,12 +116,13 @@ def kind_never_goes(history: History) -> None:
 
 
 def loop(history: History) -> None:
-    history.calls += [call(3.0 * _HOUR + at, ACCOUNT, "databases.patch", had=True) for at in range(60)]
+    history.calls += [call(3.0 * _HOUR + at, PROVIDER, "databases.change", had=True) for at in range(60)]
 
 
 BAD: tuple[tuple[Callable[[History], None], str], ...] = (
     (strangers_object_changed, "a stranger's object is changed"),
     (replacement_changed, "a replacement of ours is changed"),
+    (strangers_server_changed, "a stranger's server is changed"),
     (strangers_object_taken, "a stranger's object is taken"),
     (ready_over_nothing, "Ready over what takes no login"),
     (left_behind, "left behind without a word"),
@@ -121,7 +130,7 @@ BAD: tuple[tuple[Callable[[History], None], str], ...] = (
     (replaced, "replaced by an empty one without a word"),
     (loop, "a loop"),
     (deleted_without_a_cause, "deleted without a cause"),
-    (instance_of_nobody, "an instance of nobody"),
+    (server_of_nobody, "a server of nobody"),
     (restless, "written again and again"),
     (status_of_before, "a status of before"),
     (password_exposed, "a password outside of Secrets"),
@@ -153,7 +162,7 @@ def test_a_replacement_with_a_warning_is_none() -> None:
 def test_a_password_that_a_stranger_has_set_is_seen_by_nobody() -> None:
     history = good()
     ready_over_nothing(history)
-    history.calls.append(call(2, STRANGER, "users.insert", had=True))
+    history.calls.append(call(2, STRANGER, "logins.create", had=True))
 
     assert findings(history) == []
 
@@ -166,15 +175,33 @@ def test_a_deletion_that_waits_for_people_is_none() -> None:
     assert findings(history) == []
 
 
-def test_an_instance_without_its_labels_may_stay() -> None:
+def test_a_server_without_its_labels_may_stay() -> None:
     history = good()
     history.samples.clear()
-    history.calls[:] = [Made(1, ACCOUNT, "instances.insert", "server", "", had=False)]
+    history.calls[:] = [Made(1, PROVIDER, "servers.create", "server", "", had=False)]
     history.ended.append(Ended(5, "CloudSQLInstance team/server uid-1", "server", "Delete"))
     history.left.add("server")
     assert [finding.rule for finding in findings(history)] == ["left behind without a word"]
 
-    history.calls.append(Made(2, STRANGER, "instances.patch", "server", "", had=True))
+    history.calls.append(Made(2, STRANGER, "servers.change", "server", "", had=True))
+
+    assert findings(history) == []
+
+
+def test_what_awaits_a_claim_that_is_held_waits_for_people() -> None:
+    history = good()
+    endless_deletion(history)
+    awaits = "Ready False AwaitingTeardown: deleted, but its claim has not said what shall become of the database"
+    history.samples[-1] = replace(history.samples[-1], says=awaits)
+    history.going += [Statement(minute * 60, "CRD databases", awaits) for minute in range(120, 240)]
+    assert {finding.rule for finding in findings(history)} == {
+        "a deletion never ends",
+        "a kind that was deleted never goes",
+    }
+
+    held = "Ready False DeletionProtected: set it to false"
+    claim = replace(DATABASE, name="PostgreSQLInstance team/a uid-2", role="", leaving=True, ready=False, says=held)
+    history.samples += minutes(claim)
 
     assert findings(history) == []
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from tests.simulation import virtual
-from tests.simulation.lives import Outcome, live
+from tests.simulation import clouds, virtual
+from tests.simulation.lives import Outcome, Seed, live
 
 pytestmark = pytest.mark.slow
 
@@ -21,23 +21,35 @@ def _silent() -> Iterator[None]:
     structlog.configure(**before)
 
 
+@pytest.fixture(scope="module", params=clouds.NAMES)
+def seed(request: pytest.FixtureRequest, _silent: None) -> Seed:
+    return Seed(1, 2, request.param)
+
+
 @pytest.fixture(scope="module")
-def life(_silent: None) -> Outcome:
-    return live(1, 2)
+def life(seed: Seed) -> Outcome:
+    return live(seed)
 
 
-def test_the_same_seed_is_the_same_life(life: Outcome) -> None:
-    again = live(1, 2)
+def test_the_same_seed_is_the_same_life(seed: Seed, life: Outcome) -> None:
+    again = live(seed)
 
     assert (life.hash, life.lines, life.findings) == (again.hash, again.lines, again.findings)
     assert life.lines > 500
 
 
-def test_an_act_that_is_left_out_changes_no_other(life: Outcome) -> None:
-    fewer = live(1, 2, acts=frozenset({1, 2, 3}))
+def test_an_act_that_is_left_out_changes_no_other(seed: Seed, life: Outcome) -> None:
+    fewer = live(seed, acts=frozenset({1, 2, 3}))
 
     assert fewer.done[:3] == life.done[1:4]
     assert len(fewer.done) == 4
+
+
+def test_a_seed_draws_its_cloud_and_always_the_same() -> None:
+    drawn = [clouds.name_of(f"1:{life}") for life in range(40)]
+
+    assert set(drawn) == set(clouds.NAMES)
+    assert drawn == [clouds.name_of(f"1:{life}") for life in range(40)]
 
 
 def test_a_trace_knows_the_order_of_its_lines() -> None:

@@ -1,6 +1,5 @@
 """Flexible servers: PUT with its create modes, PATCH, GET, lists, DELETE, start, stop, restart, backups, names."""
 
-import secrets
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
@@ -27,6 +26,7 @@ from devcloud.azure.state.model import Server
 from devcloud.azure.state.views import backup_view, server_view
 from devcloud.simulator.messages import Answer, Refusal, json_answer
 from devcloud.simulator.operations import OperationError
+from runtime import randomness
 
 _ENVELOPE = frozenset({"id", "identity", "location", "name", "properties", "sku", "systemData", "tags", "type"})
 _NEW_ONES = {"Create", "PointInTimeRestore", "GeoRestore", "ReviveDropped", "Replica"}
@@ -59,7 +59,7 @@ def put(cloud: Cloud, call: Call) -> Answer:
         name=name,
         subscription=call.subscription,
         group=group.name,
-        resource_id=secrets.token_hex(8),
+        resource_id=randomness.token_hex(8),
         location=location,
         tags=_tags(call.body),
         sku=rules.sku_of(call.body.get("sku"), None if source is None else source.sku),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from providers.external.credential import NO_ANSWER, Credential
+from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 from providers.external.endpoint import VERIFIED, Endpoint
 from providers.external.sql.session import ConnectionSettings, NoAnswerError, Unreached
 from providers.onprem.session import Sessions
@@ -311,3 +311,16 @@ async def test_a_server_that_is_known_as_lost_is_dialled_once_a_time() -> None:
         await sessions.probe()
 
     assert server.dials == 2
+
+
+async def test_an_application_s_login_is_tried_by_what_was_handed_in() -> None:
+    tried: list[tuple[Endpoint, Credential]] = []
+
+    async def log_in(endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        tried.append((endpoint, credential))
+        return LoginAnswer(Login.REFUSED, "28P01")
+
+    sessions = Sessions(SETTINGS, dial=Dialler(), log_in=log_in)
+
+    assert await sessions.try_login(ENDPOINT, SETTINGS.admin) == LoginAnswer(Login.REFUSED, "28P01")
+    assert tried == [(ENDPOINT, SETTINGS.admin)]
