@@ -47,12 +47,12 @@ async def _unlearned(system: System, cloud: str) -> AsyncIterator[CrashRun]:
                 yield OnPremRun(rig)
         case "aws":
             async with simulated_rds(system) as aws, crash_rds_rig(aws) as rig:
-                yield RdsRun(rig, aws=aws, at_once=_AT_ONCE)
+                yield RdsRun(rig, cloud=aws, at_once=_AT_ONCE)
         case "azure":
             async with simulated_azure(system) as azure, crash_azure_rig(azure) as rig:
-                yield AzureRun(rig, azure=azure, at_once=_AT_ONCE)
+                yield AzureRun(rig, cloud=azure, at_once=_AT_ONCE)
         case "gcp":
             async with simulated_cloud_sql(system) as gcp, crash_gcp_rig(gcp) as rig:
-                yield SqlRun(rig, gcp=gcp, at_once=_AT_ONCE)
+                yield SqlRun(rig, cloud=gcp, at_once=_AT_ONCE)
         case _:
             raise ValueError(cloud)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from tests.support.gcp import CLOUD_SQL_INSTANCE, CLOUD_SQL_USER, FLAGS, GCP_CONFIG, Gcp, instance, user
+from tests.support.gcp import CLOUD_SQL_INSTANCE, CLOUD_SQL_USER, Gcp, instance, user
 from tests.support.kinds import SECRET, is_ready
-from tests.support.processes import Program
-from tests.support.rotations import FLAGS as ROTATION_FLAGS
-from tests.support.rotations import Application, Rotations, Size
+from tests.support.rotations import Application, Rotations
 from tests.support.system import decoded
 
 _LIMIT_S = 180.0
@@ -29,41 +28,19 @@ class UserApplication(Application):
         return {**place, "username": kept["username"], "password": kept["current"], "certificates": kept["ca.crt"]}
 
 
-async def cloud_sql(gcp: Gcp, size: Size, *, has_two_logins: bool) -> Rotations:
-    """Rotate on Google Cloud; the composer is at work."""
-    system = gcp.system
+def move_users_in(gcp: Gcp) -> Callable[[Rotations, str, list[str]], Awaitable[None]]:
+    """Return what makes an instance with a user of two logins for each application."""
 
-    async def start() -> Program:
-        return await gcp.start_provider(*FLAGS, *ROTATION_FLAGS)
+    async def move_in(rotations: Rotations, namespace: str, names: list[str]) -> None:
+        system = gcp.system
+        await system.create(CLOUD_SQL_INSTANCE, instance(namespace, "shared"))
+        await system.until(CLOUD_SQL_INSTANCE, namespace, "shared", is_ready, limit_s=_LIMIT_S)
+        await gcp.make_role(await gcp.external(CLOUD_SQL_INSTANCE, namespace, "shared"), _ROLE)
+        for name in names:
+            obj = user(namespace, name, server="shared", logins="Alternating", databaseRoles=[_ROLE])
+            obj["spec"]["forProvider"]["name"] = name.replace("-", "_")
+            await system.create(CLOUD_SQL_USER, obj)
+            await system.until(CLOUD_SQL_USER, namespace, name, is_ready, limit_s=_LIMIT_S)
+            rotations.applications.append(UserApplication(system, namespace, name, kind=CLOUD_SQL_USER))
 
-    rotations = Rotations(system, start, await start())
-    await system.until(GCP_CONFIG, "", "default", is_ready)
-    async with gcp.namespace() as namespace:
-        try:
-            if has_two_logins:
-                await _move_in(gcp, rotations, namespace, size)
-            else:
-                await rotations.move_in(namespace, [f"app-{number}" for number in range(size.claims)])
-            async with rotations.at_work():
-                for number in range(size.rounds):
-                    await rotations.rotate(number)
-            title = "Cloud SQL, two logins" if has_two_logins else "Cloud SQL, one login"
-            print(rotations.summary(title))  # noqa: T201 - the figures are the result
-            return rotations
-        finally:
-            await rotations.provider.terminate()
-
-
-async def _move_in(gcp: Gcp, rotations: Rotations, namespace: str, size: Size) -> None:
-    """Make an instance with a user of two logins for each application."""
-    system = gcp.system
-    await system.create(CLOUD_SQL_INSTANCE, instance(namespace, "shared"))
-    await system.until(CLOUD_SQL_INSTANCE, namespace, "shared", is_ready, limit_s=_LIMIT_S)
-    await gcp.make_role(await gcp.external(CLOUD_SQL_INSTANCE, namespace, "shared"), _ROLE)
-    for number in range(size.claims):
-        name = f"app-{number}"
-        obj = user(namespace, name, server="shared", logins="Alternating", databaseRoles=[_ROLE])
-        obj["spec"]["forProvider"]["name"] = f"app_{number}"
-        await system.create(CLOUD_SQL_USER, obj)
-        await system.until(CLOUD_SQL_USER, namespace, name, is_ready, limit_s=_LIMIT_S)
-        rotations.applications.append(UserApplication(system, namespace, name, kind=CLOUD_SQL_USER))
+    return move_in

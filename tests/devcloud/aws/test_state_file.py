@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from devcloud.aws.server import Options, running
-from devcloud.errors import DevcloudError
 from tests.devcloud.aws.conftest import PASSWORD, QUICK, Cloud
 from tests.devcloud.recorded import Recorded
 
@@ -54,11 +51,3 @@ def test_a_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> N
         "rebooted db-1",
         "stopped stopped",
     ]
-
-
-def test_a_file_that_is_none_is_named(tmp_path: Path) -> None:
-    state = tmp_path / "state.json"
-    state.write_text("{}", encoding="utf-8")
-
-    with pytest.raises(DevcloudError, match="delete it"), running(Options(state=state)):
-        pass

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from devcloud.azure.server import Options, Served, running
-from devcloud.errors import DevcloudError
 from devcloud.postgres.access import Access
 from tests.devcloud.azure.conftest import COPY, PASSWORD, Arm, Reply, send, token_of
 from tests.devcloud.recorded import Recorded
@@ -194,16 +193,6 @@ def test_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> Non
         "created stopped 5432 None myadmin ",
         "stopped stopped",
     ]
-
-
-def test_file_that_is_no_state_is_named(tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_text("{}", encoding="utf-8")
-
-    with (
-        pytest.raises(DevcloudError, match="no state of a simulated Azure"),
-        running(Options(state=tmp_path / "state.json")),
-    ):
-        pass
 
 
 def test_control_is_closed_without_its_token(arm: Arm) -> None:

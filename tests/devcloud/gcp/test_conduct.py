@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from devcloud.errors import DevcloudError
 from devcloud.gcp.server import Options, running
 from tests.devcloud.gcp.conftest import QUICK, Cloud, Json, cloud_of, fetch, query
 from tests.support.simulator_control import headers_of
@@ -210,16 +209,6 @@ def test_restarted_simulator_goes_on(tmp_path: Path) -> None:
         again.advance(1000)
         assert again.call("GET", f"operations/{open_operation['name']}").body["status"] == "DONE"
         assert again.look()["settings"]["tier"] == "db-custom-2-7680"
-
-
-def test_file_that_is_no_state_is_named(tmp_path: Path) -> None:
-    (tmp_path / "state.json").write_text("{}")
-
-    with (
-        pytest.raises(DevcloudError, match="no state of a simulated Cloud SQL"),
-        running(Options(state=tmp_path / "state.json")),
-    ):
-        pass
 
 
 def test_key_file_is_written_once(tmp_path: Path) -> None:
