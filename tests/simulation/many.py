@@ -50,6 +50,7 @@ def lived_twice(seeds: list[Seed], jobs: int) -> Iterator[Lived]:
 def be_silent() -> None:
     """Let no log be written: a life says what it has to say in its trace."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.disable()
     warnings.simplefilter("ignore")
 
 
