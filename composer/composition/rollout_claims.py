@@ -129,7 +129,7 @@ def _hindrance(claim: Object) -> str:
 
 
 def unchanged_since(claim: Object) -> datetime:
-    """Return since when a claim is as it is: it took its revision, became Ready and in sync, was not paused.
+    """Return since when a claim is as it is: took its revision or lacks one, became Ready and in sync, was not paused.
 
     A claim that became so after a wave was opened was not counted for it, and goes with the next.
     """
@@ -137,11 +137,13 @@ def unchanged_since(claim: Object) -> datetime:
     if synced.get("reason") == "Paused":
         return NOT_YET
     taken = str(((claim.get("status") or {}).get("composition") or {}).get("since") or "")
-    fulfilled = (
+    fulfilled = [
         condition for condition in (find(claim, "Ready"), synced) if condition and condition.get("status") == "True"
-    )
+    ]
     texts = [taken or str(metadata(claim).get("creationTimestamp") or "")]
-    texts += [str(condition.get("lastTransitionTime") or "") for condition in fulfilled]
+    # One that lost its status was not counted for a wave that was open when it turned out to lack a revision.
+    since = [*fulfilled, *([synced] if lacks_revision(claim) else [])]
+    texts += [str(condition.get("lastTransitionTime") or "") for condition in since]
     return max((moment for text in texts if (moment := instant(text)) is not None), default=EVER)
 
 

@@ -4,7 +4,6 @@ The only place where state changes. Every answer is given by one coroutine witho
 plane's work goes on beside, in order for each instance, and is reported back by `finished`.
 """
 
-import secrets
 from collections import deque
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -29,6 +28,7 @@ from devcloud.simulator.clock import Clock
 from devcloud.simulator.history import History, Schedule
 from devcloud.simulator.messages import Refusal
 from devcloud.simulator.work import Drop, TakeSnapshot
+from runtime import randomness
 
 _EVENTS_KEPT = 20_000  # the API shows fourteen days of them
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -137,7 +137,7 @@ class Region:
     def add_snapshot(self, snapshot: Snapshot) -> None:
         """Keep a snapshot, with a key for its data that none of that name has had."""
         self.snapshots[snapshot.db_snapshot_identifier] = snapshot
-        self.data_keys[snapshot.db_snapshot_identifier] = f"{snapshot.db_snapshot_arn}#{secrets.token_hex(8)}"
+        self.data_keys[snapshot.db_snapshot_identifier] = f"{snapshot.db_snapshot_arn}#{randomness.token_hex(8)}"
 
     def copy_data(self, source: str, target: str) -> None:
         """Let a snapshot have the data of another one."""
@@ -297,7 +297,7 @@ class Region:
 
 def resource_id() -> str:
     """Return a DbiResourceId, which no other instance ever has."""
-    return "db-" + "".join(secrets.choice(_ALPHABET) for _ in range(26))
+    return "db-" + "".join(randomness.choice(_ALPHABET) for _ in range(26))
 
 
 def visible(record: Record) -> Instance:

@@ -48,6 +48,7 @@ from devcloud.simulator.faults import Fault
 from devcloud.simulator.messages import Answer, Refusal, Request
 from devcloud.simulator.operations import Operations
 from devcloud.simulator.state_file import EncodedOnce
+from runtime import randomness
 
 ACTIONS: dict[str, Action] = {
     **instances.ACTIONS,
@@ -136,7 +137,7 @@ class Simulator:
         if model.name not in _UNSIGNED:
             caller, region = self._authenticated(request, model)
         return Admitted(
-            request_id=str(uuid.uuid4()),
+            request_id=_request_id(),
             model=model,
             parameters=wire.parse(model, fields),
             caller=caller,
@@ -186,7 +187,7 @@ class Simulator:
     def refused(self, refusal: Refusal, call: Admitted | None) -> Answer:
         """Return the answer of a refusal."""
         if call is None:
-            return _xml(*wire.refusal(refusal, str(uuid.uuid4()), _RDS_NAMESPACE))
+            return _xml(*wire.refusal(refusal, _request_id(), _RDS_NAMESPACE))
         namespace = str(call.model.service_model.metadata["xmlNamespace"])
         return _xml(*wire.refusal(refusal, call.request_id, namespace))
 
@@ -236,6 +237,10 @@ def _strip(region: Region, robot: TagRobot) -> None:
         kept = tuple(tag for tag in present if not robot.strips(tag.key))
         if kept != present:
             give(kept)
+
+
+def _request_id() -> str:
+    return str(uuid.UUID(bytes=randomness.token_bytes(16), version=4))
 
 
 def _xml(status: int, body: bytes) -> Answer:

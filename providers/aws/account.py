@@ -19,7 +19,7 @@ from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import boto3
 import botocore.session
@@ -124,6 +124,10 @@ class Clients:
             return _session(credentials).client(
                 service, region_name=self.region, endpoint_url=self.endpoint, config=config
             )
+
+
+NewClients: TypeAlias = Callable[[str, str | None], Clients]
+"""Makes what makes the SDK's clients, from a region and the endpoint that is named instead of AWS's own."""
 
 
 @dataclass(slots=True)
@@ -248,16 +252,15 @@ def _authority(config: ProviderConfigSpec, secrets: Mapping[str, Mapping[str, st
     return "" if reference is None else authority_in(secrets, reference, remedy="put AWS's bundle there")
 
 
-def _dial(config: ProviderConfigSpec, source: Source, ca: str, pool: Executor, meter: Meter) -> AwsAccount:
-    clients = Clients(config.region, config.endpoint)
+def _dial(config: ProviderConfigSpec, source: Source, clients: Clients) -> tuple[Any, Any]:
+    """Return the SDK's clients of RDS and of STS."""
     try:
         credentials = first(source, functools.partial(clients.make, "sts"))
         for role in config.credentials.assume_role_chain:
             credentials = assumed(role, clients.make("sts", credentials))
-        rds, sts = clients.make("rds", credentials), clients.make("sts", credentials)
+        return clients.make("rds", credentials), clients.make("sts", credentials)
     except Exception as error:  # noqa: BLE001 - as in AwsAccount._send
         raise failure_of(error, f"connect to region {config.region}") from None
-    return AwsAccount(config, ca, rds, sts, pool, meter)
 
 
 @asynccontextmanager
@@ -266,11 +269,13 @@ async def connect(
     secrets: Mapping[str, Mapping[str, str]],
     recorded: RecordedAccount = NO_ACCOUNT,
     meter: Meter = UNMETERED,
+    *,
+    clients: NewClients = Clients,
 ) -> AsyncIterator[AwsAccount]:
     """Connect as the ProviderConfig says and ask whose account it is.
 
     `secrets` are the Secrets that it names; `recorded` is the account where its databases are. That another account is
-    reached is left to the caller, as the databases' own references say more.
+    reached is left to the caller, as the databases' own references say more. `clients` makes what makes the SDK's.
 
     Raises:
         Failure: What is missing or wrong about the credentials, named by its key and never by its value.
@@ -282,8 +287,8 @@ async def connect(
     ca = _authority(config, secrets)
     pool = clock.executor(_THREADS, "aws")
     try:
-        dial = functools.partial(_dial, config, source, ca, pool, meter)
-        account = await asyncio.get_running_loop().run_in_executor(pool, dial)
+        dial = functools.partial(_dial, config, source, clients(config.region, config.endpoint))
+        account = AwsAccount(config, ca, *await asyncio.get_running_loop().run_in_executor(pool, dial), pool, meter)
         await account.whoami()
         yield account
     finally:

@@ -13,7 +13,7 @@ from runtime.objects import Object, Resource
 from tests.simulation.calls import Made, Weather
 from tests.simulation.virtual import chance_of
 
-NAMES: Final = ("gcp", "azure", "onprem")
+NAMES: Final = ("gcp", "azure", "aws", "onprem")
 Emit = Callable[..., None]
 Lives = Callable[[], bool]
 
@@ -71,7 +71,7 @@ class CloudDescription:
         inside: The fields of what is inside of the server `shared`, by its resource and a name.
         storage: Sizes that the author of the Composition chooses among.
         database_fields: Returns the fields of a server whose Composition has a database, or has none any more.
-        place_of: Returns `server` or `server/name` of an external name.
+        place_of: Returns `server` or `server/name` of a resource and its external name.
         server_at: Returns the server of a host in a Secret.
         new: Makes it.
         connector: Returns by what its provider connects to it, for one life of its process.
@@ -90,7 +90,7 @@ class CloudDescription:
     inside: Callable[[Resource, str], Object]
     storage: tuple[int, ...]
     database_fields: Callable[[bool], Object]
-    place_of: Callable[[str], str]
+    place_of: Callable[[Resource, str], str]
     server_at: Callable[[str], str]
     new: Callable[[Emit, random.Random], CloudInMemory]
     connector: Callable[[Any, Lives], Any]

@@ -64,7 +64,7 @@ class Recorder:
         self._listen_for_passwords(now, resource, obj)
 
     def _note_end(self, now: float, resource: Resource, obj: Object, *, is_gone: bool) -> None:
-        external = self._external(obj)
+        external = self._external(resource, obj)
         if is_gone:
             policy = _DETACHED if self._goes(resource) else _policy(obj)
             self.history.ended.append(Ended(now, name_of(resource, obj), external, policy))
@@ -76,8 +76,8 @@ class Recorder:
         crd = self._platform.server.find(CRDS, Key("", f"{resource.plural}.{resource.group}"))
         return crd is None or "deletionTimestamp" in crd["metadata"]
 
-    def _external(self, obj: Object) -> str:
-        return self._about.place_of(str((obj.get("status") or {}).get("externalName", "")))
+    def _external(self, resource: Resource, obj: Object) -> str:
+        return self._about.place_of(resource, str((obj.get("status") or {}).get("externalName", "")))
 
     def _note_warning(self, now: float, event: Object) -> None:
         if event.get("type") == "Warning":
@@ -106,7 +106,7 @@ class Recorder:
         return Sample(
             at=clock.monotonic(),
             name=name_of(resource, obj),
-            external=self._login_of(obj) if resource == CLAIMS else self._external(obj),
+            external=self._login_of(obj) if resource == CLAIMS else self._external(resource, obj),
             ready=ready == "True",
             serves=serves,
             policy=_policy(obj),
@@ -134,7 +134,7 @@ class Recorder:
     def _truth(self, resource: Resource, obj: Object) -> tuple[bool, int]:
         if resource == CLAIMS:
             return self._claim_logs_in(obj), 0
-        external = self._external(obj)
+        external = self._external(resource, obj)
         server, _, inner = external.partition("/")
         if not self._platform.cloud.runs(server):
             return False, 0

@@ -1,7 +1,5 @@
 """The actions that make and change DB instances (RDS API Reference, the pages named after them)."""
 
-import secrets
-
 import msgspec
 
 from devcloud.aws.api import rules
@@ -33,6 +31,7 @@ from devcloud.aws.state.network import DEFAULT_KEY_ID
 from devcloud.aws.state.requests import InstanceRequest
 from devcloud.simulator.messages import Refusal
 from devcloud.simulator.work import Drop, Make, Reboot, Stop, TakeSnapshot
+from runtime import randomness
 
 
 def create(call: Call) -> Tree:
@@ -85,7 +84,7 @@ def resolve(call: Call, request: InstanceRequest, name: str) -> Resolved:
         subnet_group=group,
         security_groups=found_security_groups(request.vpc_security_group_ids, group),
         kms_key_id=_kms_key(call, request),
-        password=request.master_user_password or secrets.token_urlsafe(24),
+        password=request.master_user_password or randomness.token_hex(16),
         now=region.now(),
     )
 

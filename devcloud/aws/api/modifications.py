@@ -1,7 +1,5 @@
 """ModifyDBInstance, and the growth that storage autoscaling brings."""
 
-import secrets
-
 import msgspec
 
 from devcloud.aws.api import rules
@@ -26,6 +24,7 @@ from devcloud.aws.state import catalog
 from devcloud.aws.state.model import Instance
 from devcloud.aws.state.requests import InstanceRequest
 from devcloud.simulator.messages import Refusal
+from runtime import randomness
 
 
 def modify(call: Call) -> Tree:
@@ -95,7 +94,7 @@ def _settled(call: Call, shown: Instance, request: InstanceRequest) -> InstanceR
     if request.rotate_master_user_password or (
         request.manage_master_user_password and shown.master_user_secret is None
     ):
-        settings["master_user_password"] = secrets.token_urlsafe(24)
+        settings["master_user_password"] = randomness.token_hex(16)
     settled = msgspec.structs.replace(request, **settings)
     _refuse_storage_change(call, shown, settled)
     _refuse_secret_change(shown, request)

@@ -273,9 +273,10 @@ def _happen(fleet: Fleet, event: tuple[object, ...]) -> None:
             pass
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=200)
 @given(st.lists(_EVENTS, max_size=40))
 @example([("publish", False), ("lose_status", "claim-0"), ("lose_revision", 0)])
+@example([("lose_statuses",), ("pass",), ("publish", False), ("lose_status", "claim-1"), ("pass",)])
 def test_claim_comes_to_a_revision_by_its_waves_alone_in_every_history(history: list[tuple[object, ...]]) -> None:
     fleet, judge = Fleet(), Judge()
     fleet.publish(goes_back=False)
