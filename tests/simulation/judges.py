@@ -127,7 +127,9 @@ def left_behind(history: History) -> Iterator[Finding]:
             continue
         server, _, name = ended.external.partition("/")
         made = [call for call in history.calls if (call.server, call.name if name else "") == (server, name)]
-        is_ours = any(_makes(call) for call in made if call.at < ended.at)
+        makers = [call.principal for call in made if _makes(call) and call.at < ended.at]
+        # What a stranger made in its place is left to the stranger.
+        is_ours = makers[-1:] == [PROVIDER]
         if any(call.principal != PROVIDER and call.action in _TAKES_AWAY for call in made):
             continue
         is_made_since = any(call.action.endswith(".create") and call.at > ended.at for call in made)
@@ -274,7 +276,7 @@ def _sets_a_password(call: Made) -> bool:
 
 
 def _makes(call: Made) -> bool:
-    return call.principal == PROVIDER and call.action.endswith(".create") and not call.had
+    return call.action.endswith(".create") and not call.had
 
 
 def _by_name(history: History) -> Iterator[tuple[str, list[Sample]]]:
