@@ -15,6 +15,7 @@ _CHANGES_AN_HOUR: Final = 20
 _TAKES_AWAY: Final = {"servers.change", "servers.replace", "databases.disown"}
 _INSIDE: Final = {"logins", "databases", "rules", "settings"}
 _STILL_S: Final = 20 * 60.0
+_SEEN_S: Final = 10 * 60.0
 _WRITES_WHILE_STILL: Final = 8
 _ON_ITS_WAY_S: Final = 60.0
 
@@ -295,4 +296,5 @@ def _streaks(samples: list[Sample], holds: Callable[[Sample], bool]) -> Iterator
 def _is_silent(history: History, name: str, samples: list[Sample]) -> bool:
     began, ended = samples[0].at, samples[-1].at
     is_warned = any(began <= at <= ended and text.startswith(name) for at, text in history.warnings)
-    return not is_warned and all(sample.ready for sample in samples)
+    # What is gone before the cloud was listed again had nobody who could have seen it.
+    return not is_warned and ended - began >= _SEEN_S and all(sample.ready for sample in samples)
