@@ -15,6 +15,7 @@ _CHANGES_AN_HOUR: Final = 20
 _TAKES_AWAY: Final = {"servers.change", "servers.replace", "databases.disown"}
 _INSIDE: Final = {"logins", "databases", "rules", "settings"}
 _STILL_S: Final = 20 * 60.0
+_SEEN_S: Final = 10 * 60.0
 _WRITES_WHILE_STILL: Final = 8
 _ON_ITS_WAY_S: Final = 60.0
 
@@ -127,7 +128,9 @@ def left_behind(history: History) -> Iterator[Finding]:
             continue
         server, _, name = ended.external.partition("/")
         made = [call for call in history.calls if (call.server, call.name if name else "") == (server, name)]
-        is_ours = any(_makes(call) for call in made if call.at < ended.at)
+        makers = [call.principal for call in made if _makes(call) and call.at < ended.at]
+        # What a stranger made in its place is left to the stranger.
+        is_ours = makers[-1:] == [PROVIDER]
         if any(call.principal != PROVIDER and call.action in _TAKES_AWAY for call in made):
             continue
         is_made_since = any(call.action.endswith(".create") and call.at > ended.at for call in made)
@@ -274,7 +277,7 @@ def _sets_a_password(call: Made) -> bool:
 
 
 def _makes(call: Made) -> bool:
-    return call.principal == PROVIDER and call.action.endswith(".create") and not call.had
+    return call.action.endswith(".create") and not call.had
 
 
 def _by_name(history: History) -> Iterator[tuple[str, list[Sample]]]:
@@ -293,4 +296,5 @@ def _streaks(samples: list[Sample], holds: Callable[[Sample], bool]) -> Iterator
 def _is_silent(history: History, name: str, samples: list[Sample]) -> bool:
     began, ended = samples[0].at, samples[-1].at
     is_warned = any(began <= at <= ended and text.startswith(name) for at, text in history.warnings)
-    return not is_warned and all(sample.ready for sample in samples)
+    # What is gone before the cloud was listed again had nobody who could have seen it.
+    return not is_warned and ended - began >= _SEEN_S and all(sample.ready for sample in samples)

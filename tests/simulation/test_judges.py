@@ -214,6 +214,14 @@ def test_a_rollout_that_moves_is_none() -> None:
     assert findings(history) == []
 
 
+def test_what_a_stranger_made_in_its_place_may_stay() -> None:
+    history = good()
+    left_behind(history)
+    history.calls += [call(2, STRANGER, "databases.delete", had=True), call(3, STRANGER, "databases.create")]
+
+    assert findings(history) == []
+
+
 def test_what_was_orphaned_may_stay() -> None:
     history = good()
     left_behind(history)

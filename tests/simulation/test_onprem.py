@@ -14,6 +14,7 @@ from providers.external.credential import Credential, Login
 from providers.external.diff import diff
 from providers.external.observation import Absent, Observed, Present
 from providers.external.ownership import Owner
+from providers.external.sql.session import Unreached
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import Facts, broken_rules
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
@@ -94,3 +95,16 @@ def test_several_statements_are_one_transaction() -> None:
         execute(backend, "CREATE ROLE anna LOGIN; GRANT anna TO nobody", None)
 
     assert server.role_or_none("anna") is None
+
+
+async def login_without_an_answer() -> None:
+    made = new()
+    made.weather.cut_after = 1.0
+    with pytest.raises(Unreached):
+        async with connected(made):
+            pass
+    assert made.server.backends == []
+
+
+def test_a_login_whose_answer_is_lost_leaves_no_session() -> None:
+    virtual.run("1", login_without_an_answer)

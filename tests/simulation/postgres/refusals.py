@@ -29,4 +29,4 @@ class UnmodelledError(Exception):
 def refusal(code: str, message: str) -> psycopg.Error:
     """Return an error of the server."""
     info = {DiagnosticField.MESSAGE_PRIMARY: message.encode(), DiagnosticField.SQLSTATE: code.encode()}
-    return psycopg.errors.lookup(code)(message, info=info)  # type: ignore[arg-type]
+    return psycopg.errors.lookup(code)(message, info=info)  # type: ignore[arg-type]  # a dict is taken as well, as psycopg pickles errors by it

@@ -132,7 +132,7 @@ _STRANGERS: Final[tuple[Form, ...]] = (
     lambda d: f"ALTER ROLE {d.role()} {d.of('SUPERUSER', 'NOSUPERUSER', 'CREATEROLE', 'BYPASSRLS')}",
     lambda d: f"ALTER ROLE {d.role()} IN DATABASE {d.database()} SET search_path TO 'public'",
     lambda d: f"ALTER DATABASE {d.database()} SET log_min_duration_statement TO '0'",
-    lambda d: f"UPDATE pg_catalog.pg_database SET datconnlimit = -2 WHERE datname = {_text(d.database())}",  # noqa: S608
+    lambda d: f"UPDATE pg_catalog.pg_database SET datconnlimit = -2 WHERE datname = {_text(d.database())}",  # noqa: S608 - names of this sequence
     lambda d: f"GRANT {d.role()} TO {quoted(d.admin)}",
 )
 _INSIDE: Final[tuple[Form, ...]] = (

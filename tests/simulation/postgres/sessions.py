@@ -115,7 +115,15 @@ class Listener:
             backend = log_in(self.server, settings.admin, database, role="none")
         except psycopg.OperationalError as error:
             raise _failure(error, action, at_home=database == settings.endpoint.database) from None
-        await self.line.come_back(f"login to {database}", changes=False)
+        try:
+            await self.line.come_back(f"login to {database}", changes=False)
+        except psycopg.OperationalError as error:
+            backend.end()
+            raise _failure(error, action, at_home=database == settings.endpoint.database) from None
+        except BaseException:
+            # Nobody has the session: its line is cut.
+            backend.end()
+            raise
         return self.session(backend, self.line)
 
     async def log_in(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:

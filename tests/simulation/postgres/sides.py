@@ -111,7 +111,7 @@ class Real(Side):
         like = {"like": f"%{self.names.tail}%"}
         cursor = await self.superuser.execute(b"SELECT datname FROM pg_database WHERE datname LIKE %(like)s", like)
         for (name,) in await cursor.fetchall():
-            await _run(self.superuser, f"UPDATE pg_database SET datistemplate = false WHERE datname = '{name}'")  # noqa: S608
+            await _run(self.superuser, f"UPDATE pg_database SET datistemplate = false WHERE datname = '{name}'")  # noqa: S608 - names of this sequence
             await _run(self.superuser, f"DROP DATABASE {quoted(name)} WITH (FORCE)")
         cursor = await self.superuser.execute(b"SELECT rolname FROM pg_roles WHERE rolname LIKE %(like)s", like)
         roles = ", ".join(quoted(name) for (name,) in await cursor.fetchall())
@@ -262,7 +262,7 @@ async def real(server: OnPremServer, names: Names) -> AsyncIterator[Real]:
 async def memory(server: OnPremServer, names: Names) -> AsyncIterator[Memory]:
     """Yield a new server in memory with the provider connected to it."""
     record: list[str] = []
-    made = new_server(random.Random(names.tail), verifier(server.password, b"salt of a model."))  # noqa: S311
+    made = new_server(random.Random(names.tail), verifier(server.password, b"salt of a model."))  # noqa: S311 - the same draws each time
     line = Line()
     line.patience_s = 0.0
     listener = Listener(made, line)
