@@ -188,7 +188,7 @@ class _Line(Line):
     cloud: OnPrem
     lives: Callable[[], bool]
 
-    async def go(self, what: str, *, changes: bool) -> None:
+    async def go(self, statement: str, *, changes: bool) -> None:
         chance, weather = self.cloud.chance, self.cloud.weather
         await self._outlive()
         await asyncio.sleep(0.001 + chance.random() * 0.02)
@@ -196,15 +196,15 @@ class _Line(Line):
         drawn = chance.random()
         if drawn < weather.cut_before or (changes and chance.random() < weather.write_cut):
             raise _lost()
-        if what.startswith("login") and drawn < weather.cut_before + weather.unavailable:
+        if statement.startswith("login") and drawn < weather.cut_before + weather.unavailable:
             raise NotLoggedInError.of(SHUT)
-        if what.startswith("login") and drawn < weather.cut_before + weather.unavailable + weather.throttled:
+        if statement.startswith("login") and drawn < weather.cut_before + weather.unavailable + weather.throttled:
             raise NotLoggedInError.of(TOO_MANY)
         if changes and drawn < weather.cut_before + weather.throttled:
             raise refusal("55P03", "canceling statement due to lock timeout")
 
-    async def come_back(self, what: str, *, changes: bool) -> None:
-        del what, changes
+    async def come_back(self, statement: str, *, changes: bool) -> None:
+        del statement, changes
         await asyncio.sleep(0.001 + self.cloud.chance.random() * 0.02)
         await self._outlive()
         if self.cloud.chance.random() < self.cloud.weather.cut_after:

@@ -28,7 +28,7 @@ CLOUD: Final = CloudDescription(
     inside=_inside,
     storage=(20, 25, 30),
     database_fields=lambda _has_one: {},
-    place_of=lambda external: f"{SERVER}/{external}" if external else "",
+    place_of=lambda _resource, external: f"{SERVER}/{external}" if external else "",
     server_at=lambda host: SERVER if host == HOST else "",
     new=OnPrem,
     connector=OnPrem.connector,

@@ -61,7 +61,7 @@ class Recording(Session):
 
 
 @dataclass
-class Known:
+class DatabaseOfSpec:
     """What the provider knows of one database besides the server's answers."""
 
     target: Target[PostgresDatabaseParameters]
@@ -74,12 +74,12 @@ class Known:
         return Credential(login, PASSWORDS[login.endswith("b")])
 
 
-def known(names: Names, place: int) -> Known:
+def database_of_spec(names: Names, place: int) -> DatabaseOfSpec:
     """Return what is known of a database at first; the two are the same claim under two identities."""
     fields = {"databaseName": "orders", "username": "app", "connectionLimit": 20, "parameters": {"work_mem": "8MB"}}
     spec, tail = msgspec.convert(fields, PostgresDatabaseParameters), names.tails[place]
     owner = Owner("installation", f"uid-{tail}", f"claim-{names.tail}", "team", "orders", "database")
-    return Known(Target(names.database(place), spec, owner, tail, active=names.logins(place)[0]))
+    return DatabaseOfSpec(Target(names.database(place), spec, owner, tail, active=names.logins(place)[0]))
 
 
 @dataclass
@@ -92,7 +92,7 @@ class Side(ABC):
     held: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.known = [known(self.names, place) for place in (0, 1)]
+        self.known = [database_of_spec(self.names, place) for place in (0, 1)]
 
     @abstractmethod
     async def run(self, sql: str, database: str) -> str:
@@ -103,7 +103,7 @@ class Side(ABC):
         """Open a session as an application does and keep it; return whether it was let in."""
 
     @abstractmethod
-    async def let_go(self) -> None:
+    async def end_sessions(self) -> None:
         """End all sessions that are kept."""
 
     @abstractmethod
@@ -119,7 +119,7 @@ class Side(ABC):
             came = f"{type(failure).__name__} {getattr(failure, 'reason', '')} {failure}"
         return [*self.record, str(came)]
 
-    async def _taken(self, step: Step, of: Known) -> object:
+    async def _taken(self, step: Step, of: DatabaseOfSpec) -> object:
         match step.verb:
             case "stranger" | "table":
                 return await self.run(step.sql, "fairlead" if step.verb == "table" else "postgres")
@@ -137,7 +137,7 @@ class Side(ABC):
             case _:
                 return await self._unseen(step, of)
 
-    async def _unseen(self, step: Step, of: Known) -> object:  # noqa: PLR0911 - an arm for each kind of step
+    async def _unseen(self, step: Step, of: DatabaseOfSpec) -> object:  # noqa: PLR0911 - an arm for each kind of step
         """Do what the provider does without looking first, else have it look."""
         cloud, target = self.cloud, of.target
         match step.verb:
@@ -157,9 +157,9 @@ class Side(ABC):
             case _:
                 return await self._seen(step, of)
 
-    async def _seen(self, step: Step, of: Known) -> object:
+    async def _seen(self, step: Step, of: DatabaseOfSpec) -> object:
         if step.verb == "let go":
-            await self.let_go()
+            await self.end_sessions()
         if step.verb == "edit":
             of.target = replace(of.target, spec=msgspec.structs.replace(of.target.spec, connection_limit=33))
         seen = await self.cloud.observe(of.target)
@@ -168,7 +168,7 @@ class Side(ABC):
             await self._act(step.verb, of)
         return seen
 
-    async def _act(self, verb: str, of: Known) -> None:
+    async def _act(self, verb: str, of: DatabaseOfSpec) -> None:
         cloud, target, observed = self.cloud, of.target, of.seen
         match verb:
             case "update":

@@ -83,10 +83,10 @@ async def comparison(server: OnPremServer) -> AsyncIterator[Comparison]:
 
 
 async def compared(
-    of: Comparison, seeds: Sequence[str], lanes: int = 4
+    of: Comparison, seeds: Sequence[str], at_once: int = 4
 ) -> AsyncIterator[tuple[str, Difference | None]]:
     """Yield each seed with its difference, several at once."""
-    for at in range(0, len(seeds), lanes):
-        some = seeds[at : at + lanes]
+    for at in range(0, len(seeds), at_once):
+        some = seeds[at : at + at_once]
         for seed, difference in zip(some, await asyncio.gather(*map(of.difference, some)), strict=True):
             yield seed, difference

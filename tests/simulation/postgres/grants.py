@@ -28,7 +28,7 @@ def on_schema(backend: Backend, words: Mapping[str, Any]) -> None:
     grantee, rights = _grantee(backend, words["role"]), _rights(words["rights"], SCHEMA_RIGHTS)
     grantor, may = _grantor(backend, schema.whole_access, schema.owner, rights)
     if not may:
-        _refuse_without_rights(backend, schema.whole_access, what="schema public")
+        _refuse_without_rights(backend, schema.whole_access, named="schema public")
     schema.access = access_lists.granted(schema.whole_access, Grant(grantee, grantor, rights & may))
 
 
@@ -46,7 +46,7 @@ def _change_database(backend: Backend, words: Mapping[str, Any], *, is_grant: bo
     access = database.whole_access
     grantor, may = _grantor(backend, access, database.owner, rights)
     if not may:
-        _refuse_without_rights(backend, access, what=f"database {database.name}")
+        _refuse_without_rights(backend, access, named=f"database {database.name}")
     option = bool(words["option"])
     grant = Grant(grantee, grantor, rights & may, with_option=is_grant and option, only_option=not is_grant and option)
     if is_grant:
@@ -77,7 +77,7 @@ def _grantor(backend: Backend, access: AccessList, owner: int, rights: Rights) -
     return best, most
 
 
-def _refuse_without_rights(backend: Backend, access: AccessList, *, what: str) -> None:
+def _refuse_without_rights(backend: Backend, access: AccessList, *, named: str) -> None:
     """Raise unless the backend has any right there; with one a GRANT has no effect but a warning."""
     if not access_lists.rights_in(access, backend.inherited(backend.user)):
-        raise refusal(DENIED, f"permission denied for {what}")
+        raise refusal(DENIED, f"permission denied for {named}")

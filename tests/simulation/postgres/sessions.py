@@ -34,10 +34,10 @@ class Line:
 
     patience_s: float = _PATIENCE_S
 
-    async def go(self, what: str, *, changes: bool) -> None:
+    async def go(self, statement: str, *, changes: bool) -> None:
         """Bring a statement or a login to the server."""
 
-    async def come_back(self, what: str, *, changes: bool) -> None:
+    async def come_back(self, statement: str, *, changes: bool) -> None:
         """Bring the answer back."""
 
 

@@ -85,7 +85,7 @@ class Real(Side):
             return False
         return True
 
-    async def let_go(self) -> None:
+    async def end_sessions(self) -> None:
         while self.held:
             await self.held.pop().close()
 
@@ -107,7 +107,7 @@ class Real(Side):
 
     async def clear(self) -> None:
         """Drop all that is there of the sequence."""
-        await self.let_go()
+        await self.end_sessions()
         like = {"like": f"%{self.names.tail}%"}
         cursor = await self.superuser.execute(b"SELECT datname FROM pg_database WHERE datname LIKE %(like)s", like)
         for (name,) in await cursor.fetchall():
@@ -158,7 +158,7 @@ class Memory(Side):
             return False
         return True
 
-    async def let_go(self) -> None:
+    async def end_sessions(self) -> None:
         while self.held:
             self.held.pop().end()
 
