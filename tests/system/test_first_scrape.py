@@ -11,7 +11,7 @@ import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.security.canaries import metrics_at
-from tests.support.kinds import CLAIM, DATABASE, PROVIDER_CONFIG, is_ready
+from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, PROVIDER_CONFIG, is_ready
 from tests.support.system import System
 from tests.support.waiting import eventually
 
@@ -29,8 +29,9 @@ Samples = Mapping[str, list[tuple[Mapping[str, str], float]]]
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def scraped(running: System) -> dict[str, Samples]:
-    """Return what each process shows without any claim, once it leads."""
+    """Return what each process shows without any claim, once it leads and has written its first status."""
     await running.until(PROVIDER_CONFIG, "", "default", is_ready)
+    await running.until(COMPOSITION, "", "postgres-onprem", is_ready)
 
     async def both_lead() -> bool:
         return all([_values(await _scrape(running, name), "leader_election_master_status") == [1.0] for name in _NAMES])
