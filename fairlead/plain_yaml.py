@@ -27,6 +27,7 @@ _NUMBER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _DOUBTFUL: Final = re.compile(
     r"(?!\w{8}(?:-\w{4}){3}-\w{12}$)[-+]?\.?[0-9][-+.:_0-9a-fA-FoOxXTtZz ]*|[-+]?\.(?:inf|nan)?|=|<<", re.IGNORECASE
 )
+_MOST_LEVELS: Final = 100
 # Ends of lines in YAML 1.1 alone, and what only one of the readers accepts.
 _ODD_CHARACTERS: Final = re.compile("[\\x00-\\x09\\x0b-\\x1f\\x7f-\\x9f\u2028\u2029\ufeff]|^%", re.MULTILINE)
 
@@ -57,10 +58,20 @@ def documents(text: str) -> list[PlainDocument]:
     if _ODD_CHARACTERS.search(text):
         raise DoubtError
     try:
+        _refuse_depth(text)
         roots = [root for root in yaml.compose_all(text, _Loader) if root is not None]
+        return [document for root in roots if not _is_empty(root) for document in _unlisted(root)]
     except yaml.YAMLError as error:
         raise DoubtError from error
-    return [document for root in roots for document in _unlisted(root)]
+
+
+def _refuse_depth(text: str) -> None:
+    """Raise DoubtError for what is nested deeply: PyYAML's composer in C calls itself until its stack is full."""
+    depth = 0
+    for event in yaml.parse(text, _Loader):
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MOST_LEVELS:
+            raise DoubtError
 
 
 def may_refer(text: str) -> bool:
@@ -71,10 +82,12 @@ def may_refer(text: str) -> bool:
         return True
 
 
+def _is_empty(node: Any) -> bool:
+    return isinstance(node, yaml.ScalarNode) and _plain(node, set()) is None
+
+
 def _unlisted(node: Any) -> Iterator[PlainDocument]:
     content = _plain(node, set())
-    if content is None:
-        return
     if isinstance(content, dict) and (content.get("apiVersion"), content.get("kind")) == ("v1", "List"):
         items = next((value for key, value in node.value if key.value == "items"), None)
         if isinstance(items, yaml.SequenceNode):

@@ -164,8 +164,13 @@ def _plain_documents(path: Path, text: str) -> list[tuple[Document, int]]:
 
 
 def _read_again(path: Path, text: str, number: int) -> CommentedMap:
-    documents = [document for document, _ in _marked_documents(path, text)]
-    return documents[number].marked()
+    return _all_marked(path, text)[number]
+
+
+@functools.lru_cache(maxsize=8)
+def _all_marked(path: Path, text: str) -> tuple[CommentedMap, ...]:
+    """Return all documents of a text with their places; a file with many faults is read once for all of them."""
+    return tuple(document.marked() for document, _ in _marked_documents(path, text))
 
 
 def _marked_documents(path: Path, text: str) -> Iterator[tuple[Document, int]]:

@@ -137,12 +137,10 @@ def unchanged_since(claim: Object) -> datetime:
     if synced.get("reason") == "Paused":
         return NOT_YET
     taken = str(((claim.get("status") or {}).get("composition") or {}).get("since") or "")
-    fulfilled = [
-        condition for condition in (find(claim, "Ready"), synced) if condition and condition.get("status") == "True"
-    ]
-    texts = [taken or str(metadata(claim).get("creationTimestamp") or "")]
     # One that lost its status was not counted for a wave that was open when it turned out to lack a revision.
-    since = [*fulfilled, *([synced] if lacks_revision(claim) else [])]
+    since = [synced] if lacks_revision(claim) or synced.get("status") == "True" else []
+    since += [ready] if (ready := find(claim, "Ready")) and ready.get("status") == "True" else []
+    texts = [taken or str(metadata(claim).get("creationTimestamp") or "")]
     texts += [str(condition.get("lastTransitionTime") or "") for condition in since]
     return max((moment for text in texts if (moment := instant(text)) is not None), default=EVER)
 

@@ -59,6 +59,8 @@ def test_a_scalar_is_read_alike_or_left_to_the_other_reader(scalar: str) -> None
         pytest.param("%YAML 1.1\n---\na: yes\n", id="a directive"),
         pytest.param("a: 'x\u2028y'\n", id="the end of a line in YAML 1.1"),
         pytest.param("a: [1\n", id="no YAML"),
+        pytest.param("[" * 200_000 + "]" * 200_000, id="lists in lists without an end"),
+        pytest.param("- " * 200_000 + "a", id="lists in lists on one line"),
     ],
 )
 def test_what_readers_may_take_differently_is_left_to_the_other_one(text: str) -> None:
@@ -71,3 +73,9 @@ def test_documents_of_a_list_come_by_their_lines() -> None:
     read = [(document.content["kind"], document.line) for document in plain_yaml.documents(text)]
 
     assert read == [("A", 3), ("B", 4), ("C", 8)]
+
+
+def test_an_empty_item_of_a_list_is_no_empty_document() -> None:
+    text = "apiVersion: v1\nkind: List\nitems:\n- kind: A\n-\n"
+
+    assert [document.content for document in plain_yaml.documents(text)] == [{"kind": "A"}, None]

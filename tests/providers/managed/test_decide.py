@@ -223,7 +223,7 @@ ROWS: dict[str, Row] = {
     "stopped is started where the spec wants it running": row(
         Update, STOPPED, changes=(START_IT, ONLINE), holds={"changes": (START_IT,)}
     ),
-    "stopped is told": row(Refuse, STOPPED, reason="DatabaseStopped"),
+    "stopped is reported": row(Refuse, STOPPED, reason="DatabaseStopped"),
     "a refused edit holds what the spec asks for": row(
         Refuse, THERE, reason="InvalidValue", refusal=("InvalidValue", "x"), changes=(SIZE,)
     ),
