@@ -1,4 +1,4 @@
-"""What is lost although its claim lives comes back, and the same row of data is found in the same database.
+"""What is lost although its claim lives comes back, and the same row of data stands in the same database.
 
 A restored cluster, finalizers and claims that are forced away: tests/security/loss_matrix.py.
 """

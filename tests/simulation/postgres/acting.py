@@ -55,7 +55,7 @@ class Recording(Session):
         return rows
 
     def _note(self, line: str) -> None:
-        # A server ends sessions a moment after it was told to.
+        # A server ends sessions a moment after the request.
         if not (line.startswith("BUSY") and self.record and self.record[-1].startswith("BUSY")):
             self.record.append(line)
 
