@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import stat
 from pathlib import Path
 
@@ -146,7 +147,12 @@ def _family(pid: int) -> list[int]:
 
 
 def _of_processes(pids: list[int], name: str) -> str:
-    return "\n".join(Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace") for pid in pids)
+    """Return what /proc has of processes; a render worker that ended since it was listed has nothing to show."""
+    texts = []
+    for pid in pids:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            texts.append(Path(f"/proc/{pid}/{name}").read_bytes().decode(errors="replace"))
+    return "\n".join(texts)
 
 
 async def _objects(api: Api) -> str:
