@@ -17,12 +17,13 @@ from composer.kind_reconciler import KindReconciler, Served, used_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
 from composer.process import kinds_controller
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.cache import Cache
 from runtime.controller import Controller, ControllerSettings
 from runtime.objects import CRDS, Resource
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED
-from tests.runtime.virtual_loop import VirtualLoop, run
+from tests.runtime.virtual_loop import run
 from tests.support import yaml_texts
 from tests.support.fake_kube import FakeKube
 from tests.support.second_api import SecondApi

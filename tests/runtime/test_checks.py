@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.cache import Cache
 from runtime.checks import checks_of
 from runtime.controller import Controller, ControllerSettings
@@ -13,7 +14,7 @@ from runtime.kube import Selection
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
-from tests.runtime.virtual_loop import VirtualLoop, run
+from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import WIDGETS, FakeKube, Fault
 from tests.support.waiting import in_background
 

@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.errors import (
     Blocked,
     Conflict,
@@ -23,7 +24,7 @@ from runtime.errors import (
 from runtime.objects import Key
 from runtime.results import SETTLED, Result
 from tests.runtime.stage import Stage, raising, settle, staged, times_of
-from tests.runtime.virtual_loop import VirtualLoop, run
+from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import WIDGETS, FakeKube
 
 LOOP = VirtualLoop

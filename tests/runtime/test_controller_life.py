@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.cache import Cache
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
@@ -13,7 +14,7 @@ from runtime.objects import Key
 from runtime.queue_state import Priority
 from runtime.results import SETTLED, Result
 from tests.runtime.stage import settle, staged, times_of
-from tests.runtime.virtual_loop import VirtualLoop, run
+from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import WIDGETS, FakeKube
 from tests.support.waiting import in_background
 

@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.elector import Elector, ElectorHooks, Lead
 from runtime.errors import NoAnswer
 from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
 from runtime.objects import LEASES
 from tests.runtime.elections import CALL_S, LEASE, SETTINGS, Link, Weather, World, led, overlaps
-from tests.runtime.virtual_loop import VirtualLoop, run
+from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import FakeKube
 from tests.support.waiting import in_background
 

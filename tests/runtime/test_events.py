@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.errors import Forbidden
 from runtime.events import EventRecorder, EventSettings
 from runtime.objects import EVENTS, Object
-from tests.runtime.virtual_loop import VirtualLoop, run
+from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import FakeKube
 from tests.support.waiting import in_background
 

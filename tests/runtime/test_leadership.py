@@ -9,11 +9,11 @@ from random import Random
 
 import pytest
 
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime import fence
 from runtime.elector import Elector, ElectorHooks
 from runtime.leadership import Leadership
 from tests.runtime.elections import LEASE, SETTINGS, Link, Weather
-from tests.runtime.virtual_loop import VirtualLoop
 from tests.support.fake_kube import FakeKube
 
 LOOP = VirtualLoop

@@ -3,6 +3,7 @@
 import asyncio
 from datetime import timedelta
 
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.cache import Cache
 from runtime.controller import Controller, ControllerSettings, Source
 from runtime.kube import Selection
@@ -10,7 +11,6 @@ from runtime.manager import Manager
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
-from tests.runtime.virtual_loop import VirtualLoop
 from tests.support.fake_kube import WIDGETS, FakeKube
 
 LOOP = VirtualLoop

@@ -12,7 +12,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from tests.simulation import clouds, shrinking
+from fairlead.simulation import clouds
+from tests.simulation import shrinking
 from tests.simulation.lives import Seed, live
 from tests.simulation.many import Lived, be_silent, lived, lived_twice
 

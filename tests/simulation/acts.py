@@ -35,7 +35,7 @@ _BEGINNING: Final = (people.have_shared, people.have_claim)
 
 def plan(cast: Cast, seconds: float) -> list[Planned]:
     """Return the acts of a life; it begins with somebody who has something."""
-    planned = cast.plan((*_OF_PEOPLE, *cast.platform.description.strangers, *_OF_PLATFORMS), seconds)
+    planned = cast.plan((*_OF_PEOPLE, *cast.cloud.strangers, *_OF_PLATFORMS), seconds)
     begun = [Planned(number, 0.0, act) for number, act in enumerate(_BEGINNING)]
     return begun + [Planned(step.number + len(begun), step.at, step.act) for step in planned]
 

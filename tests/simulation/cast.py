@@ -8,11 +8,13 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from fairlead.simulation.platform import Platform
+from fairlead.simulation.virtual_time import chance_of
 from runtime import clock
 from runtime.errors import ApiError
 from runtime.objects import SECRETS, Key, Object, Resource
-from tests.simulation.platform import OTHER, TEAM, Platform
-from tests.simulation.virtual import chance_of
+from tests.simulation.cloud_acts import CloudActs, acts_in
+from tests.simulation.history import OTHER, TEAM
 
 PERSON: Final = "kubectl"
 CONNECTION: Final = "servicebinding.io/postgresql"
@@ -37,9 +39,11 @@ class Cast:
     platform: Platform
     seed: str
     done: list[str] = field(default_factory=list)
+    cloud: CloudActs = field(init=False)
     chance: random.Random = field(init=False)
 
     def __post_init__(self) -> None:
+        self.cloud = acts_in(self.platform.description.name)
         self.chance = chance_of(self.seed, "acts")
 
     def plan(self, acts: Sequence[tuple[Act, int]], seconds: float) -> list[Planned]:

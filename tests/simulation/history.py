@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
-from tests.simulation.calls import Made
+from fairlead.simulation.calls import Made
+
+TEAM: Final = "team"
+OTHER: Final = "other"
 
 
 @dataclass(frozen=True, slots=True)

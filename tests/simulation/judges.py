@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Final
 
-from tests.simulation.calls import PROVIDER, Made
+from fairlead.simulation.calls import PROVIDER, Made
 from tests.simulation.history import History, Sample, Statement
 
 _LONG_S: Final = 30 * 60.0

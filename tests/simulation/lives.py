@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from fairlead.assets import assets
+from fairlead.simulation import clouds, virtual_time
+from fairlead.simulation.platform import Platform
+from fairlead.yaml_files import objects_in
 from runtime import clock
-from tests.simulation import acts, clouds, judges, virtual
+from runtime.objects import Object, dumps, loads
+from tests.simulation import acts, judges
 from tests.simulation.cast import Cast
+from tests.simulation.history import OTHER, TEAM
 from tests.simulation.judges import Finding
-from tests.simulation.platform import Platform
 from tests.simulation.recorder import Recorder
 
 _ACTS_S: Final = 40 * 60.0
@@ -31,6 +37,19 @@ class Seed(NamedTuple):
         return f"{self.seed}:{self.life}"
 
 
+@functools.cache
+def _shipped(cloud: str) -> bytes:
+    (composition,) = objects_in(assets("compositions"), f"postgres-{cloud}.yaml")
+    return dumps(composition)
+
+
+def _composition(cloud: str) -> Object:
+    """Return the shipped Composition, with a rollout that is over before a life is."""
+    composition = loads(_shipped(cloud))
+    composition["spec"]["rollout"] = {"waves": ["50%", "100%"], "soakSeconds": 30, "progressDeadlineSeconds": 300}
+    return composition
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a life went; `acts` is how many were planned, `trace` the last lines as far as they were kept."""
@@ -48,19 +67,19 @@ class Outcome:
 
 def live(seed: Seed, *, keep: int = 0, acts: frozenset[int] | None = None) -> Outcome:
     """Have one life; it is a function of its seed, and of the numbers of its acts where not all are kept."""
-    name, trace = str(seed), virtual.Trace(keep=keep)
+    name, trace = str(seed), virtual_time.Trace(keep=keep)
     description = clouds.described(seed.cloud or clouds.name_of(name))
-    return virtual.run(name, lambda: _live(name, trace, description, acts))
+    return virtual_time.run(name, lambda: _live(name, trace, description, acts))
 
 
 async def _live(
-    name: str, trace: virtual.Trace, description: clouds.CloudDescription, kept: frozenset[int] | None
+    name: str, trace: virtual_time.Trace, description: clouds.CloudDescription, kept: frozenset[int] | None
 ) -> Outcome:
     platform = Platform(name, trace, description)
     recorder = Recorder(platform)
-    platform.install()
+    platform.install((TEAM, OTHER), (_composition(description.name),))
     background = [*platform.background(), asyncio.create_task(recorder.run())]
-    for process in ("composer", description.process):
+    for process in ("composer", description.provider_process):
         await platform.start(process)
     cast = Cast(platform, name)
     planned = acts.plan(cast, _ACTS_S)

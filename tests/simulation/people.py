@@ -8,9 +8,10 @@ import shlex
 from typing import Any, Final
 
 from apis import names
+from fairlead.simulation.platform import CLAIMS
 from runtime.objects import CRDS, SECRETS, Key, Object, Resource, dumps, loads
 from tests.simulation.cast import PERSON, Cast
-from tests.simulation.platform import CLAIMS, OTHER, TEAM
+from tests.simulation.history import OTHER, TEAM
 
 CLAIM_KEYS: Final = (Key(TEAM, "a"), Key(TEAM, "b"), Key(OTHER, "c"))
 INNER_NAMES: Final = ("app", "orders")
@@ -21,7 +22,7 @@ async def have_claim(cast: Cast) -> str:
     spec: Object = {
         "version": cast.draw("16", "16", "15"),
         "size": cast.draw("small", "medium"),
-        "deletionPolicy": cast.draw(*cast.platform.description.policies[0]),
+        "deletionPolicy": cast.draw(*cast.cloud.policies[0]),
         "highAvailability": cast.happens(1 / 8),
         "deletionProtection": cast.happens(1 / 8),
     }
@@ -53,7 +54,7 @@ async def delete_claim(cast: Cast) -> str:
 
 async def have_shared(cast: Cast) -> str:
     about = cast.platform.description
-    spec = {"forProvider": dict(about.shared), "deletionPolicy": cast.draw(*about.policies[1])}
+    spec = {"forProvider": dict(cast.cloud.shared), "deletionPolicy": cast.draw(*cast.cloud.policies[1])}
     return await cast.make(about.server, Key(TEAM, "shared"), spec)
 
 
@@ -64,7 +65,7 @@ async def delete_shared(cast: Cast) -> str:
 async def have_inner(cast: Cast) -> str:
     about, name = cast.platform.description, cast.draw(*INNER_NAMES)
     resource = cast.draw(*about.inner)
-    spec = {"forProvider": about.inside(resource, name), "deletionPolicy": cast.draw(*about.policies[2])}
+    spec = {"forProvider": cast.cloud.inside(resource, name), "deletionPolicy": cast.draw(*cast.cloud.policies[2])}
     return await cast.make(resource, Key(TEAM, name), spec)
 
 
@@ -86,7 +87,7 @@ async def edit_policy(cast: Cast) -> str:
     if not present:
         return "nothing to edit"
     resource, key = cast.draw(*present)
-    return await cast.edit(resource, key, "/spec/deletionPolicy", cast.draw(*cast.platform.description.policies[2]))
+    return await cast.edit(resource, key, "/spec/deletionPolicy", cast.draw(*cast.cloud.policies[2]))
 
 
 async def leave(cast: Cast) -> str:
@@ -140,7 +141,7 @@ async def edit_composition(cast: Cast) -> str:
         case "publish":
             spec["connection"][f"extra{cast.chance.randrange(3)}"] = cast.draw("one", "two")
         case "size":
-            spec["variables"]["sizes"]["small"]["storageGiB"] = cast.draw(*about.storage)
+            spec["variables"]["sizes"]["small"]["storageGiB"] = cast.draw(*cast.cloud.storage)
         case "waves":
             spec["rollout"]["waves"] = cast.draw(["1", "100%"], ["50%", "100%"], ["100%"])
         case "rename":
@@ -154,7 +155,7 @@ async def edit_composition(cast: Cast) -> str:
             database = _named(spec, "database") or _named(spec, "store")
             database["when"] = cast.draw("{{ false }}", "{{ claim.spec.restoreFrom is undefined }}")
             server = spec["resources"][0]["template"]["spec"]["forProvider"]
-            server |= about.database_fields(database["when"] != "{{ false }}")
+            server |= cast.cloud.database_fields(database["when"] != "{{ false }}")
     await cast.platform.server.replace(names.COMPOSITIONS, composition, manager=PERSON)
     return f"edit the Composition: {change}"
 

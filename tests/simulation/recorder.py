@@ -9,11 +9,11 @@ from typing import Any, Final
 
 from apis import names
 from apis.teardown import instruction_of
+from devcloud.apiserver.watching import Change
+from fairlead.simulation.platform import CLAIMS, Platform
 from runtime import clock
 from runtime.objects import CRDS, EVENTS, SECRETS, Key, Object, Resource, dumps
-from tests.simulation.history import Ended, History, Sample, Statement
-from tests.simulation.platform import CLAIMS, OTHER, TEAM, Platform
-from tests.simulation.watching import Change
+from tests.simulation.history import OTHER, TEAM, Ended, History, Sample, Statement
 
 _CREDENTIALS: Final = "fairlead.dev/credentials"
 _SHORTEST: Final = 16

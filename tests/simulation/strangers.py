@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tests.simulation import calls, faulty
+from fairlead.simulation import calls, faulty
 from tests.simulation.cast import Cast
 
 
@@ -20,7 +20,7 @@ async def weather_turns(cast: Cast) -> str:
 
 
 async def kill(cast: Cast) -> str:
-    name = cast.draw("composer", cast.platform.description.process)
+    name = cast.draw("composer", cast.platform.description.provider_process)
     await cast.platform.kill(name)
     await asyncio.sleep(cast.chance.random() * 20)
     await cast.platform.start(name)

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from devcloud.apiserver.api_server import ApiServer
+from devcloud.apiserver.housekeeping import collect
+from fairlead.simulation import virtual_time
 from runtime.errors import ApplyConflict, Gone, Invalid, NamespaceTerminating
 from runtime.kube import Selection
 from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource, loads
 from tests.runtime.contract import CONTRACT, Clause
-from tests.simulation import virtual
-from tests.simulation.api_server import ApiServer
-from tests.simulation.housekeeping import collect
 
 THINGS = Resource("example.dev", "v1", "Thing", "things")
 _SPEC: Object = {
@@ -48,7 +48,7 @@ CRD: Object = {
 
 
 def made() -> ApiServer:
-    server = ApiServer(now=lambda: datetime(2026, 11, 21, tzinfo=UTC), uid=virtual.uids("test"))
+    server = ApiServer(now=lambda: datetime(2026, 11, 21, tzinfo=UTC), uid=virtual_time.uids("test"))
     server.put(NAMESPACES, {"metadata": {"name": "ns"}})
     server.put(CRDS, CRD)
     server.resources["", "configmaps"] = CONFIG_MAPS

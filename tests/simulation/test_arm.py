@@ -14,6 +14,10 @@ import pytest
 
 from apis.teardown import Policy
 from devcloud.azure.entra.directory import SUBSCRIPTION
+from fairlead.simulation import virtual_time
+from fairlead.simulation.arm import CREDENTIALS, SERVERS, Azure
+from fairlead.simulation.arm_transport import connector
+from fairlead.simulation.calls import PROVIDER, STRANGER, Made, Weather
 from providers.azure.arm import AzureAccount
 from providers.azure.children.kinds import ServerDatabases
 from providers.azure.config import ProviderConfigSpec
@@ -27,10 +31,6 @@ from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.ownership import Owner
 from runtime import clock
 from runtime.errors import Failure, Throttled, Transient
-from tests.simulation import virtual
-from tests.simulation.arm import CREDENTIALS, SERVERS, Azure
-from tests.simulation.arm_transport import connector
-from tests.simulation.calls import PROVIDER, STRANGER, Made, Weather
 
 T = TypeVar("T")
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "team", "orders", "server", "uid-of-team")
@@ -95,7 +95,7 @@ def lived(act: Callable[[World], Awaitable[T]]) -> T:
     """Do something in a world of its own, on virtual time."""
 
     async def main() -> T:
-        cloud, lives = Azure(lambda *_words: None, virtual.chance_of("1:0", "cloud")), [True]
+        cloud, lives = Azure(lambda *_words: None, virtual_time.chance_of("1:0", "cloud")), [True]
         connect = connector(cloud, lambda: lives[0])
         async with AsyncExitStack() as stack:
             account = await stack.enter_async_context(connect(CONFIG, {"client": CREDENTIALS}))
@@ -103,7 +103,7 @@ def lived(act: Callable[[World], Awaitable[T]]) -> T:
             stack.callback(running.cancel)
             return await act(World(cloud, account, clients(account), ServerDatabases(account), lives))
 
-    return virtual.run("1:0", main)
+    return virtual_time.run("1:0", main)
 
 
 def test_server_is_made_changed_and_deleted() -> None:
@@ -241,7 +241,7 @@ def test_server_that_was_replaced_is_another_one_and_empty() -> None:
 
 def test_same_seed_is_the_same_run() -> None:
     def traced() -> str:
-        trace = virtual.Trace()
+        trace = virtual_time.Trace()
 
         async def act(world: World) -> None:
             world.cloud.emit = trace.add

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.simulation.calls import PROVIDER, STRANGER, Made
+from fairlead.simulation.calls import PROVIDER, STRANGER, Made
 from tests.simulation.history import Ended, History, Sample, Statement
 from tests.simulation.judges import findings
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import structlog
 
-from tests.simulation import clouds, virtual
+from fairlead.simulation import clouds, virtual_time
 from tests.simulation.lives import Outcome, Seed, live
 
 pytestmark = pytest.mark.slow
@@ -53,7 +53,7 @@ def test_a_seed_draws_its_cloud_and_always_the_same() -> None:
 
 
 def test_a_trace_knows_the_order_of_its_lines() -> None:
-    first, second = virtual.Trace(), virtual.Trace()
+    first, second = virtual_time.Trace(), virtual_time.Trace()
     first.add("a")
     first.add("b")
     second.add("b")

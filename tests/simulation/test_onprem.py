@@ -9,6 +9,11 @@ import msgspec
 import pytest
 
 from apis.teardown import Policy
+from fairlead.simulation import virtual_time
+from fairlead.simulation.onprem import CONFIG, SECRET, SERVER, OnPrem
+from fairlead.simulation.postgres.engine import execute
+from fairlead.simulation.postgres.refusals import UnmodelledError
+from fairlead.simulation.postgres.server import SUPERUSER, Backend
 from providers.external.client import Fence, Target
 from providers.external.credential import Credential, Login
 from providers.external.diff import diff
@@ -20,11 +25,6 @@ from providers.onprem.facts import Facts, broken_rules
 from providers.onprem.models import PostgresDatabaseParameters, ProviderConfigSpec
 from providers.onprem.translate import wanted
 from runtime import clock
-from tests.simulation import virtual
-from tests.simulation.onprem import CONFIG, SECRET, SERVER, OnPrem
-from tests.simulation.postgres.engine import execute
-from tests.simulation.postgres.refusals import UnmodelledError
-from tests.simulation.postgres.server import SUPERUSER, Backend
 
 PASSWORD = "Correct1horse2battery3"
 SPEC = msgspec.convert({"databaseName": "orders", "username": "app", "connectionLimit": 5}, PostgresDatabaseParameters)
@@ -52,7 +52,7 @@ async def look(
 
 
 def new() -> OnPrem:
-    return OnPrem(lambda *_words: None, virtual.chance_of("1", "cloud"))
+    return OnPrem(lambda *_words: None, virtual_time.chance_of("1", "cloud"))
 
 
 async def life_of_a_database() -> None:
@@ -77,7 +77,7 @@ async def life_of_a_database() -> None:
 
 
 def test_a_database_is_made_changed_and_deleted_on_virtual_time() -> None:
-    virtual.run("1", life_of_a_database)
+    virtual_time.run("1", life_of_a_database)
 
 
 def test_a_statement_that_nobody_modelled_is_an_error_of_the_simulation() -> None:
@@ -107,4 +107,4 @@ async def login_without_an_answer() -> None:
 
 
 def test_a_login_whose_answer_is_lost_leaves_no_session() -> None:
-    virtual.run("1", login_without_an_answer)
+    virtual_time.run("1", login_without_an_answer)

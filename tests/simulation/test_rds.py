@@ -13,6 +13,10 @@ import pytest
 
 from apis.teardown import Policy
 from devcloud.aws.platform import ACCOUNT, REGION
+from fairlead.simulation import virtual_time
+from fairlead.simulation.calls import NOBODY, PROVIDER, STRANGER, Weather
+from fairlead.simulation.rds import CREDENTIALS, Rds
+from fairlead.simulation.rds_transport import connector
 from providers.aws.config import ProviderConfigSpec
 from providers.aws.instances.changes import classify
 from providers.aws.instances.client import InstanceClients, instance_clients
@@ -24,10 +28,6 @@ from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.ownership import Owner
 from runtime import clock
 from runtime.errors import Failure
-from tests.simulation import virtual
-from tests.simulation.calls import NOBODY, PROVIDER, STRANGER, Weather
-from tests.simulation.rds import CREDENTIALS, Rds
-from tests.simulation.rds_transport import connector
 
 T = TypeVar("T")
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "team", "orders", "server", "uid-of-team")
@@ -77,7 +77,7 @@ def lived(act: Callable[[World], Awaitable[T]]) -> T:
     """Do something in a world of its own, on virtual time."""
 
     async def main() -> T:
-        cloud, lives = Rds(lambda *_words: None, virtual.chance_of("1:0", "cloud")), [True]
+        cloud, lives = Rds(lambda *_words: None, virtual_time.chance_of("1:0", "cloud")), [True]
         connect = connector(cloud, lambda: lives[0])
         async with AsyncExitStack() as stack:
             account = await stack.enter_async_context(connect(CONFIG, {"key": CREDENTIALS}))
@@ -85,7 +85,7 @@ def lived(act: Callable[[World], Awaitable[T]]) -> T:
             stack.callback(running.cancel)
             return await act(World(cloud, instance_clients(account), lives))
 
-    return virtual.run("1:0", main)
+    return virtual_time.run("1:0", main)
 
 
 def test_instance_is_made_changed_and_deleted() -> None:

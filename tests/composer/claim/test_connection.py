@@ -13,10 +13,11 @@ from composer.claim.connection import connect
 from composer.claim.outcomes import Connected
 from composer.composition.revision import Revision
 from composer.models import CompositionSpec
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.objects import SECRETS, Key, Object
 from tests.composer.connection.world import OURS, PLAIN, SECRET, World, encoded
 from tests.composer.factories import child, claim, desired, live, observed, rendered, snapshot
-from tests.runtime.virtual_loop import VirtualLoop, run
+from tests.runtime.virtual_loop import run
 
 LOOP = VirtualLoop
 

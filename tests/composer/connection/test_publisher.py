@@ -11,6 +11,7 @@ import pytest
 from apis.connection import SecretRef
 from composer.claim.outcomes import Connected
 from composer.connection.secret import Origin, SecretTarget, Wanted, wanted
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.objects import SECRETS, Key, Object
 from runtime.results import Result
 from tests.composer.connection.world import (
@@ -25,7 +26,7 @@ from tests.composer.connection.world import (
     published,
 )
 from tests.composer.factories import claim, desired, live
-from tests.runtime.virtual_loop import VirtualLoop, run
+from tests.runtime.virtual_loop import run
 
 LOOP = VirtualLoop
 

@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from apis.connection import SecretRef
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.objects import CONFIG_MAPS, SECRETS, Key
 from tests.composer.connection.world import SECRET, TEN_MINUTES, World, encoded, published
-from tests.runtime.virtual_loop import VirtualLoop
 
 LOOP = VirtualLoop
 

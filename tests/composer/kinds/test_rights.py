@@ -6,9 +6,10 @@ from datetime import timedelta
 
 from composer.kinds.rights import VERBS, Rights
 from composer.render.errors import Problem
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.objects import Object, Resource
 from tests.composer.factories import CATALOG
-from tests.runtime.virtual_loop import VirtualLoop, run
+from tests.runtime.virtual_loop import run
 from tests.support.fake_kube import FakeKube
 
 LOOP = VirtualLoop

@@ -11,6 +11,7 @@ from datetime import timedelta
 from composer.kinds.cluster import Cluster
 from composer.kinds.secret_watches import MOST, NAMESPACE_INDEX, SecretWatches
 from composer.process import namespace_index
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.cache import Cache
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
@@ -18,7 +19,6 @@ from runtime.objects import SECRETS, Key, key_of, version_of
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
 from tests.composer.factories import CLAIMS
-from tests.runtime.virtual_loop import VirtualLoop
 from tests.support.fake_kube import FakeKube
 
 LOOP = VirtualLoop

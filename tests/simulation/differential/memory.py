@@ -6,23 +6,24 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
+from devcloud.apiserver import housekeeping, json_patches, schemas
+from devcloud.apiserver.api_server import ApiServer
+from devcloud.apiserver.objects import deletions
+from devcloud.apiserver.objects.deletions import Deletion
+from devcloud.apiserver.objects.refusals import RefusedError
+from devcloud.apiserver.selections import selected
+from devcloud.apiserver.watching import event
+from fairlead.simulation import virtual_time
 from runtime.kube import Page, Selection
 from runtime.objects import CONFIG_MAPS, CRDS, LEASES, NAMESPACES, SECRETS, Key, Object, Resource, loads
-from tests.simulation import housekeeping, json_patches, schemas, virtual
-from tests.simulation.api_server import ApiServer
 from tests.simulation.differential.requests import Answer, Request, Seen
-from tests.simulation.selections import selected
-from tests.simulation.server import deletions
-from tests.simulation.server.deletions import Deletion
-from tests.simulation.server.refusals import RefusedError
-from tests.simulation.watching import event
 
 
 class Memory:
     """One server for one sequence."""
 
     def __init__(self, namespace: str, crds: Iterable[Object], resources: dict[str, Resource]) -> None:
-        self.server = ApiServer(now=lambda: datetime(2026, 11, 21, tzinfo=UTC), uid=virtual.uids("differential"))
+        self.server = ApiServer(now=lambda: datetime(2026, 11, 21, tzinfo=UTC), uid=virtual_time.uids("differential"))
         for resource in (NAMESPACES, CONFIG_MAPS, SECRETS, LEASES, CRDS):
             self.server.resources[resource.group, resource.plural] = resource
         self.server.put(NAMESPACES, {"metadata": {"name": namespace}})

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from devcloud.apiserver.json_patches import merged
 from runtime.objects import Object, Resource
-from tests.simulation.json_patches import merged
 
 NO_UID: Final = "00000000-0000-4000-8000-000000000000"
 CURRENT, OTHER, NONE = "current", "other", "none"

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from devcloud.apiserver.objects.meta import FOREGROUND, ORPHAN
 from runtime.objects import Object
 from tests.simulation.differential.memory import Memory
 from tests.simulation.differential.normal import Normal, differences
@@ -16,7 +17,6 @@ from tests.simulation.differential.patterns import matching
 from tests.simulation.differential.real import END, Real
 from tests.simulation.differential.requests import Sequence
 from tests.simulation.differential.worlds import World
-from tests.simulation.server.meta import FOREGROUND, ORPHAN
 from tests.support.api import Api
 
 _SETTLES_S, _POLL_S = 15.0, 0.05

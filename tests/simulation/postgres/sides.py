@@ -12,6 +12,10 @@ import msgspec
 import psycopg
 
 from devcloud.onprem import OnPremServer
+from fairlead.simulation.postgres.access_lists import AccessList
+from fairlead.simulation.postgres.engine import execute
+from fairlead.simulation.postgres.server import SUPERUSER, Backend, Server, new_server
+from fairlead.simulation.postgres.sessions import Line, Listener, MemorySession, NotLoggedInError, log_in
 from providers.external.credential import Credential
 from providers.external.sql.scram import verifier
 from providers.external.sql.session import _OPTIONS, ConnectionSettings, Session, open_session
@@ -19,12 +23,8 @@ from providers.external.sql.text import quoted
 from providers.onprem.client import connect
 from providers.onprem.models import ProviderConfigSpec
 from providers.onprem.session import Transport
-from tests.simulation.postgres.access_lists import AccessList
 from tests.simulation.postgres.acting import Recording, Side
-from tests.simulation.postgres.engine import execute
 from tests.simulation.postgres.sequences import Names
-from tests.simulation.postgres.server import SUPERUSER, Backend, Server, new_server
-from tests.simulation.postgres.sessions import Line, Listener, MemorySession, NotLoggedInError, log_in
 
 _REFUSED = "not let in"
 _ROLES = """SELECT rolname, rolcanlogin, rolsuper, rolcreatedb, rolcreaterole, rolreplication, rolbypassrls, rolinherit,

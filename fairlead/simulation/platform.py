@@ -1,0 +1,261 @@
+"""Composer and provider in one process: started, killed and started again, between an API server and a cloud."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, Final
+
+import msgspec
+
+from apis import names
+from composer import process as composer_process
+from composer.render.errors import CompositionError, Problem
+from composer.render.render import Rendered, render
+from composer.validation.validate import check
+from devcloud.apiserver.api_server import ApiServer
+from devcloud.apiserver.housekeeping import keep_house
+from devcloud.apiserver.watching import Change
+from fairlead.assets import assets
+from fairlead.simulation import faulty
+from fairlead.simulation.clouds import CloudDescription, CloudInMemory
+from fairlead.simulation.virtual_time import Trace, chance_of, uids
+from fairlead.yaml_files import objects_in
+from providers.external.provider import Rate
+from providers.process import Times, build_for
+from runtime import clock, fence
+from runtime.cache import Cache
+from runtime.controller import Controller
+from runtime.errors import ApiError
+from runtime.events import EventRecorder
+from runtime.manager import Manager
+from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key, Object, Resource, dumps, key_of, loads
+from runtime.serve import ProcessContext, ProcessSettings
+
+SYSTEM: Final = "fairlead-system"
+CLAIMS: Final = Resource("database.fairlead.dev", "v1alpha1", "PostgreSQLInstance", "postgresqlinstances")
+_APPLY_S: Final = 300.0
+_TIMES: Final = Times(
+    resync=timedelta(minutes=10),
+    sweep=timedelta(minutes=5),
+    grace=timedelta(seconds=60),
+    call_budget=timedelta(seconds=20),
+    skew=timedelta(seconds=5),
+    rotation_grace=timedelta(hours=1),
+    settle=timedelta(minutes=1),
+)
+
+
+Answer = bytes | tuple[Problem, ...]
+Answers = dict[bytes, Answer]
+
+
+class InProcess:
+    """A render pool without workers; what a pure function answered for the same request is kept."""
+
+    async def render(self, request: Any) -> Any:
+        """Render."""
+        kept = _kept(_RENDERS, request, lambda: msgspec.json.encode(render(request)))
+        if isinstance(kept, bytes):
+            return msgspec.json.decode(kept, type=Rendered)
+        raise CompositionError(*kept)
+
+    async def check(self, request: Any) -> Any:
+        """Check a Composition."""
+        return _kept(_CHECKS, request, lambda: tuple(check(request)))
+
+    async def close(self) -> None:
+        """Do nothing."""
+
+
+def _kept(kept: Answers, request: Any, answer: Callable[[], Answer]) -> Answer:
+    question = msgspec.json.encode(request)
+    if question not in kept:
+        if len(kept) > _MOST_ANSWERS:
+            kept.clear()
+        try:
+            kept[question] = answer()
+        except CompositionError as error:
+            kept[question] = error.problems
+    return kept[question]
+
+
+_MOST_ANSWERS: Final = 1000
+_RENDERS: Answers = {}
+_CHECKS: Answers = {}
+Build = Callable[[ProcessContext], Awaitable[Sequence[Controller]]]
+
+
+@dataclass(slots=True)
+class Process:
+    """One process, from a start to its kill."""
+
+    connection: faulty.Connection
+    task: asyncio.Task[None]
+
+
+@dataclass
+class Platform:
+    """A cluster, a cloud, and the processes between them."""
+
+    seed: str
+    trace: Trace
+    description: CloudDescription
+    server: ApiServer = field(init=False)
+    cloud: CloudInMemory = field(init=False)
+    weather: faulty.Weather = field(default_factory=faulty.Weather)
+    processes: dict[str, Process] = field(default_factory=dict)
+    kills: int = 0
+    requests: int = 0
+
+    def __post_init__(self) -> None:
+        self.server = ApiServer(now=clock.now, uid=uids(self.seed))
+        self.server.listeners.append(self._note)
+        self.cloud = self.description.new(self.trace.add, chance_of(self.seed, "cloud"))
+
+    def _note(self, resource: Resource, change: Change) -> None:
+        obj = change.after if change.after is not None else change.before
+        # The order of fields is nobody's: the client of the cloud keeps labels by their places in memory.
+        text = msgspec.json.encode(obj, order="sorted").decode()
+        self.trace.add(change.version, resource.plural, change.after is None, text)
+
+    def install(self, namespaces: Sequence[str], compositions: Iterable[Object]) -> None:
+        """Have what an installation has, namespaces for claims whose label `cloud` says this one, and Compositions."""
+        for resource in (NAMESPACES, SECRETS, CONFIG_MAPS, CRDS, EVENTS):
+            self.server.resources[resource.group, resource.plural] = resource
+        about = self.description
+        for namespace in ("kube-system", SYSTEM, about.namespace, *namespaces):
+            labels = {"cloud": about.name} if namespace in namespaces else {}
+            self.server.put(NAMESPACES, _object(NAMESPACES, "", namespace, labels=labels))
+        self.apply_kinds()
+        uid = self.server.all_of(NAMESPACES)[Key("", "kube-system")]["metadata"]["uid"]
+        installation = _object(CONFIG_MAPS, SYSTEM, "fairlead-installation", data={"id": "abcd", "clusterUid": uid})
+        self.server.put(CONFIG_MAPS, installation)
+        kind = about.provider.config_resource
+        self.server.put(kind, _object(kind, "", "default", spec=loads(dumps(about.config))))
+        for name, values in about.secrets.items():
+            data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+            self.server.put(SECRETS, _object(SECRETS, about.namespace, name, data=data))
+        self.server.put(CONFIG_MAPS, _object(CONFIG_MAPS, SYSTEM, about.name, data=dict(about.place)))
+        for composition in compositions:
+            self.server.put(names.COMPOSITIONS, composition)
+
+    def apply_kinds(self) -> int:
+        """Have the CRDs that are not there; return how many those were."""
+        absent = [
+            crd for crd in map(loads, _crds(self.description.name)) if self.server.find(CRDS, key_of(crd)) is None
+        ]
+        for crd in absent:
+            self.server.put(CRDS, crd)
+        return len(absent)
+
+    async def start(self, name: str) -> None:
+        """Start a process."""
+        chance = chance_of(self.seed, f"requests of {name} {self.kills}")
+        connection = faulty.Connection(self.server, name, chance, self.weather, self.trace.add)
+        self.trace.add("start", name)
+        if name == "composer":
+            task = asyncio.create_task(_run(connection, name, SYSTEM, _composer))
+        else:
+            about = self.description
+            provider = replace(
+                about.provider,
+                connect=about.connector(self.cloud, lambda: connection.lives),
+                rate=Rate(reads_per_second=1000, writes_per_second=1000),
+            )
+            task = asyncio.create_task(_run(connection, name, about.namespace, build_for(provider, _TIMES)))
+        self.processes[name] = Process(connection, task)
+
+    async def kill(self, name: str) -> None:
+        """End a process at once: nothing that it sends from here on arrives."""
+        process = self.processes.pop(name)
+        process.connection.lives = False
+        self.trace.add("kill", name)
+        self.kills += 1
+        self.requests += process.connection.requests
+        process.task.cancel()
+        await asyncio.wait((process.task,))
+
+    def check(self) -> None:
+        """Raise what ended a process by itself."""
+        for process in self.processes.values():
+            if process.task.done():
+                process.task.result()
+                raise AssertionError("a process ended")
+
+    def background(self) -> list[asyncio.Task[None]]:
+        """Start what a cluster and a cloud do by themselves."""
+        running = (keep_house(self.server), self.cloud.run(), self._apply_again())
+        return [asyncio.create_task(task) for task in running]
+
+    async def _apply_again(self) -> None:
+        """Apply the release every few minutes, as a pipeline does."""
+        while True:
+            await asyncio.sleep(_APPLY_S)
+            self.apply_kinds()
+
+
+async def _composer(context: ProcessContext) -> Sequence[Controller]:
+    return await composer_process.build(context, InProcess())
+
+
+async def _run(connection: faulty.Connection, name: str, namespace: str, build: Build) -> None:
+    """Be a process; one that ends because a kind is not there for long is started again, as a node does."""
+    while True:
+        try:
+            await _run_once(connection, name, namespace, build)
+        except* TimeoutError:
+            connection.emit("restart", name)
+        await asyncio.sleep(10)
+
+
+async def _run_once(connection: faulty.Connection, name: str, namespace: str, build: Build) -> None:
+    settings = ProcessSettings(name=name, namespace=namespace, elect=False)
+    context = ProcessContext(
+        kube=connection,
+        cache=Cache(connection),
+        events=EventRecorder(connection, controller=name, instance=name),
+        identity=name,
+        settings=settings,
+        manager=Manager(),
+    )
+    fence.bind(lambda: True)
+    async with asyncio.TaskGroup() as group:
+        group.create_task(context.cache.run())
+        group.create_task(context.events.run())
+        for controller in await _built(context, build):
+            context.manager.add(controller)
+        await context.cache.wait_synced(timedelta(seconds=600))
+        group.create_task(context.manager.run())
+
+
+async def _built(context: ProcessContext, build: Build) -> Sequence[Controller]:
+    """Build, again after a while where the API server refuses, as `runtime.serve` does."""
+    while True:
+        try:
+            return await build(context)
+        except (ApiError, TimeoutError):
+            await asyncio.sleep(2)
+
+
+def _object(resource: Resource, namespace: str, name: str, *, labels: Any = None, **body: Any) -> Object:
+    meta = {"name": name, "labels": labels or {}, **({"namespace": namespace} if namespace else {})}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta, **body}
+
+
+@functools.cache
+def _crds(cloud: str) -> tuple[bytes, ...]:
+    of_cloud = ("fairlead.dev_", "database.", f"{cloud}.")
+    files = (path for path in sorted(assets("crds").glob("*.yaml")) if path.name.startswith(of_cloud))
+    crds = [crd for path in files for crd in objects_in(path.parent, path.name)]
+    for crd in crds:
+        crd["metadata"]["finalizers"] = ["customresourcecleanup.apiextensions.k8s.io"]
+        crd["status"] = {
+            "conditions": [{"type": "Established", "status": "True"}],
+            "storedVersions": [crd["spec"]["versions"][0]["name"]],
+        }
+    return tuple(dumps(crd) for crd in crds)

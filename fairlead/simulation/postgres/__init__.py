@@ -1,0 +1,1 @@
+"""A PostgreSQL in memory that takes the statements of the on-prem provider."""

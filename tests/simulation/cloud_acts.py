@@ -1,0 +1,37 @@
+"""What may be done in each cloud: fields that people write, and what others do there."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from runtime.objects import Object, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class CloudActs:
+    """What may be done in one cloud.
+
+    Attributes:
+        policies: What may be done at the deletion of a claim, of a server, and of what is inside of one.
+        shared: The fields of a server that no claim has made.
+        inside: The fields of what is inside of the server `shared`, by its resource and a name.
+        storage: Sizes that the author of the Composition chooses among.
+        database_fields: Returns the fields of a server whose Composition has a database, or has none any more.
+        strangers: What others do there, and how often.
+    """
+
+    policies: tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+    shared: Object
+    inside: Callable[[Resource, str], Object]
+    storage: tuple[int, ...]
+    database_fields: Callable[[bool], Object]
+    strangers: tuple[tuple[Callable[[Any], Awaitable[str]], int], ...]
+
+
+def acts_in(cloud: str) -> CloudActs:
+    """Return what may be done in a cloud."""
+    acts: CloudActs = importlib.import_module(f"tests.simulation.{cloud}_acts").ACTS
+    return acts
