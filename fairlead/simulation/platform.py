@@ -34,7 +34,7 @@ from runtime.controller import Controller
 from runtime.errors import ApiError
 from runtime.events import EventRecorder
 from runtime.manager import Manager
-from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key, Object, Resource, dumps, key_of, loads
+from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key, Object, Resource, dumps, loads
 from runtime.serve import ProcessContext, ProcessSettings
 
 SYSTEM: Final = "fairlead-system"
@@ -148,11 +148,10 @@ class Platform:
 
     def apply_kinds(self) -> int:
         """Have the CRDs that are not there; return how many those were."""
-        absent = [
-            crd for crd in map(loads, _crds(self.description.name)) if self.server.find(CRDS, key_of(crd)) is None
-        ]
-        for crd in absent:
-            self.server.put(CRDS, crd)
+        crds = _crds(self.description.name)
+        absent = [name for name in crds if self.server.find(CRDS, Key("", name)) is None]
+        for name in absent:
+            self.server.put(CRDS, loads(crds[name]))
         return len(absent)
 
     async def start(self, name: str) -> None:
@@ -271,7 +270,7 @@ def _object(resource: Resource, namespace: str, name: str, *, labels: Any = None
 
 
 @functools.cache
-def _crds(cloud: str) -> tuple[bytes, ...]:
+def _crds(cloud: str) -> dict[str, bytes]:
     of_cloud = ("fairlead.dev_", "database.", f"{cloud}.")
     files = (path for path in sorted(assets("crds").glob("*.yaml")) if path.name.startswith(of_cloud))
     crds = [crd for path in files for crd in objects_in(path.parent, path.name)]
@@ -281,4 +280,4 @@ def _crds(cloud: str) -> tuple[bytes, ...]:
             "conditions": [{"type": "Established", "status": "True"}],
             "storedVersions": [crd["spec"]["versions"][0]["name"]],
         }
-    return tuple(dumps(crd) for crd in crds)
+    return {crd["metadata"]["name"]: dumps(crd) for crd in crds}
