@@ -86,7 +86,7 @@ class Deleter(Generic[SpecT, ConfigT]):
 
 
 def _why_untagged(inputs: Inputs[SpecT]) -> str:
-    """Return why an orphan that carries tags is let go with those of its owner, where that was to be otherwise."""
+    """Return why an orphan keeps the tags of its owner; empty where it has none, or another policy."""
     if not inputs.tagged or inputs.observed is None or inputs.lifecycle.policy is not Policy.ORPHAN:
         return ""
     refusal = (find(inputs.obj, "Synced") or {}).get("message", "")

@@ -41,7 +41,7 @@ async def one_answer_that_it_is_absent_is_not_believed(cloud: Adapter) -> None:
 
 
 @clause(Property.HALTS)
-async def nothing_inside_a_server_that_serves_nobody_is_ready_or_let_go(cloud: Adapter) -> None:
+async def nothing_inside_a_server_that_serves_nobody_is_ready_or_deleted(cloud: Adapter) -> None:
     name = await cloud.create()
     cloud.halt_server(halted=True)
     await cloud.until(lambda: cloud.world.condition("Ready")["status"] == "False")
