@@ -211,6 +211,42 @@ def render(  # noqa: PLR0913 - one for each option
 
 
 @app.command
+def simulate(  # noqa: PLR0913 - one for each option
+    first: Annotated[tuple[Path, ...], Parameter(name="FILE")],
+    /,
+    *,
+    then: Annotated[tuple[Path, ...], Parameter(negative="")] = (),
+    cloud: str = "onprem",
+    delete: Annotated[bool, Parameter(negative="")] = False,
+    hours: float = 24.0,
+    output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
+) -> Exit:
+    """Show what would happen over time: no API server, no cloud; both are simulated, and hours take seconds.
+
+    The composer and the provider of one cloud run as they are. Exit code 5 where a claim is not Ready at the end, 6
+    where one is stalled.
+
+    Args:
+        first: Files or folders with claims, and Compositions and environments that count before the shipped ones.
+        then: A file or folder that is applied once nothing happens any more; several follow each other.
+        cloud: onprem (default), aws, gcp or azure.
+        delete: Delete the claims at the end.
+        hours: For how long to wait after each act at most. Default: 24.
+        output: `text` (default) for people, or `json`.
+    """
+    from msgspec.json import encode
+
+    from fairlead import simulate as simulation
+
+    options = simulation.Options(tuple(first), tuple(then), cloud, delete, hours * 3600)
+    with simulation.silent():
+        story = simulation.simulate(options)
+    for line in simulation.in_words(story) if output == "text" else [encode(story).decode()]:
+        to_output(line)
+    return story.exit
+
+
+@app.command
 def explain(reason: str = "", /) -> Exit:
     """Say what a condition's reason means and what to do, without any API server: `fairlead explain DatabaseLost`.
 

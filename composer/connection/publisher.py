@@ -19,7 +19,7 @@ from composer.connection.secret import Wanted
 from runtime.changes import Change
 from runtime.errors import AlreadyExists, NotFound
 from runtime.kube import Kube
-from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object, metadata, uid_of, version_of
+from runtime.objects import CONFIG_MAPS, SECRETS, Key, Object, key_of, metadata, uid_of, version_of
 
 VERIFY_EVERY = timedelta(minutes=10)
 _SOONEST_S = 2.0
@@ -300,8 +300,16 @@ class Publisher:
         if replacement is None:
             self._saw(want, want.key, stored)
             return Publication()
-        self._wrote(want, await self._kube.replace(SECRETS, replacement, manager=self._manager))
+        self._wrote(want, await self._replace(stored, replacement))
         return Publication(changed=True)
+
+    async def _replace(self, stored: Object, replacement: Object) -> Object:
+        if not stored.get("immutable"):
+            return await self._kube.replace(SECRETS, replacement, manager=self._manager)
+        # Somebody made it immutable: that keeps its data from being changed, not the Secret from being made again.
+        await self._kube.delete(SECRETS, key_of(stored), uid=uid_of(stored), resource_version=version_of(stored))
+        meta = {name: value for name, value in metadata(replacement).items() if name not in _OF_THE_SERVER}
+        return await self._kube.create(SECRETS, {**replacement, "metadata": meta}, manager=self._manager)
 
     def _wrote(self, want: Wanted, made: Object) -> None:
         self._written[want.key] = version_of(made)
@@ -319,3 +327,4 @@ def _sources(want: Wanted) -> frozenset[Key]:
 
 
 _DROPPED = frozenset({"ownerReferences", "managedFields"})
+_OF_THE_SERVER = frozenset({"uid", "resourceVersion", "creationTimestamp", "generation", "selfLink"})

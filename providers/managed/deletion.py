@@ -14,6 +14,7 @@ from providers.managed.inputs import Inputs
 from providers.managed.outcome import Event, Outcome
 from providers.managed.revival import how_to_revive
 from providers.managed.writes import Writer, account_of
+from runtime.conditions import find
 from runtime.errors import Blocked, Transient
 from runtime.kube import Kube
 
@@ -32,7 +33,7 @@ class Deleter(Generic[SpecT, ConfigT]):
         if plan.tagged and observed is not None:
             fence = await self._writer.write_intent(inputs, plan, outcome)
             await account_of(inputs).clients.external.release(inputs.target, observed, fence)
-        how = "marked released" if plan.tagged else "untouched"
+        how = "marked released" if plan.tagged else f"untouched{_why_untagged(inputs)}"
         outcome.events.append(Event("Normal", "LetGo", f"{inputs.noun} {inputs.target.name} stays and works, {how}"))
         limiter.orphans.add(_config_of(inputs), inputs.target.name, inputs.target.owner)
         await self._finish(inputs, outcome, keep_secret=True)
@@ -82,6 +83,14 @@ class Deleter(Generic[SpecT, ConfigT]):
     async def finish_deletion(self, inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> None:
         """Delete the Secret, then remove the finalizer, after the report of a deletion."""
         await self._finish(inputs, outcome, keep_secret=False)
+
+
+def _why_untagged(inputs: Inputs[SpecT]) -> str:
+    """Return why an orphan keeps the tags of its owner; empty where it has none, or another policy."""
+    if not inputs.tagged or inputs.observed is None or inputs.lifecycle.policy is not Policy.ORPHAN:
+        return ""
+    refusal = (find(inputs.obj, "Synced") or {}).get("message", "")
+    return f"; its tags still name its owner: {refusal}"
 
 
 def _config_of(inputs: Inputs[SpecT]) -> str:

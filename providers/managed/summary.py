@@ -9,7 +9,7 @@ from apis.reasons import CUT_OFF, UNUSABLE, ReasonClass, class_of_managed
 from providers.credentials.passwords import Await, Keep, Missing, unproven_text
 from providers.external.credential import Login
 from providers.external.observation import Change, Phase, Present
-from providers.managed.decisions.plan import Create, Delete, Plan, Refuse, Rest, Settled, Update, Wait
+from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome
 from providers.managed.record import InvalidSpec
@@ -99,16 +99,31 @@ def _of_plan(inputs: Inputs[Any], plan: Plan) -> Summary:  # noqa: PLR0911 - one
         case Update(changes=changes):
             paths = ", ".join(change.shown for change in changes)
             return Summary("CloudBusy", f"still differs after the change: {paths}"[:400])
-        case Settled() if inputs.password_problem is not None:
-            return Summary(*inputs.password_problem)
-        case Settled() if isinstance(inputs.step, Await):
-            return _rotating(inputs)
-        case Settled() if inputs.step == Missing(refused=True):
-            return Summary("PasswordUnknown", _login_refused(inputs))
-        case Settled() if isinstance(inputs.step, Missing):
-            return Summary("PasswordUnknown", f"{_password_unknown(inputs)}; {_password_remedy(inputs)}")
+        case Settled() | Adopt():
+            return _of_password(inputs)
         case _:
             return Summary()
+
+
+def _of_password(inputs: Inputs[Any]) -> Summary:
+    """Return what speaks against the login of a database that is as it was asked for."""
+    if inputs.password_problem is not None:
+        return Summary(*inputs.password_problem)
+    match inputs.step:
+        case Await():
+            return _rotating(inputs)
+        case Missing(refused=True):
+            return Summary("PasswordUnknown", _login_refused(inputs))
+        case Missing():
+            return Summary("PasswordUnknown", f"{_password_unknown(inputs)}; {_password_remedy(inputs)}")
+        case _ if any(inputs.logins) and not _has_password(inputs):
+            return Summary("Rotating", "it was taken over, and its login has no password of Fairlead's yet")
+        case _:
+            return Summary()
+
+
+def _has_password(inputs: Inputs[Any]) -> bool:
+    return inputs.stored is not None and bool(inputs.stored.kept.current)
 
 
 def _nothing_waits(inputs: Inputs[Any]) -> bool:

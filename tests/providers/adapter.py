@@ -65,6 +65,8 @@ class Property(Enum):
     """Its fields can be changed after the create."""
     SERVERS = auto()
     """Its objects are inside servers whose tags say whose they are."""
+    HALTS = auto()
+    """The server of its objects may serve nobody, and may vanish."""
     INCARNATIONS = auto()
     """Each of its objects with data has an identity of its own, beside its name."""
 
@@ -157,6 +159,14 @@ class Adapter(ABC):
 
     def calls_inside(self) -> list[str]:
         """Return the calls since the last `forget` that read or changed what is inside the server (SERVERS)."""
+        raise NotImplementedError
+
+    def halt_server(self, *, halted: bool) -> None:
+        """Have the server of all objects serve nobody, or serve again (HALTS)."""
+        raise NotImplementedError
+
+    def take_server(self) -> None:
+        """Have the server of all objects vanish (HALTS)."""
         raise NotImplementedError
 
     @abstractmethod

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
 
+from providers.external.observation import Phase
 from providers.external.ownership import Owner
 from runtime.objects import Object
 from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Property, Verb
@@ -41,6 +42,7 @@ class ToyServers(Adapter):
     properties: ClassVar[frozenset[Property]] = frozenset(Property) - {
         Property.CHILDREN,
         Property.SERVERS,
+        Property.HALTS,
         Property.LAG,
     }
     edit: ClassVar[Object] = {"size": 20}
@@ -149,6 +151,7 @@ class ToyChildren(ToyServers):
     properties = ToyServers.properties - {Property.TAGS, Property.BACKUPS, Property.PAGES} | {
         Property.CHILDREN,
         Property.SERVERS,
+        Property.HALTS,
     }
 
     def __post_init__(self) -> None:
@@ -158,6 +161,12 @@ class ToyChildren(ToyServers):
     def give_server(self, owner: Owner | None) -> str:
         self.service.server_owner = owner
         return SERVER
+
+    def halt_server(self, *, halted: bool) -> None:
+        self.service.server_phase = Phase.FAILED if halted else Phase.READY
+
+    def take_server(self) -> None:
+        self.service.server_phase = None
 
     def calls_inside(self) -> list[str]:
         reads = [read for read in self.service.reads if read.startswith(("get ", "list ", "backups "))]

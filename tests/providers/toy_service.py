@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeAlias
 
+from providers.external.observation import Phase
 from providers.external.ownership import Owner
 from tests.providers.gates import Gate
 
@@ -73,7 +74,8 @@ class Fault:
 class ToyService:
     """The cloud. `has_operations`: a change is an operation of 20 s, and no other may meet it.
 
-    `server_owner` is whose the one server of all children is, `reads` are the calls that `log` leaves out.
+    `server_owner` is whose the one server of all children is, `server_phase` how it is, None for gone.
+    `reads` are the calls that `log` leaves out.
     `before` are called when the next call of an action arrives; `failing` are actions whose operations fail.
     """
 
@@ -86,6 +88,7 @@ class ToyService:
     log: list[str] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     server_owner: Owner | None = None
+    server_phase: Phase | None = Phase.READY
     overlaps: list[str] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
     failing: dict[str, str] = field(default_factory=dict)

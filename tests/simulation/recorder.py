@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from apis import names
 from apis.teardown import instruction_of
 from devcloud.apiserver.watching import Change
 from fairlead.simulation.platform import CLAIMS, Platform
+from fairlead.simulation.published import connection_of, decoded, logs_in, secret_of
 from runtime import clock
 from runtime.objects import CRDS, EVENTS, SECRETS, Key, Object, Resource, dumps
 from tests.simulation.history import OTHER, TEAM, Ended, History, Sample, Statement
@@ -88,7 +88,7 @@ class Recorder:
     def _listen_for_passwords(self, now: float, resource: Resource, obj: Object) -> None:
         if resource == SECRETS:
             if obj.get("type") == _CREDENTIALS:
-                texts = {_decoded(value) for name, value in (obj.get("data") or {}).items() if name not in _OPEN}
+                texts = {decoded(value) for name, value in (obj.get("data") or {}).items() if name not in _OPEN}
                 self._passwords |= {text for text in texts if len(text) >= _SHORTEST}
             return
         text = dumps(obj).decode() if self._passwords else ""
@@ -133,7 +133,7 @@ class Recorder:
 
     def _truth(self, resource: Resource, obj: Object) -> tuple[bool, int]:
         if resource == CLAIMS:
-            return self._claim_logs_in(obj), 0
+            return logs_in(self._platform, obj), 0
         external = self._external(resource, obj)
         server, _, inner = external.partition("/")
         if not self._platform.cloud.runs(server):
@@ -150,26 +150,14 @@ class Recorder:
         connection: Any = (obj.get("status") or {}).get("connection")
         if not connection:
             return False
-        secret = self._secret(obj, connection["passwordRef"]["name"])
+        secret = secret_of(self._platform, obj, connection["passwordRef"]["name"])
         password = secret.get(connection["passwordRef"]["key"], "")
         database = "" if self._about.roles[self._about.login] == "servers" else connection.get("database")
         return self._platform.cloud.admits(server, connection["username"], password, database or _ADMINISTRATORS)
 
     def _login_of(self, claim: Object) -> str:
-        secret = self._published(claim)
+        secret = connection_of(self._platform, claim)
         return f"{self._about.server_at(secret.get('host', ''))}/{secret.get('username', '')}"
-
-    def _published(self, claim: Object) -> dict[str, str]:
-        return self._secret(claim, str(((claim.get("status") or {}).get("binding") or {}).get("name", "")))
-
-    def _claim_logs_in(self, obj: Object) -> bool:
-        secret = self._published(obj)
-        user, password, database = (secret.get(part, "") for part in ("username", "password", "database"))
-        return self._platform.cloud.admits(self._about.server_at(secret.get("host", "")), user, password, database)
-
-    def _secret(self, obj: Object, name: str) -> dict[str, str]:
-        secret = self._platform.server.find(SECRETS, Key(obj["metadata"]["namespace"], name)) or {}
-        return {part: _decoded(value) for part, value in (secret.get("data") or {}).items()}
 
 
 def name_of(resource: Resource, obj: Object) -> str:
@@ -204,7 +192,3 @@ def _writer(obj: Object) -> str:
     entries = obj["metadata"].get("managedFields") or ()
     latest: Object = max(entries, key=lambda entry: str(entry.get("time", "")), default={})
     return str(latest.get("manager", ""))
-
-
-def _decoded(value: str) -> str:
-    return base64.b64decode(value).decode(errors="replace")

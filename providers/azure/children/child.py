@@ -16,17 +16,23 @@ from typing import Any, ClassVar
 from apis.teardown import Policy
 from providers.azure.arm import AzureAccount
 from providers.azure.listed import ServerState
-from providers.azure.names import NO_SERVER, child_in, server_in
+from providers.azure.names import NO_SERVER, ServerName, child_in, server_in, server_of_id
 from providers.azure.operations import operation_of
 from providers.azure.servers import states
 from providers.azure.servers.translate import state_of
 from providers.external.client import Fence, NotCreated, Operation, Target
-from providers.external.cloud_api.inside import InsideServers, Untagged, prove_server
+from providers.external.cloud_api.inside import (
+    InsideServers,
+    Untagged,
+    prove_server,
+    refuse_idle_server,
+    refuse_lost_server,
+)
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present, SpecT
 from providers.external.ownership import Owner
-from runtime.errors import Blocked, Terminal
+from runtime.errors import Blocked, Terminal, Transient
 
 Answer = Mapping[str, Any]
 
@@ -65,10 +71,11 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
         return self._account.server(server, self.word, child)
 
     async def observe(self, target: Target[SpecT]) -> Present[SpecT, None] | Absent:
-        """Observe one child, and its server's state; a child whose server is not there is not there either.
+        """Observe one child, and its server's state.
 
         Raises:
-            Blocked: `CloudBusy`: the child is not there, and its server may be at work on it.
+            Blocked: `CloudBusy`: the child is not there, and its server may be at work on it; or its server is failed
+                or gone.
             ServerNotOwned: Its server is not this namespace's; it was not looked at.
         """
         path, name = self._path(target.name), server_in(target.name)
@@ -81,15 +88,32 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
         try:
             answer = await self._account.send("GET", self._account.server(name), f"look at server {name}")
         except NotThere:
+            await self._prove_gone(name, target)
             return Absent()
         server = state_of(answer.body)
         prove_server(str(name), server.owner, target)
+        phase = states.phase_of(server.state)
+        if phase is Phase.FAILED:
+            refuse_idle_server(str(name), phase, server.state, states.remedy(server.state))
         observed = await self._read(path, server, target)
         if observed is not None:
             return Present(observed)
-        if states.phase_of(server.state) is Phase.BUSY:
+        if phase is Phase.BUSY:
             raise Blocked("CloudBusy", f"{self.noun} {target.name} waits: its server is {server.state}")
         return Absent()
+
+    async def _prove_gone(self, name: ServerName, target: Target[SpecT]) -> None:
+        """Return where a server that was not found is not listed either, and the child is being deleted.
+
+        Raises:
+            Transient: It is listed.
+            Blocked: It is gone, and the child is not being deleted.
+        """
+        async for listed in self._account.pages(self._account.servers, "list the servers"):
+            known = server_of_id(str(listed.get("id", "")))
+            if known is None or str(known[1]).lower() == str(name).lower():
+                raise Transient(f"server {name} is not found, and is listed; looking again")
+        refuse_lost_server(str(name), target)
 
     async def _read(self, path: str, server: ServerState, target: Target[SpecT]) -> Observed[SpecT, None] | None:
         """Read the child itself; None where it is not there, or counts as such."""
@@ -125,6 +149,7 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
             state=f"its server is {state}" if phase is not Phase.READY else waits,
             deadline=states.deadline(state, restored=False),
             restart=restart,
+            usable=phase is Phase.STOPPED or states.usable(state),
         )
 
     async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:

@@ -8,9 +8,10 @@ from apis.names import CONSENT
 from providers.external.client import ExternalList, Fence, Operation, Target
 from providers.external.cloud_api.without_data import WithoutData
 from providers.external.consent import SERVER_ENTRY
-from providers.external.observation import Observed, ServerNotOwned, SpecT
+from providers.external.observation import Observed, Phase, ServerNotOwned, SpecT
 from providers.external.ownership import Owner
 from runtime import kubectl
+from runtime.errors import Blocked
 
 
 def prove_server(server: str, owner: Owner | None, target: Target[Any]) -> None:
@@ -36,6 +37,37 @@ def prove_server(server: str, owner: Owner | None, target: Target[Any]) -> None:
         f"server {server} was not made by Fairlead for this namespace: it {belongs}; nothing inside it is read or"
         f" changed. Refer to a server of this namespace; or have the platform team set allowAdoption in the"
         f" ProviderConfig and agree to this server: {command}"
+    )
+
+
+def refuse_idle_server(server: str, phase: Phase, state: str, remedy: str) -> None:
+    """Refuse to look into a server that is stopped or failed: nobody can use what is inside, be it there or not.
+
+    `state` is the cloud's own word, `remedy` what ends it, empty where nothing of it is known.
+
+    Raises:
+        Blocked: `DatabaseStopped` or `DatabaseFailed`.
+    """
+    if phase in {Phase.STOPPED, Phase.FAILED}:
+        reason = "DatabaseStopped" if phase is Phase.STOPPED else "DatabaseFailed"
+        raise Blocked(reason, f"its server {server} is {state}; nobody can use it{remedy and f'; {remedy}'}")
+
+
+def refuse_lost_server(server: str, target: Target[Any]) -> None:
+    """Refuse to go on without the server, which is gone by a look and by a list: only a deletion ends with it.
+
+    Nothing inside is said to be lost, and nothing is made anew: the resource of the server says what can be done.
+
+    Raises:
+        Blocked: `DatabaseLost` where the object was there once, else `ReferenceNotFound`.
+    """
+    if target.leaving:
+        return
+    if not target.incarnation:
+        raise Blocked("ReferenceNotFound", f"server {server} is not there")
+    raise Blocked(
+        "DatabaseLost",
+        f"its server {server} is gone, and what was inside with it; the resource of the server says what can be done",
     )
 
 

@@ -18,8 +18,9 @@ from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside.listing import InsideAccount
-from providers.gcp.inside.servers import Servers
+from providers.gcp.inside.servers import Servers, refuse_idle
 from providers.gcp.instances.instance_list import owner_in
+from providers.gcp.instances.states import is_at_rest
 from providers.gcp.models import CloudSQLDatabaseParameters
 from providers.gcp.names import own_name
 from runtime.errors import Transient
@@ -52,15 +53,16 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
 
         Raises:
             ServerNotOwned: Its instance is not this namespace's; its databases were not looked at.
+            Blocked: Its instance is stopped, failed or gone.
         """
         server, name = _place(target)
         try:
-            prove_server(server, owner_in(await self._servers.find(server)), target)
+            await self._servers.enter(server, target)
             answer = await self._account.call(
                 "databases.get", f"look at database {name} of {server}", instance=server, database=name
             )
         except NotThere:
-            await self._check_server(target, server, name)
+            await self._prove_absent(target, server, name)
             self._inside.forget(target.name)
             return Absent()
         instance = self._account.instances.of(server)
@@ -91,20 +93,19 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
         # Of an instance that no list shows nothing says whether it is the same one later.
         return Present(replace(observed, answer=msgspec.json.encode(seen) if seen.created else b""))
 
-    async def _check_server(self, target: Where, server: str, name: str) -> None:
+    async def _prove_absent(self, target: Where, server: str, name: str) -> None:
         """Believe that a database is absent where its instance serves: one that is stopped shows none of them.
 
         With an instance that is gone everything inside went: a database that is being deleted is gone as well, and of
         any other the instance itself says that it was lost.
         """
         try:
-            answer = await self._account.call("instances.get", f"look at instance {server}", instance=server)
+            instance = await self._servers.look(server)
         except NotThere:
-            if target.leaving:
-                return
-            raise Transient(f"instance {server} is not found; database {name} is not known to be gone") from None
-        settings = answer.get("settings") or {}
-        if answer.get("state") != "RUNNABLE" or settings.get("activationPolicy", "ALWAYS") != "ALWAYS":
+            await self._servers.prove_gone(server, target)
+            return
+        refuse_idle(server, instance)
+        if not is_at_rest(instance):
             raise Transient(f"instance {server} does not run; database {name} is not known to be gone")
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:

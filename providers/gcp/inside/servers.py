@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from providers.external.client import Target
+from providers.external.cloud_api.inside import prove_server, refuse_idle_server, refuse_lost_server
+from providers.external.cloud_api.refusals import NotThere
 from providers.gcp.account import GcpAccount
-from providers.gcp.instances.facts import Answer, member
+from providers.gcp.instances import states
+from providers.gcp.instances.facts import Answer, member, settings_of
+from providers.gcp.instances.instance_list import owner_in, read_instances
 from providers.gcp.instances.states import is_at_rest
 from runtime import clock
+from runtime.errors import Transient
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +59,49 @@ class Servers:
         known = self._account.instances.of(name)
         return known if known is not None and is_at_rest(known) else await self.look(name)
 
+    async def enter(self, name: str, target: Target[Any]) -> Answer:
+        """Return the instance that an object is inside of: raises NotThere.
+
+        Raises:
+            ServerNotOwned: It is not this namespace's.
+            Blocked: It is stopped or failed.
+        """
+        answer = await self.find(name)
+        prove_server(name, owner_in(answer), target)
+        refuse_idle(name, answer)
+        return answer
+
+    async def prove_gone(self, name: str, target: Target[Any]) -> None:
+        """Return where an instance is gone by a look and by a list, and the object inside is being deleted.
+
+        Raises:
+            Transient: It is there, or is not known to be gone.
+            Blocked: It is gone, and the object is not being deleted.
+        """
+        with suppress(NotThere):
+            await self.look(name)
+            raise Transient(f"something of instance {name} was not found; looking again")
+        instances, is_whole = await read_instances(self._account)
+        if not is_whole or any(str(answer["name"]) == name for answer in instances):
+            why = "is listed" if is_whole else "a region of the project did not answer"
+            raise Transient(f"instance {name} is not found, and {why}; looking again")
+        refuse_lost_server(name, target)
+
     async def look(self, name: str) -> Answer:
         """Return an instance as it is now: raises NotThere."""
         return await self._account.call("instances.get", f"look at instance {name}", instance=name)
+
+
+def refuse_idle(name: str, answer: Answer) -> None:
+    """Refuse to look into an instance that serves nobody and does not begin to by itself.
+
+    Raises:
+        Blocked: It is stopped or failed.
+    """
+    state, activation = str(answer.get("state", "")), str(settings_of(answer).get("activationPolicy", states.ALWAYS))
+    suspended = tuple(str(reason) for reason in answer.get("suspensionReason") or ())
+    phase, remedy = states.phase_of(state, activation), states.remedy(state, activation, suspended)
+    refuse_idle_server(name, phase, states.shown(state, activation), remedy)
 
 
 def active_authority(answer: Answer) -> str:

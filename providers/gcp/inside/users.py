@@ -23,7 +23,7 @@ from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside import logins
 from providers.gcp.inside.listing import InsideAccount
 from providers.gcp.inside.logins import Facts, Seen, Where
-from providers.gcp.inside.servers import Servers, active_authority
+from providers.gcp.inside.servers import Servers, active_authority, refuse_idle
 from providers.gcp.instances.facts import Answer
 from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.instances.states import is_at_rest
@@ -56,24 +56,29 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
 
         Raises:
             ServerNotOwned: Its instance is not this namespace's; its users were not listed.
+            Blocked: Its instance is stopped, failed or gone.
             Terminal: `InvalidValue`: one of its databaseRoles is a login of somebody else's.
         """
         server = _server(target)
         try:
-            instance = await self._servers.find(server)
-            prove_server(server, owner_in(instance), target)
-            authorities = await self._servers.authorities(server, instance)
+            return await self._look(server, target)
         except NotThere:
             # With an instance everything inside went; of one that was lost the instance itself says so.
-            if target.leaving:
-                return Absent()
-            raise Transient(f"instance {server} is not found; its users are not known to be gone") from None
+            await self._servers.prove_gone(server, target)
+            self._inside.forget(target.name)
+            return Absent()
+
+    async def _look(self, server: str, target: Where) -> Present[CloudSQLUserParameters, Facts] | Absent:
+        instance = await self._servers.enter(server, target)
+        authorities = await self._servers.authorities(server, instance)
         listed = await self._users(server)
         _check_roles(target, listed)
         users = {name: _kept(listed[name]) for name in logins.names_of(target.spec) if name in listed}
         if not users:
             # An absence is proven by a look of now.
-            if not is_at_rest(await self._servers.look(server)):
+            instance = await self._servers.look(server)
+            refuse_idle(server, instance)
+            if not is_at_rest(instance):
                 raise Transient(f"instance {server} does not run; its users are not known to be gone")
             self._inside.forget(target.name)
             return Absent()

@@ -20,8 +20,9 @@ from providers.managed.decisions.plan import Delete, Ignore, Orphan, Plan, Refus
 from providers.managed.decisions.waits import AT_LAST, LATER, SOON, open_intent
 from providers.managed.inputs import Inputs
 from providers.managed.record import is_made
+from runtime.conditions import find
 
-# For so long the tags of an orphan are tried at an account that is out of reach.
+# For so long the tags of an orphan are tried at an account that is out of reach, or that refuses them.
 _TAGS_TRIED = timedelta(minutes=5)
 # Waiting ends none of these; a cloud that is merely out of reach is not among them.
 _NO_ACCESS = frozenset(
@@ -59,10 +60,19 @@ def _stays_inside(inputs: Inputs[SpecT]) -> bool:
 
 def _is_out_of_time(inputs: Inputs[SpecT]) -> bool:
     """Return whether an orphan's tags were tried for long enough at an account that shows nothing."""
-    lifecycle = inputs.lifecycle
-    if lifecycle.policy is not Policy.ORPHAN or not isinstance(inputs.observation, Unknown):
-        return False
-    return lifecycle.since is not None and inputs.now - lifecycle.since >= _TAGS_TRIED
+    is_orphan = inputs.lifecycle.policy is Policy.ORPHAN
+    return is_orphan and isinstance(inputs.observation, Unknown) and _was_tried_long(inputs)
+
+
+def _was_tried_long(inputs: Inputs[SpecT]) -> bool:
+    since = inputs.lifecycle.since
+    return since is not None and inputs.now - since >= _TAGS_TRIED
+
+
+def _is_tag_refused(inputs: Inputs[SpecT]) -> bool:
+    """Return whether the tag of an orphan was refused until its time was over: by a state, or for want of a right."""
+    synced = find(inputs.obj, "Synced") or {}
+    return synced.get("reason") not in {None, "InSync", "AwaitingTeardown"} and _was_tried_long(inputs)
 
 
 def _deletion_of_observed(inputs: Inputs[SpecT], policy: Policy) -> Plan:
@@ -131,7 +141,7 @@ def _delete(  # noqa: PLR0911 - each return is a row of the table
     if not inputs.is_ours(observed):
         return Orphan(tagged=False)
     if policy is Policy.ORPHAN:
-        return Orphan(tagged=inputs.tagged)
+        return Orphan(tagged=inputs.tagged and not _is_tag_refused(inputs))
     if inputs.lifecycle.destroy_refused:
         return Refuse("HeldDeletion", inputs.lifecycle.destroy_refused)
     if inputs.not_allowed:

@@ -102,6 +102,22 @@ async def test_a_foreign_secret_is_not_touched() -> None:
     assert (publication.problem.reason if publication.problem else "") == "SecretNotOwned"
 
 
+async def test_a_secret_that_somebody_made_immutable_is_made_again() -> None:
+    at = World()
+    await at.publish(published(), known=False)
+    stored = at.kube.objects[SECRETS, SECRET]
+    labels = {**stored["metadata"]["labels"], "team": "own"}
+    changed = {**stored, "immutable": True, "metadata": {**stored["metadata"], "labels": labels}}
+    await at.kube.replace(SECRETS, changed, manager="kubectl")
+    at.login("second")
+    publication = await at.publish(published(), is_requested=True)
+
+    made = at.kube.objects[SECRETS, SECRET]
+    assert (publication.changed, at.stored(), made.get("immutable")) == (True, "second", None)
+    assert made["metadata"]["uid"] != stored["metadata"]["uid"]
+    assert made["metadata"]["labels"]["team"] == "own"
+
+
 async def test_a_secret_that_somebody_changed_concerns_its_claim_and_our_own_write_nobody() -> None:
     at = World()
     await at.publish(published(), known=False)

@@ -28,7 +28,9 @@ class AzureChildren(AzureServers):
     `word` is that of their paths, `theirs` what somebody else's has that is not what `fields` asks for.
     """
 
-    properties: ClassVar[frozenset[Property]] = frozenset({Property.OPERATIONS, Property.CHILDREN, Property.SERVERS})
+    properties: ClassVar[frozenset[Property]] = frozenset(
+        {Property.OPERATIONS, Property.CHILDREN, Property.SERVERS, Property.HALTS}
+    )
     has_logins: ClassVar[bool] = False
     policies: ClassVar[tuple[str, ...]] = ("Orphan",)
     word: ClassVar[str]
@@ -44,6 +46,12 @@ class AzureChildren(AzureServers):
         self.arm.steer(_SERVER, tags={} if owner is None else owner_tags(owner))
         self.pass_time(timedelta(minutes=10))
         return _SERVER
+
+    def halt_server(self, *, halted: bool) -> None:
+        self.arm.steer(_SERVER, state="Disabled" if halted else "Ready")
+
+    def take_server(self) -> None:
+        self.arm.steer(_SERVER, vanish=True)
 
     def calls_inside(self) -> list[str]:
         return [call["action"] for call in self.arm.calls() if call["action"].startswith(self.word)]

@@ -40,6 +40,32 @@ async def one_answer_that_it_is_absent_is_not_believed(cloud: Adapter) -> None:
     assert (cloud.writes(), cloud.is_ready()) == ([], True)
 
 
+@clause(Property.HALTS)
+async def nothing_inside_a_server_that_serves_nobody_is_ready_or_deleted(cloud: Adapter) -> None:
+    name = await cloud.create()
+    cloud.halt_server(halted=True)
+    await cloud.until(lambda: cloud.world.condition("Ready")["status"] == "False")
+    cloud.world.delete()
+    assert await cloud.pass_for(_LONG) <= {"DatabaseFailed", "DatabaseStopped"}
+    assert cloud.writes() == []
+    cloud.halt_server(halted=False)
+    assert list(cloud.objects()) == [name]
+    await cloud.until_gone()
+    assert cloud.objects() == {}
+
+
+@clause(Property.HALTS)
+async def what_went_with_its_server_is_not_ready_and_not_made_anew(cloud: Adapter) -> None:
+    await cloud.create()
+    cloud.take_server()
+    await cloud.until(lambda: cloud.world.condition("Ready")["status"] == "False")
+    await cloud.until(lambda: cloud.world.reason() == "DatabaseLost")
+    assert await cloud.pass_for(_LONG) == {"DatabaseLost"}
+    assert cloud.writes() == []
+    cloud.world.delete()
+    await cloud.until_gone()
+
+
 @clause(Property.DATA)
 async def lost_database_is_reported_and_not_replaced(cloud: Adapter) -> None:
     name = await cloud.create()

@@ -112,8 +112,13 @@ async def adopted_object_is_ours_and_its_operation_is_followed(cloud: Adapter) -
     cloud.forget()
     incarnation = cloud.objects()[cloud.external_name()].incarnation
     cloud.world.annotate(adopt=incarnation)
-    await cloud.pass_for(timedelta(minutes=5))
+    end, ready_without_login = cloud.world.now + timedelta(minutes=5), False
+    while cloud.world.now < end:
+        await cloud.step()
+        is_ready = cloud.world.condition("Ready")["status"] == "True"
+        ready_without_login |= cloud.has_logins and is_ready and "connection" not in cloud.status()
 
+    assert not ready_without_login
     assert cloud.world.reason() not in {"NotOwned", "AdoptionRefused"}
     assert [thing.incarnation for thing in cloud.own()] == [incarnation]
     # Without tags and fields that can be changed, an adoption changes nothing.

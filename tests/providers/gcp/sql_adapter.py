@@ -22,7 +22,7 @@ _VERBS = {action: verb for verb, action in _ACTIONS.items()}
 _REASONS: Mapping[Mode, str] = {
     "refused": "internalError", "forbidden": "notAuthorized", "absent": "instanceDoesNotExist", "invalid": "invalid"
 }  # fmt: skip
-_LACKING = {Property.CHILDREN, Property.SERVERS, Property.AUTHORITY, Property.LOGINS}
+_LACKING = {Property.CHILDREN, Property.SERVERS, Property.HALTS, Property.AUTHORITY, Property.LOGINS}
 _TRIES = 3  # of a read that meets an error of the server, within one pass
 _BACKUPS, _POLICY = ("settings", "backupConfiguration"), ("settings", "activationPolicy")
 

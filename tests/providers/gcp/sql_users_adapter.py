@@ -27,7 +27,9 @@ _ACTIONS: Mapping[Verb, str] = {
 class SqlUsersAdapter(SqlAdapter):
     """Users; Cloud SQL's create changes the password of one who is there, and none has an id of its own."""
 
-    properties: ClassVar[frozenset[Property]] = frozenset({Property.OPERATIONS, Property.CHILDREN, Property.SERVERS})
+    properties: ClassVar[frozenset[Property]] = frozenset(
+        {Property.OPERATIONS, Property.CHILDREN, Property.SERVERS, Property.HALTS}
+    )
     lacks: ClassVar[frozenset[Property]] = frozenset({Property.DATA, Property.CREATES_ONLY})
     has_logins: ClassVar[bool] = True
     edit: ClassVar[Object] = {"databaseRoles": ["readers", "writers"]}
@@ -52,6 +54,12 @@ class SqlUsersAdapter(SqlAdapter):
         self.sql.call("PATCH", f"instances/{_SERVER}", {"settings": {"userLabels": labels}})
         self.move_on(timedelta(minutes=10))
         return _SERVER
+
+    def halt_server(self, *, halted: bool) -> None:
+        self.sql.steer(_SERVER, state="SUSPENDED" if halted else "RUNNABLE")
+
+    def take_server(self) -> None:
+        self.sql.steer(_SERVER, vanish=True)
 
     def calls_inside(self) -> list[str]:
         inside = ("users.", "databases.", "instances.listServerCas")

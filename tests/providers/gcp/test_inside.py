@@ -18,7 +18,7 @@ from providers.gcp.names import owner_labels
 from runtime.errors import Blocked, Terminal, Transient
 from tests.providers.gates import OPEN
 from tests.providers.gcp.answers import OWNER, instance
-from tests.providers.gcp.wire import Wire, account_on, operation, refused
+from tests.providers.gcp.wire import Wire, operation, refused
 
 SERVER = "instances/fl-a"
 NO_LOGIN = Credential("", "")
@@ -33,9 +33,9 @@ def _database(**more: Any) -> Target[CloudSQLDatabaseParameters]:
     return Target("fl-a/app", CloudSQLDatabaseParameters(instance="fl-a", name="app"), OWNER, "", **more)
 
 
-def _user(*, leaving: bool = False, **fields: Any) -> Target[CloudSQLUserParameters]:
+def _user(*, leaving: bool = False, incarnation: str = "", **fields: Any) -> Target[CloudSQLUserParameters]:
     spec = CloudSQLUserParameters(**{"instance": "fl-a", "name": "app", "database": "fl-a/orders", **fields})
-    return Target("fl-a/app", spec, OWNER, "", own_password="only-ours", leaving=leaving)
+    return Target("fl-a/app", spec, OWNER, "", own_password="only-ours", leaving=leaving, incarnation=incarnation)
 
 
 def _serving(wire: Wire, *names: str, server: dict[str, Any] | None = None, **roles: list[str]) -> None:
@@ -45,29 +45,51 @@ def _serving(wire: Wire, *names: str, server: dict[str, Any] | None = None, **ro
     wire.answer(f"GET {SERVER}/users", {"items": items})
 
 
-ABSENCES = [
-    ("its instance serves", _instance(), False, True),
-    ("its instance is stopped", _instance(activationPolicy="NEVER"), False, False),
-    ("its instance is at work", {**_instance(), "state": "MAINTENANCE"}, False, False),
-    ("its instance is gone", None, False, False),
-    ("its instance is gone, and it leaves", None, True, True),
+_GONE, _STOPPED, _FAILED = "DatabaseLost", "DatabaseStopped", "DatabaseFailed"
+_LISTED = {"GET instances": {"items": [_instance()]}}
+_SILENT = {"GET instances": {"items": [], "warnings": [{"code": "REGION_UNREACHABLE", "region": "europe-west1"}]}}
+_NONE: dict[str, Any] = {"GET instances": {"items": []}}
+_LEAVING = {"leaving": True}
+_THERE_ONCE = {"incarnation": "fl-a/app"}
+_AT_WORK = {**_instance(), "state": "MAINTENANCE"}
+_SUSPENDED = {**_instance(), "state": "SUSPENDED", "suspensionReason": ["BILLING_ISSUE"]}
+# What is answered, of what target: nothing in words for a proven absence, else the reason, "" for one that passes.
+ABSENCES: list[tuple[str, dict[str, Any], dict[str, Any], str | None]] = [
+    ("its instance serves", {f"GET {SERVER}": _instance()}, {}, None),
+    ("its instance is stopped", {f"GET {SERVER}": _instance(activationPolicy="NEVER")}, {}, _STOPPED),
+    ("its instance is suspended", {f"GET {SERVER}": _SUSPENDED}, {}, _FAILED),
+    ("its instance is suspended, and it leaves", {f"GET {SERVER}": _SUSPENDED}, _LEAVING, _FAILED),
+    ("its instance is at work", {f"GET {SERVER}": _AT_WORK}, {}, ""),
+    ("its instance is gone", _NONE, _THERE_ONCE, _GONE),
+    ("its instance was never there", _NONE, {}, "ReferenceNotFound"),
+    ("its instance is gone, and it leaves", _NONE, _LEAVING, None),
+    ("its instance is not found and is listed", _LISTED, _THERE_ONCE, ""),
+    ("its instance is not found and is listed, and it leaves", _LISTED, _LEAVING, ""),
+    ("its instance is not found in a list without a region", _SILENT, _LEAVING, ""),
 ]
 
 
-@pytest.mark.parametrize(
-    ("server", "leaving", "believed"), [row[1:] for row in ABSENCES], ids=[row[0] for row in ABSENCES]
-)
-async def test_a_database_is_absent_where_its_instance_proves_it(
-    wire: Wire, account: GcpAccount, server: dict[str, Any] | None, *, leaving: bool, believed: bool
+@pytest.mark.parametrize("kind", ["database", "user"])
+@pytest.mark.parametrize(("answers", "more", "reason"), [row[1:] for row in ABSENCES], ids=[row[0] for row in ABSENCES])
+async def test_what_is_inside_is_absent_where_its_instance_proves_it(
+    wire: Wire, account: GcpAccount, *, kind: str, answers: dict[str, Any], more: dict[str, Any], reason: str | None
 ) -> None:
-    if server is not None:
-        wire.answer(f"GET {SERVER}", server)
-    observe = databases.clients(account).external.observe(_database(leaving=leaving))
-    if believed:
-        assert await observe == Absent()
-    else:
-        with pytest.raises(Transient):
-            await observe
+    wire.answer(f"GET {SERVER}/users", {"items": []})
+    wire.answer(f"GET {SERVER}/listServerCas", {"certs": []})
+    for path, answer in answers.items():
+        wire.answer(path, answer)
+    is_database = kind == "database"
+    seen = (
+        databases.clients(account).external.observe(_database(**more))
+        if is_database
+        else users.clients(account).external.observe(_user(**more))
+    )
+    if reason is None:
+        assert await seen == Absent()
+        return
+    with pytest.raises(Blocked if reason else Transient) as refusal:
+        await seen
+    assert getattr(refusal.value, "reason", "") == reason
 
 
 async def test_a_database_is_made_and_seen(wire: Wire, account: GcpAccount) -> None:
@@ -234,20 +256,6 @@ def test_endpoint_is_the_address_that_is_asked_for(
     spec = CloudSQLUserParameters(**{"instance": "fl-a", "name": "app", **fields})
     endpoint = logins.endpoint_of({**instance(), **server}, "PEM-1\n", spec)
     assert (endpoint.host, endpoint.sslmode) == (host, sslmode)
-
-
-async def test_users_of_an_instance_that_does_not_run_are_not_known_to_be_gone(wire: Wire, account: GcpAccount) -> None:
-    _serving(wire, server=_instance(activationPolicy="NEVER"))
-    with pytest.raises(Transient):
-        await users.clients(account).external.observe(_user())
-
-
-async def test_a_user_goes_with_its_instance() -> None:
-    async with account_on(Wire()) as account:
-        external = users.clients(account).external
-        assert await external.observe(_user(leaving=True)) == Absent()
-        with pytest.raises(Transient):
-            await external.observe(_user())
 
 
 NAMES = [

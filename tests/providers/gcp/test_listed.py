@@ -15,7 +15,7 @@ from providers.gcp.instances.client import clients
 from providers.gcp.listed import FRESH, InstanceAnswers, encoded_answer
 from providers.gcp.models import CloudSQLUserParameters
 from providers.gcp.names import owner_labels
-from runtime.errors import Transient
+from runtime.errors import Blocked
 from tests.providers.gates import OPEN
 from tests.providers.gcp.answers import OWNER, instance, target
 from tests.providers.gcp.sql_world import SPEC, ListedSql, SqlWorld
@@ -152,8 +152,9 @@ async def test_user_of_an_instance_that_is_listed_as_stopped_looks_at_it() -> No
     wire = _wire(activationPolicy="NEVER")
     async with account_on(wire) as account:
         await clients(account).account.list()
-        await users.clients(account).external.observe(_user())
-    assert _paths(wire) == ["GET instances", GET, CAS, USERS]
+        with pytest.raises(Blocked):
+            await users.clients(account).external.observe(_user())
+    assert _paths(wire) == ["GET instances", GET]
 
 
 async def test_user_looks_at_an_instance_that_was_changed_since_its_list() -> None:
@@ -175,7 +176,7 @@ async def test_absence_of_a_user_is_proven_by_a_look_at_its_instance() -> None:
     wire.answer(GET, instance(userLabels=owner_labels(OWNER), activationPolicy="NEVER"))
     async with account_on(wire) as account:
         await clients(account).account.list()
-        with pytest.raises(Transient):
+        with pytest.raises(Blocked):
             await users.clients(account).external.observe(_user())
 
 

@@ -73,7 +73,7 @@ DELETING = Lifecycle(deleting=True, has_finalizer=True, policy=Policy.DELETE)
 
 def inputs(observation: Any, external_ref: ExternalRef = RECORDED, **changed: Any) -> Inputs[Spec]:
     """Build the inputs of a decision; names of Lifecycle and Inputs may be changed."""
-    of_lifecycle = ("deleting", "has_finalizer", "policy", "paused", "destroy_refused")
+    of_lifecycle = ("deleting", "has_finalizer", "policy", "paused", "destroy_refused", "since")
     lifecycle = {key: changed.pop(key) for key in of_lifecycle if key in changed}
     base = DELETING if lifecycle.get("deleting") else Lifecycle(has_finalizer=True)
     whole: dict[str, Any] = {"spec_hash": "spec-1", "generation": 1, "grace": GRACE, **changed}
@@ -116,6 +116,8 @@ FRESH = ExternalRef()
 LONG_GONE = replace(RECORDED, absent_since=NOW - GRACE)
 JUST_GONE = replace(RECORDED, absent_since=NOW - timedelta(seconds=1))
 UNKNOWN = Unknown("CloudUnreachable", "no answer")
+
+REFUSED = {"status": {"conditions": [{"type": "Synced", "status": "False", "reason": "CloudBusy", "message": "x"}]}}
 
 ROWS: dict[str, Row] = {
     # Nothing known
@@ -288,6 +290,15 @@ ROWS: dict[str, Row] = {
     ),
     "and holds up nothing that is gone": leaving(RemoveFinalizer, GONE, LONG_GONE, destroy_refused="x"),
     "orphan is marked released": leaving(Orphan, THERE, policy=ORPHAN, holds={"tagged": True}),
+    "a tag that is refused is tried": leaving(
+        Orphan, THERE, policy=ORPHAN, since=NOW - timedelta(minutes=4), obj=REFUSED, holds={"tagged": True}
+    ),
+    "and given up in time": leaving(
+        Orphan, THERE, policy=ORPHAN, since=NOW - timedelta(minutes=5), obj=REFUSED, holds={"tagged": False}
+    ),
+    "one that was never refused is tried, however late": leaving(
+        Orphan, THERE, policy=ORPHAN, since=NOW - timedelta(hours=5), holds={"tagged": True}
+    ),
     "delete destroys": leaving(Delete, THERE, holds={"policy": Policy.DELETE}),
     "snapshot keeps": leaving(Delete, THERE, policy=SNAPSHOT, holds={"policy": Policy.SNAPSHOT}),
     "an orphan needs no credentials that work": leaving(Orphan, NO_LOGIN, policy=ORPHAN, holds={"tagged": False}),
