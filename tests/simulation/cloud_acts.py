@@ -18,6 +18,8 @@ class CloudActs:
         policies: What may be done at the deletion of a claim, of a server, and of what is inside of one.
         shared: The fields of a server that no claim has made.
         inside: The fields of what is inside of the server `shared`, by its resource and a name.
+        versions: Versions of PostgreSQL that new claims ask for.
+        has_standby: Whether a claim may ask for high availability.
         storage: Sizes that the author of the Composition chooses among.
         database_fields: Returns the fields of a server whose Composition has a database, or has none any more.
         strangers: What others do there, and how often.
@@ -29,6 +31,8 @@ class CloudActs:
     storage: tuple[int, ...]
     database_fields: Callable[[bool], Object]
     strangers: tuple[tuple[Callable[[Any], Awaitable[str]], int], ...]
+    versions: tuple[str, ...] = ("16", "16", "15")
+    has_standby: bool = True
 
 
 def acts_in(cloud: str) -> CloudActs:

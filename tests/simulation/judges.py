@@ -151,6 +151,15 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
 
+def waits_without_a_cause(history: History) -> Iterator[Finding]:
+    """I8: a claim that is not Ready for long in calm weather is stalled, and says who can change it."""
+    for name, samples in _by_name(history):
+        waiting = [sample for sample in samples if not sample.role and sample.at >= history.calm_since]
+        for lasting in _streaks(waiting, lambda sample: not (sample.ready or sample.leaving or _is_stalled(sample))):
+            if lasting[-1].at - lasting[0].at >= history.lasting_s:
+                yield Finding("waits without a cause", lasting[0].at, f"{name}: {lasting[-1].says}")
+
+
 def replaced_without_a_word(history: History) -> Iterator[Finding]:
     """A database that was replaced by another one is not Ready as if nothing had been."""
     for name, samples in _by_name(history):
@@ -247,6 +256,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     ready_over_nothing,
     left_behind,
     a_deletion_never_ends,
+    waits_without_a_cause,
     replaced_without_a_word,
     a_loop,
     deleted_without_a_cause,
@@ -262,6 +272,10 @@ JUDGES: Final[tuple[Judge, ...]] = (
 def findings(history: History) -> list[Finding]:
     """Return all breaches of a life."""
     return [finding for judge in JUDGES for finding in judge(history)]
+
+
+def _is_stalled(sample: Sample) -> bool:
+    return "Stalled True" in sample.says
 
 
 def _is_for_people(says: str) -> bool:

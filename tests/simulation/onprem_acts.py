@@ -138,4 +138,6 @@ ACTS: Final = CloudActs(
     storage=(20, 25, 30),
     database_fields=lambda _has_one: {},
     strangers=STRANGERS,
+    versions=("16",),
+    has_standby=False,
 )
