@@ -16,7 +16,7 @@ from jinja2.compiler import CodeGenerator, Frame
 from jinja2.exceptions import SecurityError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from composer.render.errors import PendingError, near
+from composer.render.errors import PendingError
 from composer.render.filters import EXPRESSION_FILTERS, EXPRESSION_TESTS
 from composer.render.values import (
     ExpressionError,
@@ -175,7 +175,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
                 raise SecurityError(f"{argument!r} is not data; an expression reads fields and applies filters only")
             if isinstance(obj, Status):
                 return Pending(obj=obj.resource, name=f"{obj.path}.{argument}")
-            return Missing(hint=f"{argument!r} is undefined{near(str(argument), map(str, obj))}")
+            return Missing(obj=obj, name=argument)
         value = obj[argument]
         if isinstance(obj, Status) and isinstance(value, Mapping):
             return Status(obj.resource, f"{obj.path}.{argument}", value)

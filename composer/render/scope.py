@@ -29,6 +29,10 @@ class Variables(Mapping[str, Any]):
                 return Pending(obj=error.waits_for, name=error.path)
         return self._values[name]
 
+    def __contains__(self, name: object) -> bool:
+        # Without this a variable is computed to learn whether there is one.
+        return name in self._trees
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._trees)
 

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import msgspec
 from jinja2 import StrictUndefined, Undefined
 
-from composer.render.errors import PendingError
+from composer.render.errors import PendingError, near
 
 DEPTH_LIMIT = 64
 # A mebibyte of empty lists keeps an event loop that reads it for longer than a mebibyte of text.
@@ -34,6 +34,14 @@ class TooLargeError(ExpressionError):
 
 class Missing(StrictUndefined):
     """A value that is not there; any use raises, only `default`, `is defined` and `or_else` may look at it."""
+
+    @property
+    def _undefined_message(self) -> str:
+        obj, name = self._undefined_obj, self._undefined_name
+        if self._undefined_hint or not isinstance(obj, Mapping):
+            return super()._undefined_message
+        # Names are compared for who reads the message: a value is mostly looked at by `default` alone.
+        return f"{name!r} is undefined{near(str(name), map(str, obj))}"
 
 
 class Nowhere(Missing):

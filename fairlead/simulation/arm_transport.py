@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
@@ -17,6 +16,7 @@ from azure.core.utils import CaseInsensitiveDict
 
 from devcloud.simulator.messages import Answer
 from fairlead.simulation.arm import ENDPOINT, SERVERS, Azure
+from fairlead.simulation.process_life import ProcessLife
 from providers.azure.arm import connect
 
 _READS: Final = frozenset({"GET", "POST"})
@@ -42,18 +42,18 @@ class _Response(AsyncHttpResponseImpl):
 
 
 class Transport(AsyncHttpTransport[HttpRequest, AsyncHttpResponseImpl]):
-    """Carries requests to one cloud, for one life of the provider's process; `lives` ends with it."""
+    """Carries requests to one cloud, for one life of the provider's process."""
 
-    def __init__(self, cloud: Azure, lives: Callable[[], bool]) -> None:
+    def __init__(self, cloud: Azure, life: ProcessLife) -> None:
         self._cloud = cloud
-        self._lives = lives
+        self._life = life
 
     async def send(self, request: HttpRequest, **_options: Any) -> AsyncHttpResponseImpl:
         """Carry out a request, unless it is cut before; the answer may be cut too."""
         chance, weather = self._cloud.chance, self._cloud.weather
-        await self._outlive()
+        await self._life.outlive()
         await asyncio.sleep(0.02 + chance.random() * 0.2)
-        await self._outlive()
+        await self._life.outlive()
         drawn = chance.random()
         if drawn < weather.cut_before:
             raise ServiceRequestError("cut")
@@ -61,12 +61,21 @@ class Transport(AsyncHttpTransport[HttpRequest, AsyncHttpResponseImpl]):
             raise ServiceResponseError("cut")
         answer = self._early(request, drawn - weather.cut_before)
         if answer is None:
-            answer = self._cloud.answer(request.method, request.url, request.headers, _body_of(request))
+            answer = await self._answered(request)
         await asyncio.sleep(chance.random() * 0.2)
-        await self._outlive()
+        await self._life.outlive()
         if chance.random() < weather.cut_after:
             raise ServiceResponseError("cut")
         return _Response(request, answer)
+
+    async def _answered(self, request: HttpRequest) -> Answer:
+        changes = request.method != "GET" and request.url.startswith(ENDPOINT)
+        if changes:
+            await self._life.before_effect()
+        answer = self._cloud.answer(request.method, request.url, request.headers, _body_of(request))
+        if changes:
+            await self._life.after_effect()
+        return answer
 
     def _early(self, request: HttpRequest, drawn: float) -> Answer | None:
         """Return a refusal of ARM without effect, None for none."""
@@ -84,11 +93,6 @@ class Transport(AsyncHttpTransport[HttpRequest, AsyncHttpResponseImpl]):
             return self._cloud.refuse("ResourceNotFound", 404)
         return None
 
-    async def _outlive(self) -> None:
-        """Wait for ever in a process that was killed."""
-        if not self._lives():
-            await asyncio.Event().wait()
-
     async def open(self) -> None:
         """Open nothing."""
 
@@ -99,9 +103,9 @@ class Transport(AsyncHttpTransport[HttpRequest, AsyncHttpResponseImpl]):
         """Close nothing."""
 
 
-def connector(cloud: Azure, lives: Callable[[], bool]) -> Any:
+def connector(cloud: Azure, life: ProcessLife) -> Any:
     """Return what a provider connects by: its own function, with another transport."""
-    return partial(connect, transport=lambda _ca: Transport(cloud, lives))
+    return partial(connect, transport=lambda _ca: Transport(cloud, life))
 
 
 def _body_of(request: HttpRequest) -> bytes:

@@ -22,6 +22,7 @@ from devcloud.simulator.clock import Clock
 from devcloud.simulator.messages import Answer, Refusal, Request
 from fairlead.simulation.calls import NOBODY, PROVIDER, STRANGER, Made, Weather
 from fairlead.simulation.logins import Logins
+from fairlead.simulation.process_life import ProcessLife
 from fairlead.simulation.virtual_time import AtOnce
 from providers.external.client import Fence
 from providers.gcp.account import GcpAccount
@@ -182,15 +183,15 @@ _READ: dict[tuple[Any, str], Any] = {}
 
 
 class Channel(RestChannel):
-    """The provider's channel to the cloud, for one life of its process; `lives` ends with it."""
+    """The provider's channel to the cloud, for one life of its process."""
 
-    def __init__(self, cloud: CloudSql, lives: Callable[[], bool]) -> None:
+    def __init__(self, cloud: CloudSql, life: ProcessLife) -> None:
         async def token() -> str:
             return "token"
 
         super().__init__(ENDPOINT, token)
         self._cloud = cloud
-        self._lives = lives
+        self._life = life
 
     def unary_unary(
         self, method: str, request_serializer: Any = None, response_deserializer: Any = None, **_options: Any
@@ -204,23 +205,31 @@ class Channel(RestChannel):
         fence: Fence | None = _fence.get()
         if fence is not None:
             fence.check()
-        await self._outlive()
+        await self._life.outlive()
         await asyncio.sleep(0.02 + chance.random() * 0.2)
-        await self._outlive()
+        await self._life.outlive()
         drawn = chance.random()
         if drawn < weather.cut_before or (method.verb != "GET" and chance.random() < weather.write_cut):
             raise Transient("no answer (cut)", is_momentary=True)
         answer = self._early(method, path, drawn - weather.cut_before)
         if answer is None:
-            answer = self._cloud.ask(ACCOUNT, method.verb, path, query, body)
+            answer = await self._asked(method, path, query, body)
         await asyncio.sleep(chance.random() * 0.2)
-        await self._outlive()
+        await self._life.outlive()
         if chance.random() < weather.cut_after:
             raise Transient("no answer (cut)", is_momentary=True)
         text = answer.body.decode()
         if answer.status >= _FIRST_ERROR:
             raise RefusedCall(refusal_in(answer.status, text, {}))
         return text
+
+    async def _asked(self, method: Method, path: str, query: Sequence[tuple[str, str]], body: Any) -> Answer:
+        if method.verb == "GET":
+            return self._cloud.ask(ACCOUNT, method.verb, path, query, body)
+        await self._life.before_effect()
+        answer = self._cloud.ask(ACCOUNT, method.verb, path, query, body)
+        await self._life.after_effect()
+        return answer
 
     def _early(self, method: Method, path: str, drawn: float) -> Answer | None:
         """Return a refusal without effect, None for none."""
@@ -235,11 +244,6 @@ class Channel(RestChannel):
             return self._cloud.refuse("instanceDoesNotExist", 404)
         return None
 
-    async def _outlive(self) -> None:
-        """Wait for ever in a process that was killed."""
-        if not self._lives():
-            await asyncio.Event().wait()
-
 
 class _Fixed:
     """Credentials that are never renewed."""
@@ -247,7 +251,7 @@ class _Fixed:
     token, expiry = "token", None
 
 
-def connector(cloud: CloudSql, lives: Callable[[], bool]) -> Any:
+def connector(cloud: CloudSql, life: ProcessLife) -> Any:
     """Return what a provider connects by, as `providers.gcp.account.connect`."""
 
     @asynccontextmanager
@@ -255,7 +259,7 @@ def connector(cloud: CloudSql, lives: Callable[[], bool]) -> Any:
         config: Any, secrets: Mapping[str, Mapping[str, str]], recorded: Any = None, meter: Any = None
     ) -> AsyncIterator[GcpAccount]:
         del secrets, recorded
-        channel = Channel(cloud, lives)
+        channel = Channel(cloud, life)
         account = GcpAccount(config, channel, Tokens(_Fixed(), AtOnce()), meter)
         await account.whoami()
         yield account

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from fairlead.simulation.calls import Made, Weather
+from fairlead.simulation.process_life import ProcessLife
 from fairlead.simulation.virtual_time import chance_of
 from providers.external.provider import Provider
 from runtime.objects import Object, Resource
 
 NAMES: Final = ("gcp", "azure", "aws", "onprem")
 Emit = Callable[..., None]
-Lives = Callable[[], bool]
 
 
 class CloudInMemory(Protocol):
@@ -82,7 +82,7 @@ class CloudDescription:
     place_of: Callable[[Resource, str], str]
     server_at: Callable[[str], str]
     new: Callable[[Emit, random.Random], CloudInMemory]
-    connector: Callable[[Any, Lives], Any]
+    connector: Callable[[Any, ProcessLife], Any]
 
     @property
     def resources(self) -> tuple[Resource, ...]:

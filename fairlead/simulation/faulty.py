@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 from devcloud.apiserver.api_server import ApiServer
+from fairlead.simulation.process_life import ProcessLife
 from runtime import clock
 from runtime.errors import ApiError, NoAnswer, Unavailable
 from runtime.kube import Page, Selection, WatchEvent
@@ -37,15 +38,14 @@ class Connection:
     chance: random.Random
     weather: Weather
     emit: Callable[..., None]
-    lives: bool = True
+    life: ProcessLife = field(default_factory=ProcessLife)
     requests: int = field(default=0)
 
     async def _passed(self) -> None:
         # What a killed process still does at its end takes no chance from those that live.
-        if self.lives:
+        if not self.life.is_over:
             await asyncio.sleep(0.001 + self.chance.random() * 0.02)
-        if not self.lives:
-            await asyncio.Event().wait()
+        await self.life.outlive()
 
     async def _read(self, request: str, call: Callable[[], Awaitable[T]]) -> T:
         await self._passed()
@@ -55,18 +55,24 @@ class Connection:
             raise Unavailable("simulated", status=503)
         return await call()
 
-    async def _write(self, request: str, call: Callable[[], Awaitable[T]]) -> T:
+    async def _write(self, resource: Resource, request: str, call: Callable[[], Awaitable[T]]) -> T:
         await self._passed()
         self.requests += 1
         if self.chance.random() < self.weather.write_refused:
             self.emit(round(clock.monotonic(), 6), self.who, request, "refused")
             raise Unavailable("simulated", status=503)
+        # Nothing hangs on an Event.
+        is_effect = resource != EVENTS
+        if is_effect:
+            await self.life.before_effect()
         try:
             answer = await call()
         except ApiError as error:
             self.emit(round(clock.monotonic(), 6), self.who, request, type(error).__name__)
             raise
         self.emit(round(clock.monotonic(), 6), self.who, request)
+        if is_effect:
+            await self.life.after_effect()
         await self._passed()
         if self.chance.random() < self.weather.answer_lost:
             raise NoAnswer("simulated: the answer is lost")
@@ -81,7 +87,9 @@ class Connection:
     async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:
         """Create an object."""
         return await self._write(
-            f"create {resource.plural} {key_of(obj)}", lambda: self.server.create(resource, obj, manager=manager)
+            resource,
+            f"create {resource.plural} {key_of(obj)}",
+            lambda: self.server.create(resource, obj, manager=manager),
         )
 
     async def review(self, resource: Resource, spec: Object) -> Object:
@@ -93,6 +101,7 @@ class Connection:
     ) -> Object:
         """Apply an object as a field manager."""
         return await self._write(
+            resource,
             f"apply {resource.plural} {key_of(obj)} {subresource}",
             lambda: self.server.apply(resource, obj, manager=manager, force=force, subresource=subresource),
         )
@@ -100,7 +109,9 @@ class Connection:
     async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:
         """Replace an object."""
         return await self._write(
-            f"replace {resource.plural} {key_of(obj)}", lambda: self.server.replace(resource, obj, manager=manager)
+            resource,
+            f"replace {resource.plural} {key_of(obj)}",
+            lambda: self.server.replace(resource, obj, manager=manager),
         )
 
     async def json_patch(
@@ -108,6 +119,7 @@ class Connection:
     ) -> Object:
         """Patch an object."""
         return await self._write(
+            resource,
             f"patch {resource.plural} {key} {subresource}",
             lambda: self.server.json_patch(resource, key, operations, manager=manager, subresource=subresource),
         )
@@ -117,6 +129,7 @@ class Connection:
     ) -> Object | None:
         """Delete an object."""
         return await self._write(
+            resource,
             f"delete {resource.plural} {key}",
             lambda: self.server.delete(
                 resource, key, uid=uid, resource_version=resource_version, propagation=propagation
@@ -152,8 +165,3 @@ class Connection:
     async def raw(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """Make a request by its path."""
         return await self._read(f"raw {path}", lambda: self.server.raw(method, path, body))
-
-
-def is_noise(resource: Resource) -> bool:
-    """Return whether objects of a kind emit people something, and controllers nothing."""
-    return resource == EVENTS

@@ -28,6 +28,7 @@ from fairlead.simulation.postgres.sessions import (
     NotLoggedInError,
     log_in,
 )
+from fairlead.simulation.process_life import ProcessLife
 from providers.external.client import Fence
 from providers.external.credential import Credential
 from providers.external.sql.scram import verifier
@@ -65,16 +66,16 @@ class OnPrem:
         """Let happen what happens by itself: nothing does."""
         await asyncio.Event().wait()
 
-    def transport(self, lives: Callable[[], bool]) -> Transport:
-        """Return what one process reaches the server by, as long as it lives."""
-        return Listener(self.server, _Line(self, lives), partial(_Session, self)).transport
+    def transport(self, life: ProcessLife) -> Transport:
+        """Return what one process reaches the server by."""
+        return Listener(self.server, _Line(self, life), partial(_Session, self)).transport
 
-    def connector(self, lives: Callable[[], bool]) -> Any:
+    def connector(self, life: ProcessLife) -> Any:
         """Return what a provider connects by, as `providers.onprem.client.connect`."""
 
         @asynccontextmanager
         async def connected(config: Any, secrets: Any, recorded: Any, meter: Any) -> AsyncIterator[OnPremCloud]:
-            async with connect(config, secrets, recorded, meter, self.transport(lives)) as cloud:
+            async with connect(config, secrets, recorded, meter, self.transport(life)) as cloud:
                 yield cloud
 
         return connected
@@ -194,13 +195,13 @@ class _Line(Line):
     """The way of one process to the server, in all weathers."""
 
     cloud: OnPrem
-    lives: Callable[[], bool]
+    life: ProcessLife
 
     async def go(self, statement: str, *, changes: bool) -> None:
         chance, weather = self.cloud.chance, self.cloud.weather
-        await self._outlive()
+        await self.life.outlive()
         await asyncio.sleep(0.001 + chance.random() * 0.02)
-        await self._outlive()
+        await self.life.outlive()
         drawn = chance.random()
         if drawn < weather.cut_before or (changes and chance.random() < weather.write_cut):
             raise _lost()
@@ -210,18 +211,17 @@ class _Line(Line):
             raise NotLoggedInError.of(TOO_MANY)
         if changes and drawn < weather.cut_before + weather.throttled:
             raise refusal("55P03", "canceling statement due to lock timeout")
+        if changes:
+            await self.life.before_effect()
 
     async def come_back(self, statement: str, *, changes: bool) -> None:
-        del statement, changes
+        del statement
+        if changes:
+            await self.life.after_effect()
         await asyncio.sleep(0.001 + self.cloud.chance.random() * 0.02)
-        await self._outlive()
+        await self.life.outlive()
         if self.cloud.chance.random() < self.cloud.weather.cut_after:
             raise _lost()
-
-    async def _outlive(self) -> None:
-        """Wait for ever in a process that was killed."""
-        if not self.lives():
-            await asyncio.Event().wait()
 
 
 def _lost() -> psycopg.OperationalError:

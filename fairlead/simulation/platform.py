@@ -23,6 +23,7 @@ from devcloud.apiserver.watching import Change
 from fairlead.assets import assets
 from fairlead.simulation import faulty
 from fairlead.simulation.clouds import CloudDescription, CloudInMemory
+from fairlead.simulation.process_life import FatalEffect, Moment
 from fairlead.simulation.virtual_time import Trace, chance_of, uids
 from fairlead.yaml_files import objects_in
 from providers.external.provider import Rate
@@ -33,7 +34,7 @@ from runtime.controller import Controller
 from runtime.errors import ApiError
 from runtime.events import EventRecorder
 from runtime.manager import Manager
-from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key, Object, Resource, dumps, key_of, loads
+from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key, Object, Resource, dumps, loads
 from runtime.serve import ProcessContext, ProcessSettings
 
 SYSTEM: Final = "fairlead-system"
@@ -111,6 +112,7 @@ class Platform:
     processes: dict[str, Process] = field(default_factory=dict)
     kills: int = 0
     requests: int = 0
+    _restarts: list[asyncio.Task[None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.server = ApiServer(now=clock.now, uid=uids(self.seed))
@@ -146,15 +148,16 @@ class Platform:
 
     def apply_kinds(self) -> int:
         """Have the CRDs that are not there; return how many those were."""
-        absent = [
-            crd for crd in map(loads, _crds(self.description.name)) if self.server.find(CRDS, key_of(crd)) is None
-        ]
-        for crd in absent:
-            self.server.put(CRDS, crd)
+        crds = _crds(self.description.name)
+        absent = [name for name in crds if self.server.find(CRDS, Key("", name)) is None]
+        for name in absent:
+            self.server.put(CRDS, loads(crds[name]))
         return len(absent)
 
     async def start(self, name: str) -> None:
-        """Start a process."""
+        """Start a process that does not run."""
+        if name in self.processes:
+            return
         chance = chance_of(self.seed, f"requests of {name} {self.kills}")
         connection = faulty.Connection(self.server, name, chance, self.weather, self.trace.add)
         self.trace.add("start", name)
@@ -164,24 +167,43 @@ class Platform:
             about = self.description
             provider = replace(
                 about.provider,
-                connect=about.connector(self.cloud, lambda: connection.lives),
+                connect=about.connector(self.cloud, connection.life),
                 rate=Rate(reads_per_second=1000, writes_per_second=1000),
             )
             task = asyncio.create_task(_run(connection, name, about.namespace, build_for(provider, _TIMES)))
         self.processes[name] = Process(connection, task)
 
     async def kill(self, name: str) -> None:
-        """End a process at once: nothing that it sends from here on arrives."""
-        process = self.processes.pop(name)
-        process.connection.lives = False
+        """End a process that runs at once: nothing that it sends from here on arrives."""
+        process = self.processes.pop(name, None)
+        if process is None:
+            return
+        process.connection.life.is_over = True
         self.trace.add("kill", name)
         self.kills += 1
         self.requests += process.connection.requests
         process.task.cancel()
         await asyncio.wait((process.task,))
 
+    def kill_at(self, name: str, effect: int, moment: Moment, pause_s: float) -> None:
+        """Have a process die around one of its next effects, and start it again a while later."""
+
+        async def die() -> None:
+            await self.kill(name)
+            await asyncio.sleep(pause_s)
+            await self.start(name)
+
+        def on_death() -> None:
+            self._restarts.append(asyncio.create_task(die()))
+
+        if name in self.processes:
+            self.processes[name].connection.life.fatal = FatalEffect(effect, moment, on_death)
+
     def check(self) -> None:
         """Raise what ended a process by itself."""
+        for task in self._restarts:
+            if task.done():
+                task.result()
         for process in self.processes.values():
             if process.task.done():
                 process.task.result()
@@ -248,7 +270,7 @@ def _object(resource: Resource, namespace: str, name: str, *, labels: Any = None
 
 
 @functools.cache
-def _crds(cloud: str) -> tuple[bytes, ...]:
+def _crds(cloud: str) -> dict[str, bytes]:
     of_cloud = ("fairlead.dev_", "database.", f"{cloud}.")
     files = (path for path in sorted(assets("crds").glob("*.yaml")) if path.name.startswith(of_cloud))
     crds = [crd for path in files for crd in objects_in(path.parent, path.name)]
@@ -258,4 +280,4 @@ def _crds(cloud: str) -> tuple[bytes, ...]:
             "conditions": [{"type": "Established", "status": "True"}],
             "storedVersions": [crd["spec"]["versions"][0]["name"]],
         }
-    return tuple(dumps(crd) for crd in crds)
+    return {crd["metadata"]["name"]: dumps(crd) for crd in crds}

@@ -14,6 +14,7 @@ from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 
 from devcloud.aws.audit import mutates
 from devcloud.simulator.messages import Answer
+from fairlead.simulation.process_life import ProcessLife
 from fairlead.simulation.rds import Rds
 from providers.aws.account import AwsAccount, Clients, connect
 from providers.aws.config import ProviderConfigSpec
@@ -81,7 +82,7 @@ class _Travel:
 
     meter: Meter
     cloud: Rds
-    lives: Callable[[], bool]
+    life: ProcessLife
 
     async def read(self, operation: str, request: Callable[[], Awaitable[T]]) -> T:
         """Make a request that changes nothing."""
@@ -89,25 +90,27 @@ class _Travel:
 
     async def write(self, operation: str, request: Callable[[], Awaitable[T]], fence: Fence | None = None) -> T:
         """Make a request that changes something."""
-        return await self.meter.write(operation, lambda: self._carried(request), fence)
+
+        async def effect() -> T:
+            await self.life.before_effect()
+            answer = await request()
+            await self.life.after_effect()
+            return answer
+
+        return await self.meter.write(operation, lambda: self._carried(effect), fence)
 
     async def _carried(self, request: Callable[[], Awaitable[T]]) -> T:
         chance = self.cloud.chance
-        await self._outlive()
+        await self.life.outlive()
         await asyncio.sleep(0.02 + chance.random() * 0.2)
-        await self._outlive()
+        await self.life.outlive()
         answer = await request()
         await asyncio.sleep(chance.random() * 0.2)
-        await self._outlive()
+        await self.life.outlive()
         return answer
 
-    async def _outlive(self) -> None:
-        """Wait for ever in a process that was killed."""
-        if not self.lives():
-            await asyncio.Event().wait()
 
-
-def connector(cloud: Rds, lives: Callable[[], bool]) -> Any:
+def connector(cloud: Rds, life: ProcessLife) -> Any:
     """Return what a provider connects by: its own function, with clients whose requests go another way."""
 
     class ClientsOfCloud(Clients):
@@ -126,7 +129,7 @@ def connector(cloud: Rds, lives: Callable[[], bool]) -> Any:
         recorded: RecordedAccount = NO_ACCOUNT,
         meter: Meter = UNMETERED,
     ) -> AsyncIterator[AwsAccount]:
-        async with connect(config, secrets, recorded, _Travel(meter, cloud, lives), clients=ClientsOfCloud) as account:
+        async with connect(config, secrets, recorded, _Travel(meter, cloud, life), clients=ClientsOfCloud) as account:
             yield account
 
     return connected

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 
 from fairlead.simulation import clouds
-from tests.simulation import shrinking
+from tests.simulation import profiles, shrinking
 from tests.simulation.lives import Seed, live
 from tests.simulation.many import Lived, be_silent, lived, lived_twice
 
@@ -28,17 +28,19 @@ def main() -> int:
     be_silent()
     if arguments.replay:
         seed, life, acts = shrinking.read(arguments.replay)
-        outcome = live(Seed(seed, life, arguments.cloud), acts=acts)
+        outcome = live(Seed(seed, life, arguments.cloud, arguments.profile), acts=acts)
         _say("\n".join(map(str, outcome.done)), *map(str, outcome.findings))
         return _report([Lived(outcome, 0.0)])
     if arguments.shrink:
         seed, life, _ = shrinking.read(arguments.shrink)
-        return shrinking.shrink(Seed(seed, life, arguments.cloud), arguments.rule, _say)
-    seeds = [Seed(arguments.seed, life, arguments.cloud) for life in range(arguments.lives)]
+        return shrinking.shrink(Seed(seed, life, arguments.cloud, arguments.profile), arguments.rule, _say)
+    seeds = [Seed(arguments.seed, life, arguments.cloud, arguments.profile) for life in range(arguments.lives)]
     if arguments.seeds:
         first, _, last = arguments.seeds.partition("-")
         numbers = range(int(first), int(last) + 1)
-        seeds = [Seed(seed, life, arguments.cloud) for seed in numbers for life in range(arguments.lives)]
+        seeds = [
+            Seed(seed, life, arguments.cloud, arguments.profile) for seed in numbers for life in range(arguments.lives)
+        ]
     have = lived_twice if arguments.twice else lived
     return _report(list(_said(have(seeds, arguments.jobs))))
 
@@ -49,6 +51,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--seeds", default="", metavar="FIRST-LAST", help="several seeds")
     parser.add_argument("--cloud", default="", choices=("", *clouds.NAMES), help="the cloud of all lives")
+    parser.add_argument("--profile", default="long", choices=tuple(profiles.PROFILES), help="how long each life is")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes live at once")
     parser.add_argument("--twice", action="store_true", help="live each life in two processes; they must be the same")
     parser.add_argument("--replay", default="", metavar="SEED:LIFE[:ACTS]")
@@ -60,9 +63,9 @@ def _arguments() -> argparse.Namespace:
 def _said(lives: Iterator[Lived]) -> Iterator[Lived]:
     for life in lives:
         for finding in life.outcome.findings:
-            _say(f"{life.outcome.seed} {life.outcome.cloud}: {finding}")
+            _say(f"{life.outcome.seed.command()}: {finding}")
         if life.unlike:
-            _say(f"{life.outcome.seed} {life.outcome.cloud}: not the same life again: {life.unlike}")
+            _say(f"{life.outcome.seed.command()}: not the same life again: {life.unlike}")
         yield life
 
 
@@ -76,10 +79,12 @@ def _report(lives: list[Lived]) -> int:
     total = hashlib.sha256("".join(outcome.hash for outcome in outcomes).encode()).hexdigest()
     findings = sum(len(outcome.findings) for outcome in outcomes)
     lines, kills = sum(outcome.lines for outcome in outcomes), sum(outcome.kills for outcome in outcomes)
+    served, ended = sum(outcome.served > 0 for outcome in outcomes), sum(outcome.ended > 0 for outcome in outcomes)
     unlike = sum(bool(life.unlike) for life in lives)
     _say(
-        f"{len(lives)} lives, {kills} kills, {lines} lines of trace, {sum(life.seconds for life in lives):.1f} s of"
-        f" processor time, hash {total[:16]}, {findings} findings, {unlike} not the same again"
+        f"{len(lives)} lives, {served} with a claim that served, {ended} with a deletion, {kills} kills, {lines} lines"
+        f" of trace, {sum(life.seconds for life in lives):.1f} s of processor time, hash {total[:16]}, {findings}"
+        f" findings, {unlike} not the same again"
     )
     return 1 if findings or unlike else 0
 

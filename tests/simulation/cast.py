@@ -15,10 +15,10 @@ from runtime.errors import ApiError
 from runtime.objects import SECRETS, Key, Object, Resource
 from tests.simulation.cloud_acts import CloudActs, acts_in
 from tests.simulation.history import OTHER, TEAM
+from tests.simulation.profiles import Profile
 
 PERSON: Final = "kubectl"
 CONNECTION: Final = "servicebinding.io/postgresql"
-_PAUSE_S: Final = 50.0
 
 Act = Callable[["Cast"], Awaitable[str]]
 
@@ -46,14 +46,14 @@ class Cast:
         self.cloud = acts_in(self.platform.description.name)
         self.chance = chance_of(self.seed, "acts")
 
-    def plan(self, acts: Sequence[tuple[Act, int]], seconds: float) -> list[Planned]:
-        """Return what is to be done in so much time."""
+    def plan(self, acts: Sequence[tuple[Act, float]], profile: Profile) -> list[Planned]:
+        """Return what is to be done in a life."""
         chosen, weights = zip(*acts, strict=True)
         planned: list[Planned] = []
-        at = 0.0
-        while at < seconds:
+        at = self.draw(*profile.first_s)
+        while at < profile.acts_s:
             planned.append(Planned(len(planned), at, self.chance.choices(chosen, weights)[0]))
-            at += self.chance.expovariate(1 / _PAUSE_S)
+            at += self.chance.expovariate(1 / profile.pause_s)
         return planned
 
     async def carry_out(self, planned: Sequence[Planned], seconds: float) -> None:

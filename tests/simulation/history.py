@@ -76,6 +76,7 @@ class History:
         going: Kinds that are being deleted, each minute, with what they wait for.
         exposed: Passwords that stood anywhere but in Secrets.
         calm_since: From when on nobody did anything and nothing failed.
+        lasting_s: What lasts so long from then on is no transition.
         until: The end.
     """
 
@@ -91,4 +92,5 @@ class History:
     going: list[Statement] = field(default_factory=list)
     exposed: list[Statement] = field(default_factory=list)
     calm_since: float = 0.0
+    lasting_s: float = 30 * 60.0
     until: float = 0.0

@@ -10,8 +10,9 @@ from typing import Final
 from fairlead.simulation.calls import PROVIDER, Made
 from tests.simulation.history import History, Sample, Statement
 
-_LONG_S: Final = 30 * 60.0
 _CHANGES_AN_HOUR: Final = 20
+# A life that is judged for less has its own share of them.
+_CHANGES_WITHIN_S: Final = 30 * 60.0
 _TAKES_AWAY: Final = {"servers.change", "servers.replace", "databases.disown"}
 _INSIDE: Final = {"logins", "databases", "rules", "settings"}
 _STILL_S: Final = 20 * 60.0
@@ -117,7 +118,7 @@ def ready_over_nothing(history: History) -> Iterator[Finding]:
             continue
         for lasting in _streaks(samples, lambda sample: sample.ready and not sample.serves and not sample.leaving):
             calm = [sample for sample in lasting if sample.at >= history.calm_since]
-            if calm and calm[-1].at - calm[0].at >= _LONG_S:
+            if calm and calm[-1].at - calm[0].at >= history.lasting_s:
                 yield Finding("Ready over what takes no login", calm[0].at, f"{name}: {calm[-1].says}")
 
 
@@ -143,7 +144,7 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
     for name, samples in _by_name(history):
         last = samples[-1]
         leaving = [sample for sample in samples if sample.leaving and sample.at >= history.calm_since]
-        if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < _LONG_S:
+        if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < history.lasting_s:
             continue
         is_for_people = _is_for_people(last.says) or _awaits_a_held_claim(history, last.says)
         if not is_for_people and (last.policy == "Orphan" or last.serves):
@@ -169,8 +170,8 @@ def a_loop(history: History) -> Iterator[Finding]:
         if call.principal == PROVIDER and call.at >= history.calm_since:
             changed.setdefault((call.server, call.name), []).append(call)
     for place, calls in sorted(changed.items()):
-        hours = max(1.0, (history.until - history.calm_since) / 3600)
-        if len(calls) / hours > _CHANGES_AN_HOUR:
+        hours = (history.until - history.calm_since) / 3600
+        if len(calls) > _CHANGES_AN_HOUR * max(hours, history.lasting_s / _CHANGES_WITHIN_S):
             yield Finding("a loop", calls[0].at, f"{'/'.join(place)}: {len(calls)} changes in {hours:.1f} h")
 
 
@@ -196,12 +197,13 @@ def nobodys_server(history: History) -> Iterator[Finding]:
 def restless(history: History) -> Iterator[Finding]:
     """I6: in calm weather nothing is written again and again."""
     written: dict[str, list[Statement]] = {}
-    since = history.until - _STILL_S
+    since = max(history.until - _STILL_S, history.calm_since)
+    most = _WRITES_WHILE_STILL * (history.until - since) / _STILL_S
     for write in history.writes:
-        if write.at >= max(since, history.calm_since):
+        if write.at >= since:
             written.setdefault(write.name, []).append(write)
     for name, writes in sorted(written.items()):
-        if len(writes) > _WRITES_WHILE_STILL:
+        if len(writes) > most:
             yield Finding("written again and again", writes[0].at, f"{name}: {len(writes)} times")
 
 
@@ -234,7 +236,7 @@ def _lasting(rule: str, history: History, statements: list[Statement]) -> Iterat
         calm = [line for line in statements if line.name == name and line.at >= history.calm_since]
         same = [line for line in calm if line.text == calm[-1].text]
         is_at_the_end = bool(same) and same[-1].at > history.until - 120
-        if is_at_the_end and same[-1].at - same[0].at >= _LONG_S:
+        if is_at_the_end and same[-1].at - same[0].at >= history.lasting_s:
             yield Finding(rule, same[0].at, f"{name}: {same[-1].text}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from fairlead.assets import assets
 from fairlead.simulation import clouds, virtual_time
@@ -13,28 +13,29 @@ from fairlead.simulation.platform import Platform
 from fairlead.yaml_files import objects_in
 from runtime import clock
 from runtime.objects import Object, dumps, loads
-from tests.simulation import acts, judges
+from tests.simulation import acts, judges, profiles
 from tests.simulation.cast import Cast
 from tests.simulation.history import OTHER, TEAM
 from tests.simulation.judges import Finding
 from tests.simulation.recorder import Recorder
 
-_ACTS_S: Final = 40 * 60.0
-_CALM_S: Final = 50 * 60.0
-# Failures of before may have their longest pause.
-_PAUSE_S: Final = 12 * 60.0
-
 
 class Seed(NamedTuple):
-    """What a life follows from: two numbers, and the cloud, which the numbers draw where none is named."""
+    """What a life follows from: two numbers, the cloud, which the numbers draw where none is named, and the profile."""
 
     seed: int
     life: int
     cloud: str = ""
+    profile: profiles.Name = "long"
 
     def __str__(self) -> str:
-        """Return it as a command takes it."""
+        """Return its numbers as a command takes them."""
         return f"{self.seed}:{self.life}"
+
+    def command(self, acts: str = "") -> str:
+        """Return the command that has this life again, or some of its acts."""
+        options = f"--profile {self.profile} --cloud {self.cloud}"
+        return f"python -m tests.simulation {options} --replay {self}{acts and ':'}{acts}"
 
 
 @functools.cache
@@ -52,14 +53,23 @@ def _composition(cloud: str) -> Object:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a life went; `acts` is how many were planned, `trace` the last lines as far as they were kept."""
+    """How a life went.
 
-    seed: str
-    cloud: str
+    Attributes:
+        seed: Its seed, with the cloud in which it was lived.
+        acts: How many acts were planned.
+        served: How many claims were Ready with a login that works.
+        ended: How many resources were deleted.
+        trace: The last lines, as far as they were kept.
+    """
+
+    seed: Seed
     hash: str
     lines: int
     kills: int
     acts: int
+    served: int
+    ended: int
     findings: tuple[Finding, ...]
     done: tuple[str, ...]
     trace: tuple[str, ...] = ()
@@ -67,14 +77,13 @@ class Outcome:
 
 def live(seed: Seed, *, keep: int = 0, acts: frozenset[int] | None = None) -> Outcome:
     """Have one life; it is a function of its seed, and of the numbers of its acts where not all are kept."""
-    name, trace = str(seed), virtual_time.Trace(keep=keep)
-    description = clouds.described(seed.cloud or clouds.name_of(name))
-    return virtual_time.run(name, lambda: _live(name, trace, description, acts))
+    trace = virtual_time.Trace(keep=keep)
+    seed = seed._replace(cloud=seed.cloud or clouds.name_of(str(seed)))
+    return virtual_time.run(str(seed), lambda: _live(seed, trace, acts))
 
 
-async def _live(
-    name: str, trace: virtual_time.Trace, description: clouds.CloudDescription, kept: frozenset[int] | None
-) -> Outcome:
+async def _live(seed: Seed, trace: virtual_time.Trace, kept: frozenset[int] | None) -> Outcome:
+    name, profile, description = str(seed), profiles.PROFILES[seed.profile], clouds.described(seed.cloud)
     platform = Platform(name, trace, description)
     recorder = Recorder(platform)
     platform.install((TEAM, OTHER), (_composition(description.name),))
@@ -82,10 +91,11 @@ async def _live(
     for process in ("composer", description.provider_process):
         await platform.start(process)
     cast = Cast(platform, name)
-    planned = acts.plan(cast, _ACTS_S)
-    await cast.carry_out([step for step in planned if kept is None or step.number in kept], _ACTS_S)
-    recorder.history.calm_since = clock.monotonic() + _PAUSE_S
-    await acts.rest(cast, _CALM_S)
+    planned = acts.plan(cast, profile)
+    await cast.carry_out([step for step in planned if kept is None or step.number in kept], profile.acts_s)
+    recorder.history.calm_since = clock.monotonic() + profile.settle_s
+    recorder.history.lasting_s = profile.lasting_s
+    await acts.rest(cast, profile.calm_s)
     history = recorder.end()
     for process in tuple(platform.processes):
         await platform.kill(process)
@@ -93,12 +103,13 @@ async def _live(
         task.cancel()
     breaches = tuple(judges.findings(history))
     return Outcome(
-        name,
-        description.name,
+        seed,
         trace.hash,
         trace.lines,
         platform.kills,
         len(planned),
+        len({sample.name for sample in history.samples if not sample.role and sample.ready and sample.serves}),
+        len(history.ended),
         breaches,
         tuple(cast.done),
         tuple(trace.last),

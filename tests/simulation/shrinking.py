@@ -30,8 +30,7 @@ def shrink(seed: Seed, rule: str, say: Say) -> int:
     kept = fewest(frozenset(range(whole.acts)), lambda acts: _has(live(seed, acts=acts), rule))
     outcome = live(seed, acts=kept)
     say(*outcome.done, *(str(finding) for finding in outcome.findings if finding.rule == rule))
-    command = f"python -m tests.simulation --cloud {whole.cloud} --replay {seed}:{written(kept)}"
-    say(f"{len(kept)} of {whole.acts} acts: {command}")
+    say(f"{len(kept)} of {whole.acts} acts: {whole.seed.command(written(kept))}")
     return 0
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, Final
 
 from fairlead.simulation import calls, faulty
 from tests.simulation.cast import Cast
+
+_EFFECTS: Final = 12
 
 
 async def weather_turns(cast: Cast) -> str:
@@ -25,6 +27,14 @@ async def kill(cast: Cast) -> str:
     await asyncio.sleep(cast.chance.random() * 20)
     await cast.platform.start(name)
     return f"killed {name}"
+
+
+async def kill_at(cast: Cast) -> str:
+    """Have a process die right before or right after one of its next effects."""
+    name, moment = cast.draw("composer", cast.platform.description.provider_process), cast.draw("before", "after")
+    effect, pause_s = cast.chance.randint(1, _EFFECTS), cast.chance.random() * 20
+    cast.platform.kill_at(name, effect, moment, pause_s)
+    return f"{name} dies {moment} effect {effect}"
 
 
 async def compact(cast: Cast) -> str:

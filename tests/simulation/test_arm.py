@@ -18,6 +18,7 @@ from fairlead.simulation import virtual_time
 from fairlead.simulation.arm import CREDENTIALS, SERVERS, Azure
 from fairlead.simulation.arm_transport import connector
 from fairlead.simulation.calls import PROVIDER, STRANGER, Made, Weather
+from fairlead.simulation.process_life import ProcessLife
 from providers.azure.arm import AzureAccount
 from providers.azure.children.kinds import ServerDatabases
 from providers.azure.config import ProviderConfigSpec
@@ -62,7 +63,7 @@ class World:
     account: AzureAccount
     servers: Clients[FlexibleServerParameters, Facts]
     databases: ServerDatabases
-    lives: list[bool]
+    life: ProcessLife
 
     def fence(self) -> Fence:
         return Fence(clock.monotonic() + 60, lambda: True, clock.monotonic)
@@ -95,13 +96,13 @@ def lived(act: Callable[[World], Awaitable[T]]) -> T:
     """Do something in a world of its own, on virtual time."""
 
     async def main() -> T:
-        cloud, lives = Azure(lambda *_words: None, virtual_time.chance_of("1:0", "cloud")), [True]
-        connect = connector(cloud, lambda: lives[0])
+        cloud, life = Azure(lambda *_words: None, virtual_time.chance_of("1:0", "cloud")), ProcessLife()
+        connect = connector(cloud, life)
         async with AsyncExitStack() as stack:
             account = await stack.enter_async_context(connect(CONFIG, {"client": CREDENTIALS}))
             running = asyncio.create_task(cloud.run())
             stack.callback(running.cancel)
-            return await act(World(cloud, account, clients(account), ServerDatabases(account), lives))
+            return await act(World(cloud, account, clients(account), ServerDatabases(account), life))
 
     return virtual_time.run("1:0", main)
 
@@ -215,7 +216,7 @@ def test_server_that_is_there_is_answered_as_absent_in_some_weather() -> None:
 def test_killed_process_sends_nothing_more() -> None:
     async def act(world: World) -> None:
         await world.made()
-        seen, world.lives[0] = await world.seen(), False
+        seen, world.life.is_over = await world.seen(), True
         deletion = world.servers.external.delete(SERVER, seen, Policy.DELETE, world.fence())
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(deletion, 3600)

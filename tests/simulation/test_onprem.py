@@ -14,6 +14,7 @@ from fairlead.simulation.onprem import CONFIG, SECRET, SERVER, OnPrem
 from fairlead.simulation.postgres.engine import execute
 from fairlead.simulation.postgres.refusals import UnmodelledError
 from fairlead.simulation.postgres.server import SUPERUSER, Backend
+from fairlead.simulation.process_life import ProcessLife
 from providers.external.client import Fence, Target
 from providers.external.credential import Credential, Login
 from providers.external.diff import diff
@@ -39,7 +40,7 @@ def fence() -> Fence:
 @asynccontextmanager
 async def connected(made: OnPrem) -> AsyncIterator[OnPremCloud]:
     config = msgspec.convert(CONFIG, ProviderConfigSpec)
-    async with connect(config, {"onprem-admin": SECRET}, transport=made.transport(lambda: True)) as cloud:
+    async with connect(config, {"onprem-admin": SECRET}, transport=made.transport(ProcessLife())) as cloud:
         yield cloud
 
 

@@ -15,6 +15,7 @@ from apis.teardown import Policy
 from devcloud.aws.platform import ACCOUNT, REGION
 from fairlead.simulation import virtual_time
 from fairlead.simulation.calls import NOBODY, PROVIDER, STRANGER, Weather
+from fairlead.simulation.process_life import ProcessLife
 from fairlead.simulation.rds import CREDENTIALS, Rds
 from fairlead.simulation.rds_transport import connector
 from providers.aws.config import ProviderConfigSpec
@@ -55,7 +56,7 @@ class World:
 
     cloud: Rds
     clients: InstanceClients
-    lives: list[bool]
+    life: ProcessLife
 
     def fence(self, seconds: float = 60) -> Fence:
         return Fence(clock.monotonic() + seconds, lambda: True, clock.monotonic)
@@ -77,13 +78,13 @@ def lived(act: Callable[[World], Awaitable[T]]) -> T:
     """Do something in a world of its own, on virtual time."""
 
     async def main() -> T:
-        cloud, lives = Rds(lambda *_words: None, virtual_time.chance_of("1:0", "cloud")), [True]
-        connect = connector(cloud, lambda: lives[0])
+        cloud, life = Rds(lambda *_words: None, virtual_time.chance_of("1:0", "cloud")), ProcessLife()
+        connect = connector(cloud, life)
         async with AsyncExitStack() as stack:
             account = await stack.enter_async_context(connect(CONFIG, {"key": CREDENTIALS}))
             running = asyncio.create_task(cloud.run())
             stack.callback(running.cancel)
-            return await act(World(cloud, instance_clients(account), lives))
+            return await act(World(cloud, instance_clients(account), life))
 
     return virtual_time.run("1:0", main)
 
@@ -207,7 +208,7 @@ def test_fence_that_closed_on_the_way_stops_a_request() -> None:
 def test_request_of_a_killed_process_never_arrives() -> None:
     async def act(world: World) -> None:
         sent = asyncio.create_task(world.made())
-        world.lives[0] = False
+        world.life.is_over = True
         await asyncio.sleep(3600)
         assert (sent.done(), world.cloud.left()) == (False, set())
         sent.cancel()

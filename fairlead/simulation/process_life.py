@@ -1,0 +1,51 @@
+"""How long a process lives: until it is killed, or until an effect around which it was to die."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Moment = Literal["before", "after"]
+
+
+@dataclass(slots=True)
+class FatalEffect:
+    """An effect around which a process dies: `left` more of them, that one among them, and then."""
+
+    left: int
+    moment: Moment
+    on_death: Callable[[], None]
+
+
+@dataclass(slots=True)
+class ProcessLife:
+    """Whether a process lives; its effects are writes to the API server and calls that change something in a cloud."""
+
+    is_over: bool = False
+    fatal: FatalEffect | None = None
+
+    async def outlive(self) -> None:
+        """Wait for ever in a process that was killed: nothing that it sends from then on arrives."""
+        if self.is_over:
+            await asyncio.Event().wait()
+
+    async def before_effect(self) -> None:
+        """Die before an effect that is the one."""
+        await self._meet("before")
+
+    async def after_effect(self) -> None:
+        """Die after an effect that is the one: its answer is read by nobody."""
+        await self._meet("after")
+
+    async def _meet(self, moment: Moment) -> None:
+        await self.outlive()
+        fatal = self.fatal
+        if fatal is None or fatal.moment != moment:
+            return
+        fatal.left -= 1
+        if not fatal.left:
+            self.is_over, self.fatal = True, None
+            fatal.on_death()
+            await self.outlive()
