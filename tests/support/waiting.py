@@ -2,11 +2,14 @@
 
 import asyncio
 import contextlib
+import threading
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 _POLL_S, _LONGEST_S, _GROWTH = 0.05, 0.3, 1.2
+_FIRST_PAUSE_S = 0.002
 
 
 async def eventually(
@@ -30,6 +33,17 @@ async def eventually(
             raise AssertionError(f"{expected}: not within {limit_s:g} s; last answer: {answer!r}")
         await asyncio.sleep(max(pause_s, now - began))
         pause_s = min(longest_s, pause_s * _GROWTH)
+
+
+def seen(look: Callable[[], T], holds: Callable[[T], bool], *, limit_s: float = 60.0) -> T:
+    """Look until what is shown holds, and return it: `eventually` for a thread that has no event loop."""
+    deadline, pause_s = time.monotonic() + limit_s, _FIRST_PAUSE_S
+    while not holds(shown := look()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"never shown: {shown!r}")
+        threading.Event().wait(pause_s)
+        pause_s = min(_POLL_S, pause_s * _GROWTH)
+    return shown
 
 
 @contextlib.asynccontextmanager
