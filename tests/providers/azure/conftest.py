@@ -30,7 +30,7 @@ async def stub() -> AsyncIterator[ArmStub]:
 @pytest.fixture
 async def arm() -> AsyncIterator[Arm]:
     # Its clock stands still by itself, and is moved on with the world's.
-    with running(Options(speed=0.0, durations=0.05)) as served:
+    with running(Options(speed=0.0, durations=0.2)) as served:
         simulated = Arm(served)
         async with simulated.connected:
             yield simulated
