@@ -28,7 +28,6 @@ from composer.claim.decide import (
     RemoveFinalizer,
     Step,
     not_owned,
-    token_steps,
 )
 from composer.claim.failures import Refusals
 from composer.claim.field_conflicts import (
@@ -44,6 +43,7 @@ from composer.claim.field_conflicts import (
 )
 from composer.claim.outcomes import Note, Outcome, finalizer_note, instruction_note
 from composer.claim.snapshot import Snapshot, holds_fields, stored_hash
+from composer.claim.undecided import token_steps
 from composer.hashes import has_fields_of, is_sent, sent_hash
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts

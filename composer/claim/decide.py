@@ -168,7 +168,7 @@ def decide(snapshot: Snapshot, rendered: Rendered, *, now: str) -> Plan:
             needed = still_needed(observed, leaving) or still_used(snapshot, observed, changing)
             steps += _prune(snapshot, observed, needed=needed)
         else:
-            steps.append(Keep(observed.entry))
+            steps.append(held_step(snapshot, observed))
             causes.append(why or pruned_later(observed, "when nothing fails any more"))
     causes += [cause("ResourcePending", str(pending), resource=pending.resource) for pending in rendered.waiting]
     return Plan(tuple(steps), tuple(causes))
@@ -211,9 +211,9 @@ def _step_of(  # noqa: PLR0911 - one return for each row of the table
     if deleting(live):
         return _recreate(snapshot, mine, facts, live)
     entry = msgspec.structs.replace(entry, external_reference=external_reference_of(live) or entry.external_reference)
-    corrections = _corrections(snapshot, live)
-    if corrections:
-        return Annotate(entry, facts, live, corrections)
+    wrong = corrections(snapshot, live)
+    if wrong:
+        return Annotate(entry, facts, live, wrong)
     sent = without(child.object, still_yielded(entry.yielded, now))
     if is_sent(sent, entry.desired) and is_stored(live, facts.comparable(sent), facts.schema, entry.live):
         return Keep(msgspec.structs.replace(entry, floors=child.floors))
@@ -281,13 +281,7 @@ def _recreate(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: O
     if snapshot.namespace_deleting or snapshot.kind_deleting:
         return Keep(msgspec.structs.replace(entry, external_reference=reference or entry.external_reference))
     if facts.managed:
-        if reference != entry.external_reference:
-            return Keep(msgspec.structs.replace(entry, external_reference=reference or entry.external_reference))
-        # A provider that still obeys the pause of before would wait for ever.
-        annotations, detach = copied_pause(snapshot, live), instruction(uid_of(live), Policy.DETACH)
-        if annotations_of(live).get(names.TEARDOWN) != detach:
-            annotations[names.TEARDOWN] = detach
-        return Annotate(entry, facts, live, annotations) if annotations else Keep(entry)
+        return _detach(snapshot, entry, facts, live)
     held = deleted_by_others(snapshot, mine)
     if held is not None:
         return held
@@ -296,7 +290,41 @@ def _recreate(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: O
     return Keep(entry)
 
 
-def _corrections(snapshot: Snapshot, live: Object) -> dict[str, str | None]:
+def _detach(snapshot: Snapshot, entry: Entry, facts: KindFacts, live: Object) -> Step:
+    """Return the step of a managed child that somebody else deleted: its provider releases it and ends nothing.
+
+    The external reference is in the stored inventory before: nothing else leads to what is in the cloud.
+    """
+    reference = external_reference_of(live)
+    if reference != entry.external_reference:
+        return Keep(msgspec.structs.replace(entry, external_reference=reference or entry.external_reference))
+    # A provider that still obeys the pause of before would wait for ever.
+    annotations, detach = copied_pause(snapshot, live), instruction(uid_of(live), Policy.DETACH)
+    if annotations_of(live).get(names.TEARDOWN) != detach:
+        annotations[names.TEARDOWN] = detach
+    return Annotate(entry, facts, live, annotations) if annotations else Keep(entry)
+
+
+def held_step(snapshot: Snapshot, child: ObservedChild) -> Step:
+    """Return the step of a child that is not wanted any more and is held.
+
+    One that somebody else deleted does not stay in the way: an object that waits keeps its kind from being made anew,
+    for everybody. What it stands for stays in the cloud, and its entry in the inventory.
+    """
+    entry, facts, live = child.entry, child.facts, child.live
+    if live is None or facts is None or not facts.managed or not deleting(live):
+        return Keep(entry)
+    if snapshot.namespace_deleting or snapshot.kind_deleting or _is_going(entry, live):
+        return Keep(entry)
+    return _detach(snapshot, entry, facts, live)
+
+
+def _is_going(entry: Entry, live: Object) -> bool:
+    """Return whether a child goes by an instruction that ends what it stands for."""
+    return any(entry.outcome == instruction(uid_of(live), policy) for policy in ENDING)
+
+
+def corrections(snapshot: Snapshot, live: Object) -> dict[str, str | None]:
     """Return the annotations that copy the claim's pause, and remove an instruction that a crash left on a child."""
     theirs = annotations_of(live)
     annotations = copied_pause(snapshot, live)
@@ -317,37 +345,6 @@ def has_instruction(plan: Plan) -> bool:
         (isinstance(step, Annotate) and step.annotations.get(names.TEARDOWN))
         or (isinstance(step, Delete) and step.instruction)
         for step in plan.steps
-    )
-
-
-def mirrored_pause(snapshot: Snapshot) -> tuple[Step, ...]:
-    """Return the only steps of a paused claim: its pause, copied to the children, those that are going included."""
-    return tuple(
-        Annotate(child.entry, child.facts, child.live, annotations)
-        if child.live and child.facts and annotations
-        else Keep(child.entry)
-        for child in snapshot.children
-        for annotations in [_mirrored(snapshot, child.live) if child.live else {}]
-    )
-
-
-def _mirrored(snapshot: Snapshot, live: Object) -> dict[str, str | None]:
-    return copied_pause(snapshot, live) if deleting(live) else _corrections(snapshot, live)
-
-
-def token_steps(snapshot: Snapshot) -> tuple[Annotate, ...]:
-    """Return the steps that copy a requested reconcile to all children that a provider serves.
-
-    Only a request that the claim has not answered yet: a token that somebody set on a child itself stays.
-    """
-    token = snapshot.annotations.get(names.RECONCILE_REQUESTED_AT)
-    if not token or not snapshot.is_requested:
-        return ()
-    return tuple(
-        Annotate(child.entry, child.facts, child.live, {names.RECONCILE_REQUESTED_AT: token})
-        for child in snapshot.children
-        if child.live is not None and child.facts is not None and child.facts.managed
-        if annotations_of(child.live).get(names.RECONCILE_REQUESTED_AT) != token
     )
 
 

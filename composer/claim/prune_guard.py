@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from apis import names
 from apis.reasons import ReasonClass
+from apis.teardown import ENDING, instruction
 from composer.causes import Cause, cause
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry
@@ -174,7 +175,9 @@ def _hold(snapshot: Snapshot, child: ObservedChild, *, too_many: bool, unresolve
     entry, live = child.entry, child.live
     if child.unseen:
         return not_served(child)
-    if live is None or (entry.resource, uid_of(live)) in consents_of(snapshot.annotations):
+    if live is None:
+        return _left_in_the_cloud(snapshot, entry)
+    if (entry.resource, uid_of(live)) in consents_of(snapshot.annotations):
         return None
     consent = consent_command(snapshot, entry.resource, uid_of(live))
     subject = f"{entry.kind} {entry.name} is not in the composition any more"
@@ -188,6 +191,24 @@ def _hold(snapshot: Snapshot, child: ObservedChild, *, too_many: bool, unresolve
         text = f"{subject}, as most of the children of this claim; to let it go: {consent}"
         return cause("HeldDeletion", text, resource=entry.resource)
     return pruned_later(child, "when nothing is pending any more") if unresolved else None
+
+
+def _left_in_the_cloud(snapshot: Snapshot, entry: Entry) -> Cause | None:
+    """Return the cause of a child that is gone though what it stands for is not; None where it went as it should.
+
+    Somebody else deleted it, or its kind, while it was held: its provider ended nothing.
+    """
+    is_ended = entry.outcome in {instruction(entry.uid, policy) for policy in ENDING}
+    is_known = names.is_managed(entry.group) and bool(entry.external_reference) and bool(entry.uid)
+    if not is_known or is_ended or (entry.resource, entry.uid) in consents_of(snapshot.annotations):
+        return None
+    left = entry.external_reference.get("external-name", "what it stands for")
+    consent = consent_command(snapshot, entry.resource, entry.uid)
+    text = (
+        f"{entry.kind} {entry.name} is not in the composition any more and was deleted by somebody else; {left} stays"
+        f" in the cloud; to go on without it: {consent}"
+    )
+    return cause("HeldDeletion", text, resource=entry.resource)
 
 
 def pruned_later(child: ObservedChild, until: str) -> Cause:

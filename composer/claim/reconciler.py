@@ -14,15 +14,15 @@ from composer.causes import Cause
 from composer.claim.act import Actor
 from composer.claim.compose import Choice, Prepared, Preparer, held_back, untouched
 from composer.claim.connection import connect, drop_former, keep_passwords, lost_secret
-from composer.claim.decide import Plan, decide, has_instruction, mirrored_pause
+from composer.claim.decide import Plan, decide, has_instruction
 from composer.claim.deletion_pass import DeletionPass
-from composer.claim.events import EventEmitter
 from composer.claim.failures import Failures, cause_of
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import Acted, PassResult, after, findings_of, raise_first
 from composer.claim.report import NOBODY, Findings, Pauser, pauser, report_pause
 from composer.claim.snapshot import Snapshot
-from composer.claim.write import ClaimWriter
+from composer.claim.undecided import mirrored_pause, steps_unrendered
+from composer.claim.write import ClaimWriter, EventEmitter
 from composer.connection.passwords import PasswordKeeper
 from composer.connection.publisher import Publisher
 from runtime.conditions import timestamp
@@ -107,7 +107,7 @@ class ClaimReconciler:
         """Compose a claim that lives, decide its steps, act, report and write."""
         prepared = await self._prepare(snapshot)
         if not isinstance(prepared, Prepared):
-            return PassResult(prepared)
+            return await self._release_deleted(snapshot, prepared)
         plan = await self._decide(prepared)
         if plan is None:
             # The cache has it in a moment, and then the claim's own deletion decides.
@@ -116,6 +116,16 @@ class ClaimReconciler:
         findings = findings_of(acted, self._tools.now(), repeats=self._failures.repeats(snapshot.key))
         written = await self._writer.publish(acted.snapshot, findings, acted.notes)
         return PassResult(self._next_pass(acted, written), acted.outcomes)
+
+    async def _release_deleted(self, snapshot: Snapshot, reported: Result) -> PassResult:
+        """Release children that somebody else deleted, of a claim of which it is not known what it wants."""
+        if not steps_unrendered(snapshot):
+            return PassResult(reported)
+        live = await self._tools.gatherer.gather_live(snapshot)
+        if live is None or live.deleting or await self._tools.gatherer.unseen(live):
+            return PassResult(_SOON)
+        snapshot = replace(snapshot, namespace=live.namespace, kind_deleting=live.kind_deleting)
+        return PassResult(reported, await self._tools.actor.act(snapshot, steps_unrendered(snapshot)))
 
     async def _prepare(self, snapshot: Snapshot) -> Prepared | Result:
         """Choose, render and record the choice on the claim; where that ends the pass, report why."""

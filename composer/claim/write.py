@@ -20,16 +20,17 @@ from composer.causes import Cause, cause, most_severe
 from composer.claim.compose import untouched
 from composer.claim.connection import with_unusable
 from composer.claim.debounce import Debounce, UnwrittenEntries
-from composer.claim.events import EventEmitter
 from composer.claim.field_conflicts import next_try
 from composer.claim.gather import Gatherer
-from composer.claim.outcomes import Note
+from composer.claim.outcomes import Note, gathered
 from composer.claim.report import Findings, report, report_deletion
 from composer.claim.snapshot import Snapshot, kept_kinds
 from composer.composition.revision import Revision, kinds_of
 from composer.connection.publisher import Publisher
 from runtime import finalizers
+from runtime.conditions import find
 from runtime.errors import Conflict, Invalid, NotFound
+from runtime.events import EventRecorder, EventType
 from runtime.kube import Kube
 from runtime.objects import Key, Object, finalizers_of
 from runtime.preconditions import apply_metadata
@@ -42,6 +43,42 @@ _Write: TypeAlias = Callable[..., Awaitable[Object | None]]
 
 _AFTER_LIMIT: Final = timedelta(minutes=1)
 _UNLISTED_RETRY: Final = timedelta(seconds=5)
+_CREATED: Final = "ChildCreated"
+
+
+class EventEmitter:
+    """Emits the events of claims; what it holds back between passes may be lost, as any event may."""
+
+    def __init__(self, events: EventRecorder) -> None:
+        self._events = events
+        self._creations: dict[Key, tuple[Note, ...]] = {}
+
+    def emit(
+        self, snapshot: Snapshot, causes: tuple[Cause, ...], notes: Iterable[Note], *, is_whole: bool = True
+    ) -> None:
+        """Emit what happened in a pass, and a warning for a claim that became Stalled.
+
+        Creations are emitted together once all children are there (`is_whole`), not wave by wave.
+        """
+        happened = (*self._creations.pop(snapshot.key, ()), *notes)
+        if not is_whole:
+            self._creations[snapshot.key] = tuple(note for note in happened if note.reason == _CREATED)
+            happened = tuple(note for note in happened if note.reason != _CREATED)
+        for note in gathered(happened):
+            kind: EventType = "Warning" if note.is_warning else "Normal"
+            self._events.emit(snapshot.claim, type_=kind, reason=note.reason, message=note.message)
+        first = most_severe(causes)
+        before = find(snapshot.claim, "Stalled")
+        if (
+            first
+            and first.reason_class is ReasonClass.STALLED
+            and (before is None or before.get("reason") != first.reason)
+        ):
+            self._events.emit(snapshot.claim, type_="Warning", reason=first.reason, message=first.message)
+
+    def forget(self, key: Key) -> None:
+        """Drop what is held back of a claim that is gone."""
+        self._creations.pop(key, None)
 
 
 @dataclass(frozen=True, slots=True)

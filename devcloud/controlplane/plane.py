@@ -177,8 +177,8 @@ async def _start_on(site: Site, options: Options) -> Plane:
     await _until_ready(plane, site, (etcd, apiserver))
     if options.before_controllers is not None:
         await options.before_controllers(plane.kubectl)
-    _launch("kube-controller-manager", components.controller_manager(site), options)
-    await _until_controllers_work(plane)
+    controllers = _launch("kube-controller-manager", components.controller_manager(site), options)
+    await _until_controllers_work(plane, controllers)
     return plane
 
 
@@ -235,9 +235,10 @@ async def _until_ready(plane: Plane, site: Site, needed: tuple[Daemon, ...]) -> 
     await _until(ready, "the API server", plane.folder / "logs" / "kube-apiserver.log")
 
 
-async def _until_controllers_work(plane: Plane) -> None:
+async def _until_controllers_work(plane: Plane, controllers: Daemon) -> None:
     # The ServiceAccount controller's first object is the sign that the controllers run.
     async def working() -> bool:
+        _raise_if_ended(controllers)
         return await plane.kubectl.answers("/api/v1/namespaces/default/serviceaccounts/default")
 
     await _until(working, "the controller manager", plane.folder / "logs" / "kube-controller-manager.log")

@@ -1,14 +1,17 @@
 """One platform per user: interrupted, started twice, partly dead, stopped and brought back with its data.
 
 Composer and providers are left out here; with them the platform is what the demonstration and the system tests run.
+Beside the on-prem server it has one simulated cloud; `make faults` has the others.
 """
 
 import asyncio
 import contextlib
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
+import boto3
 import pytest
 
 from devcloud import accounts, daemons, up
@@ -22,18 +25,19 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.postgres, pytest.mark.usefixtures("control_plane_programs")]
 
+CLOUDS = ("onprem", "aws")
 UP = f"""
 import asyncio, sys
 from pathlib import Path
 from devcloud import up
 from devcloud.install import Assets
 assets = Assets(*(Path({str(ASSETS.crds.parent)!r}) / name for name in ("crds", "compositions", "deploy")))
-asyncio.run(up.up(up.Options(assets, Path(sys.argv[1]), is_bare=True), lambda line: print(line, flush=True)))
+options = up.Options(assets, Path(sys.argv[1]), clouds={CLOUDS!r}, is_bare=True)
+asyncio.run(up.up(options, lambda line: print(line, flush=True)))
 """
 
-
 INSTALLATION = ("get", "configmap", "fairlead-installation", "--namespace=fairlead-system", "--output=json")
-WHOLE = ["etcd", "kube-apiserver", "kube-controller-manager", "postgres", "python"]
+WHOLE = ["etcd", "kube-apiserver", "kube-controller-manager", "postgres", "python", "python"]
 
 
 @pytest.fixture
@@ -59,7 +63,7 @@ async def finish(process: asyncio.subprocess.Process) -> str:
 
 
 async def bring_up(home: Path) -> Environment:
-    return await up.up(Options(ASSETS, home, is_bare=True), lambda _line: None)
+    return await up.up(Options(ASSETS, home, clouds=CLOUDS, is_bare=True), lambda _line: None)
 
 
 def running_of(home: Path) -> list[str]:
@@ -78,6 +82,20 @@ def server_of(environment: Environment) -> OnPremServer:
     server = server_in(*environment.place_of("onprem"))
     assert server is not None
     return server
+
+
+@contextlib.contextmanager
+def rds(variables: Mapping[str, str]) -> Iterator[Any]:
+    """Yield boto3's client with what `fairlead env` exports."""
+    client = boto3.client(
+        "rds",
+        endpoint_url=variables["AWS_ENDPOINT_URL"],
+        region_name=variables["AWS_REGION"],
+        aws_access_key_id=variables["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
+    )
+    with contextlib.closing(client):
+        yield client
 
 
 def mode_of(path: Path) -> int:
@@ -135,6 +153,11 @@ async def _down_can_keep_the_data_and_without_that_leaves_nothing(home: Path) ->
     await first.plane.kubectl.run("create", "namespace", "kept")
     await server_of(first).server.execute("CREATE DATABASE kept")
     installation = await first.plane.kubectl.run(*INSTALLATION)
+    variables = first.clouds["aws"].variables
+    with rds(variables) as client:
+        group = client.create_db_parameter_group(
+            DBParameterGroupName="kept", DBParameterGroupFamily="postgres16", Description="kept"
+        )
 
     assert await up.down(print, folder=home, keep_data=True)
     assert running_of(home) == []
@@ -143,6 +166,10 @@ async def _down_can_keep_the_data_and_without_that_leaves_nothing(home: Path) ->
     assert (await second.plane.kubectl.run("get", "namespace", "kept", "--output=name")).strip() == "namespace/kept"
     assert ("kept",) in await server_of(second).server.execute("SELECT datname FROM pg_database")
     assert installation == await second.plane.kubectl.run(*INSTALLATION)
+    # The key of before counts again.
+    with rds(variables) as client:
+        (kept,) = client.describe_db_parameter_groups(DBParameterGroupName="kept")["DBParameterGroups"]
+    assert kept["DBParameterGroupArn"] == group["DBParameterGroup"]["DBParameterGroupArn"]
     assert (await bring_up(home)).was_running
 
     assert await up.down(print, folder=home)

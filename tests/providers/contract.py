@@ -19,6 +19,16 @@ def clauses_for(adapter: type[Adapter]) -> list[Clause]:
     return [clause for clause in CONTRACT if clause.needs <= has | (USUAL - adapter.lacks)]
 
 
+def at_every_moment(adapter: type[Adapter]) -> list[Clause]:
+    """Return the clauses of a cloud that kill a process after each of its writes: many lives of an object in one."""
+    return [clause for clause in clauses_for(adapter) if clause.name.endswith("_wherever_the_process_is_killed")]
+
+
+def in_one_life(adapter: type[Adapter]) -> list[Clause]:
+    """Return the clauses of a cloud but those at every moment, which `make faults` has where they take long."""
+    return [clause for clause in clauses_for(adapter) if clause not in at_every_moment(adapter)]
+
+
 def clause_named(name: str) -> Clause:
     """Return one clause; raises StopIteration where there is none."""
     return next(clause for clause in CONTRACT if clause.name == name)

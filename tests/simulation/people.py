@@ -151,12 +151,7 @@ async def edit_composition(cast: Cast) -> str:
         case "waves":
             spec["rollout"]["waves"] = cast.draw(["1", "100%"], ["50%", "100%"], ["100%"])
         case "rename":
-            old, new = ("database", "store") if "resources.database" in dumps(spec).decode() else ("store", "database")
-            renamed = dumps(spec).decode().replace(f"resources.{old}.", f"resources.{new}.")
-            composition["spec"] = spec = loads(renamed.encode())
-            _named(spec, old)["name"] = new
-            if spec["connection"].get("from") == old:
-                spec["connection"]["from"] = new
+            composition["spec"] = spec = _renamed(spec)
         case _:
             database = _named(spec, "database") or _named(spec, "store")
             database["when"] = cast.draw("{{ false }}", "{{ claim.spec.restoreFrom is undefined }}")
@@ -164,6 +159,23 @@ async def edit_composition(cast: Cast) -> str:
             server |= cast.cloud.database_fields(database["when"] != "{{ false }}")
     await cast.platform.server.replace(names.COMPOSITIONS, composition, manager=PERSON)
     return f"edit the Composition: {change}"
+
+
+async def rename_resource(cast: Cast, name: str) -> str:
+    """Give the resource that holds the data another name, without `movedFrom`."""
+    composition = await cast.platform.server.get(names.COMPOSITIONS, Key("", name))
+    composition["spec"] = _renamed(composition["spec"])
+    await cast.platform.server.replace(names.COMPOSITIONS, composition, manager=PERSON)
+    return f"rename a resource of Composition {name}"
+
+
+def _renamed(spec: Object) -> Object:
+    old, new = ("database", "store") if _named(spec, "database") else ("store", "database")
+    renamed: Object = loads(dumps(spec).decode().replace(f"resources.{old}.", f"resources.{new}.").encode())
+    _named(renamed, old)["name"] = new
+    if renamed["connection"].get("from") == old:
+        renamed["connection"]["from"] = new
+    return renamed
 
 
 def _named(spec: Object, name: str) -> Any:

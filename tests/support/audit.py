@@ -113,7 +113,9 @@ class AuditLog:
     """Reads the log from where it stood when this reader was made, or since the last `rewind`."""
 
     path: Path
-    _start: int = field(init=False)
+    _next: int = field(init=False)
+    _is_in_line: bool = field(init=False)
+    _read: list[tuple[str, Request]] = field(init=False)
 
     def __post_init__(self) -> None:
         self.rewind()
@@ -122,27 +124,38 @@ class AuditLog:
     def from_the_start(cls, path: Path) -> Self:
         """Return a reader of all that was ever written."""
         log = cls(path)
-        log._start = 0
+        log._next, log._is_in_line = 0, False
         return log
 
     def rewind(self) -> None:
         """Forget all that happened until now."""
-        self._start = self.path.stat().st_size
+        # The line that ends with the byte before, or that is being written there, is of before.
+        self._next = max(0, self.path.stat().st_size - 1)
+        self._is_in_line = self._next > 0
+        self._read = []
 
     def requests(self, match: Match | None = None, *, begun: bool = False) -> list[Request]:
         """Return finished requests since the start, in order; a watch is finished when it ends.
 
         `begun` adds those of which only the answer began, as watches that are open.
         """
-        with self.path.open("rb") as file:
-            file.seek(max(0, self._start - 1))
-            content = file.read()
-        # A line that was being written at the start is of before; one that is being written now has no end yet.
-        later = content.partition(b"\n")[2] if self._start else content
-        whole = later.rpartition(b"\n")[0]
-        lines = (msgspec.json.decode(line, type=_Line) for line in whole.splitlines())
-        ended = (_request(line) for line in lines if begun or line.stage in _ENDED)
+        self._read_on()
+        ended = (request for stage, request in self._read if begun or stage in _ENDED)
         return [request for request in ended if match is None or match(request)]
+
+    def _read_on(self) -> None:
+        """Read what was written since the last look; a line that is being written has no end yet."""
+        with self.path.open("rb") as file:
+            file.seek(self._next)
+            lines = file.read().splitlines(keepends=True)
+        if lines and not lines[-1].endswith(b"\n"):
+            lines.pop()
+        self._next += sum(map(len, lines))
+        if lines and self._is_in_line:
+            self._is_in_line = False
+            lines.pop(0)
+        decoded = (msgspec.json.decode(line, type=_Line) for line in lines)
+        self._read += [(line.stage, _request(line)) for line in decoded]
 
     def count(self, match: Match) -> int:
         return len(self.requests(match))

@@ -1,7 +1,7 @@
 """The shared platform as it was at first, for each module of system tests; what these ask to be at work on it.
 
-A module that is in tests/support/own_planes.py has a platform of its own instead. The conftest of a folder imports the
-fixtures that its tests ask for.
+tests/support/own_planes.py has the modules with a platform of their own instead, and those that go on with the
+processes at work. The conftest of a folder imports the fixtures that its tests ask for.
 """
 
 import asyncio
@@ -12,11 +12,12 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane import Programs
+from tests.support import shared
 from tests.support.aws import Aws, at_work, simulated_rds
 from tests.support.azure import Azure, simulated_azure
 from tests.support.gcp import Gcp, simulated_cloud_sql
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
-from tests.support.own_planes import OWN_PLANES
+from tests.support.own_planes import AT_WORK, OWN_PLANES
 from tests.support.reset import reset
 from tests.support.shared import dismiss
 from tests.support.staff import Staff, employ
@@ -42,16 +43,29 @@ async def fresh_system(shared_system: System) -> AsyncIterator[System]:
 
 
 @pytest.fixture(scope="module")
-def system(request: pytest.FixtureRequest) -> System:
-    """Return the shared platform as it was at first, or the module's own."""
-    path = str(request.path.relative_to(request.config.rootpath))
-    platform: System = request.getfixturevalue("own_system" if path in OWN_PLANES else "fresh_system")
+def is_at_work(request: pytest.FixtureRequest) -> bool:
+    """Return whether the module goes on with the processes at work."""
+    return _path_of(request) in AT_WORK
+
+
+@pytest.fixture(scope="module")
+def system(request: pytest.FixtureRequest, is_at_work: bool) -> System:  # noqa: FBT001 - a fixture
+    """Return the shared platform as it was at first or, for some modules, as it is; or the module's own."""
+    shared_one = "shared_system" if is_at_work else "fresh_system"
+    platform: System = request.getfixturevalue("own_system" if _path_of(request) in OWN_PLANES else shared_one)
     return platform
 
 
+def _path_of(request: pytest.FixtureRequest) -> str:
+    return str(request.path.relative_to(request.config.rootpath))
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def running(system: System) -> System:
+async def running(system: System, is_at_work: bool) -> System:  # noqa: FBT001 - a fixture
     """Return the platform with composer and provider at work."""
+    if is_at_work:
+        await shared.employ(system)
+        return system
     await asyncio.gather(system.start_composer(), system.start_provider())
     # The server was met and prepared: from here on a bad input changes nothing there.
     await system.until(PROVIDER_CONFIG, "", "default", is_ready)
@@ -66,8 +80,8 @@ async def namespace(system: System) -> AsyncIterator[str]:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def _employed(system: System) -> Staff:
-    return await employ(system)
+async def _employed(system: System, is_at_work: bool) -> Staff:  # noqa: FBT001 - a fixture
+    return await (shared.staff_of(system) if is_at_work else employ(system))
 
 
 @pytest_asyncio.fixture(loop_scope="session")

@@ -1,4 +1,8 @@
-"""Brings a shared platform back to how it was before its first module: no claims, an empty server, nobody at work."""
+"""Takes away what earlier modules left on a shared platform, while no process of ours runs.
+
+`tidy` ends what a process that starts would read again; `reset` brings all back to how it was before the first module:
+no claims, an empty server.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +10,13 @@ import itertools
 from collections.abc import AsyncIterator
 from typing import Final
 
-from tests.support.kinds import CONFIG_MAP, CRD, LEASE, NAMESPACE, SECRET, Kind
+from tests.support.kinds import COMPOSITION, CONFIG_MAP, CRD, LEASE, NAMESPACE, SECRET, Kind
 from tests.support.namespaces import end_namespace, side_by_side, take_away
 from tests.support.system import System
 
 KEPT_NAMESPACES: Final = ("default", "kube-", "fairlead-", "watched")
 """How the names of the namespaces begin that the platform itself has."""
+_SHIPPED_COMPOSITIONS: Final = "postgres-"
 _OF_KUBERNETES: Final = ("kube-root-ca.crt",)
 
 
@@ -22,6 +27,14 @@ async def reset(system: System) -> None:
     system.clouds[:] = ["onprem"]
     await system.configure()
     await _end_namespaces(system)
+
+
+async def tidy(system: System) -> None:
+    """End the namespaces that earlier modules left, and delete their Compositions: who starts reads each of them."""
+    await _end_namespaces(system)
+    compositions = await system.api.items(COMPOSITION.path())
+    left = [obj for obj in compositions if not obj["metadata"]["name"].startswith(_SHIPPED_COMPOSITIONS)]
+    await side_by_side(take_away(system.api, COMPOSITION, obj) for obj in left)
 
 
 async def _delete_all(system: System) -> None:

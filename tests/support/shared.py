@@ -15,6 +15,8 @@ import pytest_asyncio
 
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.processes import Program
+from tests.support.reset import tidy
+from tests.support.staff import Staff
 from tests.support.system import System
 
 USUAL: Final = {"composer": ("--no-elect", "--resync", "5"), "provider": ("--no-elect",)}
@@ -39,6 +41,8 @@ async def employ(system: System) -> None:
         for name, flags in USUAL.items()
     }
     await dismiss(system, *(program for programs in kept.values() for program in programs))
+    if not any(kept.values()):
+        await tidy(system)
     starts = []
     if not kept["composer"]:
         starts.append(system.start_composer(*USUAL["composer"]))
@@ -47,6 +51,13 @@ async def employ(system: System) -> None:
     await asyncio.gather(*starts)
     # The server was met and prepared: from here on a bad input changes nothing there.
     await system.until(PROVIDER_CONFIG, "", "default", is_ready)
+
+
+async def staff_of(system: System) -> Staff:
+    """Return composer and provider at work with the usual flags, for a module that stops them and starts them again."""
+    await employ(system)
+    ((composer,), (provider,)) = (at_work(system, name) for name in USUAL)
+    return Staff(system, composer, provider, USUAL["composer"], USUAL["provider"])
 
 
 async def dismiss(system: System, *but: Program) -> None:
@@ -71,6 +82,7 @@ async def running(shared_system: System) -> System:
 async def alone(shared_system: System) -> AsyncIterator[System]:
     """Yield the platform with nobody at work, for a module that starts processes with flags of its own."""
     await dismiss(shared_system)
+    await tidy(shared_system)
     yield shared_system
     await dismiss(shared_system)
 

@@ -26,24 +26,25 @@ QUICK_LEASE = ("--lease-duration=3", "--lease-renew-deadline=2", "--lease-retry=
 
 @dataclass(slots=True)
 class Staff:
-    """Composer and provider at work, by default under short leases."""
+    """Composer and provider at work, and the flags with which each is started again."""
 
     system: System
     composer: Program
     provider: Program
-    flags: tuple[str, ...] = QUICK_LEASE
+    composer_flags: tuple[str, ...]
+    provider_flags: tuple[str, ...]
 
     async def stop_composer(self) -> None:
         assert await self.composer.terminate() == 0
 
     async def start_composer(self) -> None:
-        self.composer = await self.system.start_composer(*self.flags)
+        self.composer = await self.system.start_composer(*self.composer_flags)
 
     async def stop_provider(self) -> None:
         assert await self.provider.terminate() == 0
 
     async def start_provider(self) -> None:
-        self.provider = await self.system.start_provider(*self.flags)
+        self.provider = await self.system.start_provider(*self.provider_flags)
 
     async def stop(self) -> None:
         await asyncio.gather(self.stop_composer(), self.stop_provider())
@@ -95,7 +96,7 @@ async def employ(system: System, *flags: str) -> Staff:
     await system.api.merge(PROVIDER_CONFIG.path("", "default"), limits)
     chosen = flags or QUICK_LEASE
     composer, provider = await asyncio.gather(system.start_composer(*chosen), system.start_provider(*chosen))
-    return Staff(system, composer, provider, chosen)
+    return Staff(system, composer, provider, chosen, chosen)
 
 
 async def give_to_a_stranger(system: System, path: str, stranger: JsonObject = STRANGER) -> None:

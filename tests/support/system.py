@@ -50,6 +50,7 @@ COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
 PROVIDER = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
 _OURS = "system:serviceaccount:fairlead-"
 ADMIN_SECRET = "onprem-admin"
+_SERVICE_ACCOUNT = Kind("", "v1", "ServiceAccount", "serviceaccounts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,7 @@ class System:
     installed: list[str] = field(default_factory=lambda: ["onprem"])
     started: list[Program] = field(default_factory=list)
     ports: dict[str, int] = field(default_factory=dict)
+    kubeconfigs: dict[str, Path] = field(default_factory=dict)
     for_pods: ForPods | None = None
 
     @property
@@ -109,7 +111,7 @@ class System:
     async def _start(
         self, name: str, module: tuple[str, ...], account: tuple[str, str], flags: tuple[str, ...], *, wait: bool
     ) -> Program:
-        kubeconfig = await self.plane.service_account_kubeconfig(*account)
+        kubeconfig = await self._kubeconfig_of(*account)
         port = free_port()
         common = ("--kubeconfig", str(kubeconfig), "--namespace", account[0], "--health-port", str(port))
         number = len(self.started)
@@ -120,6 +122,13 @@ class System:
         if wait:
             await program.until_healthy(port)
         return program
+
+    async def _kubeconfig_of(self, namespace: str, account: str) -> Path:
+        """Return the kubeconfig of a ServiceAccount: one token for all processes that act as it."""
+        uid = (await self.api.get(_SERVICE_ACCOUNT.path(namespace, account)))["metadata"]["uid"]
+        if uid not in self.kubeconfigs:
+            self.kubeconfigs[uid] = await self.plane.service_account_kubeconfig(namespace, account)
+        return self.kubeconfigs[uid]
 
     # Objects
 

@@ -7,6 +7,7 @@ from tests.support.fresh import (
     azure,
     fresh_system,
     gcp,
+    is_at_work,
     namespace,
     own_system,
     running,
@@ -15,7 +16,7 @@ from tests.support.fresh import (
 )
 from tests.system.behind import behind
 from tests.system.fenced import fenced_aws, fenced_azure, fenced_gcp, one_composer
-from tests.system.rigs import bare_namespace, serving, sweeping, warm
+from tests.system.rigs import bare_namespace, sweeping, warm
 
 __all__ = [
     "_employed",
@@ -29,11 +30,11 @@ __all__ = [
     "fenced_gcp",
     "fresh_system",
     "gcp",
+    "is_at_work",
     "namespace",
     "one_composer",
     "own_system",
     "running",
-    "serving",
     "staff",
     "sweeping",
     "system",

@@ -8,17 +8,8 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
-from tests.support.kinds import CLAIM, NAMESPACE, PROVIDER_CONFIG, claim, is_ready
+from tests.support.kinds import CLAIM, NAMESPACE, claim, is_ready
 from tests.support.system import System
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def serving(system: System) -> System:
-    """Return the rig with the provider alone at work."""
-    await system.start_provider()
-    # The server was met and prepared: from here on a bad input changes nothing there.
-    await system.until(PROVIDER_CONFIG, "", "default", is_ready)
-    return system
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

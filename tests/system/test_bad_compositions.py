@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from tests.support.kinds import (
     is_ready,
     trouble,
 )
+from tests.support.namespaces import end_namespace
 from tests.support.system import System
 from tests.support.waiting import eventually
 
@@ -223,8 +224,8 @@ def _name(case: str) -> str:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def answered(running: System) -> Answered:
-    """Return every case's Composition and a claim of it with what is wrong in its status, at rest."""
+async def answered(running: System) -> AsyncIterator[Answered]:
+    """Yield every case's Composition and a claim of it with what is wrong in its status, at rest."""
     namespace, mark = "answered", running.sql.mark()
     await running.namespaced(namespace)
     for name, case in _ANSWERED.items():
@@ -242,12 +243,15 @@ async def answered(running: System) -> Answered:
         # A missing answer fails in its own test.
         await eventually(answered_all, "every case has its answer", limit_s=60.0)
     await running.at_rest(for_s=3.0)
-    return Answered(
+    yield Answered(
         claims=claims,
         events=await running.api.items(EVENT.path(namespace)),
         children=await running.api.items(DATABASE.path(namespace)),
         sql=running.sql.changes(mark),
     )
+    await end_namespace(running.api, namespace)
+    for name in _ANSWERED:
+        await running.api.delete(COMPOSITION.path("", _name(name)))
 
 
 @pytest.mark.parametrize("name", _ANSWERED)

@@ -20,6 +20,7 @@ from tests.support.kinds import (
     in_trouble,
     is_ready,
 )
+from tests.support.staff import Staff
 from tests.support.system import System
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -88,22 +89,22 @@ class Answered:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def answered(serving: System) -> Answered:
+async def answered(running: System) -> Answered:
     """Return a database of each ProviderConfig with what is wrong in its status, at rest and deleted again."""
-    mark = serving.sql.mark()
-    async with serving.namespace() as namespace, AsyncExitStack() as stack:
+    mark = running.sql.mark()
+    async with running.namespace() as namespace, AsyncExitStack() as stack:
         names = {name: f"{namespace}-{number}" for number, name in enumerate(_CONFIGS)}
         for name, case in _CONFIGS.items():
-            await stack.enter_async_context(_config(serving, names[name], case))
-            await serving.create(DATABASE, database(namespace, names[name], config=names[name]))
+            await stack.enter_async_context(_config(running, names[name], case))
+            await running.create(DATABASE, database(namespace, names[name], config=names[name]))
         for name, case in _CONFIGS.items():
-            await serving.until(DATABASE, namespace, names[name], in_trouble(case.reason, *case.also))
-        await serving.at_rest(for_s=1.0)
-        databases = {name: await serving.api.get(DATABASE.path(namespace, names[name])) for name in _CONFIGS}
+            await running.until(DATABASE, namespace, names[name], in_trouble(case.reason, *case.also))
+        await running.at_rest(for_s=1.0)
+        databases = {name: await running.api.get(DATABASE.path(namespace, names[name])) for name in _CONFIGS}
         # What never reached the server holds nobody up.
         for name in _CONFIGS:
-            await serving.delete(DATABASE, namespace, names[name])
-    return Answered(databases, serving.sql.changes(mark))
+            await running.delete(DATABASE, namespace, names[name])
+    return Answered(databases, running.sql.changes(mark))
 
 
 @pytest.mark.parametrize("name", _CONFIGS)
@@ -119,13 +120,13 @@ async def test_a_bad_provider_config_is_answered(answered: Answered, name: str) 
     assert answered.sql == []
 
 
-async def test_a_missing_provider_config_is_answered_and_taken_when_it_comes(serving: System, namespace: str) -> None:
-    await serving.create(DATABASE, database(namespace, "early", config=namespace))
-    resource = await serving.until(DATABASE, namespace, "early", in_trouble("ProviderConfigNotFound"))
+async def test_a_missing_provider_config_is_answered_and_taken_when_it_comes(running: System, namespace: str) -> None:
+    await running.create(DATABASE, database(namespace, "early", config=namespace))
+    resource = await running.until(DATABASE, namespace, "early", in_trouble("ProviderConfigNotFound"))
     assert namespace in condition(resource, "Synced")["message"]
-    async with _config(serving, namespace, Config("")):
-        await serving.until(DATABASE, namespace, "early", is_ready, limit_s=15.0)
-        await serving.delete(DATABASE, namespace, "early")
+    async with _config(running, namespace, Config("")):
+        await running.until(DATABASE, namespace, "early", is_ready, limit_s=15.0)
+        await running.delete(DATABASE, namespace, "early")
 
 
 _HOSTS = {
@@ -149,61 +150,60 @@ async def test_a_host_that_is_none_is_refused_at_admission(system: System, host:
     assert "spec.host" in str(refusal.value)
 
 
-async def test_a_provider_config_in_use_is_held_with_the_count(serving: System, namespace: str) -> None:
-    async with _config(serving, namespace, Config("")):
+async def test_a_provider_config_in_use_is_held_with_the_count(running: System, namespace: str) -> None:
+    async with _config(running, namespace, Config("")):
         for name in ("one", "two"):
-            await serving.create(DATABASE, database(namespace, name, config=namespace))
+            await running.create(DATABASE, database(namespace, name, config=namespace))
         for name in ("one", "two"):
-            await serving.until(DATABASE, namespace, name, is_ready)
-        await serving.api.delete(PROVIDER_CONFIG.path("", namespace))
-        held = await serving.until(PROVIDER_CONFIG, "", namespace, in_trouble("InUse"))
+            await running.until(DATABASE, namespace, name, is_ready)
+        await running.api.delete(PROVIDER_CONFIG.path("", namespace))
+        held = await running.until(PROVIDER_CONFIG, "", namespace, in_trouble("InUse"))
         assert "2" in condition(held, "Synced")["message"]
         for name in ("one", "two"):
-            await serving.delete(DATABASE, namespace, name)
-        await serving.api.until_gone(PROVIDER_CONFIG.path("", namespace))
+            await running.delete(DATABASE, namespace, name)
+        await running.api.until_gone(PROVIDER_CONFIG.path("", namespace))
 
 
-async def test_one_destroy_too_many_within_an_hour_is_held_also_after_a_restart(
-    serving: System, namespace: str
-) -> None:
-    async with _config(serving, namespace, Config("", spec={"limits": {"destroysPerHour": 1}})):
+async def test_one_destroy_too_many_within_an_hour_is_held_also_after_a_restart(staff: Staff, namespace: str) -> None:
+    running = staff.system
+    async with _config(running, namespace, Config("", spec={"limits": {"destroysPerHour": 1}})):
         for name in ("one", "two"):
-            await serving.create(DATABASE, database(namespace, name, config=namespace))
-            await serving.until(DATABASE, namespace, name, is_ready)
+            await running.create(DATABASE, database(namespace, name, config=namespace))
+            await running.until(DATABASE, namespace, name, is_ready)
             # What was made within the hour does not count.
             old = {"status": {"madeAt": "2020-01-01T00:00:00Z"}}
-            await serving.api.merge(f"{DATABASE.path(namespace, name)}/status", old)
-        await serving.delete(DATABASE, namespace, "one")
-        mark = serving.sql.mark()
-        await serving.api.delete(DATABASE.path(namespace, "two"))
-        held = await serving.until(DATABASE, namespace, "two", in_trouble("Brake"))
+            await running.api.merge(f"{DATABASE.path(namespace, name)}/status", old)
+        await running.delete(DATABASE, namespace, "one")
+        mark = running.sql.mark()
+        await running.api.delete(DATABASE.path(namespace, "two"))
+        held = await running.until(DATABASE, namespace, "two", in_trouble("Brake"))
         assert condition(held, "Stalled")["status"] == "True"
 
-        assert await serving.started[-1].terminate() == 0
-        await serving.start_provider()
-        await serving.ask_for_a_pass(DATABASE, namespace, "two")
-        token = (await serving.api.get(DATABASE.path(namespace, "two")))["metadata"]["annotations"][_REQUESTED]
-        held = await serving.until(DATABASE, namespace, "two", lambda obj: obj["status"].get(_HANDLED) == token)
+        await staff.stop_provider()
+        await staff.start_provider()
+        await running.ask_for_a_pass(DATABASE, namespace, "two")
+        token = (await running.api.get(DATABASE.path(namespace, "two")))["metadata"]["annotations"][_REQUESTED]
+        held = await running.until(DATABASE, namespace, "two", lambda obj: obj["status"].get(_HANDLED) == token)
         assert in_trouble("Brake")(held)
-        assert serving.sql.changes(mark) == []
+        assert running.sql.changes(mark) == []
         released = {"fairlead.dev/brake-released": "2999-01-01T00:00:00Z"}
-        await serving.edit(PROVIDER_CONFIG, "", namespace, {"metadata": {"annotations": released}})
-        await serving.ask_for_a_pass(DATABASE, namespace, "two")
-        await serving.api.until_gone(DATABASE.path(namespace, "two"))
+        await running.edit(PROVIDER_CONFIG, "", namespace, {"metadata": {"annotations": released}})
+        await running.ask_for_a_pass(DATABASE, namespace, "two")
+        await running.api.until_gone(DATABASE.path(namespace, "two"))
 
 
 _PASSWORDS = ("", "short12", "zero\0byte-inside", "line-end-inside\nhere")
 """One that is empty, one of seven characters, one with a zero byte, one with a line end."""
 
 
-async def test_a_password_that_cannot_be_used_is_refused_by_its_rule(serving: System, namespace: str) -> None:
-    mark = serving.sql.mark()
+async def test_a_password_that_cannot_be_used_is_refused_by_its_rule(running: System, namespace: str) -> None:
+    mark = running.sql.mark()
     names = {f"chosen-{number}": password for number, password in enumerate(_PASSWORDS)}
     for name, password in names.items():
         data = {"it": base64.b64encode(password.encode()).decode()}
-        await serving.create(SECRET, SECRET.new(namespace, name, data=data))
-        await serving.create(DATABASE, database(namespace, name, passwordSecretRef={"name": name, "key": "it"}))
+        await running.create(SECRET, SECRET.new(namespace, name, data=data))
+        await running.create(DATABASE, database(namespace, name, passwordSecretRef={"name": name, "key": "it"}))
     for name, password in names.items():
-        resource = await serving.until(DATABASE, namespace, name, in_trouble("InvalidPassword"))
+        resource = await running.until(DATABASE, namespace, name, in_trouble("InvalidPassword"))
         assert not password or password not in str(resource["status"])
-    assert serving.sql.changes(mark) == []
+    assert running.sql.changes(mark) == []

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
-from ruamel.yaml import YAML
 
-from devcloud.controlplane import plane as planes
-from devcloud.daemons import Lifetime
 from fairlead.cli import run
+from tests.support import yaml_texts
 from tests.support.api import ApiError, JsonObject
 from tests.support.home import Home, claim, move_in, poke
 from tests.support.kinds import (
@@ -24,6 +20,7 @@ from tests.support.kinds import (
     SECRET,
     is_ready,
 )
+from tests.support.snapshots import etcd_goes_back
 from tests.support.staff import Staff
 from tests.support.system import System
 from tests.support.waiting import eventually
@@ -34,6 +31,11 @@ ROOT = Path(__file__).resolve().parents[2]
 CRDS, BASE, COMPOSITIONS = ROOT / "crds", ROOT / "deploy" / "kustomize" / "base", ROOT / "compositions"
 INSTALLATION = CONFIG_MAP.path("fairlead-system", "fairlead-installation")
 LIMIT_S = 180.0
+_NEXT: dict[str, dict[str, str]] = {
+    f"{CLAIM.group}_{CLAIM.plural}.yaml": {},
+    f"{DATABASE.group}_{DATABASE.plural}.yaml": {"default": "standard"},
+}
+"""The CRDs that the next version changes, and what it says more of the new field."""
 
 
 # CRDs
@@ -70,23 +72,19 @@ async def test_crds_with_more_fields_and_the_former_ones_again_leave_living_obje
 def _next_crds(folder: Path) -> Path:
     """Write the CRDs of a next version: one more field of a claim's spec, one with a default of a child's."""
     folder.mkdir()
-    yaml = YAML(typ="safe", pure=True)
-    for path in CRDS.glob("*.yaml"):
-        crd = yaml.load(path)
+    for name, more in _NEXT.items():
+        crd = yaml_texts.load(CRDS / name)
         for version in crd["spec"]["versions"]:
             spec = version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
-            if crd["spec"]["names"]["kind"] == CLAIM.kind:
-                spec["tier"] = {"type": "string", "description": "A field of the next version."}
-            if crd["spec"]["names"]["kind"] == DATABASE.kind:
-                spec["tier"] = {"type": "string", "default": "standard", "description": "A field of the next version."}
-        with (folder / path.name).open("w", encoding="utf-8") as file:
-            yaml.dump(crd, file)
+            spec["tier"] = {"type": "string", "description": "A field of the next version.", **more}
+        (folder / name).write_bytes(msgspec.json.encode(crd))
     return folder
 
 
 async def _apply_crds(system: System, folder: Path) -> None:
-    """Apply CRDs, and wait until the API server prunes by their schemas."""
-    await system.kubectl.run("apply", "--server-side", "--force-conflicts", "--filename", str(folder))
+    """Apply the CRDs that the next version changes, and wait until the API server prunes by their schemas."""
+    files = (f"--filename={folder / name}" for name in _NEXT)
+    await system.kubectl.run("apply", "--server-side", "--force-conflicts", *files)
     has_field = folder != CRDS
 
     async def is_in_use() -> bool:
@@ -103,9 +101,6 @@ async def _apply_crds(system: System, folder: Path) -> None:
     await eventually(is_in_use, f"the CRDs of {folder.name} are in use", limit_s=LIMIT_S)
 
 
-# An older provider
-
-
 # A restored etcd
 
 
@@ -115,7 +110,7 @@ async def test_an_etcd_out_of_a_snapshot_loses_and_doubles_no_database(staff: St
         rotated, deleted = [
             await move_in(system, claim(namespace, name, deletionPolicy="Delete")) for name in ("rotated", "deleted")
         ]
-        async with _restored(system, staff):
+        async with etcd_goes_back(staff):
             before = await system.binding(namespace, "rotated")
             await system.edit(CLAIM, namespace, "rotated", {"spec": {"passwordRotation": {"token": "later"}}})
             await _until_another_password(system, rotated, before["password"])
@@ -134,30 +129,6 @@ async def test_an_etcd_out_of_a_snapshot_loses_and_doubles_no_database(staff: St
         await newcomer.untouched()
         await adopt(system, newcomer)
         await newcomer.untouched()
-
-
-@asynccontextmanager
-async def _restored(system: System, staff: Staff) -> AsyncIterator[None]:
-    """Take a snapshot of etcd; after the block restore it, and restart both processes, as after any restore."""
-    etcd, snapshot = system.plane.folder / "etcd", system.folder / "snapshot"
-    await staff.stop()
-    await planes.stop(system.plane.folder, grace_s=10.0)
-    await asyncio.to_thread(shutil.copytree, etcd, snapshot)
-    await _start_plane(system)
-    await staff.complete()
-    yield
-    await staff.stop()
-    await planes.stop(system.plane.folder, grace_s=10.0)
-    await asyncio.to_thread(shutil.rmtree, etcd)
-    await asyncio.to_thread(shutil.copytree, snapshot, etcd)
-    await _start_plane(system)
-    await staff.complete()
-
-
-async def _start_plane(system: System) -> None:
-    options = planes.Options(folder=system.plane.folder, lifetime=Lifetime.WITH_PARENT, durable=False)
-    plane = await planes.start(options, system.plane.programs)
-    assert plane.server == system.plane.server
 
 
 async def _until_another_password(system: System, home: Home, password: str) -> None:
@@ -210,6 +181,3 @@ async def until_reasons_lack(system: System, home: Home, reason: str) -> None:
 
 async def run_command(system: System, *arguments: str) -> int:
     return await asyncio.to_thread(run, [*arguments, "--kubeconfig", str(system.plane.kubeconfig)])
-
-
-# Taken away whole. The last test: nothing of ours is left in the cluster in between.

@@ -23,7 +23,7 @@ from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.instances.states import is_at_rest
 from providers.gcp.models import CloudSQLDatabaseParameters
 from providers.gcp.names import own_name
-from runtime.errors import Transient
+from runtime.errors import Blocked, Transient
 
 Where = Target[CloudSQLDatabaseParameters]
 Seen: TypeAlias = Observed[CloudSQLDatabaseParameters, None]
@@ -53,11 +53,14 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
 
         Raises:
             ServerNotOwned: Its instance is not this namespace's; its databases were not looked at.
-            Blocked: Its instance is stopped, failed or gone.
+            Blocked: Its instance is at work, stopped, failed or gone.
         """
         server, name = _place(target)
         try:
-            await self._servers.enter(server, target)
+            entered = await self._servers.enter(server, target)
+            if not is_at_rest(entered):
+                state = entered.get("state", "")
+                raise Blocked("Updating", f"the cloud is at work on its server {server} ({state})")
             answer = await self._account.call(
                 "databases.get", f"look at database {name} of {server}", instance=server, database=name
             )

@@ -10,9 +10,10 @@ import pytest
 
 from apis import names
 from apis.teardown import DeletionPolicy
-from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, Step, mirrored_pause
+from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, Step
 from composer.claim.deletion import effective_policy, tear_down, teardown_policy
 from composer.claim.snapshot import ObservedChild, Snapshot
+from composer.claim.undecided import mirrored_pause
 from composer.kinds.catalog import KindFacts
 from runtime.objects import Object, Resource
 from tests.composer.factories import NOW, SETTINGS, VOLUME, annotated, claim, desired, live, observed, snapshot

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from composer.causes import Cause, cause
-from composer.claim.events import EventEmitter
 from composer.claim.outcomes import Note
+from composer.claim.write import EventEmitter
 from runtime.events import EventRecorder
 from runtime.objects import EVENTS, Object
 from tests.composer.factories import claim, snapshot

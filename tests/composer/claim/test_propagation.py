@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from apis import names
-from composer.claim.decide import Annotate, mirrored_pause, token_steps
+from composer.claim.decide import Annotate
 from composer.claim.snapshot import ObservedChild
+from composer.claim.undecided import mirrored_pause, token_steps
 from tests.composer.factories import DATABASE, SETTINGS, annotated, claim, desired, entry, live, snapshot
 
 LIVE = live(desired())

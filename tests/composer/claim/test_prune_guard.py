@@ -6,14 +6,27 @@ import msgspec
 import pytest
 
 from apis import names
-from composer.claim.decide import Delete, Keep, decide
+from composer.claim.decide import Annotate, Delete, Keep, decide
 from composer.claim.prune_guard import replacing_data, unwanted
 from composer.claim.snapshot import ObservedChild, live_hash
+from composer.claim.undecided import steps_unrendered
 from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
 from runtime.objects import Object, Resource
-from tests.composer.factories import DATABASE, NOW, SETTINGS, child, claim, desired, entry, live, rendered, snapshot
+from tests.composer.factories import (
+    DATABASE,
+    NOW,
+    SETTINGS,
+    annotated,
+    child,
+    claim,
+    desired,
+    entry,
+    live,
+    rendered,
+    snapshot,
+)
 
 OLD = desired("database", DATABASE)
 HELD = ObservedChild(entry("database", DATABASE), live(OLD), DATABASE)
@@ -44,6 +57,46 @@ def test_a_replacement_of_data_waits_for_consent(
     causes = replacing_data(snapshot(HELD, of=claim(annotations=annotations)), rendered(*wanted))
 
     assert [cause.reason for cause in causes] == (["HeldDeletion"] if holds else [])
+
+
+_REFERENCE = {"external-name": "orders_x", "incarnation": "oid-1"}
+_DYING = live(annotated(OLD, **{"external-name": "orders_x", "incarnation": "oid-1"}), deleted=True)
+
+
+def test_a_held_child_that_somebody_deleted_is_released_by_its_provider() -> None:
+    known = ObservedChild(entry(external_reference=_REFERENCE), _DYING, DATABASE)
+    plan = decide(snapshot(known), rendered(RENAMED), now=NOW)
+
+    step = next(step for step in plan.steps if step.entry.resource == "database")
+    assert isinstance(step, Annotate)
+    assert step.annotations[names.TEARDOWN] == "child-uid/Detach"
+    assert [why.reason for why in plan.causes] == ["HeldDeletion"]
+    assert steps_unrendered(snapshot(known)) == (step,)
+    assert steps_unrendered(snapshot(HELD)) == ()
+
+
+def test_what_leads_to_a_database_is_recorded_before_its_provider_lets_go() -> None:
+    steps = decide(snapshot(ObservedChild(entry(), _DYING, DATABASE)), rendered(RENAMED), now=NOW).steps
+
+    assert Keep(entry(external_reference=_REFERENCE)) in steps
+
+
+@pytest.mark.parametrize(
+    ("known", "annotations", "held"),
+    [
+        pytest.param({"external_reference": _REFERENCE}, {}, True, id="nobody consented"),
+        pytest.param({"external_reference": _REFERENCE}, CONSENT, False, id="by consent"),
+        pytest.param({"external_reference": _REFERENCE, "outcome": "child-uid/Delete"}, {}, False, id="instructed"),
+        pytest.param({}, {}, False, id="never made"),
+    ],
+)
+def test_a_held_child_that_is_gone_is_held_on(known: Object, annotations: dict[str, str], *, held: bool) -> None:
+    of = claim(annotations=annotations)
+    gone = ObservedChild(entry(**known), None, DATABASE)
+
+    causes = [why for _, why in unwanted(snapshot(gone, of=of), rendered(RENAMED))]
+    assert [why is not None and "orders_x stays in the cloud" in why.message for why in causes] == [held]
+    assert bool(replacing_data(snapshot(gone, of=of), rendered(RENAMED))) is held
 
 
 RULES = KindFacts(

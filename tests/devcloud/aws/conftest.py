@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from botocore.exceptions import ClientError
 from devcloud.aws.server import Options, Served, running
 from tests.devcloud.recorded import Recorded
 from tests.support.simulator_control import control
+from tests.support.waiting import seen
 
 REGION = "eu-west-1"
 PASSWORD = "Sufficient-1"
@@ -75,10 +75,7 @@ class Cloud:
 
     def until(self, holds: Callable[[dict[str, Any]], bool], name: str = "db-1") -> dict[str, Any]:
         """Wait until an instance shows something."""
-        limit = time.monotonic() + _LIMIT_S
-        while not holds(instance := self.look(name)):
-            assert time.monotonic() < limit, f"never shown: {instance}"
-        return instance
+        return seen(lambda: self.look(name), holds, limit_s=_LIMIT_S)
 
     def created(self, name: str = "db-1", **changed: Any) -> dict[str, Any]:
         """Create an instance and wait for it."""

@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import ssl
-import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from devcloud.azure.server import Options, Served, running
+from tests.support.waiting import seen
 
 VERSION = "2025-08-01"
 PASSWORD = "Sufficient-1"
@@ -151,12 +151,12 @@ class Arm:
 
     def until_done(self, accepted: Reply) -> Any:
         """Return the last answer of an operation, the simulated time moved on until it is there."""
-        limit = time.monotonic() + _LIMIT_S
-        self.advance(self.step_s)
-        while (shown := self.poll(accepted))["status"] == "InProgress":
-            assert time.monotonic() < limit, f"never done: {shown}"
+
+        def step() -> Any:
             self.advance(self.step_s)
-        return shown
+            return self.poll(accepted)
+
+        return seen(step, lambda shown: shown["status"] != "InProgress", limit_s=_LIMIT_S)
 
     def put(self, name: str = "pg1", *, api: str = VERSION, **properties: Any) -> Reply:
         """Ask for a server; a property of None is left out."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,6 +14,7 @@ import pytest
 
 from devcloud.gcp.server import Options, Served, running
 from tests.support.simulator_control import headers_of
+from tests.support.waiting import seen
 
 QUICK = 0.0  # an operation ends as soon as its work is done
 _LIMIT_S = 90.0
@@ -138,10 +138,7 @@ def _content(content: bytes) -> Any:
 
 def until(look: Callable[[], T], holds: Callable[[T], bool]) -> T:
     """Wait until something is shown; return what shows it."""
-    limit = time.monotonic() + _LIMIT_S
-    while not holds(shown := look()):
-        assert time.monotonic() < limit, f"never shown: {shown}"
-    return shown
+    return seen(look, holds, limit_s=_LIMIT_S)
 
 
 def query(**parameters: object) -> str:

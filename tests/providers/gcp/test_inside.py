@@ -53,13 +53,13 @@ _LEAVING = {"leaving": True}
 _THERE_ONCE = {"incarnation": "fl-a/app"}
 _AT_WORK = {**_instance(), "state": "MAINTENANCE"}
 _SUSPENDED = {**_instance(), "state": "SUSPENDED", "suspensionReason": ["BILLING_ISSUE"]}
-# What is answered, of what target: nothing in words for a proven absence, else the reason, "" for one that passes.
-ABSENCES: list[tuple[str, dict[str, Any], dict[str, Any], str | None]] = [
+# What is answered, of what target: None for a proven absence, else the reason, "" for one that passes.
+ABSENCES: list[tuple[str, dict[str, Any], dict[str, Any], dict[str, str] | str | None]] = [
     ("its instance serves", {f"GET {SERVER}": _instance()}, {}, None),
     ("its instance is stopped", {f"GET {SERVER}": _instance(activationPolicy="NEVER")}, {}, _STOPPED),
     ("its instance is suspended", {f"GET {SERVER}": _SUSPENDED}, {}, _FAILED),
     ("its instance is suspended, and it leaves", {f"GET {SERVER}": _SUSPENDED}, _LEAVING, _FAILED),
-    ("its instance is at work", {f"GET {SERVER}": _AT_WORK}, {}, ""),
+    ("its instance is at work", {f"GET {SERVER}": _AT_WORK}, {}, {"database": "Updating", "user": ""}),
     ("its instance is gone", _NONE, _THERE_ONCE, _GONE),
     ("its instance was never there", _NONE, {}, "ReferenceNotFound"),
     ("its instance is gone, and it leaves", _NONE, _LEAVING, None),
@@ -72,7 +72,13 @@ ABSENCES: list[tuple[str, dict[str, Any], dict[str, Any], str | None]] = [
 @pytest.mark.parametrize("kind", ["database", "user"])
 @pytest.mark.parametrize(("answers", "more", "reason"), [row[1:] for row in ABSENCES], ids=[row[0] for row in ABSENCES])
 async def test_what_is_inside_is_absent_where_its_instance_proves_it(
-    wire: Wire, account: GcpAccount, *, kind: str, answers: dict[str, Any], more: dict[str, Any], reason: str | None
+    wire: Wire,
+    account: GcpAccount,
+    *,
+    kind: str,
+    answers: dict[str, Any],
+    more: dict[str, Any],
+    reason: dict[str, str] | str | None,
 ) -> None:
     wire.answer(f"GET {SERVER}/users", {"items": []})
     wire.answer(f"GET {SERVER}/listServerCas", {"certs": []})
@@ -87,9 +93,10 @@ async def test_what_is_inside_is_absent_where_its_instance_proves_it(
     if reason is None:
         assert await seen == Absent()
         return
-    with pytest.raises(Blocked if reason else Transient) as refusal:
+    expected = reason if isinstance(reason, str) else reason[kind]
+    with pytest.raises(Blocked if expected else Transient) as refusal:
         await seen
-    assert getattr(refusal.value, "reason", "") == reason
+    assert getattr(refusal.value, "reason", "") == expected
 
 
 async def test_a_database_is_made_and_seen(wire: Wire, account: GcpAccount) -> None:
