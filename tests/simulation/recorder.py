@@ -93,7 +93,8 @@ class Recorder:
             return
         host, user, password, database = _login_in(secret)
         server = self._about.server_at(host)
-        if not self._platform.cloud.admits(server, user, password, database):
+        cloud = self._platform.cloud
+        if cloud.runs(server) and not cloud.admits(server, user, password, database):
             self.history.unproven.append(Statement(now, f"{server}/{user}", name_of(SECRETS, secret)))
 
     def _goes(self, resource: Resource) -> bool:
@@ -175,7 +176,9 @@ class Recorder:
         """Return what a spec asks of its size and what there is, where the two differ."""
         if resource == CLAIMS:
             children = self._platform.server.all_of(self._about.server).values()
-            uid, wanted = obj["metadata"]["uid"], self._acts.sizes.get(obj["spec"].get("size", ""))
+            # In Azure a standby asks for a larger class.
+            size = "" if obj["spec"].get("highAvailability") else obj["spec"].get("size", "")
+            uid, wanted = obj["metadata"]["uid"], self._acts.sizes.get(size)
             present = [child["spec"]["forProvider"].get(self._acts.size) for child in children if uid in _owners(child)]
         else:
             server, _, inner = self._external(resource, obj).partition("/")
