@@ -115,6 +115,11 @@ class Azure:
         behind = self.logins.servers.get(known.resource_id)
         return behind is not None and behind.runs
 
+    def size_of(self, server: str, database: str) -> object:
+        """Return the name of a server's SKU."""
+        del database
+        return self.resources.servers[server].sku.name
+
     def number_of(self, server: str, database: str) -> int:
         """Return the number under which a database was made, 0 where it is not there."""
         known = self.resources.servers[server]

@@ -87,6 +87,11 @@ class CloudSql:
         instance = self.instances().get(server)
         return instance is not None and instance.runs
 
+    def size_of(self, server: str, database: str) -> object:
+        """Return the tier of an instance."""
+        del database
+        return self.instances()[server].shown["settings"]["tier"]
+
     def number_of(self, server: str, database: str) -> int:
         """Return the number under which a database was made, 0 where it is not there."""
         return self.logins.servers[self.instances()[server].uid].databases.get(database, 0)

@@ -44,6 +44,10 @@ class CloudInMemory(Protocol):
         """Return whether a server is there and answers."""
         ...
 
+    def size_of(self, server: str, database: str) -> object:
+        """Return the class of a server that is there, or what takes its place in a database: its connection limit."""
+        ...
+
     def number_of(self, server: str, database: str) -> int:
         """Return the number under which a database was made, 0 where it is not there."""
         ...

@@ -107,6 +107,11 @@ class OnPrem:
         """Return whether it is the one server."""
         return server == SERVER
 
+    def size_of(self, server: str, database: str) -> object:
+        """Return the connection limit of a database."""
+        del server
+        return self.databases()[database].limit
+
     def number_of(self, server: str, database: str) -> int:
         """Return the oid of a database, 0 where it is not there."""
         known = self.databases().get(database)

@@ -100,6 +100,11 @@ class Rds:
         behind = self.logins.servers.get(record.shown.dbi_resource_id)
         return visible(record).db_instance_status not in _SILENT and behind is not None and behind.runs
 
+    def size_of(self, server: str, database: str) -> object:
+        """Return the class of an instance."""
+        del database
+        return self.region.instances[server].shown.db_instance_class
+
     def number_of(self, server: str, database: str) -> int:
         """Return the number under which a database was made, 0 where it is not there."""
         resource_id = self.region.instances[server].shown.dbi_resource_id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.architecture import tree
-from tests.support.longest_first import MEASURED, in_order
+from tests.support.longest_first import MEASURED, SPLIT, in_order, scope_of
 
 _SMALL, _LARGE, _WALK = "tests/runtime/test_store.py", "tests/runtime/test_queue.py", "tests/system/test_walks.py"
 
@@ -16,3 +16,11 @@ def test_order_of_a_fresh_checkout_begins_with_what_was_measured_and_goes_on_wit
 
 def test_a_file_that_was_measured_is_there() -> None:
     assert [file for file in MEASURED if not (tree.ROOT / file).is_file()] == []
+
+
+def test_a_worker_takes_a_file_as_a_whole_unless_its_tests_share_nothing() -> None:
+    (lives,) = SPLIT
+
+    assert (tree.ROOT / lives).is_file()
+    assert scope_of(f"{lives}::test_a[1]") == f"{lives}::test_a[1]"
+    assert scope_of(f"{_SMALL}::test_a[1]") == _SMALL

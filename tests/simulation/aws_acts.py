@@ -122,4 +122,6 @@ ACTS: Final = CloudActs(
     storage=(20, 25, 30),
     database_fields=lambda _has_one: {},
     strangers=STRANGERS,
+    size="dbInstanceClass",
+    sizes={"small": "db.t4g.medium", "medium": "db.m7g.large", "large": "db.m7g.xlarge"},
 )

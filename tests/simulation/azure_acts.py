@@ -120,4 +120,6 @@ ACTS: Final = CloudActs(
     storage=(32, 64, 128),
     database_fields=lambda has_one: {"databaseName": "{{ vars.database }}" if has_one else "{{ none }}"},
     strangers=STRANGERS,
+    size="skuName",
+    sizes={"small": "Standard_B2s", "medium": "Standard_D2ds_v5", "large": "Standard_D4ds_v5"},
 )

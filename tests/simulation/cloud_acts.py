@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,10 @@ class CloudActs:
         policies: What may be done at the deletion of a claim, of a server, and of what is inside of one.
         shared: The fields of a server that no claim has made.
         inside: The fields of what is inside of the server `shared`, by its resource and a name.
+        size: The field that says the size of a server, or of a database where a server is the platform team's.
+        sizes: What that field is for each size of a claim.
+        versions: Versions of PostgreSQL that new claims ask for.
+        has_standby: Whether a claim may ask for high availability.
         storage: Sizes that the author of the Composition chooses among.
         database_fields: Returns the fields of a server whose Composition has a database, or has none any more.
         strangers: What others do there, and how often.
@@ -29,6 +33,10 @@ class CloudActs:
     storage: tuple[int, ...]
     database_fields: Callable[[bool], Object]
     strangers: tuple[tuple[Callable[[Any], Awaitable[str]], int], ...]
+    size: str
+    sizes: Mapping[str, object]
+    versions: tuple[str, ...] = ("16", "16", "15")
+    has_standby: bool = True
 
 
 def acts_in(cloud: str) -> CloudActs:

@@ -111,4 +111,6 @@ ACTS: Final = CloudActs(
     storage=(20, 25, 30),
     database_fields=lambda _has_one: {},
     strangers=STRANGERS,
+    size="tier",
+    sizes={"small": "db-custom-2-4096", "medium": "db-custom-2-8192", "large": "db-custom-4-16384"},
 )

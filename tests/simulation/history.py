@@ -25,6 +25,7 @@ class Sample:
         leaving: Whether it is being deleted.
         incarnation: The number of the database behind it in the cloud, 0 for none.
         says: Its conditions in words.
+        size: What its spec asks of its size, and what there is, where the two differ.
         role: What it stands for: `servers`, `databases`, `logins`, `rules`, `settings`, empty for a claim.
     """
 
@@ -37,6 +38,7 @@ class Sample:
     leaving: bool
     incarnation: int
     says: str
+    size: str = ""
     role: str = ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,7 +18,9 @@ _TAKES_AWAY: Final = {"servers.change", "servers.replace", "databases.disown"}
 _INSIDE: Final = {"logins", "databases", "rules", "settings"}
 _STILL_S: Final = 20 * 60.0
 _SEEN_S: Final = 10 * 60.0
-_WRITES_WHILE_STILL: Final = 8
+# What is stalled is tried again within five minutes, and may be said to be reconciled meanwhile.
+_TRIED_AGAIN_S: Final = 5 * 60.0
+_WRITES_OF_A_TRY: Final = 2
 _ON_ITS_WAY_S: Final = 60.0
 
 
@@ -151,6 +154,24 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
 
+def waits_without_a_cause(history: History) -> Iterator[Finding]:
+    """I8: a claim that is not Ready for long in calm weather is stalled, and says who can change it."""
+    for name, samples in _by_name(history):
+        waiting = [sample for sample in samples if not sample.role and sample.at >= history.calm_since]
+        for lasting in _streaks(waiting, lambda sample: not (sample.ready or sample.leaving or _is_stalled(sample))):
+            if lasting[-1].at - lasting[0].at >= history.lasting_s:
+                yield Finding("waits without a cause", lasting[0].at, f"{name}: {lasting[-1].says}")
+
+
+def in_sync_with_another_size(history: History) -> Iterator[Finding]:
+    """What says that it is as its spec asks is so, also after an edit that came while others happened."""
+    for name, samples in _by_name(history):
+        calm = [sample for sample in samples if sample.at >= history.calm_since and not sample.leaving]
+        for lasting in _streaks(calm, lambda sample: bool(sample.size) and "Synced True" in sample.says):
+            if lasting[-1].at - lasting[0].at >= history.lasting_s:
+                yield Finding("in sync with another size", lasting[0].at, f"{name}: {lasting[-1].size}")
+
+
 def replaced_without_a_word(history: History) -> Iterator[Finding]:
     """A database that was replaced by another one is not Ready as if nothing had been."""
     for name, samples in _by_name(history):
@@ -198,7 +219,7 @@ def restless(history: History) -> Iterator[Finding]:
     """I6: in calm weather nothing is written again and again."""
     written: dict[str, list[Statement]] = {}
     since = max(history.until - _STILL_S, history.calm_since)
-    most = _WRITES_WHILE_STILL * (history.until - since) / _STILL_S
+    most = _WRITES_OF_A_TRY * math.ceil((history.until - since) / _TRIED_AGAIN_S)
     for write in history.writes:
         if write.at >= since:
             written.setdefault(write.name, []).append(write)
@@ -247,6 +268,8 @@ JUDGES: Final[tuple[Judge, ...]] = (
     ready_over_nothing,
     left_behind,
     a_deletion_never_ends,
+    waits_without_a_cause,
+    in_sync_with_another_size,
     replaced_without_a_word,
     a_loop,
     deleted_without_a_cause,
@@ -262,6 +285,10 @@ JUDGES: Final[tuple[Judge, ...]] = (
 def findings(history: History) -> list[Finding]:
     """Return all breaches of a life."""
     return [finding for judge in JUDGES for finding in judge(history)]
+
+
+def _is_stalled(sample: Sample) -> bool:
+    return "Stalled True" in sample.says
 
 
 def _is_for_people(says: str) -> bool:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import logging
 import multiprocessing
+import os
 import time
 import warnings
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import structlog
@@ -15,8 +17,9 @@ import structlog
 from tests.simulation.lives import Outcome, Seed, live
 
 _ALL_LINES = 10**9
+_HASHES = "PYTHONHASHSEED"
 # A process keeps what its lives asked of templates: a new one now and then keeps it small.
-_LIVES_OF_A_PROCESS = 50
+_LIVES_OF_A_PROCESS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +34,15 @@ class Lived:
 def lived(seeds: list[Seed], jobs: int) -> Iterator[Lived]:
     """Yield lives in the order of their seeds."""
     if jobs == 1:
-        yield from map(_once, seeds)
+        yield from map(once, seeds)
         return
-    with _pool(jobs) as pool:
-        yield from pool.map(_once, seeds)
+    with processes(jobs) as pool:
+        yield from pool.map(once, seeds)
 
 
 def lived_twice(seeds: list[Seed], jobs: int) -> Iterator[Lived]:
     """Yield lives that were lived in two processes: their memory is laid out anew, and other lives went before."""
-    with _pool(max(1, jobs // 2)) as pool, _pool(max(1, jobs // 2)) as others:
+    with processes(max(1, jobs // 2)) as pool, processes(max(1, jobs // 2)) as others:
         again = {seed: others.submit(_kept, seed) for seed in reversed(seeds)}
         for seed, first in zip(seeds, pool.map(_kept, seeds), strict=True):
             second = again[seed].result()
@@ -54,18 +57,29 @@ def be_silent() -> None:
     warnings.simplefilter("ignore")
 
 
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    context = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(jobs, context, be_silent, max_tasks_per_child=_LIVES_OF_A_PROCESS)
+@contextmanager
+def processes(jobs: int) -> Iterator[ProcessPoolExecutor]:
+    """Give processes for lives. The order of a set is part of a life: in them it is the same each time."""
+    context, before = multiprocessing.get_context("spawn"), os.environ.get(_HASHES)
+    os.environ[_HASHES] = "0"
+    try:
+        with ProcessPoolExecutor(jobs, context, be_silent, max_tasks_per_child=_LIVES_OF_A_PROCESS) as pool:
+            yield pool
+    finally:
+        if before is None:
+            del os.environ[_HASHES]
+        else:
+            os.environ[_HASHES] = before
 
 
-def _once(seed: Seed, *, keep: int = 0) -> Lived:
+def once(seed: Seed, *, keep: int = 0) -> Lived:
+    """Have one life, and measure it."""
     began = time.process_time()
     return Lived(live(seed, keep=keep), time.process_time() - began)
 
 
 def _kept(seed: Seed) -> Lived:
-    return _once(seed, keep=_ALL_LINES)
+    return once(seed, keep=_ALL_LINES)
 
 
 def _unlike(first: Outcome, second: Outcome) -> str:

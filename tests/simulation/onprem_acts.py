@@ -138,4 +138,8 @@ ACTS: Final = CloudActs(
     storage=(20, 25, 30),
     database_fields=lambda _has_one: {},
     strangers=STRANGERS,
+    size="connectionLimit",
+    sizes={"small": 20, "medium": 50, "large": 100},
+    versions=("16",),
+    has_standby=False,
 )

@@ -20,10 +20,10 @@ _COMMAND: Final = re.compile(r"`kubectl annotate ([^`]*)`")
 
 async def have_claim(cast: Cast) -> str:
     spec: Object = {
-        "version": cast.draw("16", "16", "15"),
+        "version": cast.draw(*cast.cloud.versions),
         "size": cast.draw("small", "medium"),
         "deletionPolicy": cast.draw(*cast.cloud.policies[0]),
-        "highAvailability": cast.happens(1 / 8),
+        "highAvailability": cast.cloud.has_standby and cast.happens(1 / 8),
         "deletionProtection": cast.happens(1 / 8),
     }
     backups = cast.platform.cloud.backups()

@@ -13,6 +13,7 @@ from fairlead.simulation.platform import CLAIMS, Platform
 from fairlead.simulation.published import connection_of, decoded, logs_in, secret_of
 from runtime import clock
 from runtime.objects import CRDS, EVENTS, SECRETS, Key, Object, Resource, dumps
+from tests.simulation.cloud_acts import acts_in
 from tests.simulation.history import OTHER, TEAM, Ended, History, Sample, Statement
 
 _CREDENTIALS: Final = "fairlead.dev/credentials"
@@ -30,6 +31,7 @@ class Recorder:
         self.history = History(calls=platform.cloud.history)
         self._platform = platform
         self._about = platform.description
+        self._acts = acts_in(self._about.name)
         self._passwords: set[str] = set()
         platform.server.listeners.append(self._listen)
 
@@ -113,6 +115,7 @@ class Recorder:
             leaving="deletionTimestamp" in obj["metadata"],
             incarnation=incarnation,
             says=_said(obj),
+            size=self._other_size(resource, obj),
             role=self._about.roles.get(resource, ""),
         )
 
@@ -145,6 +148,20 @@ class Recorder:
             return self._logs_in(server, obj), 0
         return external in self._platform.cloud.left(), 0
 
+    def _other_size(self, resource: Resource, obj: Object) -> str:
+        """Return what a spec asks of its size and what there is, where the two differ."""
+        if resource == CLAIMS:
+            children = self._platform.server.all_of(self._about.server).values()
+            uid, wanted = obj["metadata"]["uid"], self._acts.sizes.get(obj["spec"].get("size", ""))
+            present = [child["spec"]["forProvider"].get(self._acts.size) for child in children if _is_of(child, uid)]
+        else:
+            server, _, inner = self._external(resource, obj).partition("/")
+            place = f"{server}/{inner}" if inner else server
+            is_there = resource == self._about.server and place in self._platform.cloud.left()
+            wanted = obj["spec"]["forProvider"].get(self._acts.size)
+            present = [self._platform.cloud.size_of(server, inner)] if is_there else []
+        return "" if wanted in {None, *present} or not present else f"{wanted} is asked for, {present[0]} is there"
+
     def _logs_in(self, server: str, obj: Object) -> bool:
         """Return whether the login of an object is taken, a server's own by the database that every server has."""
         connection: Any = (obj.get("status") or {}).get("connection")
@@ -169,6 +186,10 @@ def name_of(resource: Resource, obj: Object) -> str:
 def is_of_people(name: str) -> bool:
     """Return whether a name is of an object in the namespaces of people."""
     return name.split()[1].partition("/")[0] in (TEAM, OTHER)
+
+
+def _is_of(child: Object, uid: str) -> bool:
+    return any(owner["uid"] == uid for owner in child["metadata"].get("ownerReferences") or ())
 
 
 def _policy(obj: Object) -> str:

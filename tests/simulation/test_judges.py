@@ -82,6 +82,15 @@ def endless_deletion(history: History) -> None:
     history.samples[:] = minutes(replace(DATABASE, leaving=True, ready=False, policy="Orphan"))
 
 
+def waiting_for_nobody(history: History) -> None:
+    claim = replace(DATABASE, name="PostgreSQLInstance team/a uid-2", role="", ready=False, says="Ready False Creating")
+    history.samples += minutes(claim)
+
+
+def of_another_size(history: History) -> None:
+    history.samples[:] = minutes(replace(DATABASE, size="50 is asked for, 20 is there", says="Synced True InSync"))
+
+
 def replaced(history: History) -> None:
     history.samples[:] = [*minutes(DATABASE, 0, 60), *minutes(replace(DATABASE, incarnation=2), 60)]
 
@@ -127,6 +136,8 @@ BAD: tuple[tuple[Callable[[History], None], str], ...] = (
     (ready_over_nothing, "Ready over what takes no login"),
     (left_behind, "left behind without a word"),
     (endless_deletion, "a deletion never ends"),
+    (waiting_for_nobody, "waits without a cause"),
+    (of_another_size, "in sync with another size"),
     (replaced, "replaced by an empty one without a word"),
     (loop, "a loop"),
     (deleted_without_a_cause, "deleted without a cause"),
@@ -202,6 +213,22 @@ def test_what_awaits_a_claim_that_is_held_waits_for_people() -> None:
     held = "Ready False DeletionProtected: set it to false"
     claim = replace(DATABASE, name="PostgreSQLInstance team/a uid-2", role="", leaving=True, ready=False, says=held)
     history.samples += minutes(claim)
+
+    assert findings(history) == []
+
+
+def test_a_claim_that_says_who_can_change_it_may_wait() -> None:
+    history = good()
+    waiting_for_nobody(history)
+    history.samples = [replace(sample, says="Ready False Refused; Stalled True Refused") for sample in history.samples]
+
+    assert findings(history) == []
+
+
+def test_what_says_that_it_is_not_in_sync_may_be_of_another_size() -> None:
+    history = good()
+    of_another_size(history)
+    history.samples = [replace(sample, says="Synced False HeldChange") for sample in history.samples]
 
     assert findings(history) == []
 

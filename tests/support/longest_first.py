@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 _KEY: Final = "fairlead/seconds of files"
 _WITH_RIGS: Final = ("tests/system/", "tests/security/", "tests/apiserver/")
@@ -27,9 +28,11 @@ MEASURED: Final = {
     "tests/devcloud/test_up.py": 130.0,
     "tests/system/test_clouds.py": 130.0,
     "tests/postgres/test_contract.py": 110.0,
-    "tests/simulation/test_lives.py": 100.0,
+    "tests/simulation/test_lives.py": 600.0,
 }
 """What the longest files took, in seconds of a worker among three."""
+SPLIT: Final = frozenset({"tests/simulation/test_lives.py"})
+"""Files of many long tests that share nothing: several workers take them."""
 _TEST_SECONDS: Final = 1.0
 _took: defaultdict[str, float] = defaultdict(float)
 
@@ -43,6 +46,23 @@ def in_order(files: Iterable[str], took: Mapping[str, float]) -> list[str]:
         return took.get(file, MEASURED.get(file, rig + tests[file] * _TEST_SECONDS))
 
     return sorted(tests, key=lambda file: (-seconds(file), file))
+
+
+def scope_of(nodeid: str) -> str:
+    """Return what a worker takes together: a whole file, or one test of a file whose tests share nothing."""
+    file = _file_of(nodeid)
+    return nodeid if file in SPLIT else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
+    """Return how tests are spread over workers."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    scheduler = LoadFileScheduling(config, log)
+    scheduler._split_scope = scope_of
+    spread: object = scheduler
+    return spread
 
 
 @pytest.hookimpl(trylast=True)
