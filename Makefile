@@ -89,15 +89,16 @@ WALKED := tests/system/walk_matrix_aws.py tests/system/walk_matrix.py
 KILLED := tests/system/crash_matrix.py tests/security/loss_matrix.py tests/system/rotation_matrix.py
 IN_CLOUDS := $(wildcard tests/system/*_two_logins_matrix.py tests/system/*_claims_matrix.py tests/system/aws_*_matrix.py) \
 	tests/system/azure_turns_matrix.py
-# What needs no platform, or has its own.
-OF_CLOUDS := tests/postgres/contract_matrix.py tests/providers/azure/contract_matrix.py tests/fairlead/demo_matrix.py
+# What needs no platform of tests/system.
+ELSEWHERE := tests/postgres/contract_matrix.py tests/providers/azure/contract_matrix.py tests/fairlead/demo_matrix.py \
+	tests/apiserver/composer/stuck_claims_matrix.py
 ON_PREMISES := $(filter-out $(WALKED) $(KILLED) $(IN_CLOUDS),$(wildcard tests/system/*_matrix.py))
 faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks, 140 rotations, each policy, edit, drift and end over time
 	@$(BIN)/python -m devcloud.controlplane
 	@logs=$$(mktemp -d); failed=0; \
 	{ FAIRLEAD_WALK_SEED=9 FAIRLEAD_WALKS=60 $(FAULTS) $(WALKED) && $(FAULTS) $(wordlist 1,8,$(ON_PREMISES)); } \
 		>"$$logs/1" 2>&1 & walks=$$!; \
-	{ $(FAULTS) $(KILLED) && $(FAULTS) $(sort $(IN_CLOUDS)) $(OF_CLOUDS); } >"$$logs/2" 2>&1 & \
+	{ $(FAULTS) $(KILLED) && $(FAULTS) $(sort $(IN_CLOUDS)) $(ELSEWHERE); } >"$$logs/2" 2>&1 & \
 	crashes=$$!; trap 'trap - TERM; kill 0' INT TERM; \
 	FAIRLEAD_WALKS=240 $(FAULTS) tests/system/walk_matrix.py -k its_walk || failed=1; \
 	$(FAULTS) $(wordlist 9,99,$(ON_PREMISES)) || failed=1; \

@@ -194,12 +194,12 @@ def _hold(snapshot: Snapshot, child: ObservedChild, *, too_many: bool, unresolve
 
 
 def _left_in_the_cloud(snapshot: Snapshot, entry: Entry) -> Cause | None:
-    """Return the cause of a child that is gone though what it stands for is not; None where it went as it should.
+    """Return the cause of a child with data that is gone though nobody consented; None where it went as it should.
 
     Somebody else deleted it, or its kind, while it was held: its provider ended nothing.
     """
     is_ended = entry.outcome in {instruction(entry.uid, policy) for policy in ENDING}
-    is_known = names.is_managed(entry.group) and bool(entry.external_reference) and bool(entry.uid)
+    is_known = entry.stateful and names.is_managed(entry.group) and bool(entry.external_reference) and bool(entry.uid)
     if not is_known or is_ended or (entry.resource, entry.uid) in consents_of(snapshot.annotations):
         return None
     left = entry.external_reference.get("external-name", "what it stands for")

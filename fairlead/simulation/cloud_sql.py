@@ -218,7 +218,7 @@ class Channel(RestChannel):
             raise Transient("no answer (cut)", is_momentary=True)
         answer = self._early(method, path, drawn - weather.cut_before)
         if answer is None:
-            answer = await self._asked(method, path, query, body)
+            answer = await self._carried_out(method, path, query, body)
         await asyncio.sleep(chance.random() * 0.2)
         await self._life.outlive()
         if chance.random() < weather.cut_after:
@@ -228,7 +228,7 @@ class Channel(RestChannel):
             raise RefusedCall(refusal_in(answer.status, text, {}))
         return text
 
-    async def _asked(self, method: Method, path: str, query: Sequence[tuple[str, str]], body: Any) -> Answer:
+    async def _carried_out(self, method: Method, path: str, query: Sequence[tuple[str, str]], body: Any) -> Answer:
         if method.verb == "GET":
             return self._cloud.ask(ACCOUNT, method.verb, path, query, body)
         await self._life.before_effect()

@@ -70,7 +70,7 @@ class Timeline:
             role, _, verb = call.action.partition(".")
             if verb not in _CHANGES:
                 continue
-            place = "/".join(filter(None, (call.server, call.name)))
+            place = "/".join(dict.fromkeys(filter(None, (call.server, call.name))))
             self.lines.append(Line(call.at, "cloud", f"{verb} {role} {place}{'' if call.principal else ', by itself'}"))
             self.changed_at = max(self.changed_at, call.at)
         self._calls = len(history)

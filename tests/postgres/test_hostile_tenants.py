@@ -37,6 +37,7 @@ class Street:
 
     cloud: OnPremCloud
     server: OnPremServer
+    superuser: psycopg.AsyncConnection
     tenant: Where
     neighbour: Where
     spare: list[Where]
@@ -79,7 +80,8 @@ class Street:
             text.replace("{hash}", self.tenant.hash).replace("{admin}", self.server.username) for text in questions
         )
         rows = ", ".join(f"(SELECT pg_catalog.json_agg(q) FROM ({query}) AS q)" for query in filled)  # noqa: S608 - our own
-        return await self.server.server.execute(f"SELECT pg_catalog.json_build_array({rows})::text")
+        cursor = await self.superuser.execute(f"SELECT pg_catalog.json_build_array({rows})::text".encode())
+        return await cursor.fetchall()
 
     async def observed(self) -> tuple[Change, ...]:
         seen = await self.cloud.observe(self.tenant)
@@ -96,17 +98,21 @@ async def created(cloud: OnPremCloud, where: Where) -> Where:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def town(onprem_server: OnPremServer) -> AsyncIterator[tuple[OnPremCloud, Where, list[Where]]]:
-    """Yield one provider and one neighbour for all attacks."""
-    async with connect(config_of(onprem_server), secrets_of(onprem_server)) as cloud:
-        yield cloud, await created(cloud, new_target()), []
+async def town(onprem_server: OnPremServer) -> AsyncIterator[Street]:
+    """Yield one provider, one superuser and one neighbour for all attacks; the first tenant is spare."""
+    superuser = await psycopg.AsyncConnection.connect(
+        onprem_server.server.superuser_conninfo("postgres"), autocommit=True
+    )
+    async with superuser, connect(config_of(onprem_server), secrets_of(onprem_server)) as cloud:
+        neighbour, tenant = await created(cloud, new_target()), await created(cloud, new_target(connectionLimit=9))
+        yield Street(cloud, onprem_server, superuser, tenant, neighbour, [tenant])
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def street(town: tuple[OnPremCloud, Where, list[Where]], onprem_server: OnPremServer) -> AsyncIterator[Street]:
-    cloud, neighbour, spare = town
+async def street(town: Street) -> AsyncIterator[Street]:
+    cloud, spare = town.cloud, town.spare
     tenant = spare.pop() if spare else await created(cloud, new_target(connectionLimit=9))
-    yield Street(cloud, onprem_server, tenant, neighbour, spare)
+    yield replace(town, tenant=tenant)
     if tenant in spare:
         return
     seen = await cloud.observe(tenant)

@@ -15,7 +15,7 @@ import msgspec
 
 from apis.teardown import Policy
 from providers.external.client import Clients, ExternalList, Fence, NotCreated, Operation, Target
-from providers.external.cloud_api.inside import prove_server, refuse_idle_server, refuse_lost_server
+from providers.external.cloud_api.inside import ServerStanding, enter_server, refuse_lost_server
 from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 from providers.external.diff import Compare, compared
 from providers.external.endpoint import VERIFIED, Endpoint
@@ -109,8 +109,8 @@ class ToyClient:
             if self.service.server_phase is None:
                 refuse_lost_server(SERVER, target)
                 return Absent()
-            prove_server(SERVER, self.service.server_owner, target)
-            refuse_idle_server(SERVER, self.service.server_phase, "halted", "start it")
+            server = ServerStanding(SERVER, self.service.server_owner, self.service.server_phase, "halted", "start it")
+            enter_server(server, target)
         try:
             body = await self.service.call("get", target.name)
         except ServiceError as error:

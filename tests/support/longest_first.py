@@ -3,17 +3,23 @@
 What a file took is kept in pytest's cache. On a fresh checkout the files that took longest when they were measured come
 first, then those of the folders with a platform: pytest-xdist's own order, by the number of tests, has those last that
 are few and take minutes.
+
+Files that go on with the same composer and provider come one after the other, behind those that end or replace them:
+each change is a start of both. Files without processes of a platform are the last.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from enum import IntEnum
 from pathlib import Path
 from typing import Final
 
 import pytest
 from xdist.scheduler import LoadFileScheduling
+
+from tests.support.own_planes import AT_WORK
 
 _KEY: Final = "fairlead/seconds of files"
 _WITH_RIGS: Final = ("tests/system/", "tests/security/", "tests/apiserver/")
@@ -26,7 +32,6 @@ MEASURED: Final = {
     "tests/system/test_every_cloud.py": 140.0,
     "tests/security/test_ways_to_lose.py": 140.0,
     "tests/devcloud/test_up.py": 130.0,
-    "tests/system/test_clouds.py": 130.0,
     "tests/postgres/test_contract.py": 110.0,
     "tests/simulation/test_lives.py": 600.0,
 }
@@ -37,15 +42,34 @@ _TEST_SECONDS: Final = 1.0
 _took: defaultdict[str, float] = defaultdict(float)
 
 
-def in_order(files: Iterable[str], took: Mapping[str, float]) -> list[str]:
-    """Return files (one for each test) in the order in which they begin: by seconds, those that took most first."""
+class Group(IntEnum):
+    """Which files come first."""
+
+    OWN_PROCESSES = 0
+    AT_WORK = 1
+    NO_PROCESSES = 2
+
+
+def in_order(files: Iterable[str], took: Mapping[str, float], groups: Mapping[str, Group] | None = None) -> list[str]:
+    """Return files (one for each test) in the order in which they begin: by group, then those that took most first."""
     tests = Counter(files)
 
     def seconds(file: str) -> float:
         rig = _RIG_SECONDS if file.startswith(_WITH_RIGS) else 0.0
         return took.get(file, MEASURED.get(file, rig + tests[file] * _TEST_SECONDS))
 
-    return sorted(tests, key=lambda file: (-seconds(file), file))
+    def group(file: str) -> Group:
+        return (groups or {}).get(file, Group.OWN_PROCESSES)
+
+    return sorted(tests, key=lambda file: (group(file), -seconds(file), file))
+
+
+def _group_of(file: str, fixtures: set[str]) -> Group:
+    """Return the group of a file by the fixtures of its tests."""
+    if file in AT_WORK or ("running" in fixtures and not file.startswith("tests/system/")):
+        return Group.AT_WORK
+    has_own = file in MEASURED or file.startswith("tests/system/") or "alone" in fixtures
+    return Group.OWN_PROCESSES if has_own else Group.NO_PROCESSES
 
 
 def scope_of(nodeid: str) -> str:
@@ -71,7 +95,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not hasattr(config, "workerinput"):
         return
     files = [_file_of(item.nodeid) for item in items]
-    order = {file: number for number, file in enumerate(in_order(files, _recorded(config)))}
+    fixtures: defaultdict[str, set[str]] = defaultdict(set)
+    for file, item in zip(files, items, strict=True):
+        fixtures[file] |= set(getattr(item, "fixturenames", ()))
+    groups = {file: _group_of(file, names) for file, names in fixtures.items()}
+    order = {file: number for number, file in enumerate(in_order(files, _recorded(config), groups))}
     items.sort(key=lambda item: order[_file_of(item.nodeid)])
 
 

@@ -37,8 +37,8 @@ async def one_composer(system: System) -> Program:
     return await system.start_composer()
 
 
-async def fence_aws(aws: Aws) -> None:
-    """Have RDS with the provider's key under the shipped policies, made out to this account and installation."""
+async def restrict_aws(aws: Aws) -> None:
+    """Put the provider's key under the shipped policies, made out to this account and installation."""
     config_map = await aws.system.api.get(CONFIG_MAP.path("fairlead-system", "fairlead-installation"))
     shipped = _shipped("aws", ACCOUNT=AWS_ACCOUNT, INSTALLATION=config_map["data"]["id"])
     policy = {
@@ -47,29 +47,44 @@ async def fence_aws(aws: Aws) -> None:
     }
     key = {"access_key_id": ACCESS_KEY, "secret_access_key": aws.secret_key, "account": AWS_ACCOUNT}
     await aws.control("POST", "keys", {**key, "principal": "user/fairlead", "policy": policy})
+
+
+async def fence_aws(aws: Aws) -> None:
+    """Have RDS with the provider at work under the shipped policies."""
+    await restrict_aws(aws)
     await aws.start_provider()
     await aws.system.until(AWS_CONFIG, "", "default", is_ready)
 
 
-async def fence_azure(azure: Azure) -> None:
-    """Have Azure with the provider under the shipped role definitions, each at its own scope."""
+async def restrict_azure(azure: Azure) -> None:
+    """Put the provider's principal under the shipped role definitions, each at its own scope."""
     principal = (await azure.control("GET", "principals"))[CLIENT_ID]
     await azure.control("DELETE", f"roles/{principal}")
     for name, shipped in _shipped("azure").items():
         scope = SCOPE if name.endswith("-subscription") else f"{SCOPE}/resourceGroups/{RESOURCE_GROUP}"
         role = {"name": shipped["Name"], "actions": shipped["Actions"], "notActions": shipped["NotActions"]}
         await azure.control("POST", "roles", {"object_id": principal, "scope": scope, "role": role})
+
+
+async def fence_azure(azure: Azure) -> None:
+    """Have Azure with the provider at work under the shipped role definitions."""
+    await restrict_azure(azure)
     await azure.start_provider()
     await azure.system.until(AZURE_CONFIG, "", "default", is_ready)
 
 
-async def fence_gcp(gcp: Gcp) -> None:
-    """Have Cloud SQL with the provider under the shipped roles."""
+async def restrict_gcp(gcp: Gcp) -> None:
+    """Put the provider's account under the shipped roles."""
     roles = []
     for name, role in _shipped("gcp").items():
         roles.append(f"projects/{PROJECT}/roles/{name}")
         await gcp.control("POST", "roles", {"name": roles[-1], "permissions": role["includedPermissions"]})
     await gcp.control("POST", "bindings", {"project": PROJECT, "member": ACCOUNT, "roles": roles})
+
+
+async def fence_gcp(gcp: Gcp) -> None:
+    """Have Cloud SQL with the provider at work under the shipped roles."""
+    await restrict_gcp(gcp)
     await gcp.start_provider(*FLAGS)
     await gcp.system.until(GCP_CONFIG, "", "default", is_ready)
 

@@ -27,6 +27,7 @@ from tests.system.test_leadership import (
 )
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
+_SERIES = 8
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -48,7 +49,7 @@ async def test_a_lost_leaders_write_is_refused_once_its_successor_has_written(
     second = await Candidate.start(system, role, "successor", *LEASE)
     audit = system.audit()
 
-    async with under_load(system, namespace) as load:
+    async with under_load(system, namespace, _SERIES) as load:
         await until_acts(audit, role, first)
         line.hold()
         await until_acts(audit, role, second)

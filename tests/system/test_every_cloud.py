@@ -1,6 +1,7 @@
-"""What the processes do in lives of claims in every cloud is what `deploy/rights` lists, and no secret shows meanwhile.
+"""Lives of claims in every cloud, side by side; each provider has the rights of the shipped roles and no more.
 
-All that the lists say is used; `tests/deploy/test_installed.py` holds them against the API server's own answer.
+What the processes do in them is what `deploy/rights` lists, and no secret shows meanwhile. All that the lists say is
+used; `tests/deploy/test_installed.py` holds them against the API server's own answer.
 """
 
 from __future__ import annotations
@@ -9,21 +10,30 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
 
+import boto3
 import pytest
 import pytest_asyncio
+from botocore.config import Config
+from botocore.exceptions import ClientError
 
+from devcloud.aws.platform import ACCESS_KEY, REGION
+from tests.security.builders import at_once, expect
 from tests.security.canaries import Exposure
 from tests.security.cloud_canaries import ACCOUNTS as KEYS
 from tests.security.cloud_canaries import PLACES, exposure_of, with_records
 from tests.support import lives
-from tests.support.aws import simulated_rds
-from tests.support.azure import simulated_azure
-from tests.support.gcp import FLAGS, simulated_cloud_sql
+from tests.support.audit import AuditLog
+from tests.support.aws import AWS_CONFIG, Aws, simulated_rds
+from tests.support.azure import Azure, simulated_azure
+from tests.support.gcp import FLAGS, Gcp, simulated_cloud_sql
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.rights import ACCOUNTS, CLOUDS, TAKEN_BY_NO_LIFE, Usage, usage_in
 from tests.support.simulated_cloud import QUICK, SimulatedCloud
 from tests.support.system import System
+from tests.system import life_on_aws, life_on_azure, life_on_gcp
+from tests.system.fenced import restrict_aws, restrict_azure, restrict_gcp
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
@@ -33,15 +43,17 @@ _DEBUG = "--log-level=DEBUG"
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """What each account's requests come to, and what shows of each cloud."""
+    """What each account's requests come to, what shows of each cloud, and what went wrong in a whole life there."""
 
+    aws: Aws
     usages: dict[str, Usage]
     exposures: dict[str, Exposure]
+    outcomes: dict[str, BaseException | None]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def lived(system: System) -> Lives:
-    """Return what is seen of lives of claims in every cloud, with a standby beside each process."""
+async def lived(system: System) -> AsyncIterator[Lives]:
+    """Yield what is seen of lives of claims in every cloud, with a standby beside each process."""
     audit = system.audit()
     for cloud in CLOUDS:
         await system.install_cloud(cloud)
@@ -62,6 +74,7 @@ async def lived(system: System) -> Lives:
         simulated_rds(system) as aws,
         simulated_azure(system) as azure,
         simulated_cloud_sql(system) as gcp,
+        _restricted(aws, azure, gcp),
         _providers([(aws, QUICK), (azure, QUICK), (gcp, FLAGS)]),
     ):
         await asyncio.gather(
@@ -71,9 +84,25 @@ async def lived(system: System) -> Lives:
             lives.live_on_cloud_sql(gcp, "rights-gcp", look(gcp)),
         )
         exposures = {cloud.cloud: await with_records(cloud, shown[cloud.cloud]) for cloud in (aws, azure, gcp)}
+        usages = _usages(audit)
+        # Each alone in its cloud: what it calls there is counted.
+        whole = {"aws": life_on_aws.live(aws), "azure": life_on_azure.live(azure), "gcp": life_on_gcp.live(gcp)}
+        yield Lives(aws, usages, exposures, await at_once(whole))
+
+
+def _usages(audit: AuditLog) -> dict[str, Usage]:
     with_claims = frozenset(f"rights-{cloud}" for cloud in CLOUDS)
     requests = [request for request in audit.requests(begun=True) if request.group != lives.FOREIGN.group]
-    return Lives({account: usage_in(requests, account, with_claims) for account in ACCOUNTS}, exposures)
+    return {account: usage_in(requests, account, with_claims) for account in ACCOUNTS}
+
+
+@asynccontextmanager
+async def _restricted(aws: Aws, azure: Azure, gcp: Gcp) -> AsyncIterator[None]:
+    """Leave each provider the rights of its cloud's shipped roles."""
+    await restrict_aws(aws)
+    await restrict_azure(azure)
+    await restrict_gcp(gcp)
+    yield
 
 
 @asynccontextmanager
@@ -118,3 +147,50 @@ async def test_the_secrets_that_are_looked_for_are_those_in_use(lived: Lives, cl
     assert len(set(canaries.values())) >= 4
     assert min(len(text) for text in canaries.values()) >= 16
     assert [name for name in canaries if name.startswith("key ")] != []
+
+
+@pytest.mark.parametrize("cloud", KEYS)
+async def test_a_claim_is_served_changed_and_taken_away(lived: Lives, cloud: str) -> None:
+    expect(lived.outcomes[cloud])
+
+
+async def test_the_shipped_policies_leave_what_is_not_ours_alone(lived: Lives) -> None:
+    aws = lived.aws
+    made: dict[str, Any] = {
+        "DBInstanceIdentifier": "fl-foreign",
+        "DBInstanceClass": "db.t4g.micro",
+        "Engine": "postgres",
+    }
+    login: dict[str, Any] = {"MasterUsername": "boss", "MasterUserPassword": "Sufficient-1", "AllocatedStorage": 20}
+    await aws.person("create_db_instance", **made, **login)
+    await aws.until("fl-foreign", lambda instance: instance["DBInstanceStatus"] == "available")
+
+    denied = [
+        await asyncio.to_thread(_refused, aws, operation, parameters)
+        for operation, parameters in (
+            ("modify_db_instance", {"DBInstanceIdentifier": "fl-foreign", "BackupRetentionPeriod": 0}),
+            ("delete_db_instance", {"DBInstanceIdentifier": "fl-foreign", "SkipFinalSnapshot": True}),
+            ("create_db_instance", {**made, **login, "DBInstanceIdentifier": "fl-untagged"}),
+        )
+    ]
+    assert denied == ["AccessDenied"] * 3
+    await aws.system.until(AWS_CONFIG, "", "default", is_ready)
+
+
+def _refused(aws: Aws, operation: str, parameters: dict[str, Any]) -> str:
+    """Call with the provider's own key; return the code of the refusal."""
+    client = boto3.client(
+        "rds",
+        region_name=REGION,
+        endpoint_url=aws.url,
+        aws_access_key_id=ACCESS_KEY,
+        aws_secret_access_key=aws.secret_key,
+        config=Config(retries={"total_max_attempts": 1}),
+    )
+    try:
+        getattr(client, operation)(**parameters)
+    except ClientError as error:
+        return str(error.response["Error"]["Code"])
+    finally:
+        client.close()
+    return ""

@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{}/leases/{}"
 # Short, and yet long enough for a machine that is busy with other tests.
 LEASE = ("--lease-duration=6", "--lease-renew-deadline=4", "--lease-retry=1")
-LOAD_AT_ONCE = 8
+LOAD_AT_ONCE = 4
 PROOF = 6  # writes by which a process has shown that it acts
 
 
@@ -149,23 +149,24 @@ def written_object(act: Request) -> tuple[str, str, str, str]:
 
 @dataclass(slots=True)
 class Load:
-    """Claims that are made without end; `done` counts those that became ready, by their series."""
+    """Claims that are made without end; `done` counts those that became ready, by their `series`."""
 
+    series: int
     done: Counter[int]
 
     async def until_each_is_done_again(self) -> None:
         before = self.done.copy()
 
         async def is_done() -> bool:
-            return all(self.done[number] > before[number] for number in range(LOAD_AT_ONCE))
+            return all(self.done[number] > before[number] for number in range(self.series))
 
         await eventually(is_done, "a claim of each series becomes ready", limit_s=120.0)
 
 
 @asynccontextmanager
-async def under_load(system: System, namespace: str) -> AsyncIterator[Load]:
+async def under_load(system: System, namespace: str, series: int = LOAD_AT_ONCE) -> AsyncIterator[Load]:
     """Have claims made and changed all the while, so that who leads always has something to write."""
-    load = Load(Counter())
+    load = Load(series, Counter())
 
     async def create_claim(number: int) -> None:
         for step in itertools.count():
@@ -174,7 +175,7 @@ async def under_load(system: System, namespace: str) -> AsyncIterator[Load]:
             await system.until(CLAIM, namespace, name, is_ready, limit_s=120.0)
             load.done[number] += 1
 
-    tasks = [asyncio.create_task(create_claim(number)) for number in range(LOAD_AT_ONCE)]
+    tasks = [asyncio.create_task(create_claim(number)) for number in range(series)]
     try:
         yield load
         for task in tasks:

@@ -23,14 +23,15 @@ from providers.azure.servers.translate import state_of
 from providers.external.client import Fence, NotCreated, Operation, Target
 from providers.external.cloud_api.inside import (
     InsideServers,
+    ServerStanding,
     Untagged,
+    enter_server,
     prove_server,
-    refuse_idle_server,
     refuse_lost_server,
 )
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
-from providers.external.observation import Absent, Change, Observed, Phase, Present, SpecT
+from providers.external.observation import Absent, Change, Observed, Phase, Present, ServerNotOwned, SpecT
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal, Transient
 
@@ -74,8 +75,9 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
         """Observe one child, and its server's state.
 
         Raises:
-            Blocked: `CloudBusy`: the child is not there, and its server may be at work on it; or its server is failed
-                or gone.
+            Blocked: `Replaced`: its server is another one than before, and not this namespace's. `CloudBusy`: the
+                child is not there, and its server may be at work on it; or its server is stopped,
+                failed or gone.
             ServerNotOwned: Its server is not this namespace's; it was not looked at.
         """
         path, name = self._path(target.name), server_in(target.name)
@@ -91,16 +93,26 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
             await self._prove_gone(name, target)
             return Absent()
         server = state_of(answer.body)
-        prove_server(str(name), server.owner, target)
         phase = states.phase_of(server.state)
-        if phase is Phase.FAILED:
-            refuse_idle_server(str(name), phase, server.state, states.remedy(server.state))
+        standing = ServerStanding(str(name), server.owner, phase, server.state, states.remedy(server.state))
+        try:
+            enter_server(standing, target)
+        except ServerNotOwned:
+            if self._is_elsewhere(server, target):
+                text = f"its server {name} is another one than before; the resource of the server says what can be done"
+                raise Blocked("Replaced", text) from None
+            raise
         observed = await self._read(path, server, target)
         if observed is not None:
             return Present(observed)
         if phase is Phase.BUSY:
             raise Blocked("CloudBusy", f"{self.noun} {target.name} waits: its server is {server.state}")
         return Absent()
+
+    def _is_elsewhere(self, server: ServerState, target: Target[SpecT]) -> bool:
+        """Return whether the child that was recorded is known to be in another server than this one of its name."""
+        del server, target
+        return False
 
     async def _prove_gone(self, name: ServerName, target: Target[SpecT]) -> None:
         """Return where a server that was not found is not listed either, and the child is being deleted.
@@ -141,15 +153,14 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
             name=target.name,
             incarnation=incarnation,
             owner=owner,
-            # What its server is, stands on the server; a child neither fails nor stops by itself.
-            phase=phase if phase in {Phase.READY, Phase.STOPPED} and not waits else Phase.BUSY,
+            phase=phase if phase is Phase.READY and not waits else Phase.BUSY,
             spec=spec,
             facts=None,
             at_provider={name: value for name, value in at_provider.items() if value not in ("", None)},
             state=f"its server is {state}" if phase is not Phase.READY else waits,
             deadline=states.deadline(state, restored=False),
             restart=restart,
-            usable=phase is Phase.STOPPED or states.usable(state),
+            usable=states.usable(state),
         )
 
     async def create(self, target: Target[SpecT], credential: Credential, fence: Fence) -> Operation | None:

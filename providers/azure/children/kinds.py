@@ -69,6 +69,9 @@ class ServerDatabases(ServerChild[Databases]):
         waits = self._waits(target, server_in(target.name), name)
         return self._seen(target, server, target.spec, shown, incarnation=of_server(server, name), waits=waits)
 
+    def _is_elsewhere(self, server: ServerState, target: Target[Databases]) -> bool:
+        return target.incarnation not in {"", of_server(server, child_in(target.name))}
+
     def _waits(self, target: Target[Databases], server: ServerName, name: str) -> str:
         """Return for what the database waits before it may be used; empty where for nothing.
 

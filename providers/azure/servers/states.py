@@ -30,6 +30,7 @@ _DEADLINES = {
     "dropping": _HOUR,
 }
 _REMEDIES = {
+    "stopped": "start it where it was stopped",
     "disabled": "Azure disabled it, as a rule with the subscription; ask whoever owns the subscription",
     "inaccessible": "Azure cannot reach its key; give the server's identity back its rights on the key in the vault",
 }

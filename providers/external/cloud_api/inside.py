@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic
+from typing import Any, Generic, NamedTuple
 
 from apis.names import CONSENT
 from providers.external.client import ExternalList, Fence, Operation, Target
@@ -40,17 +40,44 @@ def prove_server(server: str, owner: Owner | None, target: Target[Any]) -> None:
     )
 
 
-def refuse_idle_server(server: str, phase: Phase, state: str, remedy: str) -> None:
-    """Refuse to look into a server that is stopped or failed: nobody can use what is inside, be it there or not.
+class ServerStanding(NamedTuple):
+    """A server as its cloud shows it: whose it is, and in which state.
 
     `state` is the cloud's own word, `remedy` what ends it, empty where nothing of it is known.
+    """
+
+    name: str
+    owner: Owner | None
+    phase: Phase
+    state: str
+    remedy: str
+
+
+def enter_server(server: ServerStanding, target: Target[Any]) -> None:
+    """Return where an object may be looked at inside a server, which is this namespace's and serves, or will.
+
+    Whoever was inside once learns first that nobody can use it; whoever merely names a server learns nothing of it.
+
+    Raises:
+        ServerNotOwned: It is not this namespace's; nothing inside the server was read or changed.
+        Blocked: It is stopped or failed.
+    """
+    if target.incarnation:
+        refuse_idle_server(server)
+    prove_server(server.name, server.owner, target)
+    refuse_idle_server(server)
+
+
+def refuse_idle_server(server: ServerStanding) -> None:
+    """Refuse to look into a server that is stopped or failed: nobody can use what is inside, be it there or not.
 
     Raises:
         Blocked: `DatabaseStopped` or `DatabaseFailed`.
     """
-    if phase in {Phase.STOPPED, Phase.FAILED}:
-        reason = "DatabaseStopped" if phase is Phase.STOPPED else "DatabaseFailed"
-        raise Blocked(reason, f"its server {server} is {state}; nobody can use it{remedy and f'; {remedy}'}")
+    if server.phase in {Phase.STOPPED, Phase.FAILED}:
+        reason = "DatabaseStopped" if server.phase is Phase.STOPPED else "DatabaseFailed"
+        remedy = f"; {server.remedy}" if server.remedy else ""
+        raise Blocked(reason, f"its server {server.name} is {server.state}; nobody can use it{remedy}")
 
 
 def refuse_lost_server(server: str, target: Target[Any]) -> None:

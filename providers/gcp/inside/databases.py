@@ -12,13 +12,13 @@ import msgspec
 
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, NotCreated, Operation, Target
-from providers.external.cloud_api.inside import Untagged, prove_server
+from providers.external.cloud_api.inside import Untagged, prove_server, refuse_idle_server
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside.listing import InsideAccount
-from providers.gcp.inside.servers import Servers, refuse_idle
+from providers.gcp.inside.servers import Servers, standing_of
 from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.instances.states import is_at_rest
 from providers.gcp.models import CloudSQLDatabaseParameters
@@ -107,7 +107,7 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
         except NotThere:
             await self._servers.prove_gone(server, target)
             return
-        refuse_idle(server, instance)
+        refuse_idle_server(standing_of(server, instance))
         if not is_at_rest(instance):
             raise Transient(f"instance {server} does not run; database {name} is not known to be gone")
 

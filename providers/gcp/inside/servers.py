@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from providers.external.client import Target
-from providers.external.cloud_api.inside import prove_server, refuse_idle_server, refuse_lost_server
+from providers.external.cloud_api.inside import ServerStanding, enter_server, refuse_lost_server
 from providers.external.cloud_api.refusals import NotThere
 from providers.gcp.account import GcpAccount
 from providers.gcp.instances import states
@@ -67,8 +67,7 @@ class Servers:
             Blocked: It is stopped or failed.
         """
         answer = await self.find(name)
-        prove_server(name, owner_in(answer), target)
-        refuse_idle(name, answer)
+        enter_server(standing_of(name, answer), target)
         return answer
 
     async def prove_gone(self, name: str, target: Target[Any]) -> None:
@@ -92,16 +91,12 @@ class Servers:
         return await self._account.call("instances.get", f"look at instance {name}", instance=name)
 
 
-def refuse_idle(name: str, answer: Answer) -> None:
-    """Refuse to look into an instance that serves nobody and does not begin to by itself.
-
-    Raises:
-        Blocked: It is stopped or failed.
-    """
+def standing_of(name: str, answer: Answer) -> ServerStanding:
+    """Return an instance as what is inside of it needs it."""
     state, activation = str(answer.get("state", "")), str(settings_of(answer).get("activationPolicy", states.ALWAYS))
     suspended = tuple(str(reason) for reason in answer.get("suspensionReason") or ())
-    phase, remedy = states.phase_of(state, activation), states.remedy(state, activation, suspended)
-    refuse_idle_server(name, phase, states.shown(state, activation), remedy)
+    shown, remedy = states.shown(state, activation), states.remedy(state, activation, suspended)
+    return ServerStanding(name, owner_in(answer), states.phase_of(state, activation), shown, remedy)
 
 
 def active_authority(answer: Answer) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, NotCreated, Operation
-from providers.external.cloud_api.inside import Untagged, prove_server
+from providers.external.cloud_api.inside import Untagged, prove_server, refuse_idle_server
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present, digest
@@ -23,7 +23,7 @@ from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside import logins
 from providers.gcp.inside.listing import InsideAccount
 from providers.gcp.inside.logins import Facts, Seen, Where
-from providers.gcp.inside.servers import Servers, active_authority, refuse_idle
+from providers.gcp.inside.servers import Servers, active_authority, standing_of
 from providers.gcp.instances.facts import Answer
 from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.instances.states import is_at_rest
@@ -77,7 +77,7 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         if not users:
             # An absence is proven by a look of now.
             instance = await self._servers.look(server)
-            refuse_idle(server, instance)
+            refuse_idle_server(standing_of(server, instance))
             if not is_at_rest(instance):
                 raise Transient(f"instance {server} does not run; its users are not known to be gone")
             self._inside.forget(target.name)

@@ -88,6 +88,8 @@ def test_what_leads_to_a_database_is_recorded_before_its_provider_lets_go() -> N
         pytest.param({"external_reference": _REFERENCE}, CONSENT, False, id="by consent"),
         pytest.param({"external_reference": _REFERENCE, "outcome": "child-uid/Delete"}, {}, False, id="instructed"),
         pytest.param({}, {}, False, id="never made"),
+        # A crash after its deletion may keep its instruction from the inventory.
+        pytest.param({"external_reference": _REFERENCE, "stateful": False}, {}, False, id="without data"),
     ],
 )
 def test_a_held_child_that_is_gone_is_held_on(known: Object, annotations: dict[str, str], *, held: bool) -> None:

@@ -24,3 +24,13 @@ async def test_servers_keep_the_clause(arm: Arm, clause: Clause) -> None:
 @pytest.mark.parametrize("clause", in_one_life(AzureDatabases), ids=lambda clause: clause.name)
 async def test_databases_of_one_server_keep_the_clause(arm: Arm, clause: Clause) -> None:
     await keep(clause, AzureDatabases(arm=arm))
+
+
+async def test_a_database_whose_server_others_replaced_is_not_ready(arm: Arm) -> None:
+    cloud = AzureDatabases(arm=arm)
+    await cloud.create()
+    cloud.arm.steer("databases/fl-contract", replace=True)
+    cloud.give_server(None)
+    await cloud.until(lambda: cloud.world.condition("Ready")["status"] == "False")
+
+    assert (cloud.world.reason(), cloud.writes()) == ("Replaced", [])

@@ -55,6 +55,16 @@ async def nothing_inside_a_server_that_serves_nobody_is_ready_or_deleted(cloud: 
 
 
 @clause(Property.HALTS)
+async def nothing_inside_is_ready_when_a_server_lost_its_owner_and_serves_nobody(cloud: Adapter) -> None:
+    await cloud.create()
+    cloud.give_server(None)
+    await cloud.until(lambda: cloud.world.reason() == "AdoptionRefused")
+    cloud.halt_server(halted=True)
+    await cloud.until(lambda: cloud.world.condition("Ready")["status"] == "False")
+    assert cloud.world.reason() in {"DatabaseFailed", "DatabaseStopped"}
+
+
+@clause(Property.HALTS)
 async def what_went_with_its_server_is_not_ready_and_not_made_anew(cloud: Adapter) -> None:
     await cloud.create()
     cloud.take_server()
