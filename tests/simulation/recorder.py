@@ -62,7 +62,7 @@ class Recorder:
             self._note_warning(now, obj)
         elif resource in (*self._about.resources, CLAIMS, SECRETS, names.COMPOSITIONS):
             self.history.writes.append(Statement(now, name_of(resource, obj), _writer(obj)))
-        if before is not None and after is not None and _observed(after) < _observed(before):
+        if before is not None and after is not None and 0 <= _observed(after) < _observed(before):
             self.history.backwards.append(
                 Statement(now, name_of(resource, obj), f"{_observed(before)} {_observed(after)}")
             )
