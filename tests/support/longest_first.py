@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # pytest-xdist ships no types
 
 _KEY: Final = "fairlead/seconds of files"
 _WITH_RIGS: Final = ("tests/system/", "tests/security/", "tests/apiserver/")
+_READERS: Final = "tests/architecture/"
 _RIG_SECONDS: Final = 60.0
 MEASURED: Final = {
     "tests/fairlead/test_demo.py": 300.0,
@@ -43,6 +45,20 @@ def in_order(files: Iterable[str], took: Mapping[str, float]) -> list[str]:
         return took.get(file, MEASURED.get(file, rig + tests[file] * _TEST_SECONDS))
 
     return sorted(tests, key=lambda file: (-seconds(file), file))
+
+
+class _Files(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist ships no types
+    """A file goes to one worker; those that read every module of ours go to the same, which parses each once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file: str = super()._split_scope(nodeid)
+        return _READERS if file.startswith(_READERS) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Return who shares files among workers, where files are what is shared."""
+    return _Files(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(trylast=True)
