@@ -97,9 +97,9 @@ class Link(FakeKube):
                 await asyncio.shield(self._committed(request, 0.0))
                 raise NoAnswer("connection reset")
             case Weather.SLOW_ANSWER:
-                answer = await request()
+                done = await request()
                 await asyncio.sleep(ANSWER_S)
-                return answer
+                return done
             case Weather.LATE:
                 # The server acts on it even when the client has given up.
                 answer = await asyncio.shield(self._committed(request, self.chance.uniform(0, 4)))
