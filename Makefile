@@ -81,8 +81,9 @@ operators: .venv/.synced ## claims through other operators' resources (CRDS=fold
 LIVES ?= 20
 SEED ?= 1
 JOBS ?= 2
-simulate: .venv/.synced ## LIVES=n lives by SEED=n of composer, provider and cloud in one process on virtual time
-	@$(BIN)/python -m tests.simulation --lives $(LIVES) --seed $(SEED) --jobs $(JOBS)
+PROFILE ?= long
+simulate: .venv/.synced ## LIVES=n lives by SEED=n, PROFILE=short or long, of composer, provider and cloud in one process on virtual time
+	@$(BIN)/python -m tests.simulation --profile $(PROFILE) --lives $(LIVES) --seed $(SEED) --jobs $(JOBS)
 
 # Files that several clouds' simulators run beside, and those of the on-prem server alone, which two parts share.
 WALKED := tests/system/walk_matrix_aws.py tests/system/walk_matrix.py

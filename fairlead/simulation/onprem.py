@@ -153,6 +153,8 @@ class OnPrem:
             return f"{sql}: {error}"
         finally:
             backend.end()
+        if _CHANGE.match(sql) is None:
+            self.history.append(Made(clock.monotonic(), STRANGER, "roles.change", SERVER, "", had=True))
         return sql
 
     def carry_out(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import os
 import subprocess
 import sys
@@ -41,8 +42,9 @@ def main() -> int:
         seeds = [
             Seed(seed, life, arguments.cloud, arguments.profile) for seed in numbers for life in range(arguments.lives)
         ]
-    have = lived_twice if arguments.twice else lived
-    return _report(list(_said(have(seeds, arguments.jobs))))
+    if arguments.twice:
+        return _report(list(_said(lived_twice(seeds, arguments.jobs))))
+    return _report(list(_said(lived(seeds, arguments.jobs, arguments.minutes * 60))))
 
 
 def _arguments() -> argparse.Namespace:
@@ -53,6 +55,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--cloud", default="", choices=("", *clouds.NAMES), help="the cloud of all lives")
     parser.add_argument("--profile", default="long", choices=tuple(profiles.PROFILES), help="how long each life is")
     parser.add_argument("--jobs", type=int, default=1, help="how many processes live at once")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no life after so much real time")
     parser.add_argument("--twice", action="store_true", help="live each life in two processes; they must be the same")
     parser.add_argument("--replay", default="", metavar="SEED:LIFE[:ACTS]")
     parser.add_argument("--shrink", default="", metavar="SEED:LIFE", help="find the fewest acts with the same finding")

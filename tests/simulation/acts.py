@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final, NamedTuple
 
-from tests.simulation import people, strangers
+from tests.simulation import losses, people, strangers
 from tests.simulation.cast import Act, Cast, Planned
 from tests.simulation.profiles import Profile
 
@@ -34,6 +34,11 @@ _WEIGHTED: Final = (
     _Weighted(people.edit_secret, 3, 1),
     _Weighted(people.edit_composition, 4, 2),
     _Weighted(people.take_kind, 2, 0.5),
+    _Weighted(losses.loses_status, 1, 0.5),
+    _Weighted(losses.loses_annotations, 1, 0.5),
+    _Weighted(losses.loses_labels, 1, 0.5),
+    _Weighted(losses.loses_revision, 1, 0.3),
+    _Weighted(losses.forces_claim_away, 1, 0.5),
     _Weighted(strangers.weather_turns, 4, 4),
     _Weighted(strangers.kill, 3, 2),
     _Weighted(strangers.kill_at, 3, 5),

@@ -6,7 +6,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from fairlead.simulation.platform import Platform
 from fairlead.simulation.virtual_time import chance_of
@@ -14,11 +14,8 @@ from runtime import clock
 from runtime.errors import ApiError
 from runtime.objects import SECRETS, Key, Object, Resource
 from tests.simulation.cloud_acts import CloudActs, acts_in
-from tests.simulation.history import OTHER, TEAM
+from tests.simulation.history import CONNECTION, OTHER, PERSON, TEAM
 from tests.simulation.profiles import Profile
-
-PERSON: Final = "kubectl"
-CONNECTION: Final = "servicebinding.io/postgresql"
 
 Act = Callable[["Cast"], Awaitable[str]]
 

@@ -9,6 +9,10 @@ from fairlead.simulation.calls import Made
 
 TEAM: Final = "team"
 OTHER: Final = "other"
+PERSON: Final = "kubectl"
+"""Who writes what people write."""
+CONNECTION: Final = "servicebinding.io/postgresql"
+"""The type of the Secrets by which applications log in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +76,16 @@ class History:
         warnings: Events of that type, by what they are about.
         left: What is in the cloud at the end, by name: `instance` or `instance/name`.
         dying: When the deletion of a resource began, by its name in the cloud; a name may come again.
+        keepers: The uids of the objects whose people decide what becomes of data in the cloud, by its name there: of a
+            claim, or of a resource without one; and of the resource itself, for a consent.
+        given_up: When the people of an object gave its data up, by its uid: it was deleted under another policy than
+            Orphan, or has a consent.
         writes: Every change of a claim, resource, Composition or Secret of people, with who made it.
         backwards: Objects whose status is of an earlier generation than before.
         rollouts: Compositions that say of a rollout that it goes on, each minute.
         going: Kinds that are being deleted, each minute, with what they wait for.
         exposed: Passwords that stood anywhere but in Secrets.
+        unproven: Logins that were published while their server refused them, by `server/login`.
         calm_since: From when on nobody did anything and nothing failed.
         lasting_s: What lasts so long from then on is no transition.
         until: The end.
@@ -88,11 +97,14 @@ class History:
     warnings: list[tuple[float, str]] = field(default_factory=list)
     left: set[str] = field(default_factory=set)
     dying: dict[str, float] = field(default_factory=dict)
+    keepers: dict[str, set[str]] = field(default_factory=dict)
+    given_up: dict[str, float] = field(default_factory=dict)
     writes: list[Statement] = field(default_factory=list)
     backwards: list[Statement] = field(default_factory=list)
     rollouts: list[Statement] = field(default_factory=list)
     going: list[Statement] = field(default_factory=list)
     exposed: list[Statement] = field(default_factory=list)
+    unproven: list[Statement] = field(default_factory=list)
     calm_since: float = 0.0
     lasting_s: float = 30 * 60.0
     until: float = 0.0

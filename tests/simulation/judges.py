@@ -16,6 +16,7 @@ _CHANGES_AN_HOUR: Final = 20
 _CHANGES_WITHIN_S: Final = 30 * 60.0
 _TAKES_AWAY: Final = {"servers.change", "servers.replace", "databases.disown"}
 _INSIDE: Final = {"logins", "databases", "rules", "settings"}
+_DATA_GO: Final = {"servers.delete", "databases.delete"}
 _STILL_S: Final = 20 * 60.0
 _SEEN_S: Final = 10 * 60.0
 # What is stalled is tried again within five minutes, and may be said to be reconciled meanwhile.
@@ -206,6 +207,17 @@ def deleted_without_a_cause(history: History) -> Iterator[Finding]:
             yield Finding("deleted without a cause", call.at, f"{call.action} of {external}")
 
 
+def deleted_though_kept(history: History) -> Iterator[Finding]:
+    """I2: data go when the people of a claim, or of a resource without one, gave them up, whatever else is deleted."""
+    for call in history.calls:
+        if call.principal != PROVIDER or call.action not in _DATA_GO:
+            continue
+        external = f"{call.server}/{call.name}" if call.name else call.server
+        keepers = history.keepers.get(external)
+        if keepers and all(history.given_up.get(uid, history.until) > call.at for uid in keepers):
+            yield Finding("data are deleted that nobody gave up", call.at, f"{call.action} of {external}")
+
+
 def nobodys_server(history: History) -> Iterator[Finding]:
     """I1, I3: a server that the provider made and that is there at the end is some resource's, or was released."""
     known = {sample.external for sample in history.samples} | {ended.external for ended in history.ended}
@@ -238,6 +250,15 @@ def a_password_is_exposed(history: History) -> Iterator[Finding]:
     """I11: passwords stand in Secrets alone."""
     for statement in history.exposed:
         yield Finding("a password outside of Secrets", statement.at, statement.name)
+
+
+def published_too_early(history: History) -> Iterator[Finding]:
+    """A password is published when the cloud has it, and not before; nobody sees what others do to a server."""
+    for statement in history.unproven:
+        server = statement.name.partition("/")[0]
+        others = (call for call in history.calls if call.server == server and call.principal != PROVIDER)
+        if not any(call.at <= statement.at for call in others):
+            yield Finding("a password is published too early", statement.at, f"{statement.name} in {statement.text}")
 
 
 def a_rollout_stands_still(history: History) -> Iterator[Finding]:
@@ -273,10 +294,12 @@ JUDGES: Final[tuple[Judge, ...]] = (
     replaced_without_a_word,
     a_loop,
     deleted_without_a_cause,
+    deleted_though_kept,
     nobodys_server,
     restless,
     status_goes_back,
     a_password_is_exposed,
+    published_too_early,
     a_rollout_stands_still,
     a_kind_never_goes,
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
+import math
 import multiprocessing
 import os
 import time
@@ -17,6 +19,7 @@ import structlog
 from tests.simulation.lives import Outcome, Seed, live
 
 _ALL_LINES = 10**9
+_AT_ONCE = 100
 _HASHES = "PYTHONHASHSEED"
 # A process keeps what its lives asked of templates: a new one now and then keeps it small.
 _LIVES_OF_A_PROCESS = 400
@@ -31,13 +34,17 @@ class Lived:
     unlike: str = ""
 
 
-def lived(seeds: list[Seed], jobs: int) -> Iterator[Lived]:
-    """Yield lives in the order of their seeds."""
+def lived(seeds: list[Seed], jobs: int, longest_s: float = math.inf) -> Iterator[Lived]:
+    """Yield lives in the order of their seeds; none begins after so many seconds of real time."""
+    until = time.monotonic() + longest_s
     if jobs == 1:
-        yield from map(once, seeds)
+        yield from map(once, itertools.takewhile(lambda _: time.monotonic() < until, seeds))
         return
     with processes(jobs) as pool:
-        yield from pool.map(once, seeds)
+        for first in range(0, len(seeds), _AT_ONCE):
+            if time.monotonic() >= until:
+                return
+            yield from pool.map(once, seeds[first : first + _AT_ONCE])
 
 
 def lived_twice(seeds: list[Seed], jobs: int) -> Iterator[Lived]:

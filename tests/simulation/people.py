@@ -10,8 +10,8 @@ from typing import Any, Final
 from apis import names
 from fairlead.simulation.platform import CLAIMS
 from runtime.objects import CRDS, SECRETS, Key, Object, Resource, dumps, loads
-from tests.simulation.cast import PERSON, Cast
-from tests.simulation.history import OTHER, TEAM
+from tests.simulation.cast import Cast
+from tests.simulation.history import OTHER, PERSON, TEAM
 
 CLAIM_KEYS: Final = (Key(TEAM, "a"), Key(TEAM, "b"), Key(OTHER, "c"))
 INNER_NAMES: Final = ("app", "orders")

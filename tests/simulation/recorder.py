@@ -14,13 +14,14 @@ from fairlead.simulation.published import connection_of, decoded, logs_in, secre
 from runtime import clock
 from runtime.objects import CRDS, EVENTS, SECRETS, Key, Object, Resource, dumps
 from tests.simulation.cloud_acts import acts_in
-from tests.simulation.history import OTHER, TEAM, Ended, History, Sample, Statement
+from tests.simulation.history import CONNECTION, OTHER, PERSON, TEAM, Ended, History, Sample, Statement
 
 _CREDENTIALS: Final = "fairlead.dev/credentials"
 _SHORTEST: Final = 16
 # Parts of credentials that are no secret.
 _OPEN: Final = frozenset({"ca.crt", "username"})
 _DETACHED: Final = "Detach"
+_ORPHAN: Final = "Orphan"
 _ADMINISTRATORS: Final = "postgres"
 
 
@@ -55,15 +56,19 @@ class Recorder:
         assert obj is not None
         if resource in self._about.roles:
             self._note_end(now, resource, obj, is_gone=after is None)
+        if resource in (CLAIMS, *self._about.roles):
+            self._note_keepers(now, resource, obj)
         if resource == EVENTS:
             self._note_warning(now, obj)
         elif resource in (*self._about.resources, CLAIMS, SECRETS, names.COMPOSITIONS):
             self.history.writes.append(Statement(now, name_of(resource, obj), _writer(obj)))
-        if before is not None and after is not None and _observed(after) < _observed(before):
+        if before is not None and after is not None and 0 <= _observed(after) < _observed(before):
             self.history.backwards.append(
                 Statement(now, name_of(resource, obj), f"{_observed(before)} {_observed(after)}")
             )
         self._listen_for_passwords(now, resource, obj)
+        if resource == SECRETS and after is not None and after.get("type") == CONNECTION:
+            self._note_login(now, before, after)
 
     def _note_end(self, now: float, resource: Resource, obj: Object, *, is_gone: bool) -> None:
         external = self._external(resource, obj)
@@ -72,6 +77,25 @@ class Recorder:
             self.history.ended.append(Ended(now, name_of(resource, obj), external, policy))
         if external and "deletionTimestamp" in obj["metadata"]:
             self.history.dying.setdefault(external, now)
+
+    def _note_keepers(self, now: float, resource: Resource, obj: Object) -> None:
+        meta, owners = obj["metadata"], _owners(obj)
+        is_deleted = "deletionTimestamp" in meta and obj["spec"].get("deletionPolicy", _ORPHAN) != _ORPHAN
+        if names.CONSENT in (meta.get("annotations") or {}) or (is_deleted and not owners):
+            self.history.given_up.setdefault(meta["uid"], now)
+        external = "" if resource == CLAIMS else self._external(resource, obj)
+        if external:
+            self.history.keepers.setdefault(external, set()).update({meta["uid"], *owners})
+
+    def _note_login(self, now: float, before: Object | None, secret: Object) -> None:
+        """Note a login that is published anew while its server refuses it; what a person writes is no login of ours."""
+        if _writer(secret) == PERSON or _login_in(before) == _login_in(secret):
+            return
+        host, user, password, database = _login_in(secret)
+        server = self._about.server_at(host)
+        cloud = self._platform.cloud
+        if cloud.runs(server) and not cloud.admits(server, user, password, database):
+            self.history.unproven.append(Statement(now, f"{server}/{user}", name_of(SECRETS, secret)))
 
     def _goes(self, resource: Resource) -> bool:
         """Return whether a kind is being deleted: what is in the cloud is released with it."""
@@ -152,8 +176,10 @@ class Recorder:
         """Return what a spec asks of its size and what there is, where the two differ."""
         if resource == CLAIMS:
             children = self._platform.server.all_of(self._about.server).values()
-            uid, wanted = obj["metadata"]["uid"], self._acts.sizes.get(obj["spec"].get("size", ""))
-            present = [child["spec"]["forProvider"].get(self._acts.size) for child in children if _is_of(child, uid)]
+            # In Azure a standby asks for a larger class.
+            size = "" if obj["spec"].get("highAvailability") else obj["spec"].get("size", "")
+            uid, wanted = obj["metadata"]["uid"], self._acts.sizes.get(size)
+            present = [child["spec"]["forProvider"].get(self._acts.size) for child in children if uid in _owners(child)]
         else:
             server, _, inner = self._external(resource, obj).partition("/")
             place = f"{server}/{inner}" if inner else server
@@ -188,8 +214,13 @@ def is_of_people(name: str) -> bool:
     return name.split()[1].partition("/")[0] in (TEAM, OTHER)
 
 
-def _is_of(child: Object, uid: str) -> bool:
-    return any(owner["uid"] == uid for owner in child["metadata"].get("ownerReferences") or ())
+def _owners(obj: Object) -> set[str]:
+    return {owner["uid"] for owner in obj["metadata"].get("ownerReferences") or ()}
+
+
+def _login_in(secret: Object | None) -> tuple[str, ...]:
+    data = (secret or {}).get("data") or {}
+    return tuple(decoded(data.get(part, "")) for part in ("host", "username", "password", "database"))
 
 
 def _policy(obj: Object) -> str:

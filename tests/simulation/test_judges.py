@@ -99,6 +99,13 @@ def deleted_without_a_cause(history: History) -> None:
     history.calls.append(call(2, PROVIDER, "databases.delete", had=True))
 
 
+def deleted_though_kept(history: History) -> None:
+    history.keepers["server/app"] = {"uid-1", "uid-2"}
+    history.given_up["uid-2"] = 9
+    history.dying["server/app"] = 1
+    history.calls.append(call(2, PROVIDER, "databases.delete", had=True))
+
+
 def server_of_nobody(history: History) -> None:
     history.calls.append(Made(2, PROVIDER, "servers.create", "lost", "", had=False))
     history.left.add("lost")
@@ -114,6 +121,11 @@ def status_of_before(history: History) -> None:
 
 def password_exposed(history: History) -> None:
     history.exposed.append(Statement(5, DATABASE.name))
+
+
+def published_too_early(history: History) -> None:
+    history.calls.clear()
+    history.unproven.append(Statement(5, "server/app", "Secret team/a-connection"))
 
 
 def rollout_stands_still(history: History) -> None:
@@ -141,10 +153,12 @@ BAD: tuple[tuple[Callable[[History], None], str], ...] = (
     (replaced, "replaced by an empty one without a word"),
     (loop, "a loop"),
     (deleted_without_a_cause, "deleted without a cause"),
+    (deleted_though_kept, "data are deleted that nobody gave up"),
     (server_of_nobody, "a server of nobody"),
     (restless, "written again and again"),
     (status_of_before, "a status of before"),
     (password_exposed, "a password outside of Secrets"),
+    (published_too_early, "a password is published too early"),
     (rollout_stands_still, "a rollout stands still without a cause"),
     (kind_never_goes, "a kind that was deleted never goes"),
 )
@@ -213,6 +227,22 @@ def test_what_awaits_a_claim_that_is_held_waits_for_people() -> None:
     held = "Ready False DeletionProtected: set it to false"
     claim = replace(DATABASE, name="PostgreSQLInstance team/a uid-2", role="", leaving=True, ready=False, says=held)
     history.samples += minutes(claim)
+
+    assert findings(history) == []
+
+
+def test_data_that_somebody_gave_up_may_be_deleted() -> None:
+    history = good()
+    deleted_though_kept(history)
+    history.given_up["uid-2"] = 1
+
+    assert findings(history) == []
+
+
+def test_a_login_that_somebody_else_has_changed_may_be_published() -> None:
+    history = good()
+    published_too_early(history)
+    history.calls.append(Made(4, STRANGER, "servers.change", "server", "", had=True))
 
     assert findings(history) == []
 
