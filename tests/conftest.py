@@ -28,6 +28,5 @@ pytest_plugins = [
 
 
 def pytest_collection_finish() -> None:
-    """Take what was collected out of what is looked through for garbage."""
-    gc.collect()
+    """Take what was collected out of what is looked through for garbage; the little of it that is some stays."""
     gc.freeze()

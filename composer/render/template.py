@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from functools import lru_cache
+from typing import Any, TypeAlias, assert_never
 
 from jinja2 import TemplateError, nodes
 from jinja2.exceptions import SecurityError
@@ -21,6 +22,8 @@ from composer.render.values import ExpressionError, NotJsonError, TooLargeError,
 SANDBOX = Sandbox()
 _DEPTH_LIMIT = 32
 _LEAF_LIMIT = 16_384
+# Expressions that are kept compiled: those of several large Compositions.
+_COMPILED = 1_024
 
 ROOTS = frozenset({"claim", "each", "env", "passwords", "resources", "vars"})
 """All that an expression can name."""
@@ -60,6 +63,23 @@ class Expression:
     column: int
     reads: tuple[Path, ...]
     function: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """What a source is compiled to, wherever it stands."""
+
+    reads: tuple[Path, ...]
+    function: Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Refused:
+    """Why a source is not compiled; `offset` is where the fault begins in it, without the spaces before it."""
+
+    reason: str
+    message: str
+    offset: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,12 +172,7 @@ def _parts(text: str, path: str) -> Iterator[str | Expression]:
 def _expression(source: str, path: str, begin: int) -> Expression:
     column = begin + len(source) - len(source.lstrip()) + 1
     try:
-        tree = SANDBOX.parse("{{ " + source + " }}")
-        fault = _forbidden(tree)
-        if fault:
-            raise CompositionError(Problem("TemplateForbidden", fault, path, column))
-        _refuse_unknown_roots(tree, source.strip(), path, column)
-        function = SANDBOX.compile_expression(source.strip(), undefined_to_none=False)
+        compiled = _compiled(source)
     except TemplateError as error:
         raise CompositionError(Problem("TemplateInvalid", str(error.message), path, column)) from error
     except ValueError as error:
@@ -166,8 +181,29 @@ def _expression(source: str, path: str, begin: int) -> Expression:
     except (RecursionError, MemoryError, SyntaxError) as error:
         # The last is Python's own: it compiles no more than some hundred nested parentheses.
         raise CompositionError(Problem("RenderLimit", "the expression is nested too deep", path, column)) from error
+    match compiled:
+        case _Refused(reason, message, offset):
+            raise CompositionError(Problem(reason, message, path, column + offset))
+        case _Compiled(reads, function):
+            return Expression(source.strip(), column, reads, function)
+        case _:
+            assert_never(compiled)
+
+
+@lru_cache(maxsize=_COMPILED)
+def _compiled(source: str) -> _Compiled | _Refused:
+    """Compile one source; the same expression stands in many fields, and in each check of a Composition again."""
+    tree = SANDBOX.parse("{{ " + source + " }}")
+    fault = _forbidden(tree)
+    if fault:
+        return _Refused("TemplateForbidden", fault, 0)
+    unknown = _unknown_root(tree)
+    if unknown:
+        message = f"{unknown!r} is undefined{near(unknown, ROOTS)}; known: {', '.join(sorted(ROOTS))}"
+        return _Refused("RenderFailed", message, max(source.strip().find(unknown), 0))
+    function = SANDBOX.compile_expression(source.strip(), undefined_to_none=False)
     # A step that is computed of constants is written out for the compiler, and so for the checks.
-    return Expression(source.strip(), column, tuple(_reads(optimize(tree, SANDBOX))), function)
+    return _Compiled(tuple(_reads(optimize(tree, SANDBOX))), function)
 
 
 def _forbidden(tree: nodes.Template) -> str | None:
@@ -183,11 +219,8 @@ def _forbidden(tree: nodes.Template) -> str | None:
     return None
 
 
-def _refuse_unknown_roots(tree: nodes.Template, source: str, path: str, column: int) -> None:
-    for node in tree.find_all(nodes.Name):
-        if node.name not in ROOTS:
-            message = f"{node.name!r} is undefined{near(node.name, ROOTS)}; known: {', '.join(sorted(ROOTS))}"
-            raise CompositionError(Problem("RenderFailed", message, path, column + max(source.find(node.name), 0)))
+def _unknown_root(tree: nodes.Template) -> str | None:
+    return next((node.name for node in tree.find_all(nodes.Name) if node.name not in ROOTS), None)
 
 
 def _steps_named(tree: nodes.Template) -> Iterator[str]:

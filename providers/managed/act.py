@@ -7,7 +7,6 @@ behind their fence, then the proof, then the password as current, then the incar
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, Generic, assert_never
 
 import structlog
@@ -43,6 +42,7 @@ from providers.managed.writes import Writer, account_of, observed_of
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.kube import Kube
 from runtime.objects import annotations_of, key_of, status_of, uid_of
+from runtime.replaced import replace
 
 _log = structlog.get_logger("providers.managed.act")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Generic, assert_never
 
 from apis.identity import credentials_secret_key
@@ -30,6 +29,7 @@ from providers.managed.outcome import Event, Outcome
 from providers.managed.writes import Writer, account_of, logins_of
 from runtime.errors import Transient
 from runtime.objects import key_of
+from runtime.replaced import replace
 
 
 class PasswordSetter(Generic[SpecT, ConfigT]):

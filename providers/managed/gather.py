@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Generic
 
@@ -35,6 +35,7 @@ from runtime.conditions import instant
 from runtime.errors import Conflict, Failure, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import CRDS, NAMESPACES, Key, Object, deleting, generation_of, key_of, labels_of, status_of, uid_of
+from runtime.replaced import replace
 
 _PREFIX = "fl-"
 _ALTERNATING = "Alternating"

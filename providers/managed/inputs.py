@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Generic, NamedTuple
 
@@ -33,6 +33,7 @@ from providers.managed.decisions.plan import Plan
 from providers.managed.record import Intent, LastSeen, is_made
 from runtime import kubectl
 from runtime.objects import Object, status_of
+from runtime.replaced import replace
 
 _NO_ENVELOPE = Envelope(for_provider=None)
 
@@ -53,7 +54,8 @@ class Lifecycle:
     since: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+# Without slots: a pass makes a dozen copies, which `replace` makes at once from what has a dictionary.
+@dataclass(frozen=True)
 class Inputs(Generic[SpecT]):
     """All that one decision reads: what is desired, observed, recorded, allowed by others, and tried before.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, assert_never
 
 import msgspec
@@ -47,6 +47,7 @@ from providers.managed.record import Call
 from runtime.conditions import find
 from runtime.errors import Failure
 from runtime.objects import Object, annotations_of, generation_of, status_of
+from runtime.replaced import replace
 
 ADOPT_ENTRY = "adopt"
 

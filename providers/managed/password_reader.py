@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Generic
 
@@ -35,6 +34,7 @@ from runtime.conditions import instant
 from runtime.errors import Forbidden, NotFound, Terminal
 from runtime.kube import Kube
 from runtime.objects import SECRETS, Key, Object, is_subdomain, key_of, status_of
+from runtime.replaced import replace
 from runtime.secrets import text_of
 
 # What a cloud accepted and refuses at every login is sent again this rarely, and so many times in all.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Generic
 
@@ -45,6 +45,7 @@ from runtime.events import EventRecorder
 from runtime.in_time import in_time
 from runtime.kube import Kube
 from runtime.objects import Key, Object, deleting, key_of, uid_of, version_of
+from runtime.replaced import replace
 from runtime.results import SETTLED, Result
 from runtime.secret_rights import look_again
 from runtime.status import write_status

@@ -10,6 +10,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from runtime.kstatus import kstatus
+from tests.support import yaml_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 ARGOCD = ROOT / "deploy" / "argocd"
@@ -24,7 +25,7 @@ SAME = {
 
 
 def _read(path: Path) -> Any:
-    return YAML(typ="safe", pure=True).load(path.read_text(encoding="utf-8"))
+    return yaml_texts.load(path)
 
 
 def _cases() -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import hashlib
 import io
@@ -17,7 +18,11 @@ from tests.support import helm
 from tests.support.registry import serving
 
 ROOT = Path(__file__).resolve().parents[2]
-ARTIFACTS = {"chart": oci.chart(ROOT), "manifests": oci.manifests(ROOT)}
+
+
+@functools.cache
+def artifacts() -> dict[str, Artifact]:
+    return {"chart": oci.chart(ROOT), "manifests": oci.manifests(ROOT)}
 
 
 def contents_of(artifact: Artifact) -> dict[str, bytes]:
@@ -27,9 +32,9 @@ def contents_of(artifact: Artifact) -> dict[str, bytes]:
     return {name: file.read() for name, file in members.items() if file is not None}
 
 
-@pytest.mark.parametrize("name", ARTIFACTS)
+@pytest.mark.parametrize("name", ["chart", "manifests"])
 def test_layout_names_each_blob_by_what_it_holds(name: str, tmp_path: Path) -> None:
-    ARTIFACTS[name].write(tmp_path)
+    artifacts()[name].write(tmp_path)
 
     (listed,) = json.loads((tmp_path / "index.json").read_text())["manifests"]
     blobs = {path.name: path.read_bytes() for path in (tmp_path / "blobs" / "sha256").iterdir()}
@@ -43,11 +48,11 @@ def test_layout_names_each_blob_by_what_it_holds(name: str, tmp_path: Path) -> N
 
 
 def test_same_files_are_the_same_bytes() -> None:
-    assert (oci.chart(ROOT), oci.manifests(ROOT)) == (ARTIFACTS["chart"], ARTIFACTS["manifests"])
+    assert (oci.chart(ROOT), oci.manifests(ROOT)) == (artifacts()["chart"], artifacts()["manifests"])
 
 
 def test_manifests_are_what_a_repository_keeps_of_a_release() -> None:
-    contents = contents_of(ARTIFACTS["manifests"])
+    contents = contents_of(artifacts()["manifests"])
 
     assert {name.partition("/")[0] for name in contents} == {"crds", "deploy", "compositions"}
     for name in ("crds/database.fairlead.dev_postgresqlinstances.yaml", "deploy/kustomize/base/kustomization.yaml"):
@@ -57,14 +62,14 @@ def test_manifests_are_what_a_repository_keeps_of_a_release() -> None:
 @pytest.mark.slow
 def test_helm_pulls_and_renders_the_chart_from_a_registry(tmp_path: Path) -> None:
     program = helm.program()
-    ARTIFACTS["chart"].write(tmp_path / "layout")
+    artifacts()["chart"].write(tmp_path / "layout")
     with serving(tmp_path / "layout") as registry:
-        place = (f"oci://{registry}/platform/fairlead", "--version", ARTIFACTS["chart"].tag, "--plain-http")
+        place = (f"oci://{registry}/platform/fairlead", "--version", artifacts()["chart"].tag, "--plain-http")
         ended = helm.run(program, "pull", *place, "--untar", f"--untardir={tmp_path / 'pulled'}")
         assert ended.returncode == 0, ended.stderr
         rendered = helm.run(program, "template", "fairlead", *place, "--kube-version", "1.30")
         assert rendered.returncode == 0, rendered.stderr
 
     pulled = {str(path.relative_to(tmp_path / "pulled")): path for path in (tmp_path / "pulled").rglob("*")}
-    assert {name for name, path in pulled.items() if path.is_file()} == contents_of(ARTIFACTS["chart"]).keys()
+    assert {name for name, path in pulled.items() if path.is_file()} == contents_of(artifacts()["chart"]).keys()
     assert rendered.stdout == helm.template(program, namespace="default")

@@ -136,9 +136,11 @@ async def test_a_program_that_ignores_the_request_to_end_is_killed(tmp_path: Pat
 
 
 async def test_a_program_that_an_interrupted_start_did_not_record_is_found_and_ended(tmp_path: Path) -> None:
-    marker = f"--mark={tmp_path}"
-    stray = launched(tmp_path, ("bash", "-c", "sleep 600; true", marker))
-    other = launched(tmp_path, ("bash", "-c", "sleep 600; true", f"--mark={tmp_path}-other"))
+    marker, endless = f"--mark={tmp_path}", f"read < {tmp_path}/nobody-writes"
+    os.mkfifo(tmp_path / "nobody-writes")
+    # Bash itself waits: what it started would outlive it.
+    stray = launched(tmp_path, ("bash", "-c", endless, marker))
+    other = launched(tmp_path, ("bash", "-c", endless, f"--mark={tmp_path}-other"))
 
     await until_it_is(stray, "bash")
     await daemons.stop_strays("bash", marker)

@@ -23,6 +23,8 @@ SETTINGS = LeaseSettings(
 )
 # What is left between the last start of a call and another's lead.
 CALL_S = 0.4
+# A slow answer comes within the second that an attempt may take.
+ANSWER_S = 0.9
 T = TypeVar("T")
 
 
@@ -32,6 +34,7 @@ class Weather(Enum):
     REFUSED = auto()
     ANSWER_LOST = auto()
     LATE = auto()
+    SLOW_ANSWER = auto()
 
 
 class Link(FakeKube):
@@ -74,7 +77,7 @@ class Link(FakeKube):
                     raise NoAnswer("cut")
                 case Weather.LATE:
                     await asyncio.sleep(self.chance.uniform(0, 4))
-                case Weather.FAIR:
+                case Weather.FAIR | Weather.SLOW_ANSWER:
                     pass
             yield event
 
@@ -93,6 +96,10 @@ class Link(FakeKube):
             case Weather.ANSWER_LOST:
                 await asyncio.shield(self._committed(request, 0.0))
                 raise NoAnswer("connection reset")
+            case Weather.SLOW_ANSWER:
+                done = await request()
+                await asyncio.sleep(ANSWER_S)
+                return done
             case Weather.LATE:
                 # The server acts on it even when the client has given up.
                 answer = await asyncio.shield(self._committed(request, self.chance.uniform(0, 4)))

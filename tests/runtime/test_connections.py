@@ -60,7 +60,7 @@ async def test_relay_of_a_client_that_resets_ends_with_its_block_though_the_bloc
     with pytest.raises(ZeroDivisionError):
         await fail()
     # Whoever would still wait for its server is held by nobody: a collection would close the connection with a warning.
-    gc.collect()
+    gc.collect(1)
     await asyncio.wait_for(patient.went.wait(), _LIMIT_S)
 
 

@@ -1,6 +1,7 @@
 """The client against servers that answer badly or not at all, and against credentials that rotate."""
 
 import asyncio
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -9,6 +10,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from devcloud.certificates import new_authority
 from runtime import fence
 from runtime.errors import ApiError, Forbidden, NoAnswer, NotLeading
 from runtime.kube import Selection
@@ -43,13 +45,21 @@ async def server(answer: Script) -> AsyncIterator[int]:
         line.transport.abort()
 
 
+@functools.cache
+def _authority() -> bytes:
+    """Return any: for want of one each client would read the system's two hundred."""
+    return new_authority("nobody").pem
+
+
 def kubeconfig(folder: Path, port: int) -> Path:
     (folder / "token").touch()
+    (folder / "ca.pem").write_bytes(_authority())
     path = folder / "kubeconfig"
+    cluster = {"server": f"http://127.0.0.1:{port}", "certificate-authority": str(folder / "ca.pem")}
     document = {
         "apiVersion": "v1",
         "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "clusters": [{"name": "c", "cluster": cluster}],
         "users": [{"name": "u", "user": {"tokenFile": str(folder / "token")}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",

@@ -14,15 +14,16 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
-from xdist.scheduler import LoadFileScheduling
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # pytest-xdist ships no types
 
 from tests.support.own_planes import AT_WORK
 
 _KEY: Final = "fairlead/seconds of files"
 _WITH_RIGS: Final = ("tests/system/", "tests/security/", "tests/apiserver/")
+_READERS: Final = "tests/architecture/"
 _RIG_SECONDS: Final = 60.0
 MEASURED: Final = {
     "tests/fairlead/test_demo.py": 300.0,
@@ -73,20 +74,24 @@ def _group_of(file: str, fixtures: set[str]) -> Group:
 
 
 def scope_of(nodeid: str) -> str:
-    """Return what a worker takes together: a whole file, or one test of a file whose tests share nothing."""
+    """Return what a worker takes together: a file; all that read every module; a test where a file shares nothing."""
     file = _file_of(nodeid)
-    return nodeid if file in SPLIT else file
+    if file in SPLIT:
+        return nodeid
+    return _READERS if file.startswith(_READERS) else file
+
+
+class _Files(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist ships no types
+    """A file goes to one worker; those that read every module of ours go to the same, which parses each once."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return scope_of(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object | None:
-    """Return how tests are spread over workers."""
-    if config.getvalue("dist") != "loadfile":
-        return None
-    scheduler = LoadFileScheduling(config, log)
-    scheduler._split_scope = scope_of
-    spread: object = scheduler
-    return spread
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling | None:
+    """Return who shares files among workers, where files are what is shared."""
+    return _Files(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(trylast=True)

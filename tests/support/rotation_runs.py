@@ -86,7 +86,7 @@ async def _run(system: System, place: Place, size: Size) -> Rotations:
     async with place.namespace as namespace:
         try:
             await place.move_in(rotations, namespace, [f"app-{number}" for number in range(size.claims)])
-            async with rotations.at_work():
+            async with rotations.at_work(size.login_every_s):
                 for number in range(size.rounds):
                     await rotations.rotate(number)
             print(rotations.summary(place.title))  # noqa: T201 - the figures are the result

@@ -1,4 +1,4 @@
-"""Rotations under an application that reads its connection Secret before each login, ten times a second.
+"""Rotations under an application that reads its connection Secret before each login, several times a second.
 
 The provider is killed in each of them, at another moment after the token. Every login is counted, with the password
 that the Secret held; a failed one is of a kind that the caller judges.
@@ -27,7 +27,6 @@ from tests.support.waiting import eventually
 GRACE_S = 3
 """How long a former login works: longer than an application takes from reading the Secret to the login."""
 FLAGS = (*QUICK_LEASE, f"--rotation-grace={GRACE_S}")
-_EVERY_S = 0.1
 _LIMIT_S = 180.0
 # A prime number of parts of a rotation's first seconds: the moments do not repeat.
 _KILL_PARTS, _KILL_WITHIN_S = 7, 2.0
@@ -35,10 +34,11 @@ _KILL_PARTS, _KILL_WITHIN_S = 7, 2.0
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many claims rotate side by side, how often."""
+    """How many claims rotate side by side, how often, and how often their applications log in."""
 
     claims: int
     rounds: int
+    login_every_s: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +69,12 @@ class Application:
         """Return what the connection Secret says now."""
         return decoded(await self.system.api.get(SECRET.path(self.namespace, f"{self.name}-connection")))
 
-    async def run(self, authority: Path) -> None:
-        """Log in ten times a second until cancelled."""
+    async def run(self, authority: Path, every_s: float) -> None:
+        """Log in again and again until cancelled."""
         while True:
             begun = time.monotonic()
             await self._attempt(begun, authority)
-            await asyncio.sleep(max(0.0, begun + _EVERY_S - time.monotonic()))
+            await asyncio.sleep(max(0.0, begun + every_s - time.monotonic()))
 
     async def _attempt(self, at: float, authority: Path) -> None:
         binding, refusal = await self.binding(), ""
@@ -148,11 +148,12 @@ class Rotations:
             self.applications.append(Application(self.system, namespace, name))
 
     @contextlib.asynccontextmanager
-    async def at_work(self) -> AsyncIterator[None]:
+    async def at_work(self, login_every_s: float) -> AsyncIterator[None]:
         """Have the applications log in for the length of a block."""
+        folder = self.system.folder
         tasks = [
-            asyncio.create_task(application.run(self.system.folder / f"{application.namespace}-{application.name}.pem"))
-            for application in self.applications
+            asyncio.create_task(app.run(folder / f"{app.namespace}-{app.name}.pem", login_every_s))
+            for app in self.applications
         ]
         try:
             yield

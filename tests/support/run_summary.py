@@ -29,8 +29,8 @@ def starts_plane(event: str, arguments: tuple[Any, ...]) -> bool:
 
 
 def _count_planes(event: str, arguments: tuple[Any, ...]) -> None:
-    # Nearly all events are others, and there are millions of them.
-    if event in _STARTS and starts_plane(event, arguments):
+    # Nearly all events are others, and there are millions of them. A process that ends has no globals any more.
+    if _STARTS and event in _STARTS and starts_plane(event, arguments):
         _started["planes"] += 1
 
 

@@ -23,7 +23,7 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_CLAIMS = 10
+_CLAIMS = 6
 _RESYNCS = 3
 _RESYNC_S = 2
 

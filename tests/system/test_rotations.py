@@ -26,7 +26,7 @@ async def outcomes(system: System, one_composer: Program) -> dict[str, BaseExcep
 
 
 async def _rotates(system: System, case: str) -> None:
-    rotations = await rotate(system, case, Size(claims=1, rounds=1))
+    rotations = await rotate(system, case, Size(claims=1, rounds=1, login_every_s=0.25))
     assert [application.failed for application in rotations.applications] == [[]]
 
 

@@ -6,7 +6,6 @@ may not be touched, then what would lose data, then what is left to do.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any, assert_never
 
@@ -21,6 +20,7 @@ from providers.managed.decisions.waits import AT_LAST, LATER, SOON, open_intent
 from providers.managed.inputs import Decision, Inputs
 from providers.managed.revival import how_to_revive
 from runtime.objects import status_of
+from runtime.replaced import replace
 
 _MOST_BACKUPS = 5
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 from providers.credentials.passwords import Keep
@@ -14,6 +13,7 @@ from providers.managed.inputs import Decision, Inputs
 from providers.managed.outcome import calls_of, work_digest
 from providers.managed.record import is_reconcile_requested, operation_of
 from runtime.objects import uid_of
+from runtime.replaced import replace
 
 _SETTLING = timedelta(seconds=5)
 

@@ -141,7 +141,9 @@ async def _with_the_sandbox_off(
     """Render every way out in workers whose templates are plain jinja2; return what each gave, or why it did not."""
     monkeypatch.setattr(template, "SANDBOX", jinja2.Environment())  # noqa: S701 - unsafe, which is the point
     monkeypatch.setattr(template, "_forbidden", lambda _: None)
-    monkeypatch.setattr(template, "_refuse_unknown_roots", lambda *_: None)
+    monkeypatch.setattr(template, "_unknown_root", lambda _: None)
+    # Nothing that was compiled safely before, and nothing unsafe is kept.
+    monkeypatch.setattr(template, "_compiled", template._compiled.__wrapped__)
     # What the workers warm up with is as unsafe as the rest.
     monkeypatch.setattr(worker, "_WARMING", ("{{ 'a' | upper }}",))
     pool = RenderPool(workers=1, is_confined=is_confined)

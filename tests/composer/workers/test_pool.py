@@ -93,17 +93,28 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("impatient")
-async def test_a_render_that_kills_three_workers_is_refused_and_kills_no_fourth(pool: RenderPool) -> None:
-    """The refusal needs no worker: it comes while the only one is taken away."""
-    request = request_of(BOMBS["lists of lists"])
+async def test_a_render_that_kills_three_workers_is_refused_to_its_own_content_alone_and_kills_no_fourth(
+    pool: RenderPool,
+) -> None:
+    """The refusal needs no worker: it comes while the only one is taken away.
+
+    What a neighbour's child says differs, be the Composition and the spec the same.
+    """
+    bomb = request_of(BOMBS["lists of lists"])
     for _ in range(3):
-        assert await _reason(pool, request) == "RenderLimit"
+        assert await _reason(pool, bomb) == "RenderLimit"
     idle = pool._workers.idle
     idle_worker = idle.get_nowait()
 
-    assert await _reason(pool, request) == "RenderLimit"
+    assert await _reason(pool, bomb) == "RenderLimit"
 
     idle.put_nowait(idle_worker)
+    killed = len(pool._kills)
+    neighbour = msgspec.structs.replace(bomb, identity="other-uid@library/books")
+    with pytest.raises(CompositionError) as caught:
+        await pool.render(neighbour)
+    assert "tried again" not in str(caught.value)
+    assert (killed, len(pool._kills)) == (1, 2)
     assert (await pool.render(_request("fine"))).children
 
 
@@ -253,22 +264,6 @@ async def test_a_worker_gets_a_lower_priority_on_order(pool: RenderPool) -> None
     assert os.getpriority(os.PRIO_PROCESS, idle_worker.pid) == min(before + 10, 19)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
     await pool._workers.replace(idle_worker)
-
-
-@pytest.mark.usefixtures("impatient")
-async def test_a_render_that_kills_three_workers_is_refused_to_its_own_content_alone(pool: RenderPool) -> None:
-    """The same Composition and the same spec: what the neighbour's child says decides, and it says something else."""
-    bomb = request_of(BOMBS["lists of lists"])
-    for _ in range(4):
-        assert await _reason(pool, bomb) == "RenderLimit"
-    killed = len(pool._kills)
-    neighbour = msgspec.structs.replace(bomb, identity="other-uid@library/books")
-
-    with pytest.raises(CompositionError) as caught:
-        await pool.render(neighbour)
-
-    assert "tried again" not in str(caught.value)
-    assert (killed, len(pool._kills)) == (1, 2)
 
 
 async def test_a_worker_that_writes_too_much_is_disconnected(monkeypatch: pytest.MonkeyPatch, pool: RenderPool) -> None:
