@@ -43,10 +43,11 @@ Place = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Makers:
-    """Who made what is inside of servers now, by server, kind and name; `ours` were once made by the provider."""
+    """Who made what is inside of servers now and when, by server, kind and name; `ours` were once of the provider."""
 
     of: dict[Place, str] = field(default_factory=dict)
     ours: set[Place] = field(default_factory=set)
+    at: dict[Place, float] = field(default_factory=dict)
 
     def place_of(self, call: Made) -> Place:
         """Return what a call is about; without a kind for what is not inside of one."""
@@ -61,7 +62,7 @@ class Makers:
         elif verb == "delete":
             self.of.pop(place, None)
         elif verb == "create" and place[1] and not call.had:
-            self.of[place] = call.principal
+            self.of[place], self.at[place] = call.principal, call.at
             if call.principal == PROVIDER:
                 self.ours.add(place)
 
@@ -95,7 +96,10 @@ def a_strangers_server_is_changed(history: History) -> Iterator[Finding]:
 
 
 def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
-    """I13: nothing is Ready over what somebody else made in its place, before there was one of ours."""
+    """I13: nothing is Ready over what somebody else made in its place, before there was one of ours.
+
+    Of what cannot say whose it is nobody knows that, when a create of ours was on its way before.
+    """
     makers, calls = Makers(), iter(history.calls)
     coming = next(calls, None)
     taken: set[str] = set()
@@ -106,7 +110,8 @@ def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
         server, _, name = sample.external.partition("/")
         place = (server, sample.role if sample.role in _INSIDE else "", name)
         is_foreign = makers.of.get(place, PROVIDER) != PROVIDER and place not in makers.ours
-        if name and sample.ready and is_foreign and sample.name not in taken:
+        is_sure = history.tried.get(sample.external, history.until) > makers.at.get(place, 0.0)
+        if name and sample.ready and is_foreign and is_sure and sample.name not in taken:
             taken.add(sample.name)
             yield Finding("a stranger's object is taken", sample.at, f"{sample.name}: {sample.external}")
 
@@ -159,6 +164,7 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
         if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < history.lasting_s:
             continue
         is_for_people = _is_for_people(last.says) or _awaits_a_held_claim(history, last.says)
+        is_for_people = is_for_people or _is_used_by_a_replacement(history, last.says)
         if not is_for_people and (last.policy == "Orphan" or last.serves):
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
@@ -325,6 +331,13 @@ def _is_stalled(sample: Sample) -> bool:
 
 def _is_for_people(says: str) -> bool:
     return "DeletionProtected" in says or "`kubectl " in says
+
+
+def _is_used_by_a_replacement(history: History, says: str) -> bool:
+    """Return whether something is used by a server that others made in place of ours: they have to end that."""
+    replaced = {call.server for call in history.calls if call.action == "servers.replace"}
+    is_there = bool(replaced & history.left)
+    return is_there and any(text in says for text in ("are still members of", "is still using it"))
 
 
 def _awaits_a_held_claim(history: History, says: str) -> bool:

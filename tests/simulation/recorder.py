@@ -34,6 +34,7 @@ class Recorder:
         self._about = platform.description
         self._acts = acts_in(self._about.name)
         self._passwords: set[str] = set()
+        self._admitted: set[str] = set()
         platform.server.listeners.append(self._listen)
 
     async def run(self) -> None:
@@ -86,6 +87,8 @@ class Recorder:
         if names.CONSENT in (meta.get("annotations") or {}) or (is_deleted and not owners):
             self.history.given_up.setdefault(meta["uid"], now)
         external = "" if resource == CLAIMS else self._external(resource, obj)
+        if external and not self._acts.has_owners and "madeAt" in (obj.get("status") or {}):
+            self.history.tried.setdefault(external, now)
         if external:
             self.history.keepers.setdefault(external, set()).update({meta["uid"], *owners})
 
@@ -96,7 +99,12 @@ class Recorder:
         host, user, password, database = _login_in(secret)
         server = self._about.server_at(host)
         cloud = self._platform.cloud
-        if cloud.runs(server) and not cloud.admits(server, user, password, database):
+        if not cloud.runs(server):
+            return
+        if cloud.admits(server, user, password, database):
+            self._admitted.add(password)
+        elif password not in self._admitted:
+            # One that was the server's once is put back while another is on its way.
             self.history.unproven.append(Statement(now, f"{server}/{user}", name_of(SECRETS, secret)))
 
     def _goes(self, resource: Resource) -> bool:

@@ -255,6 +255,27 @@ def test_a_login_that_somebody_else_has_changed_may_be_published() -> None:
     assert findings(history) == []
 
 
+def test_a_strangers_object_may_be_taken_for_ours_after_a_create_without_an_answer() -> None:
+    history = good()
+    strangers_object_taken(history)
+    history.tried["server/app"] = 0.5
+
+    assert findings(history) == []
+
+
+def test_what_a_replacement_of_a_server_uses_waits_for_who_made_that() -> None:
+    history = good()
+    endless_deletion(history)
+    used = "Stalled True CloudBusy: a database instance: server is still using it"
+    history.samples = [replace(sample, says=used) for sample in history.samples]
+    assert [finding.rule for finding in findings(history)] == ["a deletion never ends"]
+
+    history.calls.append(Made(2, "", "servers.replace", "server", "", had=True))
+    history.left.add("server")
+
+    assert findings(history) == []
+
+
 def test_a_claim_that_says_who_can_change_it_may_wait() -> None:
     history = good()
     waiting_for_nobody(history)
