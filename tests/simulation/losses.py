@@ -79,10 +79,9 @@ async def forces_claim_away(cast: Cast) -> str:
 
 
 async def _force_away(cast: Cast, resource: Resource, key: Key) -> None:
-    operations: list[Object] = [
-        {"op": "add", "path": "/metadata/finalizers", "value": []},
-        {"op": "add", "path": "/metadata/labels", "value": {FORCED: "true"}},
-    ]
-    await cast.platform.server.json_patch(resource, key, operations, manager=PERSON)
+    # What goes with its last finalizer is seen as it was before that.
+    for path, value in (("/metadata/labels", {FORCED: "true"}), ("/metadata/finalizers", [])):
+        operations: list[Object] = [{"op": "add", "path": path, "value": value}]
+        await cast.platform.server.json_patch(resource, key, operations, manager=PERSON)
     with contextlib.suppress(NotFound):
         await cast.remove(resource, key)
