@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # pytest-xdist ships no types
+from xdist.scheduler import LoadFileScheduling
 
 from tests.support.own_planes import AT_WORK
 
