@@ -142,9 +142,10 @@ check-contracts:
 	@echo "check: import contracts"; found=$$($(BIN)/lint-imports --no-cache --no-logo 2>&1) || { echo "$$found"; exit 1; }
 check-spelling:
 	@echo "check: spelling"; $(BIN)/codespell
-# Without the watch over hanging tests, a thread for each of six thousand; a test run by hand has it.
+# Without the watch over hanging tests and the records of logs, which take as long as most of the six thousand tests; a
+# test run by hand has both.
 check-unit:
-	@echo "check: unit and property tests"; $(BIN)/pytest -q -o faulthandler_timeout=0 --numprocesses=2 $(BY_FILE) \
+	@echo "check: unit and property tests"; $(BIN)/pytest -q -o faulthandler_timeout=0 -p no:logging --numprocesses=2 $(BY_FILE) \
 		--ignore=tests/apiserver --ignore=tests/postgres --ignore=tests/security --ignore=tests/system \
 		-m "not apiserver and not postgres and not rds and not slow"
 
