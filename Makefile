@@ -92,7 +92,8 @@ IN_CLOUDS := $(wildcard tests/system/*_two_logins_matrix.py tests/system/*_claim
 	tests/system/azure_turns_matrix.py
 # What needs no platform of tests/system.
 ELSEWHERE := tests/postgres/contract_matrix.py tests/providers/azure/contract_matrix.py tests/fairlead/demo_matrix.py \
-	tests/apiserver/composer/stuck_claims_matrix.py tests/apiserver/runtime/processes_matrix.py
+	tests/apiserver/composer/stuck_claims_matrix.py tests/apiserver/runtime/processes_matrix.py \
+	tests/deploy/rules_matrix.py
 ON_PREMISES := $(filter-out $(WALKED) $(KILLED) $(IN_CLOUDS),$(wildcard tests/system/*_matrix.py))
 faults: .venv/.synced ## kill -9 around every side effect, ten ways to lose things, 300 random walks, 140 rotations, each policy, edit, drift and end over time
 	@$(BIN)/python -m devcloud.controlplane
