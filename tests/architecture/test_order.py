@@ -5,19 +5,19 @@ from __future__ import annotations
 from tests.architecture import tree
 from tests.support.longest_first import MEASURED, SPLIT, Group, in_order, scope_of
 
-_SMALL, _LARGE, _WALK = "tests/runtime/test_store.py", "tests/runtime/test_queue.py", "tests/system/test_walks.py"
+_SMALL, _LARGE, _RIG = "tests/runtime/test_store.py", "tests/runtime/test_queue.py", "tests/system/test_gates.py"
 
 
 def test_order_of_a_fresh_checkout_begins_with_what_was_measured_and_goes_on_with_platforms() -> None:
     demo = "tests/fairlead/test_demo.py"
 
-    assert in_order([*[_SMALL] * 2, *[_LARGE] * 50, _WALK, demo], {}) == [demo, _WALK, _LARGE, _SMALL]
+    assert in_order([*[_SMALL] * 2, *[_LARGE] * 50, _RIG, demo], {}) == [demo, _RIG, _LARGE, _SMALL]
 
 
 def test_files_that_share_processes_come_together_behind_those_with_their_own() -> None:
     groups = {_SMALL: Group.AT_WORK, _LARGE: Group.NO_PROCESSES}
 
-    assert in_order([_SMALL, *[_LARGE] * 90, _WALK], {}, groups) == [_WALK, _SMALL, _LARGE]
+    assert in_order([_SMALL, *[_LARGE] * 90, _RIG], {}, groups) == [_RIG, _SMALL, _LARGE]
 
 
 def test_a_file_that_was_measured_is_there() -> None:

@@ -11,6 +11,8 @@ TEAM: Final = "team"
 OTHER: Final = "other"
 PERSON: Final = "kubectl"
 """Who writes what people write."""
+FORCED: Final = "example.org/forced"
+"""The label of what a person forces away."""
 CONNECTION: Final = "servicebinding.io/postgresql"
 """The type of the Secrets by which applications log in."""
 
@@ -78,6 +80,7 @@ class History:
         dying: When the deletion of a resource began, by its name in the cloud; a name may come again.
         keepers: The uids of the objects whose people decide what becomes of data in the cloud, by its name there: of a
             claim, or of a resource without one; and of the resource itself, for a consent.
+        claims: The deletion policies of claims that are gone, by uid; not of those that were forced away.
         given_up: When the people of an object gave its data up, by its uid: it was deleted under another policy than
             Orphan, or has a consent.
         writes: Every change of a claim, resource, Composition or Secret of people, with who made it.
@@ -98,6 +101,7 @@ class History:
     left: set[str] = field(default_factory=set)
     dying: dict[str, float] = field(default_factory=dict)
     keepers: dict[str, set[str]] = field(default_factory=dict)
+    claims: dict[str, str] = field(default_factory=dict)
     given_up: dict[str, float] = field(default_factory=dict)
     writes: list[Statement] = field(default_factory=list)
     backwards: list[Statement] = field(default_factory=list)

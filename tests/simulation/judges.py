@@ -143,6 +143,14 @@ def left_behind(history: History) -> Iterator[Finding]:
             yield Finding("left behind without a word", ended.at, f"{ended.name}: {ended.external}")
 
 
+def left_by_its_claim(history: History) -> Iterator[Finding]:
+    """I3: a claim that is gone under Delete was not gone before what it had: nobody else would end that."""
+    for ended in history.ended:
+        policies = {history.claims.get(uid) for uid in history.keepers.get(ended.external, ())}
+        if ended.policy == "Detach" and "Delete" in policies and ended.external in history.left:
+            yield Finding("left over by its claim", ended.at, f"{ended.name}: {ended.external}")
+
+
 def a_deletion_never_ends(history: History) -> Iterator[Finding]:
     """A deletion that waits for nobody ends."""
     for name, samples in _by_name(history):
@@ -288,6 +296,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     a_strangers_object_is_taken,
     ready_over_nothing,
     left_behind,
+    left_by_its_claim,
     a_deletion_never_ends,
     waits_without_a_cause,
     in_sync_with_another_size,

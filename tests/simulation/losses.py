@@ -10,7 +10,7 @@ from fairlead.simulation.platform import CLAIMS
 from runtime.errors import NotFound
 from runtime.objects import Key, Object, Resource
 from tests.simulation.cast import Cast
-from tests.simulation.history import PERSON
+from tests.simulation.history import FORCED, PERSON
 
 _RESTORER: Final = "velero-server"
 
@@ -79,7 +79,10 @@ async def forces_claim_away(cast: Cast) -> str:
 
 
 async def _force_away(cast: Cast, resource: Resource, key: Key) -> None:
-    operations = [{"op": "add", "path": "/metadata/finalizers", "value": []}]
+    operations: list[Object] = [
+        {"op": "add", "path": "/metadata/finalizers", "value": []},
+        {"op": "add", "path": "/metadata/labels", "value": {FORCED: "true"}},
+    ]
     await cast.platform.server.json_patch(resource, key, operations, manager=PERSON)
     with contextlib.suppress(NotFound):
         await cast.remove(resource, key)

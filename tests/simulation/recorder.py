@@ -14,13 +14,13 @@ from fairlead.simulation.published import connection_of, decoded, logs_in, secre
 from runtime import clock
 from runtime.objects import CRDS, EVENTS, SECRETS, Key, Object, Resource, dumps
 from tests.simulation.cloud_acts import acts_in
-from tests.simulation.history import CONNECTION, OTHER, PERSON, TEAM, Ended, History, Sample, Statement
+from tests.simulation.history import CONNECTION, FORCED, OTHER, PERSON, TEAM, Ended, History, Sample, Statement
 
 _CREDENTIALS: Final = "fairlead.dev/credentials"
 _SHORTEST: Final = 16
 # Parts of credentials that are no secret.
 _OPEN: Final = frozenset({"ca.crt", "username"})
-_DETACHED: Final = "Detach"
+_KIND_DELETED: Final = "Detach, as its kind is deleted"
 _ORPHAN: Final = "Orphan"
 _ADMINISTRATORS: Final = "postgres"
 
@@ -56,6 +56,8 @@ class Recorder:
         assert obj is not None
         if resource in self._about.roles:
             self._note_end(now, resource, obj, is_gone=after is None)
+        if resource == CLAIMS and after is None and FORCED not in (obj["metadata"].get("labels") or {}):
+            self.history.claims[obj["metadata"]["uid"]] = _policy(obj)
         if resource in (CLAIMS, *self._about.roles):
             self._note_keepers(now, resource, obj)
         if resource == EVENTS:
@@ -73,7 +75,7 @@ class Recorder:
     def _note_end(self, now: float, resource: Resource, obj: Object, *, is_gone: bool) -> None:
         external = self._external(resource, obj)
         if is_gone:
-            policy = _DETACHED if self._goes(resource) else _policy(obj)
+            policy = _KIND_DELETED if self._goes(resource) else _policy(obj)
             self.history.ended.append(Ended(now, name_of(resource, obj), external, policy))
         if external and "deletionTimestamp" in obj["metadata"]:
             self.history.dying.setdefault(external, now)

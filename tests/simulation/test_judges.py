@@ -78,6 +78,13 @@ def left_behind(history: History) -> None:
     history.ended.append(Ended(5, DATABASE.name, "server/app", "Delete"))
 
 
+def left_by_its_claim(history: History) -> None:
+    history.samples.clear()
+    history.ended.append(Ended(5, DATABASE.name, "server/app", "Detach"))
+    history.keepers["server/app"] = {"uid-2"}
+    history.claims["uid-2"] = "Delete"
+
+
 def endless_deletion(history: History) -> None:
     history.samples[:] = minutes(replace(DATABASE, leaving=True, ready=False, policy="Orphan"))
 
@@ -147,6 +154,7 @@ BAD: tuple[tuple[Callable[[History], None], str], ...] = (
     (strangers_object_taken, "a stranger's object is taken"),
     (ready_over_nothing, "Ready over what takes no login"),
     (left_behind, "left behind without a word"),
+    (left_by_its_claim, "left over by its claim"),
     (endless_deletion, "a deletion never ends"),
     (waiting_for_nobody, "waits without a cause"),
     (of_another_size, "in sync with another size"),

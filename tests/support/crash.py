@@ -1,4 +1,4 @@
-"""Kill -9 at each side effect: learn the effects from a clean run, plan one crash for each, compare the end with it.
+"""Kill -9 at a side effect of a process behind a gate.
 
 Many claims are trapped at once, each at its own effect, and one kill ends them all: a plan costs no restart of its own.
 """
@@ -6,31 +6,23 @@ Many claims are trapped at once, each at its own effect, and one kill ends them 
 from __future__ import annotations
 
 import asyncio
-import itertools
-import re
-from collections import Counter
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from devcloud.postgres.tls_proxy import Endpoint, serving
-from tests.support.gate import Effect, Gate, Moment, Trap
-from tests.support.kinds import LEASE, PROVIDER_CONFIG, SECRET
+from tests.support.gate import Effect, Gate, Trap
+from tests.support.kinds import LEASE
 from tests.support.kube_proxy import kube_proxy
 from tests.support.processes import Program
-from tests.support.sql_proxy import sql_proxy
-from tests.support.system import ADMIN_SECRET, System, free_port
+from tests.support.system import System, free_port
 
-SCOPE = re.compile(rb"k\d{3}z")
-_HOST = "127.0.0.1"
-# Below a process's 16 workers, and below the provider's 8 sessions: those who are not parked must go on.
+# Below a process's 16 workers: those who are not parked must go on.
 PARKED_MOST = 12
-_IN_SQL_MOST = 6
 _LONG_LEASE: Final = ("--lease-duration=60", "--lease-renew-deadline=45", "--lease-retry=0.5")
 _SPRING_S = 180.0
-COMPOSER, PROVIDER = "composer", "provider"
+COMPOSER: Final = "composer"
 
 
 @dataclass(slots=True)
@@ -60,60 +52,8 @@ class Plan:
     trap: Trap
     effect: str
 
-    @property
-    def is_sql(self) -> bool:
-        return self.effect.startswith("SQL")
-
     def __str__(self) -> str:
         return f"{self.actor} effect {self.trap.ordinal} ({self.effect}) {self.trap.moment.value}"
-
-
-def plans(learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]]) -> list[Plan]:
-    """Plan crashes for every learned effect, each at the next of the turns' moments."""
-    turn = itertools.cycle(turns)
-    return [
-        Plan(actor, Trap(ordinal, moment), effect)
-        for actor, effects in learned.items()
-        for ordinal, effect in enumerate(effects, start=1)
-        for moment in next(turn)
-    ]
-
-
-def plans_by_text(
-    learned: Mapping[str, list[str]], turns: Sequence[tuple[Moment, ...]], *, cloud: str = "RDS"
-) -> list[Plan]:
-    """Plan likewise, each effect known by its text, for a process whose reports come in numbers that differ.
-
-    Every effect on the cloud is taken, which begins with `cloud`, and the first of each kind on the cluster; a Secret
-    that was just made may be written again or not, so its second write is left out.
-    """
-    turn = itertools.cycle(turns)
-    plans = []
-    for actor, effects in learned.items():
-        seen: Counter[str] = Counter()
-        for effect in effects:
-            seen[effect] += 1
-            is_certain = effect != "PUT secrets" or "POST secrets" not in effects
-            if is_certain and (effect.startswith(cloud) or seen[effect] == 1):
-                plans += [Plan(actor, Trap(seen[effect], moment, effect), effect) for moment in next(turn)]
-    return plans
-
-
-def batches(chosen: list[Plan], *, most: int = PARKED_MOST) -> list[list[Plan]]:
-    """Split plans so that no process has more parked than it can spare."""
-    chosen_batches: list[list[Plan]] = []
-    for plan in chosen:
-        batch = next((batch for batch in chosen_batches if _has_room(batch, plan, most)), None)
-        if batch is None:
-            chosen_batches.append(batch := [])
-        batch.append(plan)
-    return chosen_batches
-
-
-def _has_room(batch: list[Plan], plan: Plan, most: int) -> bool:
-    of_actor = [planned for planned in batch if planned.actor == plan.actor]
-    in_sql = [planned for planned in of_actor if planned.is_sql]
-    return len(of_actor) < most and not (plan.is_sql and len(in_sql) >= _IN_SQL_MOST)
 
 
 @dataclass(slots=True)
@@ -173,34 +113,6 @@ class CrashRig:
         self.programs[name] = program
         self.system.started.append(program)
         await program.until_healthy(port)
-
-
-@asynccontextmanager
-async def crash_rig(system: System) -> AsyncIterator[CrashRig]:
-    """Put gates before the API server and PostgreSQL of a rig, and start both processes behind them."""
-    async with AsyncExitStack() as stack:
-        composer = await actor_of(system, stack, ("composer",), ("fairlead-system", "fairlead-composer"))
-        account = ("fairlead-onprem", "fairlead-provider-onprem")
-        provider = await actor_of(system, stack, ("providers", "onprem"), account)
-        folder = system.folder / "sql"
-        folder.mkdir(mode=0o700)
-        socket = folder / ".s.PGSQL.5432"
-        await stack.enter_async_context(sql_proxy(socket, system.server.server.socket, provider.gate, SCOPE))
-        server = system.server
-        proxy = await stack.enter_async_context(
-            serving(Endpoint(host=_HOST, port=0, socket=socket, certificate=server.certificate, key=server.key))
-        )
-        spec = {"host": _HOST, "port": proxy.port, "limits": {"destroysPerHour": 1000}}
-        # The Secret names the server that its password is for: from here on that is the gate.
-        secret = SECRET.path(account[0], ADMIN_SECRET)
-        await system.api.merge(secret, {"stringData": {"host": f"{_HOST}:{proxy.port}"}})
-        await system.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": spec})
-        made = CrashRig(system, {COMPOSER: composer, PROVIDER: provider})
-        try:
-            await made.start()
-            yield made
-        finally:
-            await made.kill()
 
 
 async def actor_of(

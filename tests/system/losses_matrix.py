@@ -1,6 +1,6 @@
 """What is lost although its claim lives comes back, and the same row of data stands in the same database.
 
-A restored cluster, finalizers and claims that are forced away: tests/security/loss_matrix.py.
+A restored cluster, finalizers and claims that are forced away: tests/security/test_ways_to_lose.py.
 """
 
 from __future__ import annotations
