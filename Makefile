@@ -91,7 +91,8 @@ IN_CLOUDS := $(wildcard tests/system/*_two_logins_matrix.py tests/system/*_claim
 	tests/system/azure_turns_matrix.py
 # What needs no platform of tests/system.
 ELSEWHERE := tests/postgres/contract_matrix.py tests/providers/azure/contract_matrix.py tests/fairlead/demo_matrix.py \
-	tests/apiserver/composer/stuck_claims_matrix.py tests/apiserver/runtime/processes_matrix.py
+	tests/apiserver/composer/stuck_claims_matrix.py tests/apiserver/runtime/processes_matrix.py \
+	tests/deploy/rules_matrix.py
 ON_PREMISES := $(filter-out $(ROTATED) $(IN_CLOUDS),$(wildcard tests/system/*_matrix.py))
 faults: LIVES = 20000
 faults: SEED = 100
@@ -142,9 +143,10 @@ check-contracts:
 	@echo "check: import contracts"; found=$$($(BIN)/lint-imports --no-cache --no-logo 2>&1) || { echo "$$found"; exit 1; }
 check-spelling:
 	@echo "check: spelling"; $(BIN)/codespell
-# Without the watch over hanging tests, a thread for each of six thousand; a test run by hand has it.
+# Without the watch over hanging tests and the records of logs, which take as long as most of the six thousand tests; a
+# test run by hand has both.
 check-unit:
-	@echo "check: unit and property tests"; $(BIN)/pytest -q -o faulthandler_timeout=0 --numprocesses=2 $(BY_FILE) \
+	@echo "check: unit and property tests"; $(BIN)/pytest -q -o faulthandler_timeout=0 -p no:logging --numprocesses=2 $(BY_FILE) \
 		--ignore=tests/apiserver --ignore=tests/postgres --ignore=tests/security --ignore=tests/system \
 		-m "not apiserver and not postgres and not rds and not slow"
 

@@ -64,7 +64,7 @@ def _path_of(request: pytest.FixtureRequest) -> str:
 async def running(system: System, is_at_work: bool) -> System:  # noqa: FBT001 - a fixture
     """Return the platform with composer and provider at work."""
     if is_at_work:
-        await shared.employ(system)
+        await shared.begin(system)
         return system
     await asyncio.gather(system.start_composer(), system.start_provider())
     # The server was met and prepared: from here on a bad input changes nothing there.

@@ -41,8 +41,6 @@ async def employ(system: System) -> None:
         for name, flags in USUAL.items()
     }
     await dismiss(system, *(program for programs in kept.values() for program in programs))
-    if not any(kept.values()):
-        await tidy(system)
     starts = []
     if not kept["composer"]:
         starts.append(system.start_composer(*USUAL["composer"]))
@@ -53,9 +51,16 @@ async def employ(system: System) -> None:
     await system.until(PROVIDER_CONFIG, "", "default", is_ready)
 
 
+async def begin(system: System) -> None:
+    """Have them at work for a module; what earlier ones left is taken away where both are started."""
+    if not at_work(system):
+        await tidy(system)
+    await employ(system)
+
+
 async def staff_of(system: System) -> Staff:
     """Return composer and provider at work with the usual flags, for a module that stops them and starts them again."""
-    await employ(system)
+    await begin(system)
     ((composer,), (provider,)) = (at_work(system, name) for name in USUAL)
     return Staff(system, composer, provider, USUAL["composer"], USUAL["provider"])
 
@@ -74,7 +79,7 @@ async def system(shared_system: System) -> System:
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def running(shared_system: System) -> System:
     """Return the platform with composer and provider at work."""
-    await employ(shared_system)
+    await begin(shared_system)
     return shared_system
 
 

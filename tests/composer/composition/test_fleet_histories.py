@@ -273,7 +273,7 @@ def _happen(fleet: Fleet, event: tuple[object, ...]) -> None:
             pass
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(st.lists(_EVENTS, max_size=40))
 @example([("publish", False), ("lose_status", "claim-0"), ("lose_revision", 0)])
 @example([("lose_statuses",), ("pass",), ("publish", False), ("lose_status", "claim-1"), ("pass",)])

@@ -9,11 +9,11 @@ import pytest
 from devcloud.gcp.server import Served
 from providers.external.client import Target
 from providers.external.observation import Present
-from providers.gcp.inside import users
+from providers.gcp.inside import databases, users
 from providers.gcp.inside.listing import read_operations
 from providers.gcp.instances.client import clients
 from providers.gcp.listed import FRESH, InstanceAnswers, encoded_answer
-from providers.gcp.models import CloudSQLUserParameters
+from providers.gcp.models import CloudSQLDatabaseParameters, CloudSQLUserParameters
 from providers.gcp.names import owner_labels
 from runtime.errors import Blocked
 from tests.providers.gates import OPEN
@@ -116,6 +116,10 @@ def _paths(wire: Wire) -> list[str]:
 _SPEC = CloudSQLUserParameters(instance=NAME, name="app", database=f"{NAME}/orders")
 
 
+def _database() -> Target[CloudSQLDatabaseParameters]:
+    return Target(f"{NAME}/app", CloudSQLDatabaseParameters(instance=NAME, name="app"), OWNER, "")
+
+
 def _user() -> Target[CloudSQLUserParameters]:
     return Target(f"{NAME}/app", _SPEC, OWNER, "")
 
@@ -170,7 +174,7 @@ async def test_user_looks_at_an_instance_that_was_changed_since_its_list() -> No
     assert _paths(wire) == [GET, CAS, USERS]
 
 
-async def test_absence_of_a_user_is_proven_by_a_look_at_its_instance() -> None:
+async def test_absence_of_what_is_inside_is_proven_by_a_look_at_its_instance() -> None:
     wire = _wire()
     wire.answer(USERS, {"items": []})
     wire.answer(GET, instance(userLabels=owner_labels(OWNER), activationPolicy="NEVER"))
@@ -178,6 +182,8 @@ async def test_absence_of_a_user_is_proven_by_a_look_at_its_instance() -> None:
         await clients(account).account.list()
         with pytest.raises(Blocked):
             await users.clients(account).external.observe(_user())
+        with pytest.raises(Blocked):
+            await databases.clients(account).external.observe(_database())
 
 
 async def test_user_that_was_seen_in_a_former_instance_of_that_name_is_looked_at() -> None:
