@@ -150,9 +150,11 @@ def left_behind(history: History) -> Iterator[Finding]:
 
 def left_by_its_claim(history: History) -> Iterator[Finding]:
     """I3: a claim that is gone under Delete was not gone before what it had: nobody else would end that."""
-    for ended in history.ended:
+    replaced = {call.server for call in history.calls if call.action == "servers.replace"}
+    for ended in {ended.external: ended for ended in history.ended}.values():
         policies = {history.claims.get(uid) for uid in history.keepers.get(ended.external, ())}
-        if ended.policy == "Detach" and "Delete" in policies and ended.external in history.left:
+        is_ours = ended.external in history.left and ended.external.partition("/")[0] not in replaced
+        if ended.policy == "Detach" and "Delete" in policies and is_ours:
             yield Finding("left over by its claim", ended.at, f"{ended.name}: {ended.external}")
 
 
