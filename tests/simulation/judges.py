@@ -166,7 +166,7 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
         if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < history.lasting_s:
             continue
         is_for_people = _is_for_people(last.says) or _awaits_a_held_claim(history, last.says)
-        is_for_people = is_for_people or _is_used_by_a_replacement(history, last.says)
+        is_for_people = is_for_people or _is_used_by_others(history, last.says)
         if not is_for_people and (last.policy == "Orphan" or last.serves):
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
@@ -335,17 +335,19 @@ def _is_for_people(says: str) -> bool:
     return "DeletionProtected" in says or "`kubectl " in says
 
 
-def _is_used_by_a_replacement(history: History, says: str) -> bool:
-    """Return whether something is used by a server that others made in place of ours: they have to end that."""
-    replaced = {call.server for call in history.calls if call.action == "servers.replace"}
-    is_there = bool(replaced & history.left)
+def _is_used_by_others(history: History, says: str) -> bool:
+    """Return whether something is used by a server that others replaced, or took our labels from: they may end that."""
+    taken = {call.server for call in history.calls if call.principal != PROVIDER and call.action in _TAKES_AWAY}
+    is_there = bool(taken & history.left)
     return is_there and any(text in says for text in ("are still members of", "is still using it"))
 
 
 def _awaits_a_held_claim(history: History, says: str) -> bool:
-    """Return whether something waits for its claim, and a deleted claim waits for people at the end."""
+    """Return whether something waits for its claim, and a deleted claim waits for people, or is stalled, at the end."""
     ending = (sample for sample in history.samples if sample.at > history.until - 120 and not sample.role)
-    return "AwaitingTeardown" in says and any(claim.leaving and _is_for_people(claim.says) for claim in ending)
+    return "AwaitingTeardown" in says and any(
+        claim.leaving and (_is_for_people(claim.says) or _is_stalled(claim)) for claim in ending
+    )
 
 
 def _sets_a_password(call: Made) -> bool:
