@@ -166,7 +166,7 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
         if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < history.lasting_s:
             continue
         is_for_people = _is_for_people(last.says) or _awaits_a_held_claim(history, last.says)
-        is_for_people = is_for_people or _is_used_by_others(history, last.says)
+        is_for_people = is_for_people or _is_used_by_others(history, last.says) or _is_denied(history, last.says)
         if not is_for_people and (last.policy == "Orphan" or last.serves):
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
@@ -333,6 +333,12 @@ def _is_stalled(sample: Sample) -> bool:
 
 def _is_for_people(says: str) -> bool:
     return "DeletionProtected" in says or "`kubectl " in says
+
+
+def _is_denied(history: History, says: str) -> bool:
+    """Return whether the server denies what it did not deny before others changed owners or roles in it."""
+    is_changed = any(call.principal != PROVIDER and call.action.endswith(".change") for call in history.calls)
+    return is_changed and "Stalled True AccessDenied" in says
 
 
 def _is_used_by_others(history: History, says: str) -> bool:

@@ -276,6 +276,18 @@ def test_what_a_replacement_of_a_server_uses_waits_for_who_made_that() -> None:
     assert findings(history) == []
 
 
+def test_what_is_denied_since_others_changed_owners_waits_for_people() -> None:
+    history = good()
+    endless_deletion(history)
+    denied = "Stalled True AccessDenied: must be owner of database app"
+    history.samples = [replace(sample, says=denied) for sample in history.samples]
+    assert [finding.rule for finding in findings(history)] == ["a deletion never ends"]
+
+    history.calls.append(call(2, STRANGER, "databases.change", had=True))
+
+    assert findings(history) == []
+
+
 def test_a_claim_that_says_who_can_change_it_may_wait() -> None:
     history = good()
     waiting_for_nobody(history)
