@@ -69,7 +69,7 @@ def simulate(options: Options) -> Story:
     first = _edits(options.first)
     if not first.claims:
         raise invalid(options.first[0], "holds no claim: what is simulated begins with one")
-    platform = Platform("simulate", virtual_time.Trace(), clouds.described(options.cloud))
+    platform = Platform("simulate", virtual_time.Trace(), _described(options.cloud))
     acts = [(str(path), _edits((path,))) for path in options.then]
     return virtual_time.run("simulate", lambda: _story(options, platform, first, acts))
 
@@ -86,6 +86,14 @@ def silent() -> Iterator[None]:
     finally:
         structlog.configure(**before)
         logging.disable(disabled)
+
+
+def _described(cloud: str) -> clouds.CloudDescription:
+    try:
+        return clouds.described(cloud)
+    except ModuleNotFoundError as error:
+        text = f"{error.name} is not installed: install fairlead[cli,devcloud,{cloud}]"
+        raise CommandError(text) from error
 
 
 def _edits(paths: Iterable[Path]) -> Edits:

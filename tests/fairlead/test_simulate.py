@@ -88,6 +88,18 @@ def test_bad_input_is_refused_in_words(
     assert text in capsys.readouterr().err
 
 
+def test_a_cloud_whose_sdk_is_not_installed_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(_cloud: str) -> clouds.CloudDescription:
+        raise ModuleNotFoundError(name="google.auth")
+
+    monkeypatch.setattr(clouds, "described", missing)
+
+    assert run(["simulate", _file(tmp_path, "claim.yaml"), "--cloud", "gcp"]) == Exit.TOOL_FAILED
+    assert "google.auth is not installed: install fairlead[cli,devcloud,gcp]" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0 s"), (59.6, "1 min"), (3661, "1 h 1 min 1 s")])
 def test_a_span_of_time_in_words(seconds: float, text: str) -> None:
     assert duration(seconds) == text
