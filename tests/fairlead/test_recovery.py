@@ -95,17 +95,16 @@ async def installation(api: Api) -> AsyncIterator[str]:
     await _namespaced(api, "fairlead-system")
     folder = "/api/v1/namespaces/fairlead-system/configmaps"
     path = f"{folder}/fairlead-installation"
-    if await api.find(path) is not None:
+    before = await api.find(path)
+    if before is not None:
         await api.delete(path)
-    body = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"name": "fairlead-installation"},
-        "data": {"id": "0123456789abcdef", "clusterUid": FORMER},
-    }
-    await api.create(folder, body)
+    body: JsonObject = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "fairlead-installation"}}
+    await api.create(folder, {**body, "data": {"id": "0123456789abcdef", "clusterUid": FORMER}})
     yield path
     await api.delete(path)
+    if before is not None:
+        # The platform is shared.
+        await api.create(folder, {**body, "data": before["data"]})
 
 
 def _deployment(name: str) -> dict[str, Any]:
