@@ -33,7 +33,7 @@ from runtime.objects import CONFIG_MAPS, Object, Resource, metadata
 
 _PERSON: Final = "fairlead-simulate"
 _DEFAULT: Final = "default"
-# For so long nothing happens before it is the end: with claims that are at rest, and with others.
+# For so long nothing happens before it is the end: with claims that wait for nothing, and with others.
 _REST_S: Final = 180.0
 _STILL_S: Final = 3600.0
 

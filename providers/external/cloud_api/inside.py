@@ -56,13 +56,14 @@ class ServerStanding(NamedTuple):
 def enter_server(server: ServerStanding, target: Target[Any]) -> None:
     """Return where an object may be looked at inside a server, which is this namespace's and serves, or will.
 
-    Whoever was inside once learns first that nobody can use it; whoever merely names a server learns nothing of it.
+    Of one that lost its tags it is said first that nobody can use it, to whoever was inside. A recorded incarnation may
+    be forged: of a server that carries another owner nothing is said.
 
     Raises:
         ServerNotOwned: It is not this namespace's; nothing inside the server was read or changed.
         Blocked: It is stopped or failed.
     """
-    if target.incarnation:
+    if target.incarnation and server.owner is None:
         refuse_idle_server(server)
     prove_server(server.name, server.owner, target)
     refuse_idle_server(server)

@@ -11,6 +11,7 @@ from apis.teardown import Policy
 from providers.external.client import NotCreated, Target
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Present, ServerNotOwned
+from providers.external.ownership import Owner
 from providers.gcp.account import GcpAccount
 from providers.gcp.inside import databases, logins, users
 from providers.gcp.models import CloudSQLDatabaseParameters, CloudSQLUserParameters
@@ -97,6 +98,18 @@ async def test_what_is_inside_is_absent_where_its_instance_proves_it(
     with pytest.raises(Blocked if expected else Transient) as refusal:
         await seen
     assert getattr(refusal.value, "reason", "") == expected
+
+
+@pytest.mark.parametrize("owner", [replace(OWNER, namespace_uid="of-another"), replace(OWNER, installation="another")])
+async def test_a_forged_incarnation_learns_nothing_of_a_server_of_others(
+    wire: Wire, account: GcpAccount, owner: Owner
+) -> None:
+    theirs = {**_SUSPENDED, "settings": {**_SUSPENDED["settings"], "userLabels": owner_labels(owner)}}
+    wire.answer(f"GET {SERVER}", theirs)
+
+    with pytest.raises(ServerNotOwned) as refusal:
+        await databases.clients(account).external.observe(_database(**_THERE_ONCE))
+    assert "SUSPENDED" not in str(refusal.value)
 
 
 async def test_a_database_is_made_and_seen(wire: Wire, account: GcpAccount) -> None:
