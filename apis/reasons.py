@@ -122,6 +122,7 @@ _TABLE: Final = (
     Reason("AmbiguousComposition", _STALLED, _DEVELOPER),
     Reason("UnsupportedVersion", _STALLED, _DEVELOPER),
     Reason("UnsupportedPolicy", _STALLED, _DEVELOPER),
+    Reason("UnsupportedValue", _STALLED, _DEVELOPER),
     Reason("ImmutableField", _STALLED, _DEVELOPER),
     Reason("InvalidValue", _STALLED, _DEVELOPER),
     Reason("InvalidPassword", _STALLED, _DEVELOPER, is_shared=True),

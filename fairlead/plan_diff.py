@@ -13,8 +13,10 @@ from apis.identity import connection_secret_name
 from composer.causes import Cause
 from composer.claim.decide import Adopt, Annotate, Apply, Create, Delete, Orphan, Plan, Step
 from composer.inventory import Entry
+from composer.render import schema
 from composer.render.render import Rendered
 from composer.render.schema import project
+from composer.validation.trials import refusals
 from fairlead.exits import Exit, worst
 from runtime.objects import Object, key_of, metadata, status_of
 
@@ -110,7 +112,7 @@ class Renders:
 def changes_of(plan: Plan, renders: Renders, *, is_new: bool = False) -> tuple[Change, ...]:
     """Return a plan of the composer's as changes of children; `is_new`: the claim does not live yet."""
     earlier = {child.name: child.object for child in renders.before.children} if renders.before else {}
-    changes = [change for step in plan.steps for change in _of_step(step, earlier)]
+    changes = [change for step in plan.steps for change in (*_refused(step), *_of_step(step, earlier))]
     changes += [_of_cause(cause) for cause in plan.causes]
     if is_new:
         changes = [msgspec.structs.replace(change, name="") for change in changes]
@@ -150,6 +152,18 @@ def homeless(claim: Object) -> Change:
 def blocked(causes: Iterable[Cause]) -> tuple[Change, ...]:
     """Return why a claim cannot be composed at all."""
     return tuple(_of_cause(cause) for cause in causes)
+
+
+def _refused(step: Step) -> Iterator[Change]:
+    """Yield what the API server would refuse of a child, as far as the schema of its kind says so."""
+    match step:
+        case Create(entry=entry, facts=facts, object=desired) | Apply(entry=entry, facts=facts, object=desired):
+            below = schema.step(facts.schema_of(entry.api_version) or {}, "spec") or {}
+            for problem in refusals(desired.get("spec") or {}, below, "spec"):
+                why = f"the API server refuses it: {problem.path}: {problem.message} [{problem.reason}]"
+                yield _change("block", entry, why=why)
+        case _:
+            return
 
 
 def _of_step(step: Step, earlier: Mapping[str, Object]) -> Iterator[Change]:

@@ -13,6 +13,7 @@ from apis import names
 from apis.identity import Identity
 from composer.kinds.catalog import HOLDS_DATA, Catalog, KindFacts, catalog, catalog_of, facts_of, is_silent
 from composer.render import schema
+from composer.render.cel import broken
 from composer.render.compiler import convert
 from composer.render.errors import CompositionError, Problem, near
 from composer.render.passwords import secret_names
@@ -20,9 +21,9 @@ from composer.render.render import Child, Rendered, render
 from composer.render.request import Observed, Request
 from composer.render.schema_limits import absences
 from composer.validation.samples import all_ready
+from composer.validation.trials import refusals
 from composer.validation.validate import unknown_claim_paths
 from fairlead.assets import assets
-from fairlead.cel import broken
 from fairlead.exits import CommandError, Exit
 from fairlead.selection import Selection, select
 from fairlead.yaml_files import Document, documents_in, dump, invalid, objects_in
@@ -333,7 +334,9 @@ def check_children(file: Document, rendered: Rendered, catalog: Catalog = NONE_G
             continue
         path = f"spec.resources[{order.index(child.resource)}].template"
         below = schema.step(kind_schema, "spec") or {}
-        problems += schema.mismatches(child.object.get("spec") or {}, below, f"{path}.spec")
+        spec = child.object.get("spec") or {}
+        mistyped = list(schema.mismatches(spec, below, f"{path}.spec"))
+        problems += mistyped or refusals(spec, below, f"{path}.spec")
     if problems:
         raise located(file, problems)
 

@@ -191,7 +191,9 @@ class Preparer:
         try:
             return await self._renderer.render(_request(snapshot, chosen, environments))
         except CompositionError as error:
-            return tuple(cause(problem.reason, str(problem), resource=problem.resource) for problem in error.problems)
+            return tuple(
+                cause(problem.reason, problem.for_the_claim, resource=problem.resource) for problem in error.problems
+            )
 
     def kinds(self, claim: Object) -> frozenset[str]:
         """Return the kinds of the Composition that a claim uses already, in which its children are found by label."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
 
 import msgspec
 
 from runtime.text import readable
 
+UNSUPPORTED_VALUE: Final = "UnsupportedValue"
+"""The reason of what a claim asks for and its Composition does not serve."""
 _TEXT_LIMIT = 400
 
 
@@ -27,6 +30,11 @@ class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
             text = readable(getattr(self, name), _TEXT_LIMIT)
             if text is not getattr(self, name):
                 msgspec.structs.force_setattr(self, name, text)
+
+    @property
+    def for_the_claim(self) -> str:
+        """The sentence for who wrote the claim: the place in the Composition helps who can mend that."""
+        return self.message if self.reason == UNSUPPORTED_VALUE else str(self)
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.column}" if self.column else self.path

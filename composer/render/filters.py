@@ -20,7 +20,7 @@ from jinja2.tests import TESTS
 from composer.quantities import measured
 from composer.render.tables import first_that_holds, intersect
 from composer.render.times import shift, window
-from composer.render.values import ExpressionError, Pending, Status, as_data, settled
+from composer.render.values import ExpressionError, Pending, Status, UnsupportedValueError, as_data, settled
 
 Function = Callable[..., Any]
 
@@ -118,6 +118,13 @@ def _split(value: Any, separator: Any = ",") -> list[str]:
     return [part.strip() for part in value.split(separator) if part.strip()]
 
 
+def _refuse(value: Any) -> None:
+    """Refuse the claim, in the sentence of the Composition's author: `{{ 'give a backup' | refuse }}`."""
+    if not isinstance(value, str) or not value.strip():
+        raise ExpressionError(f"{str(value)[:_SHOWN_CHARACTERS]!r} is no sentence that says what is not served")
+    raise UnsupportedValueError(value)
+
+
 EXPRESSION_FILTERS: Mapping[str, Function] = {
     **{name: _of_data(_BUILT_IN_FILTERS[name]) for name in _HARMLESS_FILTERS},
     "cidr": _of_data(_cidr),
@@ -129,6 +136,7 @@ EXPRESSION_FILTERS: Mapping[str, Function] = {
     "gib": _of_data(_gib),
     "intersect": _of_data(intersect),
     "or_else": _or_else,
+    "refuse": _strict(_refuse),
     "shift": _of_data(shift),
     "split": _strict(_split),
     "window": _of_data(window),

@@ -9,7 +9,7 @@ from typing import Any
 
 from composer.quantities import measured
 from composer.render.errors import near
-from composer.render.values import ExpressionError
+from composer.render.values import ExpressionError, UnsupportedValueError
 
 _SHOWN_CHARACTERS = 64
 
@@ -17,8 +17,8 @@ _SHOWN_CHARACTERS = 64
 def first_that_holds(table: Any, /, **wanted: Any) -> Mapping[str, Any]:
     """Return the first row that has at least as much of every field: a table is written from the smallest row.
 
-    Amounts are numbers, and quantities such as 20Gi. Raises ExpressionError when no row has as much, or one has no such
-    field.
+    Amounts are numbers, and quantities such as 20Gi. Raises UnsupportedValueError when no row has as much,
+    ExpressionError when one has no such field.
     """
     rows = _rows(table)
     if not wanted:
@@ -29,7 +29,7 @@ def first_that_holds(table: Any, /, **wanted: Any) -> Mapping[str, Any]:
     for row, held in zip(rows, amounts, strict=True):
         if all(map(operator.ge, held, least)):
             return row
-    raise ExpressionError(_nothing_holds(rows, wanted))
+    raise UnsupportedValueError(_nothing_holds(rows, wanted))
 
 
 def intersect(values: Any, others: Any) -> list[Any]:

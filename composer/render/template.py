@@ -15,9 +15,9 @@ from jinja2 import TemplateError, nodes
 from jinja2.exceptions import SecurityError
 from jinja2.optimizer import optimize
 
-from composer.render.errors import CompositionError, MistypedError, PendingError, Problem, near
+from composer.render.errors import UNSUPPORTED_VALUE, CompositionError, MistypedError, PendingError, Problem, near
 from composer.render.sandbox import Sandbox, evaluate
-from composer.render.values import ExpressionError, NotJsonError, TooLargeError, WrongTypeError
+from composer.render.values import ExpressionError, NotJsonError, TooLargeError, UnsupportedValueError, WrongTypeError
 
 SANDBOX = Sandbox()
 _DEPTH_LIMIT = 32
@@ -332,6 +332,8 @@ def _value(expression: Expression, path: str, scope: Mapping[str, Any]) -> Any:
         reason, message = "NotJson", str(error)
     except (TooLargeError, RecursionError, MemoryError) as error:
         reason, message = "RenderLimit", str(error) or "too much memory or depth"
+    except UnsupportedValueError as error:
+        reason, message = UNSUPPORTED_VALUE, str(error)
     except WrongTypeError as error:
         raise MistypedError(Problem("RenderFailed", str(error), path, expression.column)) from error
     except ExpressionError as error:

@@ -24,6 +24,10 @@ class WrongTypeError(ExpressionError):
     """The types of its values do not go together, whatever these are."""
 
 
+class UnsupportedValueError(ExpressionError):
+    """What the claim asks for is not served: the Composition says so."""
+
+
 class NotJsonError(ExpressionError):
     """The value cannot be written as JSON that every reader understands."""
 

@@ -1,8 +1,9 @@
 """Claims as the schema of their kind allows them: what a Composition must render before anybody uses it. Pure.
 
 A sample holds what is required and one more field, or as much as goes together; of a field with a list of values each
-is taken once. Which fields go together is read from the schema's validation rules as far as these ask for presence
-alone (`has(self.a) != has(self.b)`); the others are the API server's.
+is taken once, of a number also the least and the most, alone and with those of the other numbers. Which fields go
+together is read from the schema's validation rules as far as these ask for presence alone
+(`has(self.a) != has(self.b)`); the others are the API server's.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ from runtime.objects import Object, metadata
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 _COMPANIONS = 2
 NOTHING_REPORTED: Mapping[str, Object] = {}
-_SAMPLES_LIMIT = 64
+_SAMPLES_LIMIT = 80
+# A label of RFC 1123 may begin with a digit, which names in SQL may not; names of claims may have 253 characters.
+_CORNER_NAMES = ("0", "a" * 253)
 _ALL = "all that goes together"
 _LEAST = "nothing but what is required"
 _INSTANT = "2026-01-01T00:00:00Z"
@@ -41,11 +44,12 @@ _PRESENCE = re.compile(r"(?:!?has\(\s*self\.\w+\s*\)|==|!=|&&|\|\||[()\s])+")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One claim's spec, and which field makes it differ. `is_plain`: no field of it could be left out."""
+    """One claim, and which field makes it differ. `is_plain`: no field of it could be left out."""
 
     distinction: str
     spec: Object
     is_plain: bool = False
+    name: str = "sample"
 
     @property
     def about(self) -> str:
@@ -84,13 +88,36 @@ def samples(schema: Schema) -> tuple[Sample, ...]:
     for name, choice in known.items():
         together = _smallest(required, name, known, rules)
         for value in choice if together is not None else ():
-            spec = {**_first(known, together or required), name: value}
-            if all(spec != other.spec for other in drafts):
-                drafts.append(Sample(f"{name}: {_shown(value)}", spec))
-    whole = [
-        Sample(draft.distinction, {**defaulted(draft.spec, schema), **unknown}) for draft in drafts[:_SAMPLES_LIMIT]
-    ]
-    return tuple(replace(sample, is_plain=not any(other.fields < sample.fields for other in whole)) for sample in whole)
+            _add(drafts, f"{name}: {_shown(value)}", {**_first(known, together or required), name: value})
+        if together is not None:
+            for about, limits in _numbers_at_their_limits(properties, together):
+                _add(drafts, about, {**_first(known, together), **limits})
+    whole = [replace(draft, spec={**defaulted(draft.spec, schema), **unknown}) for draft in drafts[:_SAMPLES_LIMIT]]
+    whole = [replace(sample, is_plain=not any(other.fields < sample.fields for other in whole)) for sample in whole]
+    return tuple(whole)
+
+
+def named_at_the_limits(sample: Sample) -> tuple[Sample, ...]:
+    """Return a claim again under the names that are hardest to make other names of."""
+    return tuple(
+        replace(sample, distinction=f"a name of {len(name)} characters, {name[0]!r} first", name=name, is_plain=False)
+        for name in _CORNER_NAMES
+    )
+
+
+def _add(drafts: list[Sample], about: str, spec: Object) -> None:
+    if all(spec != other.spec for other in drafts):
+        drafts.append(Sample(about, spec))
+
+
+def _numbers_at_their_limits(
+    properties: Mapping[str, Schema], fields: frozenset[str]
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the numbers among these fields at their least, and at their most, alone and together."""
+    for limit in ("minimum", "maximum"):
+        numbers = {name: properties[name][limit] for name in sorted(fields) if limit in properties[name]}
+        for chosen in (*({name: value} for name, value in numbers.items()), numbers):
+            yield " and ".join(f"{name}: {value}" for name, value in chosen.items()), chosen
 
 
 def _shown(value: Any) -> Any:
@@ -238,7 +265,7 @@ def request_of(
 ) -> Request:
     """Return the request that renders a sample of a kind (apiVersion, kind); an absent environment is still to come."""
     api_version, name = kind
-    meta = {"name": "sample", "namespace": "sample", "uid": _NOBODY}
+    meta = {"name": sample.name, "namespace": "sample", "uid": _NOBODY}
     named = composition.get("environments") or ()
     known = {
         environment: environments.get(environment, Status(environment, f"env.{environment}", {}))
@@ -248,7 +275,7 @@ def request_of(
         "sample",
         composition,
         {"apiVersion": api_version, "kind": name, "metadata": meta, "spec": sample.spec},
-        f"{_NOBODY}@sample/sample",
+        f"{_NOBODY}@sample/{sample.name}",
         environments=known,
         passwords={password["name"]: password["name"] for password in composition.get("passwords") or ()},
     )

@@ -15,15 +15,16 @@ from typing import Any
 import msgspec
 
 from composer.kinds.catalog import Catalog, KindFacts
+from composer.render.cel import broken
 from composer.render.child_metadata import group_kind_of
 from composer.render.compiler import Compiled
 from composer.render.errors import CompositionError, MistypedError, Problem
 from composer.render.render import Rendered
 from composer.render.request import Request
 from composer.render.schema import Schema, mismatches, step, template_mismatches, types_of
-from composer.render.schema_limits import absences
+from composer.render.schema_limits import absences, excesses
 from composer.validation.groups import Trial
-from composer.validation.samples import Sample, all_ready, reports, request_of, samples
+from composer.validation.samples import Sample, all_ready, named_at_the_limits, reports, request_of, samples
 from runtime.objects import Object
 
 # A check has the processor time of three renders: a composition of many resources is tried with fewer claims.
@@ -49,7 +50,9 @@ class Trials:
         left, variants = _SAMPLED_CHILDREN, self._statuses()
         trials: list[Trial] = []
         reported: list[Trial] = []
-        for number, sample in enumerate(samples(self._claim_part("spec"))):
+        drafts = samples(self._claim_part("spec"))
+        plainest = next((draft for draft in drafts if draft.is_plain), drafts[0])
+        for number, sample in enumerate((*drafts, *named_at_the_limits(plainest))):
             if left <= 0:
                 break
             request = request_of(self.composition, kind, sample, self.environments)
@@ -75,7 +78,7 @@ class Trials:
         made, about = len(rendered.children), _about(sample)
         wrong = [*self._child_problems(rendered, template_mismatches), *self._status_problems(rendered)]
         wrong += self._child_problems(rendered, _address_problems)
-        return Trial(sample, _problems_of(about, wrong), tuple(self._child_problems(rendered, absences))), made
+        return Trial(sample, _problems_of(about, wrong), tuple(self._child_problems(rendered, refusals))), made
 
     def _reported(self, request: Request, sample: Sample, variants: Sequence[Mapping[str, Object]]) -> Trial:
         later = "once its resources report, "
@@ -123,6 +126,13 @@ class Trials:
 
     def _status_problems(self, rendered: Rendered) -> Iterator[Problem]:
         return mismatches(rendered.status, types_of(self._claim_part("status")), "spec.status")
+
+
+def refusals(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
+    """Yield for what the API server would refuse data of the right types, as far as its CRD says so."""
+    yield from absences(value, schema, path)
+    yield from excesses(value, schema, path)
+    yield from broken(value, schema, path)
 
 
 def _without_metadata(schema: Schema) -> Schema:

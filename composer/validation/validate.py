@@ -17,7 +17,7 @@ from composer.kinds.claim_api import in_words
 from composer.render import floors
 from composer.render.child_metadata import group_kind_of
 from composer.render.compiler import Compiled, CompiledResource, compile_composition
-from composer.render.errors import CompositionError, Problem, near
+from composer.render.errors import UNSUPPORTED_VALUE, CompositionError, Problem, near
 from composer.render.schema import Schema, step, template_mismatches, unknown_step
 from composer.render.template import Expression, Leaf, Path, reads, written_out
 from composer.validation import backups, object_names, renames, rollout
@@ -58,12 +58,16 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
 
 
 def remarks(request: CheckRequest) -> tuple[Problem, ...]:
-    """Return for which allowed claims an accepted Composition fails: these claims report it themselves."""
+    """Return for which allowed claims an accepted Composition fails: these claims report it themselves.
+
+    What a Composition refuses in its own sentence is no failure of it.
+    """
     compiled = compile_composition(request.composition)
     claim = _claim_facts(compiled, request.catalog)
     if isinstance(claim, Problem):
         return (claim,)
-    return grouped(_trials(request, compiled, claim))
+    problems = grouped(_trials(request, compiled, claim))
+    return tuple(problem for problem in problems if problem.reason != UNSUPPORTED_VALUE)
 
 
 def _sample_problems(request: CheckRequest, compiled: Compiled, claim: KindFacts) -> tuple[Problem, ...]:

@@ -37,10 +37,21 @@ class Case(msgspec.Struct, frozen=True):
 _HELD = cause("HeldDeletion", "it holds data", resource="database")
 _WAITS = cause("ResourcePending", "waits for the network", resource="database")
 _LIVE = _object(a="1", b="2")
+_TIER = {"properties": {"spec": {"properties": {"tier": {"type": "string", "pattern": "^db-"}}}}}
+_LIMITED = msgspec.structs.replace(SETTINGS, schema=_TIER)
 CASES = {
     "nothing": Case((Keep(_ENTRY),), (), Exit.DONE),
     "a new child": Case(
         (Create(_ENTRY, SETTINGS, _object()),), ("  + create settings (ConfigMap orders-settings)",), Exit.DIFFERENCES
+    ),
+    "a child that its kind does not allow": Case(
+        (Create(_ENTRY, _LIMITED, {**_object(), "spec": {"tier": "X"}}),),
+        (
+            "  ! block settings (ConfigMap orders-settings)",
+            "      the API server refuses it: spec.tier: 'X' does not match ^db- [SchemaMismatch]",
+            "  + create settings (ConfigMap orders-settings)",
+        ),
+        Exit.INVALID_INPUT,
     ),
     "a field that changes": Case(
         (Apply(_ENTRY, SETTINGS, _object(a="9"), _LIVE),),

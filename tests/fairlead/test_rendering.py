@@ -131,7 +131,8 @@ def test_faults_of_all_claims_are_reported_at_once(files: Path, capsys: pytest.C
 
 def test_a_namespace_beside_a_claim_counts_in_the_choice(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {cloud: aws}}\n"
-    network = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: aws}\ndata: {subnetIds: a, securityGroupIds: b}\n"
+    data = '{subnetIds: "subnet-0a1b,subnet-1a2b", securityGroupIds: sg-0a1b}'
+    network = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: aws}}\ndata: {data}\n"
     (files / "claim.yaml").write_text(f"{namespace}---\n{network}---\n{CLAIM}")
 
     assert run(["render", str(files / "claim.yaml")]) == 0

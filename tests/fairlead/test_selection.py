@@ -9,7 +9,12 @@ import pytest
 from fairlead.cli import run
 from tests.fairlead.test_rendering import CLAIM
 
-NETWORK = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: aws}\ndata: {subnetIds: a, securityGroupIds: b}\n"
+NETWORK = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: aws}
+data: {subnetIds: "subnet-0a1b,subnet-1a2b", securityGroupIds: sg-0a1b}
+"""
 
 
 @pytest.fixture
@@ -67,3 +72,13 @@ def test_a_named_composition_whose_fence_is_not_checked_is_rendered_with_a_word(
 def test_labels_that_are_none_are_refused(file: Path, capsys: pytest.CaptureFixture[str], labels: str) -> None:
     assert run(["render", str(file), "--namespace-labels", labels]) == 64
     assert "is no label; write cloud=aws,team=shop" in capsys.readouterr().err
+
+
+def test_what_the_kind_of_a_child_does_not_allow_is_refused_with_its_place(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file).write_text(f"{NETWORK.replace('sg-0a1b', 'sg0a1b')}---\n{CLAIM}")
+
+    assert run(["render", str(file), "--namespace-labels", "cloud=aws"]) == 2
+
+    assert "forProvider.vpcSecurityGroupIds[0]: 'sg0a1b' does not match ^sg-" in capsys.readouterr().err

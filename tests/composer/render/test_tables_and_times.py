@@ -72,6 +72,8 @@ REFUSALS: dict[str, tuple[str, str]] = {
         "{{ vars.classes | first_that_holds(cpu=4, memoryGiB=32) }}",
         "no row of the table holds cpu 4, memoryGiB 32; the most that one has: cpu 4, memoryGiB 16",
     ),
+    "what is not served": ("{{ 'name a backup' | refuse }}", "name a backup"),
+    "a refusal without a sentence": ("{{ 3 | refuse }}", "'3' is no sentence that says what is not served"),
     "no field is named": ("{{ vars.classes | first_that_holds }}", "name one, as first_that_holds(cpu=2)"),
     "a field that a row lacks": (
         "{{ vars.odd | first_that_holds(cpu=2) }}",
@@ -119,7 +121,8 @@ def test_a_refusal_says_what_is_wrong(text: str, message: str) -> None:
         fill(compile_tree(text, "spec.x"), SCOPE)
 
     (problem,) = caught.value.problems
-    assert problem.reason == "RenderFailed"
+    is_refused = message.startswith(("no row of the table holds", "name a backup"))
+    assert problem.reason == ("UnsupportedValue" if is_refused else "RenderFailed")
     assert message in problem.message
 
 

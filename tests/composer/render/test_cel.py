@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.cel import broken
+from composer.render.cel import broken
 from fairlead.yaml_files import objects_in
 
-_CRDS = Path(__file__).resolve().parents[2] / "crds"
+_CRDS = Path(__file__).resolve().parents[3] / "crds"
 
 
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {

@@ -13,6 +13,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from composer.render.errors import Problem
@@ -62,9 +63,14 @@ def _holds(rule: str, value: Any) -> bool:
     if "oldSelf" in rule:
         return True
     try:
-        return bool(_value(ast.parse(_in_python(rule), mode="eval").body, {"self": value}))
+        return bool(_value(_parsed(rule), {"self": value}))
     except (SyntaxError, TypeError, ValueError, _UnreadableError):
         return True
+
+
+@lru_cache(maxsize=1024)
+def _parsed(rule: str) -> ast.expr:
+    return ast.parse(_in_python(rule), mode="eval").body
 
 
 def _in_python(rule: str) -> str:
