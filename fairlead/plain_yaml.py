@@ -23,9 +23,10 @@ _WORDS: Final = {
 }
 _NUMBER: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 # What some version of YAML takes for a number or a time: what has digits and no letter but those of numbers, uids left
-# out; and a few words.
+# out; and a few words, of which some are true or false for kubectl.
 _DOUBTFUL: Final = re.compile(
-    r"(?!\w{8}(?:-\w{4}){3}-\w{12}$)[-+]?\.?[0-9][-+.:_0-9a-fA-FoOxXTtZz ]*|[-+]?\.(?:inf|nan)?|=|<<", re.IGNORECASE
+    r"(?!\w{8}(?:-\w{4}){3}-\w{12}$)[-+]?\.?[0-9][-+.:_0-9a-fA-FoOxXTtZz ]*|[-+]?\.(?:inf|nan)?|=|<<|y|n|yes|no|on|off",
+    re.IGNORECASE,
 )
 _MOST_LEVELS: Final = 100
 # Ends of lines in YAML 1.1 alone, and what only one of the readers accepts.

@@ -11,19 +11,22 @@ import io
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import ScalarNode
 from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.scalarstring import DoubleQuotedScalarString, LiteralScalarString, SingleQuotedScalarString
 from ruamel.yaml.tokens import AliasToken, AnchorToken
 
 from fairlead import plain_yaml
 from fairlead.exits import CommandError, Exit
+from fairlead.kubectl_yaml import differences, read
 from runtime.objects import Object
 
 _SIZE_LIMIT_BYTES = 1 << 20
@@ -51,9 +54,8 @@ _TYPES: tuple[tuple[type, str], ...] = (
     (str, _TEXT),
     (CommentedMap, _OBJECT),
     (CommentedSeq, "a list"),
-    (date, "a date"),
 )
-_QUOTED = frozenset({"true or false", "a number", "a date"})
+_QUOTED = frozenset({"true or false", "a number"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def _documents_of(path: Path) -> Iterator[Document]:
     lines: dict[tuple[str, ...], int] = {}
     try:
         _refuse_aliases(path, text)
-        for document, line in _plain_documents(path, text) or _marked_documents(path, text):
+        for document, line in _plain_documents(path, text) or _undoubted_documents(path, text):
             _refuse_second(document, line + 1, lines)
             yield document
     except MarkedYAMLError as error:
@@ -173,8 +175,25 @@ def _all_marked(path: Path, text: str) -> tuple[CommentedMap, ...]:
     return tuple(document.marked() for document, _ in _marked_documents(path, text))
 
 
+def _undoubted_documents(path: Path, text: str) -> list[tuple[Document, int]]:
+    """Return documents that are no others for kubectl. Raises CommandError with each scalar that is."""
+    documents = list(_marked_documents(path, text))
+    faults = [str(invalid(Place(path, fault.line, fault.column), str(fault))) for fault in differences(text)]
+    if faults:
+        raise CommandError("\n".join(faults), exit_code=Exit.INVALID_INPUT)
+    return documents
+
+
+class _Constructor(RoundTripConstructor):
+    """Leaves times as they are written, as kubectl does: JSON has none."""
+
+
+_Constructor.add_constructor("tag:yaml.org,2002:timestamp", RoundTripConstructor.construct_yaml_str)
+
+
 def _marked_documents(path: Path, text: str) -> Iterator[tuple[Document, int]]:
     yaml = YAML()
+    yaml.Constructor = _Constructor
     # A place within a quoted text counts from behind the quote.
     yaml.preserve_quotes = True
     for marked in yaml.load_all(text):
@@ -304,7 +323,6 @@ def _plain(value: Any) -> Any:
             # The reader's own number types remember how they were written.
             return int(value) if isinstance(value, int) else float(value)
         case _:
-            # A bare date too: in JSON it is a text.
             return str(value)
 
 
@@ -342,9 +360,23 @@ def _step(node: Any, path: str) -> tuple[Any, str] | None:
     return None
 
 
+class _Representer(RoundTripRepresenter):
+    """Quotes the texts that kubectl would take for something else: `off` is false there."""
+
+    def represent_str(self, data: str) -> ScalarNode:
+        """Write a text."""
+        is_ambiguous = read(data) != data
+        node: ScalarNode = self.represent_scalar("tag:yaml.org,2002:str", data, style="'" if is_ambiguous else None)
+        return node
+
+
+_Representer.add_representer(str, _Representer.represent_str)
+
+
 def dump(obj: Object) -> str:
-    """Write one object as YAML, fields in their order, lines unbroken."""
+    """Write one object as YAML, fields in their order, lines unbroken; kubectl reads the same."""
     yaml = YAML()
+    yaml.Representer = _Representer
     yaml.default_flow_style = False
     yaml.width = 4096
     sink = io.StringIO()
