@@ -127,12 +127,16 @@ class CompositionSpec(_Frozen, frozen=True):
 
 
 class CompositionRevisionSpec(_Frozen, frozen=True):
-    """A Composition as it was: `composition` is its spec as it was written."""
+    """A Composition as it was: `composition` is its spec as it was written.
+
+    `environments`: the data of the environments that it reads, by name.
+    """
 
     composition_name: str
     revision: int
     hash: str
     composition: dict[str, Any]
+    environments: dict[str, Any] = {}
 
 
 class CompositionChoice(_Frozen, frozen=True):

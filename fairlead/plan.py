@@ -96,10 +96,15 @@ class _Library:
         Every earlier revision stays: a claim may be pinned to it.
         """
         new = {str(metadata(composition.content)["name"]): composition.content for composition in edits.compositions}
-        kept = (composition for composition in self.compositions if metadata(composition)["name"] not in new)
+        kept = [composition for composition in self.compositions if metadata(composition)["name"] not in new]
+        reading = {
+            str(metadata(composition)["name"]): composition
+            for composition in kept
+            if _reads(composition["spec"], edits.environments)
+        }
         number = 1 + max((revision.number for revision in self.known), default=0)
         reached = RolloutStatus(revision=number, phase="Finished")
-        made = (Revision(_EDITED, number, name, obj["spec"], reached) for name, obj in new.items())
+        made = (Revision(_EDITED, number, name, obj["spec"], reached) for name, obj in (reading | new).items())
         return _Library((*kept, *new.values()), (*self.known, *made), {**self.settings, **edits.settings()})
 
     def reading(self, environments: Collection[str]) -> dict[str, Mapping[str, str]]:

@@ -185,7 +185,7 @@ class Preparer:
         )
 
     async def _render(self, snapshot: Snapshot, chosen: Chosen) -> Rendered | tuple[Cause, ...]:
-        environments = self._environments(chosen.spec)
+        environments = self._environments(chosen)
         if isinstance(environments, Cause):
             return (environments,)
         try:
@@ -239,8 +239,13 @@ class Preparer:
             return cause("SchemaMismatch", f"revision {revision.name} cannot be read")
         return Chosen(chosen, revision, composition, is_rollback(revision, revisions, state), outside)
 
-    def _environments(self, spec: CompositionSpec) -> dict[str, dict[str, str]] | Cause:
-        environments = {name: self._library.environment(name) for name in spec.environments}
+    def _environments(self, chosen: Chosen) -> dict[str, dict[str, str]] | Cause:
+        """Return what the revision has of its environments; of what was not there then, what is there now."""
+        recorded = chosen.revision.environments or {}
+        environments = {
+            name: recorded[name] if name in recorded else self._library.environment(name)
+            for name in chosen.spec.environments
+        }
         missing = sorted(name for name, data in environments.items() if data is None)
         if missing:
             text = f"ConfigMap {', '.join(missing)} of Fairlead's namespace is missing; ask the platform team"

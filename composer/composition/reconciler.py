@@ -28,12 +28,13 @@ from runtime.cache import Informer
 from runtime.conditions import Condition, find, merge
 from runtime.errors import Conflict, NotFound
 from runtime.events import EventRecorder
-from runtime.objects import Key, Object, annotations_of, deleting, finalizers_of, generation_of, key_of
+from runtime.objects import Key, Object, annotations_of, deleting, dumps, finalizers_of, generation_of, key_of
 from runtime.preconditions import apply_metadata
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
 
 HISTORY_LIMIT = 10
+_ENVIRONMENTS_BYTES = 512 * 1024
 _IN_USE_POLL = timedelta(seconds=10)
 _INTERVAL = timedelta(seconds=1)
 _INTERVAL_PER_CLAIM = timedelta(milliseconds=2)
@@ -90,7 +91,9 @@ class CompositionReconciler:
         if deleting(composition):
             return await self._finalize(composition)
         spec = composition.get("spec") or {}
-        problems = await self._problems(key, spec) or self._unlistable(composition)
+        environments = self._environments(spec)
+        problems = self._unrecordable(key, spec, environments) or await self._problems(key, spec, environments)
+        problems = problems or self._unlistable(composition)
         if problems:
             return await self._refuse(composition, problems)
         resources, catalog = spec.get("resources") or (), self._cluster.catalog
@@ -100,7 +103,7 @@ class CompositionReconciler:
         self._missing_since.pop(key, None)
         composition = await self._add_finalizer(composition)
         await self._revisions.add_finalizers(key.name)
-        revision = await self._revisions.record(composition, spec)
+        revision = await self._revisions.record(composition, spec, environments)
         state, conditions, result = await self._roll_out(composition, revision)
         if state is None or state.phase == "Finished":
             synced = f"revision {revision.number} is {revision.name}"
@@ -110,11 +113,35 @@ class CompositionReconciler:
         await self._revisions.prune(key.name, int(spec.get("revisionHistoryLimit", HISTORY_LIMIT)))
         return result
 
-    async def _problems(self, key: Key, spec: dict[str, Any]) -> tuple[Problem, ...]:
+    def _environments(self, spec: dict[str, Any]) -> dict[str, dict[str, str]]:
+        """Return the environments of a content that are there."""
+        named = {name: self._library.environment(name) for name in spec.get("environments") or ()}
+        return {name: data for name, data in named.items() if data is not None}
+
+    def _unrecordable(
+        self, key: Key, spec: dict[str, Any], environments: dict[str, dict[str, str]]
+    ) -> tuple[Problem, ...]:
+        """Return which environments are gone that claims have, who go on with what they have of them; or too large."""
+        path = "spec.environments"
+        newest = self._revisions.newest(key.name)
+        recorded = (newest.environments or {}) if newest else {}
+        gone = [name for name in spec.get("environments") or () if name in recorded and name not in environments]
+        if gone:
+            text = (
+                f"ConfigMap {', '.join(gone)} of Fairlead's namespace is gone; claims go on with what they have of it"
+            )
+            return (Problem("EnvironmentNotFound", text, path),)
+        size = len(dumps(environments))
+        if size > _ENVIRONMENTS_BYTES:
+            text = f"the environments have {size} bytes, and a revision holds at most {_ENVIRONMENTS_BYTES} of them"
+            return (Problem("RenderLimit", text, path),)
+        return ()
+
+    async def _problems(
+        self, key: Key, spec: dict[str, Any], environments: dict[str, dict[str, str]]
+    ) -> tuple[Problem, ...]:
         """Check a content once for each state of kinds and environments: a rollout looks often."""
         catalog = self._cluster.catalog
-        named = {name: self._library.environment(name) for name in spec.get("environments") or ()}
-        environments = {name: data for name, data in named.items() if data is not None}
         known = self._checked.get(key)
         if known and known[0] is catalog and (known[1].composition, known[1].environments) == (spec, environments):
             return ()

@@ -51,8 +51,10 @@ class Candidate:
 class Revision:
     """One accepted revision of a Composition; `name` is its object's, `rollout` how far it has come.
 
-    `is_interim`: chosen while a newer one goes by waves, so that it matters when the claim took it. `is_deleted`: its
-    object is being deleted; `is_kept`: a finalizer holds that while claims use it.
+    `environments`: the data of those environments that were there, by name; None where none was, and of a revision that
+    an earlier version wrote: its claims read them live. `is_interim`: chosen while a newer one goes by waves, so that
+    it matters when the claim took it. `is_deleted`: its object is being deleted; `is_kept`: a finalizer holds that
+    while claims use it.
     """
 
     name: str
@@ -63,6 +65,12 @@ class Revision:
     is_interim: bool = False
     is_deleted: bool = False
     is_kept: bool = True
+    environments: Mapping[str, dict[str, str]] | None = None
+
+    def lacks(self, environment: str) -> bool:
+        """Return whether its claims read an environment as that is now."""
+        is_read = environment in (self.composition.get("environments") or ())
+        return is_read and environment not in (self.environments or {})
 
     @property
     def has_rollout(self) -> bool:
@@ -135,7 +143,10 @@ def revisions(objects: Iterable[Object]) -> tuple[Revision, ...]:
         try:
             number = msgspec.convert(spec.get("revision"), int)
             name, composition = spec["compositionName"], spec["composition"]
-            revision = Revision(metadata(obj)["name"], number, name, composition, _rollout(obj))
+            environments = msgspec.convert(spec.get("environments"), dict[str, dict[str, str]] | None)
+            revision = Revision(
+                metadata(obj)["name"], number, name, composition, _rollout(obj), environments=environments
+            )
             is_kept = names.IN_USE_FINALIZER in finalizers_of(obj)
             parsed.append(replace(revision, is_deleted=deleting(obj), is_kept=is_kept))
         except (KeyError, msgspec.ValidationError):

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -62,17 +62,24 @@ class Revisions:
         """Return the revision with the highest number, as the caches have it."""
         return max(self._library.revisions(composition), key=lambda revision: revision.number, default=None)
 
-    async def record(self, composition: Object, spec: dict[str, Any]) -> Revision:
+    async def record(
+        self, composition: Object, spec: dict[str, Any], environments: Mapping[str, dict[str, str]]
+    ) -> Revision:
         """Write this content as the newest revision: content seen before gets its old revision under a new number."""
-        name, wanted = key_of(composition).name, content_hash(spec)
+        name, wanted = key_of(composition).name, _hash_of(spec, environments)
         newest = self.newest(name)
-        if newest and content_hash(newest.composition) == wanted:
-            return newest
+        if newest and content_hash(newest.composition) == content_hash(spec):
+            if (newest.environments or {}) == environments:
+                return newest
+            if newest.environments is None:
+                return await self._complete(newest, environments)
         number = newest.number + 1 if newest else 1
-        revision = Revision(f"{name[:200]}-{wanted[:10]}", number, name, spec)
+        revision = Revision(f"{name[:200]}-{wanted[:10]}", number, name, spec, environments=environments or None)
         stored = self._library.revision_informer.store.get(Key("", revision.name))
         content = {"compositionName": name, "revision": number, "hash": wanted, "composition": spec}
-        body = _revision_object(revision.name, stored, content)
+        body = _revision_object(
+            revision.name, stored, content | ({"environments": environments} if environments else {})
+        )
         if stored:
             made = await self._cluster.kube.apply(names.REVISIONS, body, manager=names.COMPOSER_MANAGER, force=True)
         else:
@@ -84,6 +91,16 @@ class Revisions:
             self._clock.events.emit(composition, type_="Normal", reason="RevisionCreated", message=text)
         self._library.revision_informer.store.remember(made)
         return revision
+
+    async def _complete(self, revision: Revision, environments: Mapping[str, dict[str, str]]) -> Revision:
+        """Add the environments to a revision of an earlier version, whose claims have read them live until now."""
+        obj = self._object(revision)
+        if obj is None:
+            raise Conflict(f"revision {revision.name} is gone")
+        body = _revision_object(revision.name, obj, {**obj["spec"], "environments": environments})
+        made = await self._cluster.kube.apply(names.REVISIONS, body, manager=names.COMPOSER_MANAGER, force=True)
+        self._library.revision_informer.store.remember(made)
+        return replace(revision, environments=environments)
 
     async def report(self, name: str, conditions: list[Condition], state: RolloutStatus | None) -> None:
         """Write the status of a revision when it differs. `conditions` are of the Composition's generation."""
@@ -219,6 +236,11 @@ class Revisions:
                     yield claim
                 if count % _CHUNK == 0:
                     await asyncio.sleep(0)
+
+
+def _hash_of(spec: Mapping[str, Any], environments: Mapping[str, Mapping[str, str]]) -> str:
+    """Return the hash of a content; without environments it is that of the Composition's spec alone."""
+    return content_hash({"composition": spec, "environments": environments} if environments else spec)
 
 
 def are_known(facts: KindFacts | None, listed: Sequence[bool]) -> bool:

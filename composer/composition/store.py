@@ -80,12 +80,8 @@ class Library:
         )
 
     def reading(self, environment: str) -> frozenset[str]:
-        """Return the names of the Compositions of which some revision reads an environment."""
-        return frozenset(
-            revision.composition_name
-            for revision in self._all_revisions()
-            if environment in (revision.composition.get("environments") or ())
-        )
+        """Return the names of the Compositions of which some revision has no copy of an environment that it reads."""
+        return frozenset(revision.composition_name for revision in self._all_revisions() if revision.lacks(environment))
 
     def settled_by(self, environment: str) -> tuple[Key, ...]:
         """Return the Compositions that read an environment as they are written now."""

@@ -96,8 +96,9 @@ async def test_a_missing_environment_is_named_and_taken_when_it_comes(composing:
 
         await eventually(moved, "the child follows the environment")
         await composing.api.merge(CONFIG_MAP.path("fairlead-system", "region"), {"data": {"zones.yaml": "[z1, z2"}})
-        refused = await composing.until(CLAIM, namespace, "placed", in_trouble("YamlRefused"))
+        refused = await composing.until(COMPOSITION, "", name, in_trouble("YamlRefused"))
         assert "'zones.yaml': line 1" in condition(refused, "Synced")["message"]
+        await composing.until(CLAIM, namespace, "placed", is_ready)
         await composing.api.merge(CONFIG_MAP.path("fairlead-system", "region"), {"data": {"zones.yaml": "[z1, z2]"}})
         await composing.until(CLAIM, namespace, "placed", is_ready)
         await composing.delete(CLAIM, namespace, "placed")
