@@ -1,6 +1,7 @@
 """Commands of kubectl that a message offers, to be typed as they stand. Pure.
 
-Source: kubectl's reference, "annotate": TYPE/NAME, and --overwrite where the annotation has another value already.
+Source: kubectl's reference, "annotate": TYPE/NAME, and --overwrite where the annotation has another value already;
+"patch".
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ def annotate(address: str, name: str, value: str, *, overwrites: bool = False) -
 def label(address: str, name: str, value: str) -> str:
     """Return the command that sets a label that is not there yet, quoted for a shell, between backticks."""
     return f"`kubectl label {address} {shlex.quote(f'{name}={value}')}`"
+
+
+def let_go(address: str) -> str:
+    """Return the command that takes all finalizers from an object that is being deleted, between backticks."""
+    return f'`kubectl patch {address} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'`'
 
 
 def annotate_until_next_hour(address: str, name: str, *, overwrites: bool = False) -> str:

@@ -67,15 +67,16 @@ def report(inputs: Inputs[Any], plan: Plan, outcome: Outcome[Any], settings: Set
     return Report(status, _events(outcome.obj, summary, status))
 
 
-def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime) -> Report:
+def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime, *, is_stalled: bool = False) -> Report:
     """Return the report of a pass that ended in an error: all else in the status stays, since nothing is known.
 
-    Ready stays as it is. What lasts longer than its reason may is Stalled.
+    Ready stays as it is. What `is_stalled`, or lasts longer than its reason may, is Stalled.
     """
     summary, generation = Summary(*cause), generation_of(obj)
     reason, message = cause
     ready, before = find(obj, "Ready"), status_of(obj).get("conditions") or []
-    kind: Literal["Reconciling", "Stalled"] = "Stalled" if _is_overdue(obj, summary, now) else "Reconciling"
+    is_overdue = _is_overdue(obj, summary, now)
+    kind: Literal["Reconciling", "Stalled"] = "Stalled" if is_stalled or is_overdue else "Reconciling"
     conditions = [
         Condition("Ready", "False", reason, message, generation)
         if ready is None
