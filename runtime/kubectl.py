@@ -6,6 +6,7 @@ Source: kubectl's reference, "annotate": TYPE/NAME, and --overwrite where the an
 
 from __future__ import annotations
 
+import json
 import shlex
 
 from runtime.objects import Key
@@ -29,9 +30,14 @@ def label(address: str, name: str, value: str) -> str:
     return f"`kubectl label {address} {shlex.quote(f'{name}={value}')}`"
 
 
-def let_go(address: str) -> str:
+def remove_finalizers(address: str) -> str:
     """Return the command that takes all finalizers from an object that is being deleted, between backticks."""
-    return f'`kubectl patch {address} --type=merge -p \'{{"metadata":{{"finalizers":null}}}}\'`'
+    return _patch(address, {"metadata": {"finalizers": None}})
+
+
+def set_parameter(address: str, name: str, value: object) -> str:
+    """Return the command that sets a field of `spec.forProvider`, between backticks."""
+    return _patch(address, {"spec": {"forProvider": {name: value}}})
 
 
 def annotate_until_next_hour(address: str, name: str, *, overwrites: bool = False) -> str:
@@ -45,3 +51,7 @@ def annotate_until_next_hour(address: str, name: str, *, overwrites: bool = Fals
 def _annotate(address: str, quoted: str, *, overwrites: bool) -> str:
     option = " --overwrite" if overwrites else ""
     return f"`kubectl annotate{option} {address} {quoted}`"
+
+
+def _patch(address: str, body: object) -> str:
+    return f"`kubectl patch {address} --type=merge -p {shlex.quote(json.dumps(body, separators=(',', ':')))}`"

@@ -160,7 +160,7 @@ def unknown_claim(obj: Object) -> tuple[str, str]:
     return "HeldDeletion", (
         "deleted, and its labels and annotations no longer say for which claim it was made, so that nothing is deleted"
         f" in its name. Put them back from a backup; or, to let it go and leave what it has in the cloud{in_cloud} as"
-        f" it is: {kubectl.let_go(address)}"
+        f" it is: {kubectl.remove_finalizers(address)}"
     )
 
 
