@@ -1,10 +1,12 @@
 """Commands of kubectl that a message offers, to be typed as they stand. Pure.
 
-Source: kubectl's reference, "annotate": TYPE/NAME, and --overwrite where the annotation has another value already.
+Source: kubectl's reference, "annotate": TYPE/NAME, and --overwrite where the annotation has another value already;
+"patch".
 """
 
 from __future__ import annotations
 
+import json
 import shlex
 
 from runtime.objects import Key
@@ -28,6 +30,16 @@ def label(address: str, name: str, value: str) -> str:
     return f"`kubectl label {address} {shlex.quote(f'{name}={value}')}`"
 
 
+def remove_finalizers(address: str) -> str:
+    """Return the command that takes all finalizers from an object that is being deleted, between backticks."""
+    return _patch(address, {"metadata": {"finalizers": None}})
+
+
+def set_parameter(address: str, name: str, value: object) -> str:
+    """Return the command that sets a field of `spec.forProvider`, between backticks."""
+    return _patch(address, {"spec": {"forProvider": {name: value}}})
+
+
 def annotate_until_next_hour(address: str, name: str, *, overwrites: bool = False) -> str:
     """Return the command that sets an annotation to the end (RFC 3339) of the hour in which it is typed.
 
@@ -39,3 +51,7 @@ def annotate_until_next_hour(address: str, name: str, *, overwrites: bool = Fals
 def _annotate(address: str, quoted: str, *, overwrites: bool) -> str:
     option = " --overwrite" if overwrites else ""
     return f"`kubectl annotate{option} {address} {quoted}`"
+
+
+def _patch(address: str, body: object) -> str:
+    return f"`kubectl patch {address} --type=merge -p {shlex.quote(json.dumps(body, separators=(',', ':')))}`"

@@ -43,6 +43,7 @@ class AzureBehaviour(Behaviour, frozen=True, kw_only=True, forbid_unknown_fields
         honours_if_none_match: Whether `If-None-Match: *` refuses a PUT of what exists. No recording shows it.
         no_capacity: Sizes of compute of which there are none left: their creation is accepted, and fails.
         is_registered: Whether the subscription is registered with the resource provider; else writes are refused.
+        activity_lag_s: After how long an entry of the activity log is shown.
         subscription_disabled: Whether servers show `Disabled`, and every write is refused.
     """
 
@@ -56,4 +57,5 @@ class AzureBehaviour(Behaviour, frozen=True, kw_only=True, forbid_unknown_fields
     honours_if_none_match: bool = False
     no_capacity: tuple[str, ...] = ()
     is_registered: bool = True
+    activity_lag_s: float = 0.0
     subscription_disabled: bool = False

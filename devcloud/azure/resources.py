@@ -2,7 +2,8 @@
 
 import functools
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 
@@ -30,6 +31,17 @@ class Shown(msgspec.Struct, frozen=True):
     state: str
 
 
+class Activity(NamedTuple):
+    """A change that was accepted: when, for whom, under which id, by which right, of what, and its operation."""
+
+    at: datetime
+    caller: str
+    correlation_id: str
+    right: str
+    resource: str
+    operation: str
+
+
 class Resources:
     """What there is: `devcloud.simulator.operations.Effects` of its operations.
 
@@ -39,6 +51,7 @@ class Resources:
         dropped: Those that can be revived, by `resource_id`.
         locks: By scope and name, in small letters.
         operations: What is going on.
+        activities: What was asked for; it is not kept beyond the process.
         changes: How often something changed.
     """
 
@@ -48,6 +61,7 @@ class Resources:
         self.dropped: dict[str, Dropped] = {}
         self.locks: dict[tuple[str, str], Lock] = {}
         self.operations = Operations(clock, self)
+        self.activities: list[Activity] = []
         self.changes = 0
         self._clock = clock
         self._databases = databases
@@ -208,6 +222,7 @@ class Resources:
         self.dropped.clear()
         self.locks.clear()
         self.operations.reset()
+        self.activities.clear()
         self._busy.clear()
         self._history = History()
         self.changes += 1

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from devcloud.azure import control, state_file
-from devcloud.azure.api import children, groups, polls, routes, servers
+from devcloud.azure.api import activities, children, groups, polls, routes, servers
 from devcloud.azure.api.calls import Call, Cloud, Handler
 from devcloud.azure.api.routes import Matched, Rights
 from devcloud.azure.behaviour import AzureBehaviour
@@ -33,7 +33,13 @@ from devcloud.simulator.operations import Operations
 from devcloud.simulator.rest import Grant, Tokens, json_object
 from runtime.clock import monotonic
 
-ACTIONS: dict[str, Handler] = {**servers.ACTIONS, **children.ACTIONS, **groups.ACTIONS, **polls.ACTIONS}
+ACTIONS: dict[str, Handler] = {
+    **servers.ACTIONS,
+    **children.ACTIONS,
+    **groups.ACTIONS,
+    **polls.ACTIONS,
+    **activities.ACTIONS,
+}
 SECRETS = frozenset({"administratorLoginPassword", "client_assertion", "client_secret", "access_token", "password"})
 _METADATA = "metadata/identity/oauth2/token"
 _TOKEN = "/oauth2/v2.0/token"  # noqa: S105 - a path
@@ -134,6 +140,8 @@ class Simulator:
         if verb != "read":
             self.controls.changes += 1
         answer = ACTIONS[call.action](self.cloud, call)
+        if verb != "read":
+            activities.record(self.cloud, call, answer, matched.rights.action)
         return msgspec.structs.replace(answer, headers={**_ids(call), **self._left, **answer.headers})
 
     def _identify(self, call: Call) -> Answer:

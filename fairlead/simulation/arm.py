@@ -81,7 +81,7 @@ class Azure:
         wall = Clock(durations=_DURATIONS, wall=clock.wall_seconds)
         self.simulator = Simulator(wall, directory, self.logins, scheme="https")
         # A signature of three thousand characters in each operation costs time and shows nothing here.
-        self.simulator.controls.behaviour = AzureBehaviour(signed_urls=False)
+        self.simulator.controls.behaviour = AzureBehaviour(signed_urls=False, activity_lag_s=60.0)
         cloud = self.simulator.cloud
         cloud.resources.keep_group(Group(subscription=SUBSCRIPTION, name=RESOURCE_GROUP, location=FIRST_LOCATION))
         self._token = cloud.tokens.issue(Grant(principal=ALICE, account=TENANT))

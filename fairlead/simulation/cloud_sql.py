@@ -253,7 +253,7 @@ class Channel(RestChannel):
 class _Fixed:
     """Credentials that are never renewed."""
 
-    token, expiry = "token", None
+    token, expiry, service_account_email = "token", None, ACCOUNT
 
 
 def connector(cloud: CloudSql, life: ProcessLife) -> Any:

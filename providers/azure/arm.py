@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 
 from azure.core.credentials_async import AsyncTokenCredential
 from azure.core.exceptions import ClientAuthenticationError, ServiceRequestError
@@ -155,6 +155,7 @@ class AzureAccount:
         action: str,
         *,
         api_version: str = API_VERSION,
+        query: Mapping[str, str] | None = None,
         body: object = None,
         headers: Mapping[str, str] | None = None,
         fence: Fence | None = None,
@@ -167,7 +168,7 @@ class AzureAccount:
         Raises:
             Failure: By ARM's code; FenceClosed when the fence was closed before the request left.
         """
-        url = f"{self.endpoint}{path}?api-version={api_version}"
+        url = f"{self.endpoint}{path}?{urlencode({'api-version': api_version, **(query or {})}, quote_via=quote)}"
 
         async def request() -> Answer:
             answer = await self._send(HttpRequest(method, url, json=body, headers=dict(headers or {})), action, fence)
@@ -214,13 +215,15 @@ class AzureAccount:
         self.reads_left = int(left) if left.isdigit() else self.reads_left
         return Answer(response.status_code, response.headers, body)
 
-    async def pages(self, path: str, action: str) -> AsyncIterator[dict[str, Any]]:
+    async def pages(
+        self, path: str, action: str, *, api_version: str = API_VERSION, query: Mapping[str, str] | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
         """Read a list to its end and yield its members, no more than a page in memory at a time.
 
         Raises:
             Failure: By ARM's code; what was yielded until then is half a list.
         """
-        answer = await self.send("GET", path, action)
+        answer = await self.send("GET", path, action, api_version=api_version, query=query)
         for _ in range(_MOST_PAGES):
             members = _member(answer.body, "value")
             if not isinstance(members, list):

@@ -82,7 +82,8 @@ class Target(Generic[SpecT]):
     backups of others that the platform agreed to restore, `agreed_servers` the servers of others in which it agreed to
     this object. `siblings` are the specs of what was made of this kind for the same claim, where its kind asks for them
     (`Kind.names_siblings`). `restore` is the backup of its own that it begins with after it was lost. `address` is the
-    resource as kubectl takes it.
+    resource as kubectl takes it. `unanswered` is when a create of what carries no tag was sent that had no answer: what
+    has the name since is ours where the cloud proves who made it, and then its observation has the resource's owner.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Target(Generic[SpecT]):
     siblings: tuple[SpecT, ...] = ()
     restore: str = ""
     address: str = ""
+    unanswered: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ class ExternalClient(Protocol[SpecT, FactsT]):
         What carries no tag is ours by what was recorded before this call, so the call must fail where the name is
         taken: by a method that creates only, or by a precondition (`If-None-Match: *`, RFC 9110 section 13.1.2). Where
         a cloud has no such call, and its answer does not say what it did, the client looks once more right before it.
+        One that had no answer makes nothing ours by itself (`Target.unanswered`).
 
         Raises:
             NotCreated: The cloud has an object of that name; what was recorded is forgotten.

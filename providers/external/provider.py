@@ -143,6 +143,11 @@ class Kind(Generic[SpecT, FactsT]):
     contents: tuple[Kind[Any, Any], ...] = ()
     names_siblings: Callable[[SpecT], bool] = lambda _spec: False
 
+    @property
+    def doubts_creates(self) -> bool:
+        """Whether what turns up after a create without an answer may be another's: no tag, but data or logins."""
+        return not self.tagged and (self.stateful or self.logins is not None)
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedAccount:

@@ -91,6 +91,7 @@ class GcpAccount:
         """
         await self.call("instances.list", "ask whether the project can be reached", max_results=1)
         self.id = self.project
+        self.log.own |= {self.tokens.email} - {""}
         return self.id
 
     async def call(
@@ -120,10 +121,12 @@ class GcpAccount:
         if rule.reads:
             return await retries.repeated(functools.partial(self.meter.read, method, request), retries.READS)
         try:
-            return await self.meter.write(method, request, fence)
+            answer = await self.meter.write(method, request, fence)
         finally:
             if rule.service == "SqlInstances" and "instance" in fields:
                 self.instances.record_call(fields["instance"])
+        self.log.own |= {str(answer.get("user", ""))} - {""}
+        return answer
 
     async def _send(
         self,

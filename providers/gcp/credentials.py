@@ -156,6 +156,12 @@ class Tokens:
                     await asyncio.get_running_loop().run_in_executor(self.pool, self._renew)
         return str(self.credentials.token)
 
+    @property
+    def email(self) -> str:
+        """The service account of the tokens, once there is one; empty for an identity without an address."""
+        email = str(getattr(self.credentials, "service_account_email", None) or "")
+        return email if "@" in email else ""
+
     def forget(self) -> None:
         """Ask for a new token at the next occasion: the present one was refused."""
         self.credentials.token = None

@@ -24,6 +24,7 @@ _SLOT: Final = timedelta(minutes=30)
 _READS_A_MINUTE: Final = 6.75
 _READS_OF_A_LOOK: Final = 1.1
 _LATER: Final = timedelta(minutes=10)
+_MOST_ANSWERED: Final = 5000
 # `operationType`: what changes no database, no user, no address and no authority.
 _HARMLESS: Final = frozenset(
     {
@@ -35,7 +36,10 @@ _HARMLESS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One operation, as far as it counts: `at` is the last time that it has, `began` the first."""
+    """One operation, as far as it counts: `at` is the last time that it has, `began` the first.
+
+    It names its instance, and nothing of what is inside that was made or dropped.
+    """
 
     id: str
     instance: str
@@ -43,6 +47,9 @@ class Entry:
     at: datetime
     is_open: bool
     is_harmless: bool
+    kind: str = ""
+    user: str = ""
+    is_failed: bool = False
 
 
 def entry_of(operation: Mapping[str, Any]) -> Entry | None:
@@ -52,19 +59,23 @@ def entry_of(operation: Mapping[str, Any]) -> Entry | None:
     name = str(operation.get("name", ""))
     if not name or not times:
         return None
-    is_harmless = str(operation.get("operationType", "")) in _HARMLESS
-    is_open = operation.get("status") != "DONE"
-    return Entry(name, str(operation.get("targetId", "")), min(times), max(times), is_open, is_harmless)
+    kind, user = str(operation.get("operationType", "")), str(operation.get("user", ""))
+    is_open, is_failed = operation.get("status") != "DONE", bool(operation.get("error"))
+    instance = str(operation.get("targetId", ""))
+    return Entry(name, instance, min(times), max(times), is_open, kind in _HARMLESS, kind, user, is_failed)
 
 
 class OperationLog:
     """The operations of one project that were read, newest first; pure state of one process.
 
-    `covered_from` is the time since when all are known, None before the first list.
+    `covered_from` is the time since when all are known, None before the first list. `own` are the accounts whose
+    operations are this provider's, and `answered` what each was for whose answer came.
     """
 
     def __init__(self) -> None:
         self.covered_from: datetime | None = None
+        self.own: set[str] = set()
+        self.answered: dict[str, str] = {}
         self._entries: dict[str, Entry] = {}
         self._counted: dict[str, list[Entry]] = {}
         self._newest: datetime | None = None
@@ -101,6 +112,26 @@ class OperationLog:
         if self.covered_from is None or since - _MARGIN < self.covered_from:
             return False
         return not any(entry.is_open or entry.at >= since - _MARGIN for entry in self._of(instance))
+
+    def record_answer(self, operation: Mapping[str, Any], name: str) -> None:
+        """Record what an operation of ours is for."""
+        if len(self.answered) >= _MOST_ANSWERED:
+            self.answered.clear()
+        self.answered[str(operation.get("name", ""))] = name
+
+    def is_made_by_us(self, kind: str, name: str, since: datetime) -> bool:
+        """Return whether a create without an answer, sent at a time, is known to have made what is called `name`.
+
+        All operations of its kind at the instance since have to be ours, and one of them for nothing else that is
+        known. Of what is made by SQL there is no operation.
+        """
+        began = since - _MARGIN
+        if self.covered_from is None or began < self.covered_from:
+            return False
+        made = [entry for entry in self._of(name.partition("/")[0]) if entry.kind == kind and entry.at >= began]
+        made = [entry for entry in made if not entry.is_failed]
+        is_ours = all(entry.user in self.own for entry in made)
+        return is_ours and any(self.answered.get(entry.id, name) == name for entry in made)
 
     def _of(self, instance: str) -> Iterable[Entry]:
         return self._counted.get(instance, ())

@@ -34,7 +34,13 @@ class Deleter(Generic[SpecT, ConfigT]):
             fence = await self._writer.write_intent(inputs, plan, outcome)
             await account_of(inputs).clients.external.release(inputs.target, observed, fence)
         how = "marked released" if plan.tagged else f"untouched{_why_untagged(inputs)}"
-        outcome.events.append(Event("Normal", "LetGo", f"{inputs.noun} {inputs.target.name} stays and works, {how}"))
+        text = f"{inputs.noun} {inputs.target.name} stays and works, {how}"
+        is_in_doubt = inputs.lifecycle.policy is Policy.DELETE and inputs.target.unanswered is not None
+        if is_in_doubt and observed is not None:
+            text += (
+                "; a create of ours had no answer, and nothing proves that this made it: drop it if it is not needed"
+            )
+        outcome.events.append(Event("Warning" if is_in_doubt else "Normal", "LetGo", text))
         limiter.orphans.add(_config_of(inputs), inputs.target.name, inputs.target.owner)
         await self._finish(inputs, outcome, keep_secret=True)
 

@@ -22,7 +22,7 @@ from providers.external.observation import Absent, ExternalRef, Observation, Pre
 from providers.external.ownership import Identity, held, identity_of, owner_of
 from providers.external.provider import ConfigT, Kind, LoginRules
 from providers.external.spec import Envelope
-from providers.managed import record
+from providers.managed import record, unanswered
 from providers.managed.cloud_reader import CloudReader, Look, refusal_of
 from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts
 from providers.managed.inputs import Inputs, Lifecycle, with_differences
@@ -167,6 +167,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             agreed_servers=self._agreed_servers(obj, envelope),
             siblings=self._siblings(obj, spec, identity),
             address=kubectl.address_of(self._kind.resource.kind, key_of(obj)),
+            unanswered=unanswered.since(obj) if self._kind.doubts_creates else None,
         )
 
     def _agreed_servers(self, obj: Object, envelope: Envelope) -> tuple[str, ...]:

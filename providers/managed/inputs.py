@@ -160,7 +160,8 @@ class Inputs(Generic[SpecT]):
         if self.target.owner.owns(observed.owner):
             return True
         # Recorded before its create was sent, when there was nothing under the name.
-        return observed.owner is None and is_made(self.obj, self.external_ref, tagged=self.tagged)
+        is_recorded = is_made(self.obj, self.external_ref, tagged=self.tagged) and self.target.unanswered is None
+        return observed.owner is None and is_recorded
 
     @property
     def is_another_at_work(self) -> bool:

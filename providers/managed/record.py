@@ -17,9 +17,10 @@ from providers.external.client import Operation, Target
 from providers.external.consent import used_consents
 from providers.external.observation import Absent, Converged, ExternalRef, Keys, Observation, Present, SpecT, Unknown
 from providers.external.spec import Envelope
+from runtime import kubectl
 from runtime.conditions import find, instant, timestamp
 from runtime.errors import Terminal
-from runtime.objects import Object, annotations_of, deleting, generation_of, observed_generation_of, status_of
+from runtime.objects import Object, annotations_of, deleting, generation_of, key_of, observed_generation_of, status_of
 
 APPLIED_KEYS = "appliedKeys"
 RESTORING = "restoring"
@@ -149,6 +150,18 @@ def restoring_of(obj: Object) -> str:
     restoring = status_of(obj).get(RESTORING) or {}
     recorded = annotations_of(obj).get(names.INCARNATION) or status_of(obj).get("incarnation", "")
     return str(restoring.get("backup", "")) if recorded in {"", restoring.get("lost", "")} else ""
+
+
+def unknown_claim(obj: Object) -> tuple[str, str]:
+    """Return reason and message of what is being deleted and says no longer which claim it was made for."""
+    address = kubectl.address_of(str(obj["kind"]), key_of(obj))
+    external_name = external_ref_of(obj, absent_since=None).external_name
+    in_cloud = f", {external_name}," if external_name else ""
+    return "HeldDeletion", (
+        "deleted, and its labels and annotations no longer say for which claim it was made, so that nothing is deleted"
+        f" in its name. Put them back from a backup; or, to let it go and leave what it has in the cloud{in_cloud} as"
+        f" it is: {kubectl.remove_finalizers(address)}"
+    )
 
 
 def refuse_destroy(instruction: Policy | None, own: Policy) -> str:

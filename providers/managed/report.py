@@ -23,7 +23,7 @@ from providers.external.consent import USED_CONSENTS, consents_given, written_co
 from providers.external.credential import Login
 from providers.external.diff import joined_keys, shared_keys
 from providers.external.observation import Change, Present, describe, digest, unknown_of
-from providers.managed import record, revival
+from providers.managed import record, revival, unanswered
 from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Update
 from providers.managed.inputs import Inputs, proven_versions
 from providers.managed.outcome import (
@@ -38,7 +38,6 @@ from providers.managed.record import Intent
 from providers.managed.summary import Summary, is_usable, login_of, still_cut_off, summary_of, with_refused_login
 from providers.settings import Settings
 from runtime.conditions import Condition, find, instant, merge, timestamp
-from runtime.errors import Transient
 from runtime.objects import Object, annotations_of, generation_of, key_of, status_of
 
 MOST_DRIFT = 32
@@ -68,15 +67,16 @@ def report(inputs: Inputs[Any], plan: Plan, outcome: Outcome[Any], settings: Set
     return Report(status, _events(outcome.obj, summary, status))
 
 
-def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime) -> Report:
+def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime, *, is_stalled: bool = False) -> Report:
     """Return the report of a pass that ended in an error: all else in the status stays, since nothing is known.
 
-    Ready stays as it is. What lasts longer than its reason may is Stalled.
+    Ready stays as it is. What `is_stalled`, or lasts longer than its reason may, is Stalled.
     """
     summary, generation = Summary(*cause), generation_of(obj)
     reason, message = cause
     ready, before = find(obj, "Ready"), status_of(obj).get("conditions") or []
-    kind: Literal["Reconciling", "Stalled"] = "Stalled" if _is_overdue(obj, summary, now) else "Reconciling"
+    is_overdue = _is_overdue(obj, summary, now)
+    kind: Literal["Reconciling", "Stalled"] = "Stalled" if is_stalled or is_overdue else "Reconciling"
     conditions = [
         Condition("Ready", "False", reason, message, generation)
         if ready is None
@@ -129,7 +129,7 @@ def _with_create_intent(inputs: Inputs[Any], plan: Create, obj: Object, status: 
     status.pop(MADE_AT, None)
     # What is restored holds data from its first moment on.
     is_new = (inputs.stateful or not inputs.tagged) and not plan.restore
-    return status | ({MADE_AT: timestamp(now)} if is_new else {})
+    return status | ({MADE_AT: timestamp(unanswered.sent_at(obj, now))} if is_new else {})
 
 
 def _events(obj: Object, summary: Summary, status: Object) -> tuple[Event, ...]:
@@ -143,21 +143,6 @@ def _events(obj: Object, summary: Summary, status: Object) -> tuple[Event, ...]:
     if is_new and summary.reason in {"DriftHeld", "ObserveOnly"}:
         events.append(Event("Warning", "DriftFound", summary.message))
     return tuple(events)
-
-
-def _is_create_refused(inputs: Inputs[Any], plan: Plan, outcome: Outcome[Any]) -> bool:
-    """Return whether the create of what carries no tag was refused: what has its name then is somebody else's.
-
-    Only a call without an answer, or with a server's error, may have made it; after one of those a later refusal may be
-    about what it is making.
-    """
-    if inputs.tagged or inputs.external_ref.incarnation:
-        return False
-    if isinstance(plan, Create) and outcome.failure is not None:
-        is_sent_before = MADE_AT in status_of(inputs.obj)
-        return not isinstance(outcome.failure, Transient) and not is_sent_before
-    operation = record.operation_of(outcome.obj)
-    return inputs.operation_failed is not None and operation is not None and operation.kind == "Create"
 
 
 def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[Any], settings: Settings) -> Object:
@@ -176,7 +161,7 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         "drift": _drift(inputs, summary, outcome, old, now),
         "converged": _converged(inputs, summary, old),
         record.APPLIED_KEYS: _applied_keys(inputs, summary, old),
-        MADE_AT: None if _is_create_refused(inputs, plan, outcome) else old.get(MADE_AT),
+        MADE_AT: None if unanswered.is_nothing_made(inputs, plan, outcome) else old.get(MADE_AT),
         USED_CONSENTS: _used_consents(inputs, obj),
         record.RESTORING: old.get(record.RESTORING) if record.restoring_of(obj) else None,
         revival.FIELD: revival.written_until(inputs, plan),
@@ -185,7 +170,8 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         "resolved": dict(inputs.resolved),
         record.LAST_SEEN: last_seen_after(inputs, outcome, status),
     }
-    if inputs.lifecycle.deleting or inputs.intent_unknown or inputs.is_another_at_work:
+    is_unanswered = unanswered.is_open(inputs, plan, outcome)
+    if inputs.lifecycle.deleting or inputs.intent_unknown or inputs.is_another_at_work or is_unanswered:
         # After a crash the next process knows by it that the absence is our own deletion; another's is not ours to end.
         fields["intent"] = old.get("intent")
     status |= {name: value for name, value in fields.items() if value}

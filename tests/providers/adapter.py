@@ -69,9 +69,11 @@ class Property(Enum):
     """The server of its objects may serve nobody, and may vanish."""
     INCARNATIONS = auto()
     """Each of its objects with data has an identity of its own, beside its name."""
+    PROOFS = auto()
+    """What turns up after a create without an answer is its own by proof alone."""
 
 
-USUAL = frozenset({Property.DATA, Property.CREATES_ONLY, Property.EDITS, Property.INCARNATIONS})
+USUAL = frozenset({Property.DATA, Property.CREATES_ONLY, Property.EDITS, Property.INCARNATIONS, Property.PROOFS})
 """What a cloud has unless its adapter says that it `lacks` it."""
 
 

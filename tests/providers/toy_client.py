@@ -117,7 +117,10 @@ class ToyClient:
             if error.status == _ABSENT:
                 return Absent()
             raise failure_of(error) from error
-        return Present(self.observed(body))
+        seen = self.observed(body)
+        # Nobody else inserts.
+        is_proven = target.unanswered is not None and body["inserted"]
+        return Present(replace(seen, owner=target.owner) if is_proven else seen)
 
     def observed(self, body: Body) -> Seen:
         fields, tags = body["fields"], body["tags"]

@@ -46,6 +46,7 @@ class Stored:
     tags: dict[str, str] = field(default_factory=dict)
     passwords: dict[str, str] = field(default_factory=dict)
     since: datetime | None = None
+    is_inserted: bool = False
 
 
 @dataclass
@@ -137,7 +138,8 @@ class ToyService:
         open_ones = [self.operations[handle] for handle in self.open_operations(stored.name)]
         versions = {name: hashlib.sha256(word.encode()).hexdigest()[:8] for name, word in stored.passwords.items()}
         return {"name": stored.name, "id": stored.incarnation, "fields": stored.fields, "tags": stored.tags,
-                "logins": versions, "busy": bool(open_ones), "ca": self.authority}  # fmt: skip
+                "logins": versions, "busy": bool(open_ones), "ca": self.authority,
+                "inserted": stored.is_inserted}  # fmt: skip
 
     def _existing(self, name: str) -> Stored:
         stored = self.objects.get(name)
@@ -180,7 +182,7 @@ class ToyService:
 
         def effect() -> None:
             stored = self.put(name, fields, tags)
-            stored.since = self.now
+            stored.since, stored.is_inserted = self.now, True
             stored.passwords |= dict([login]) if login[0] else {}
 
         return self._changed("insert", name, effect, turn)

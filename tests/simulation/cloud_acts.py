@@ -20,7 +20,6 @@ class CloudActs:
         inside: The fields of what is inside of the server `shared`, by its resource and a name.
         size: The field that says the size of a server, or of a database where a server is the platform team's.
         sizes: What that field is for each size of a claim.
-        has_owners: Whether what is inside of a server says whose it is.
         versions: Versions of PostgreSQL that new claims ask for.
         has_standby: Whether a claim may ask for high availability.
         storage: Sizes that the author of the Composition chooses among.
@@ -36,7 +35,6 @@ class CloudActs:
     strangers: tuple[tuple[Callable[[Any], Awaitable[str]], int], ...]
     size: str
     sizes: Mapping[str, object]
-    has_owners: bool = False
     versions: tuple[str, ...] = ("16", "16", "15")
     has_standby: bool = True
 

@@ -80,8 +80,6 @@ class History:
         dying: When the deletion of a resource began, by its name in the cloud; a name may come again.
         keepers: The uids of the objects whose people decide what becomes of data in the cloud, by its name there: of a
             claim, or of a resource without one; and of the resource itself, for a consent.
-        tried: When a create of what cannot say whose it is was on its way first, by its name in the cloud: without an
-            answer nobody knows whether what is there is of that call.
         claims: The deletion policies of claims that are gone, by uid; not of those that were forced away.
         given_up: When the people of an object gave its data up, by its uid: it was deleted under another policy than
             Orphan, or has a consent.
@@ -103,7 +101,6 @@ class History:
     left: set[str] = field(default_factory=set)
     dying: dict[str, float] = field(default_factory=dict)
     keepers: dict[str, set[str]] = field(default_factory=dict)
-    tried: dict[str, float] = field(default_factory=dict)
     claims: dict[str, str] = field(default_factory=dict)
     given_up: dict[str, float] = field(default_factory=dict)
     writes: list[Statement] = field(default_factory=list)

@@ -43,11 +43,10 @@ Place = tuple[str, str, str]
 
 @dataclass(slots=True)
 class Makers:
-    """Who made what is inside of servers now and when, by server, kind and name; `ours` were once of the provider."""
+    """Who made what is inside of servers now, by server, kind and name; `ours` were once of the provider."""
 
     of: dict[Place, str] = field(default_factory=dict)
     ours: set[Place] = field(default_factory=set)
-    at: dict[Place, float] = field(default_factory=dict)
 
     def place_of(self, call: Made) -> Place:
         """Return what a call is about; without a kind for what is not inside of one."""
@@ -62,7 +61,7 @@ class Makers:
         elif verb == "delete":
             self.of.pop(place, None)
         elif verb == "create" and place[1] and not call.had:
-            self.of[place], self.at[place] = call.principal, call.at
+            self.of[place] = call.principal
             if call.principal == PROVIDER:
                 self.ours.add(place)
 
@@ -96,10 +95,7 @@ def a_strangers_server_is_changed(history: History) -> Iterator[Finding]:
 
 
 def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
-    """I13: nothing is Ready over what somebody else made in its place, before there was one of ours.
-
-    Of what cannot say whose it is nobody knows that, when a create of ours was on its way before.
-    """
+    """I13: nothing is Ready over what somebody else made in its place, before there was one of ours."""
     makers, calls = Makers(), iter(history.calls)
     coming = next(calls, None)
     taken: set[str] = set()
@@ -110,8 +106,7 @@ def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
         server, _, name = sample.external.partition("/")
         place = (server, sample.role if sample.role in _INSIDE else "", name)
         is_foreign = makers.of.get(place, PROVIDER) != PROVIDER and place not in makers.ours
-        is_sure = history.tried.get(sample.external, history.until) > makers.at.get(place, 0.0)
-        if name and sample.ready and is_foreign and is_sure and sample.name not in taken:
+        if name and sample.ready and is_foreign and sample.name not in taken:
             taken.add(sample.name)
             yield Finding("a stranger's object is taken", sample.at, f"{sample.name}: {sample.external}")
 
@@ -336,9 +331,9 @@ def _is_for_people(says: str) -> bool:
 
 
 def _is_denied(history: History, says: str) -> bool:
-    """Return whether the server denies what it did not deny before others changed owners or roles in it."""
-    is_changed = any(call.principal != PROVIDER and call.action.endswith(".change") for call in history.calls)
-    return is_changed and "Stalled True AccessDenied" in says
+    """Return whether the server denies what it did not deny before others changed the owner or the role it names."""
+    changed = {call.name for call in history.calls if call.principal != PROVIDER and call.action.endswith(".change")}
+    return "Stalled True AccessDenied" in says and any(name and name in says for name in changed)
 
 
 def _is_used_by_others(history: History, says: str) -> bool:

@@ -140,7 +140,6 @@ ACTS: Final = CloudActs(
     strangers=STRANGERS,
     size="connectionLimit",
     sizes={"small": 20, "medium": 50, "large": 100},
-    has_owners=True,
     versions=("16",),
     has_standby=False,
 )

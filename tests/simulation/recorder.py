@@ -87,8 +87,6 @@ class Recorder:
         if names.CONSENT in (meta.get("annotations") or {}) or (is_deleted and not owners):
             self.history.given_up.setdefault(meta["uid"], now)
         external = "" if resource == CLAIMS else self._external(resource, obj)
-        if external and not self._acts.has_owners and "madeAt" in (obj.get("status") or {}):
-            self.history.tried.setdefault(external, now)
         if external:
             self.history.keepers.setdefault(external, set()).update({meta["uid"], *owners})
 

@@ -255,14 +255,6 @@ def test_a_login_that_somebody_else_has_changed_may_be_published() -> None:
     assert findings(history) == []
 
 
-def test_a_strangers_object_may_be_taken_for_ours_after_a_create_without_an_answer() -> None:
-    history = good()
-    strangers_object_taken(history)
-    history.tried["server/app"] = 0.5
-
-    assert findings(history) == []
-
-
 def test_what_a_replacement_of_a_server_uses_waits_for_who_made_that() -> None:
     history = good()
     endless_deletion(history)

@@ -2,7 +2,13 @@
 
 import msgspec
 
-from devcloud.azure.state.api_versions import GROUP_VERSIONS, LOCK_VERSIONS, SUBSCRIPTION_VERSIONS, VERSIONS
+from devcloud.azure.state.api_versions import (
+    ACTIVITY_VERSIONS,
+    GROUP_VERSIONS,
+    LOCK_VERSIONS,
+    SUBSCRIPTION_VERSIONS,
+    VERSIONS,
+)
 from devcloud.simulator.rest import Route, Routes
 
 _PROVIDER = "Microsoft.DBforPostgreSQL"
@@ -103,6 +109,12 @@ _TABLE: tuple[tuple[str, str, str, Rights], ...] = (
         _SUBSCRIPTION,
         "subscriptions.get",
         Rights("Microsoft.Resources/subscriptions/read", SUBSCRIPTION_VERSIONS, "subscriptions"),
+    ),
+    (
+        "GET",
+        f"{_SUBSCRIPTION}/providers/Microsoft.Insights/eventtypes/management/values",
+        "activities.list",
+        Rights("Microsoft.Insights/eventtypes/values/read", ACTIVITY_VERSIONS, "eventtypes"),
     ),
     ("PUT", _GROUP, "resourceGroups.put", Rights(f"{_GROUP_RIGHT}/write", GROUP_VERSIONS, "resourceGroups")),
     ("GET", _GROUP, "resourceGroups.get", Rights(f"{_GROUP_RIGHT}/read", GROUP_VERSIONS, "resourceGroups")),

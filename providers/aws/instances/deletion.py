@@ -12,7 +12,7 @@ from providers.aws.instances.calls import modify
 from providers.aws.instances.facts import Facts
 from providers.aws.models import RDSInstanceParameters
 from providers.external.client import Fence, Target
-from providers.external.cloud_api.refusals import AlreadyThere, NotThere
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere, protected
 from providers.external.observation import Observed
 from runtime.errors import Blocked
 
@@ -100,8 +100,7 @@ class Deletion:
 
     async def _unprotect(self, target: Where, observed: Seen, fence: Fence) -> None:
         if target.spec.deletion_protection is not False:
-            text = f"instance {observed.name} is protected from deletion; set deletionProtection to false to let it go"
-            raise Blocked("DeleteBlocked", text)
+            raise protected(observed.name, target.address, "deletionProtection")
         await modify(self._account, observed.name, fence, DeletionProtection=False, ApplyImmediately=False)
 
 

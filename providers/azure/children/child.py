@@ -11,9 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from apis.teardown import Policy
+from providers.azure.activity import CORRELATION, correlation_of, proven_owner
 from providers.azure.arm import AzureAccount
 from providers.azure.listed import ServerState
 from providers.azure.names import NO_SERVER, ServerName, child_in, server_in, server_of_id
@@ -133,7 +135,9 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
             answer = await self._account.send("GET", path, f"look at {self.noun} {target.name}")
         except NotThere:
             return None
-        return self._observed(answer.body, server, target)
+        observed = self._observed(answer.body, server, target)
+        owner = None if observed is None else await proven_owner(self._account, path, target)
+        return observed if observed is None or owner is None else replace(observed, owner=owner)
 
     def _seen(  # noqa: PLR0913 - the parts of an observation
         self,
@@ -175,7 +179,7 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
         if isinstance(await self.observe(target), Present):
             raise NotCreated(f"{self.noun} {target.name}")
         try:
-            return await self._put(target, fence, "Create", self.precondition)
+            return await self._put(target, fence, "Create", {**self.precondition, CORRELATION: correlation_of(target)})
         except AlreadyThere:
             # It would pass for ours: what was recorded before this call is all that says whose it is.
             raise NotCreated(f"{self.noun} {target.name}") from None

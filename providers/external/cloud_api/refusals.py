@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
+from runtime import kubectl
 from runtime.errors import Blocked, Failure, Terminal, Transient
 
 LONGEST = 600
@@ -30,6 +31,16 @@ class AlreadyThere(Blocked):
     def __init__(self, message: str, *, code: str) -> None:
         super().__init__("NameTaken", message)
         self.code = code
+
+
+def protected(name: str, address: str, field: str) -> Blocked:
+    """Return the refusal to delete what its own spec protects in the cloud, with the command that ends it.
+
+    The claim of a resource that is deleted already keeps its spec no more, whatever the claim says since.
+    """
+    command = kubectl.set_parameter(address, field, value=False)
+    text = f"instance {name} is protected from deletion by its resource's {field}; to let it go: {command}"
+    return Blocked("DeleteBlocked", text)
 
 
 def clean(text: str, hide: Iterable[str] = ()) -> str:

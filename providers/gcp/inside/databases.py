@@ -16,8 +16,9 @@ from providers.external.cloud_api.inside import Untagged, prove_server, refuse_i
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present
+from providers.external.ownership import Owner
 from providers.gcp.account import GcpAccount, operation_of
-from providers.gcp.inside.listing import InsideAccount
+from providers.gcp.inside.listing import InsideAccount, proven_owner
 from providers.gcp.inside.servers import Servers, standing_of
 from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.instances.states import is_at_rest
@@ -71,18 +72,20 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
         instance = self._account.instances.of(server)
         created = "" if instance is None else str(instance.get("createTime", ""))
         seen = _Answer(str(answer.get("charset", "")), str(answer.get("collation", "")), created)
-        return self._present(target, seen)
+        return self._present(target, seen, await proven_owner(self._account, "CREATE_DATABASE", target))
 
     async def observe_listed(self, target: Where, answer: bytes) -> Present[CloudSQLDatabaseParameters, None] | None:
         """Observe a database by what a look at it was answered, in the instance that a list shows."""
         seen = msgspec.json.decode(answer, type=_Answer)
         instance = self._inside.resting_instance(target.name, seen.created)
-        if instance is None:
+        if instance is None or target.unanswered is not None:
             return None
         prove_server(_place(target)[0], owner_in(instance), target)
         return self._present(target, seen)
 
-    def _present(self, target: Where, seen: _Answer) -> Present[CloudSQLDatabaseParameters, None]:
+    def _present(
+        self, target: Where, seen: _Answer, owner: Owner | None = None
+    ) -> Present[CloudSQLDatabaseParameters, None]:
         self._inside.record_observed(target.name)
         spec = CloudSQLDatabaseParameters(
             instance=target.spec.instance,
@@ -92,7 +95,7 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
         )
         at_provider = {key: value for key in ("charset", "collation") if (value := getattr(seen, key))}
         # Cloud SQL gives a database no id of its own: it is the one of this name.
-        observed = Observed(target.name, target.name, None, Phase.READY, spec, None, at_provider)
+        observed = Observed(target.name, target.name, owner, Phase.READY, spec, None, at_provider)
         # Of an instance that no list shows nothing says whether it is the same one later.
         return Present(replace(observed, answer=msgspec.json.encode(seen) if seen.created else b""))
 
@@ -124,6 +127,7 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
             )
         except AlreadyThere:
             raise NotCreated(f"database {name} of {server}") from None
+        self._account.log.record_answer(answer, target.name)
         return operation_of(answer, "Create")
 
     async def update(

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from contextlib import aclosing
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from providers.external.client import ExternalList
+from providers.external.client import ExternalList, Target
 from providers.external.cloud_api.inside import InsideServers
 from providers.external.observation import SpecT
+from providers.external.ownership import Owner
 from providers.gcp.account import GcpAccount
 from providers.gcp.instances.facts import Answer
 from providers.gcp.instances.instance_list import read_instances
@@ -66,6 +67,14 @@ class InsideAccount(InsideServers[SpecT]):
         answer = self._account.instances.of(server_of(name))
         is_same = answer is not None and is_at_rest(answer) and str(answer.get("createTime", "")) == created
         return answer if is_same else None
+
+
+async def proven_owner(account: GcpAccount, kind: str, target: Target[Any]) -> Owner | None:
+    """Return the owner of what turned up after a create without an answer, where operations prove that this made it."""
+    if target.unanswered is None:
+        return None
+    await read_operations(account)
+    return target.owner if account.log.is_made_by_us(kind, target.name, target.unanswered) else None
 
 
 def server_of(name: str) -> str:

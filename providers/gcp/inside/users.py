@@ -21,7 +21,7 @@ from providers.external.ownership import Owner
 from providers.external.reachability import Reachability
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside import logins
-from providers.gcp.inside.listing import InsideAccount
+from providers.gcp.inside.listing import InsideAccount, proven_owner
 from providers.gcp.inside.logins import Facts, Seen, Where
 from providers.gcp.inside.servers import Servers, active_authority, standing_of
 from providers.gcp.instances.facts import Answer
@@ -83,18 +83,22 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
             self._inside.forget(target.name)
             return Absent()
         created = str(instance.get("createTime", ""))
-        return self._present(target, instance, _Answer(users, digest(active_authority(instance)), authorities, created))
+        seen = _Answer(users, digest(active_authority(instance)), authorities, created)
+        owner = _owner(instance, target) or await proven_owner(self._account, "CREATE_USER", target)
+        return self._present(target, instance, seen, owner)
 
     async def observe_listed(self, target: Where, answer: bytes) -> Present[CloudSQLUserParameters, Facts] | None:
         """Observe the users by what a look at them was answered, in the instance that a list shows."""
         seen = msgspec.json.decode(answer, type=_Answer)
         instance = self._inside.resting_instance(target.name, seen.created)
-        if instance is None or digest(active_authority(instance)) != seen.active:
+        if instance is None or target.unanswered is not None or digest(active_authority(instance)) != seen.active:
             return None
         prove_server(_server(target), owner_in(instance), target)
-        return self._present(target, instance, seen)
+        return self._present(target, instance, seen, _owner(instance, target))
 
-    def _present(self, target: Where, instance: Answer, seen: _Answer) -> Present[CloudSQLUserParameters, Facts]:
+    def _present(
+        self, target: Where, instance: Answer, seen: _Answer, owner: Owner | None
+    ) -> Present[CloudSQLUserParameters, Facts]:
         self._inside.record_observed(target.name)
         present = {name: tuple(user.get(_ROLES) or ()) for name, user in seen.users.items()}
         endpoint = logins.endpoint_of(instance, seen.authorities, target.spec)
@@ -106,7 +110,7 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         observed = Observed(
             name=target.name,
             incarnation=target.name,
-            owner=_owner(instance, target),
+            owner=owner,
             phase=Phase.READY if is_usable else Phase.BUSY,
             spec=_projected(first, target.spec, present),
             facts=Facts(present),
@@ -148,6 +152,7 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         answer = await self._account.call(
             "users.insert", f"create user {name} of {server}", fence=fence, body=body, hide=(password,), instance=server
         )
+        self._account.log.record_answer(answer, target.name)
         return operation_of(answer, "Create")
 
     async def update(

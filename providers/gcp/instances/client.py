@@ -7,7 +7,7 @@ from typing import Any
 
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, Operation, Target
-from providers.external.cloud_api.refusals import AlreadyThere, NotThere
+from providers.external.cloud_api.refusals import AlreadyThere, NotThere, protected
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Present
 from providers.gcp.account import GcpAccount, operation_of
@@ -163,11 +163,7 @@ class SqlInstances:
     async def _unprotect(self, target: Where, observed: Seen, fence: Fence) -> Operation:
         """Take the protection away, an operation of its own; the deletion follows once it has ended."""
         if target.spec.deletion_protection_enabled is not False:
-            raise Blocked(
-                "DeleteBlocked",
-                f"instance {observed.name} is protected from deletion; set deletionProtectionEnabled to false to let it"
-                " go",
-            )
+            raise protected(observed.name, target.address, "deletionProtectionEnabled")
         body = {"settings": {"deletionProtectionEnabled": False, **_lock(observed)}}
         return await self._patch(observed, body, "unprotect", fence)
 

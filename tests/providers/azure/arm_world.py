@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from azure.core.credentials import AccessToken
@@ -91,6 +91,7 @@ class ArmWorld(World):
 
         provider: Any = replace(PROVIDER, kinds=(kind,), rate=RATE, connect=connect, endpoint_of=lambda _config: "")
         super().__init__(ToyCloud(), kube=kube, process=process, provider=provider)
+        self.now = datetime.fromisoformat(arm.control("GET", "clock")["now"]).replace(microsecond=0)
         arm.connected.push_async_callback(self.close)
 
     def config(self) -> Object:

@@ -82,7 +82,7 @@ class AzureChildren(AzureServers):
 class AzureRules(AzureChildren):
     """Firewall rules; a rule that somebody made has a range of its own."""
 
-    lacks: ClassVar[frozenset[Property]] = frozenset({Property.DATA})
+    lacks: ClassVar[frozenset[Property]] = frozenset({Property.DATA, Property.PROOFS})
     edit: ClassVar[Object] = {"cidr": "198.51.100.0/24"}
     kind: ClassVar[Kind[Any, Any]] = FIREWALL_RULES
     fields: ClassVar[Object] = {"server": _SERVER, "cidr": "203.0.113.0/24"}

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from providers.azure.activity import maker_in
 from providers.azure.children import ranges
 from providers.azure.children.values import as_azure_writes, same_value
 from providers.azure.config import Limits, ProviderConfigSpec, hosts_of, is_of
@@ -288,3 +289,29 @@ def test_refusal_of_a_size_names_the_next_one() -> None:
 
     assert refused is not None
     assert "write 128" in refused[1]
+
+
+def _event(at: int, request: str, verb: str = "write", status: str = "Succeeded") -> dict[str, Any]:
+    name = f"Microsoft.DBforPostgreSQL/flexibleServers/databases/{verb}"
+    return {
+        "eventTimestamp": f"2026-11-28T12:00:{at:02}Z",
+        "correlationId": request,
+        "operationName": {"value": name},
+        "status": {"value": status},
+    }
+
+
+@pytest.mark.parametrize(
+    ("says", "events", "made_by"),
+    [
+        ("nothing is shown yet", [], ""),
+        ("ours is not known to have ended", [_event(1, "ours", status="Accepted")], ""),
+        ("ours", [_event(2, "ours"), _event(1, "ours", status="Accepted")], "ours"),
+        ("another's changed nothing after it", [_event(2, "theirs"), _event(1, "OURS")], "ours"),
+        ("another's came first", [_event(1, "theirs"), _event(2, "ours")], "theirs"),
+        ("ours failed, and another's did not", [_event(1, "ours", status="Failed"), _event(2, "theirs")], "theirs"),
+        ("ours was dropped", [_event(1, "ours"), _event(2, "x", "delete"), _event(3, "theirs")], "theirs"),
+    ],
+)
+def test_maker_of_a_database_is_shown_by_the_log(says: str, events: list[dict[str, Any]], made_by: str) -> None:
+    assert maker_in(events) == made_by, says

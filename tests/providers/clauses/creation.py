@@ -118,6 +118,21 @@ async def object_that_appears_before_the_create_arrives_is_not_ours(cloud: Adapt
     assert (len(cloud.objects()), cloud.writes()) == (1, [])
 
 
+@clause(Property.PROOFS)
+async def object_of_others_after_a_create_that_met_an_error_is_not_ours(cloud: Adapter) -> None:
+    cloud.ask()
+    cloud.fail("create", "refused")
+    await cloud.until(lambda: bool(cloud.writes()))
+    cloud.put(cloud.external_name(), None)
+    cloud.forget()
+    await cloud.until(lambda: cloud.world.reason() == "NotOwned")
+    assert "adopt=" in cloud.world.condition()["message"]
+
+    cloud.world.delete()
+    await cloud.until_gone()
+    assert (len(cloud.objects()), cloud.writes()) == (1, [])
+
+
 @clause(Property.OPERATIONS, Property.EDITS)
 async def edit_that_is_refused_right_after_the_create_leaves_the_object_ours(cloud: Adapter) -> None:
     cloud.ask()

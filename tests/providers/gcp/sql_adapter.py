@@ -53,7 +53,9 @@ class SqlAdapter(Adapter):
 
     def objects(self) -> Mapping[str, ExternalObject]:
         shown = self.sql.instances()
-        return {name: ExternalObject(name, str(shown[name]["createTime"]), owner_in(shown[name])) for name in shown}
+        # The SDK leaves out milliseconds that are none.
+        created = {name: str(shown[name]["createTime"]).replace(".000Z", "Z") for name in shown}
+        return {name: ExternalObject(name, created[name], owner_in(shown[name])) for name in shown}
 
     def writes(self) -> list[str]:
         return [f"{_VERBS.get(call['action'])} {call['identifier']}" for call in self.sql.changes(self.since)]

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from devcloud.gcp.server import Served
@@ -177,6 +177,8 @@ class GatedWorld(SqlWorld):
 
         of_kind = replace(provider(of), connect=connect, secrets=lambda _config: ())
         World.__init__(self, ToyCloud(), kube=kube, process=process, provider=gated(of_kind, account))
+        # Operations have the simulator's time.
+        self.now = datetime.fromisoformat(control(served, "GET", "clock")["now"])
 
 
 async def ready(served: Served, **parameters: Any) -> SqlWorld:

@@ -133,6 +133,8 @@ async def test_a_protected_instance_is_not_deleted_unless_the_spec_takes_the_pro
     with pytest.raises(Blocked) as held:
         await clients(account).external.delete(target(), observed, Policy.DELETE, OPEN)
     assert held.value.reason == "DeleteBlocked"
+    patch = '{"spec":{"forProvider":{"deletionProtectionEnabled":false}}}'
+    assert f"--type=merge -p '{patch}'`" in held.value.message
     assert wire.changes == []
     unprotected = target(spec(deletion_protection_enabled=False))
     await clients(account).external.delete(unprotected, observed, Policy.DELETE, OPEN)

@@ -79,7 +79,8 @@ def test_mark_changes_with_each_beginning_and_end_alone() -> None:
 
 def test_operation_without_a_time_is_none() -> None:
     assert entry_of({"name": "op-1", "targetId": "a"}) is None
-    assert entry_of(shown(NOW, status="PENDING")) == Entry("op-1", "a", NOW, NOW, is_open=True, is_harmless=False)
+    entry = entry_of(shown(NOW, status="PENDING"))
+    assert entry == Entry("op-1", "a", NOW, NOW, is_open=True, is_harmless=False, kind="UPDATE_USER")
 
 
 def test_each_name_is_due_once_a_period_and_all_of_them_are_spread_over_it() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from devcloud.gcp.server import ACCOUNT
 from providers.external.metering import UNMETERED, Meter
 from providers.gcp.account import GcpAccount
 from providers.gcp.channel import RestChannel
@@ -81,6 +82,7 @@ class Given:
 
     token: str | None
     expiry: None = None
+    service_account_email: str = ACCOUNT
 
     def __post_init__(self) -> None:
         self._first_token = self.token

@@ -16,10 +16,12 @@ from tests.support.toy_shelves import SHELVES, Shelves
 
 
 class Untagged(ToyCloud):
-    """A cloud whose objects carry no owner."""
+    """A cloud whose objects carry no owner; `is_proven`: it shows that a create without an answer made one."""
 
-    def shown(self, _target: Target[ToyParameters], observed: Seen) -> Seen:
-        return replace(observed, owner=None)
+    is_proven = False
+
+    def shown(self, target: Target[ToyParameters], observed: Seen) -> Seen:
+        return replace(observed, owner=target.owner if self.is_proven and target.unanswered else None)
 
 
 def _child(cloud: ToyCloud, server: str = "server-1") -> World:
@@ -32,20 +34,34 @@ def _child(cloud: ToyCloud, server: str = "server-1") -> World:
     return World(cloud, provider=provider_of(cloud, **children))
 
 
-@pytest.mark.parametrize("refusal", [Blocked("CloudBusy", "it is at work"), NotCreated("database orders")])
-async def test_child_whose_create_had_no_answer_is_ours_though_a_later_create_meets_it(refusal: Failure) -> None:
+@pytest.mark.parametrize("is_proven", [True, False])
+async def test_child_whose_create_had_no_answer_is_ours_on_proof_alone(*, is_proven: bool) -> None:
+    refusal = NotCreated("database orders")
     cloud = Untagged(faults=[("create", Transient("no answer"), False), ("create", refusal, False)])
     world = _child(cloud)
     world.ask()
     await world.passes(2)
-    assert cloud.calls == []
+    assert (cloud.calls, "intent" in world.status) == ([], True)
     # The first call has its effect at last.
     await _foreign(cloud)
+    cloud.is_proven = is_proven
 
     world.annotate(**{"reconcile-requested-at": "now"})
     world.now += timedelta(hours=2)
-    await world.settle()
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+    await world.passes(3)
+    assert world.reason() == ("InSync" if is_proven else "NotOwned")
+    assert ("intent" in world.status) is not is_proven
+
+
+async def test_create_without_an_answer_is_over_when_nothing_is_found_after_its_time() -> None:
+    cloud = Untagged(faults=[("create", Transient("no answer"), False)])
+    world = _child(cloud)
+    world.ask()
+    await world.step()
+    assert "madeAt" in world.status
+    world.annotate(paused="true")
+    await world.step_after()
+    assert ("madeAt" in world.status, "intent" in world.status) == (False, False)
 
 
 @pytest.mark.parametrize(

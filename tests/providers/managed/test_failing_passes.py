@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from copy import deepcopy
 from datetime import timedelta
 
 import pytest
@@ -197,3 +198,21 @@ async def test_process_that_leads_no_more_reports_nothing() -> None:
         paced.wake()
         await paced.step()
     assert len(kube.writes) == writes
+
+
+@pytest.mark.parametrize("is_deleted", [True, False])
+async def test_what_lost_its_labels_says_what_a_person_can_do_once_it_is_deleted(*, is_deleted: bool) -> None:
+    world = World(ToyCloud())
+    world.ask()
+    await world.settle()
+    world.compose()
+    obj = deepcopy(world.get() or {})
+    obj["metadata"]["labels"] = {}
+    world.kube.store(world.kind.resource, obj)
+    if is_deleted:
+        world.delete()
+    await world.passes(2)
+
+    assert world.reason() == ("HeldDeletion" if is_deleted else "InSync")
+    assert ("kubectl patch toy/db -n team" in world.condition()["message"]) is is_deleted
+    assert world.cloud.calls == ["create"]
