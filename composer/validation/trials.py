@@ -22,6 +22,7 @@ from composer.render.render import Rendered
 from composer.render.request import Request
 from composer.render.schema import Schema, mismatches, step, template_mismatches, types_of
 from composer.render.schema_limits import absences
+from composer.validation.fields import refusals
 from composer.validation.groups import Trial
 from composer.validation.samples import Sample, all_ready, reports, request_of, samples
 from runtime.objects import Object
@@ -75,7 +76,11 @@ class Trials:
         made, about = len(rendered.children), _about(sample)
         wrong = [*self._child_problems(rendered, template_mismatches), *self._status_problems(rendered)]
         wrong += self._child_problems(rendered, _address_problems)
-        return Trial(sample, _problems_of(about, wrong), tuple(self._child_problems(rendered, absences))), made
+        failed = list(self._child_problems(rendered, absences))
+        for refused in refusals(request, rendered, self.catalog):
+            # What a claim gives is the claim's fault.
+            (failed if refused.reason == "InvalidValue" else wrong).append(refused)
+        return Trial(sample, _problems_of(about, wrong), tuple(failed)), made
 
     def _reported(self, request: Request, sample: Sample, variants: Sequence[Mapping[str, Object]]) -> Trial:
         later = "once its resources report, "
