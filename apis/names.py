@@ -25,6 +25,7 @@ INSIDE_LABEL: Final = PREFIX + "inside"
 PROMPT_LABEL: Final = PREFIX + "prompt"
 EPHEMERAL_LABEL: Final = PREFIX + "ephemeral"
 COMPOSABLE_LABEL: Final = PREFIX + "composable"
+COMPOSABLE_FIELDS: Final = PREFIX + "composable-fields"
 AGGREGATE_LABEL: Final = PREFIX + "aggregate-to-composer"
 
 IDENTITY: Final = PREFIX + "identity"

@@ -16,7 +16,7 @@ from composer.inventory import Entry
 from composer.render import schema
 from composer.render.render import Rendered
 from composer.render.schema import project
-from composer.validation.trials import refusals
+from composer.validation.trials import breaches
 from fairlead.exits import Exit, worst
 from runtime.objects import Object, key_of, metadata, status_of
 
@@ -159,7 +159,7 @@ def _refused(step: Step) -> Iterator[Change]:
     match step:
         case Create(entry=entry, facts=facts, object=desired) | Apply(entry=entry, facts=facts, object=desired):
             below = schema.step(facts.schema_of(entry.api_version) or {}, "spec") or {}
-            for problem in refusals(desired.get("spec") or {}, below, "spec"):
+            for problem in breaches(desired.get("spec") or {}, below, "spec"):
                 why = f"the API server refuses it: {problem.path}: {problem.message} [{problem.reason}]"
                 yield _change("block", entry, why=why)
         case _:

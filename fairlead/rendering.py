@@ -20,8 +20,9 @@ from composer.render.passwords import secret_names
 from composer.render.render import Child, Rendered, render
 from composer.render.request import Observed, Request
 from composer.render.schema_limits import absences
+from composer.validation.fields import refusals
 from composer.validation.samples import all_ready
-from composer.validation.trials import refusals
+from composer.validation.trials import breaches
 from composer.validation.validate import unknown_claim_paths
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
@@ -142,7 +143,7 @@ def _render(claim_file: Document, context: Context, options: Options, catalog: C
     except CompositionError as error:
         raise located(composition_file, error.problems) from error
     check_claim_paths(composition_file, claim, catalog)
-    check_children(composition_file, rendered, catalog)
+    check_children(composition_file, request, rendered, catalog)
     text = (
         _lines(rendered.children) if options.output == "json" else yaml_of(request.composition_name, rendered.children)
     )
@@ -323,12 +324,17 @@ def check_claim_paths(file: Document, claim: Object, catalog: Catalog = NONE_GIV
         raise located(file, problems)
 
 
-def check_children(file: Document, rendered: Rendered, catalog: Catalog = NONE_GIVEN) -> None:
-    """Compare what was rendered with the schemas of its kinds. Raises CommandError with the places."""
-    problems: list[Problem] = []
+def check_children(file: Document, request: Request, rendered: Rendered, catalog: Catalog = NONE_GIVEN) -> None:
+    """Compare what was rendered with the schemas of its kinds and the fields that may be set of them.
+
+    Raises CommandError with the places.
+    """
+    kinds = {child.group_kind: _facts(child.group_kind, catalog) for child in rendered.children}
+    known = {name: facts for name, facts in kinds.items() if facts is not None}
+    problems = list(refusals(request, rendered, known))
     order = [str(resource.get("name")) for resource in file.content["spec"]["resources"]]
     for child in rendered.children:
-        facts = _facts(_group_kind(child.object), catalog)
+        facts = kinds[child.group_kind]
         kind_schema = facts.schema_of(child.object["apiVersion"]) if facts else None
         if kind_schema is None:
             continue
@@ -336,7 +342,7 @@ def check_children(file: Document, rendered: Rendered, catalog: Catalog = NONE_G
         below = schema.step(kind_schema, "spec") or {}
         spec = child.object.get("spec") or {}
         mistyped = list(schema.mismatches(spec, below, f"{path}.spec"))
-        problems += mistyped or refusals(spec, below, f"{path}.spec")
+        problems += mistyped or breaches(spec, below, f"{path}.spec")
     if problems:
         raise located(file, problems)
 

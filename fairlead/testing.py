@@ -202,7 +202,7 @@ def _render(spec: Case, composition: Document, library: _Library) -> Rendered:
         request = msgspec.structs.replace(request, observed=(*request.observed, seen))
     rendered = all_ready(request) if spec.ready == "all" else render(request)
     check_claim_paths(composition, claim, library.catalog)
-    check_children(composition, rendered, library.catalog)
+    check_children(composition, request, rendered, library.catalog)
     return rendered
 
 

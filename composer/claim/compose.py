@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Protocol
@@ -32,10 +32,11 @@ from composer.connection.passwords import recorded
 from composer.inventory import load as load_inventory
 from composer.kinds.catalog import is_silent
 from composer.models import CompositionSpec
-from composer.render.errors import CompositionError
+from composer.render.errors import CompositionError, Problem
 from composer.render.floors import floors_of
 from composer.render.render import Rendered
 from composer.render.request import Observed, Request
+from composer.validation.fields import refusals as field_refusals
 from runtime.objects import Object, annotations_of, dumps, labels_of, metadata
 
 _MANAGERS = frozenset({"managedFields"})
@@ -188,12 +189,12 @@ class Preparer:
         environments = self._environments(chosen)
         if isinstance(environments, Cause):
             return (environments,)
+        request = _request(snapshot, chosen, environments)
         try:
-            return await self._renderer.render(_request(snapshot, chosen, environments))
+            rendered = await self._renderer.render(request)
         except CompositionError as error:
-            return tuple(
-                cause(problem.reason, problem.for_the_claim, resource=problem.resource) for problem in error.problems
-            )
+            return _causes(error.problems)
+        return _causes(field_refusals(request, rendered, snapshot.catalog)) or rendered
 
     def kinds(self, claim: Object) -> frozenset[str]:
         """Return the kinds of the Composition that a claim uses already, in which its children are found by label."""
@@ -265,6 +266,10 @@ def _claim_state(snapshot: Snapshot) -> ClaimState:
         unchanged_since(snapshot.claim) if revision or lacks_revision(snapshot.claim) else NOT_YET,
         has_children=any(child.live is not None or child.entry.uid for child in snapshot.children),
     )
+
+
+def _causes(problems: Iterable[Problem]) -> tuple[Cause, ...]:
+    return tuple(cause(problem.reason, problem.for_the_claim, resource=problem.resource) for problem in problems)
 
 
 def untouched(snapshot: Snapshot, *causes: Cause) -> Findings:

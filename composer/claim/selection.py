@@ -138,14 +138,14 @@ def choose_revision(
     state: ClaimState = NO_REVISION,
     refusal: Cause | None = None,
 ) -> Revision | Cause:
-    """Choose the revision of a claim: the one it is pinned to, else as far as the newest has come.
+    """Choose the revision of a claim: the one it is pinned to where it may be, else as far as the newest has come.
 
     Without any, the cause is the `refusal` of the Composition.
     """
     own = {revision.name: revision for revision in revisions if revision.composition_name == composition}
     if pin:
         if pin in own:
-            return own[pin]
+            return own[pin] if _may_be_pinned(own[pin], own, state) else _retired(pin, own)
         text = f"spec.compositionRevisionRef names {pin!r}, which is no revision of {composition}{near(pin, own)}"
         return cause("CompositionNotFound", text)
     if not own and refusal:
@@ -156,6 +156,28 @@ def choose_revision(
         )
         return cause("CompositionNotFound", text)
     return _by_rollout(own, state)
+
+
+def _may_be_pinned(pinned: Revision, own: Mapping[str, Revision], state: ClaimState) -> bool:
+    """Return whether a claim has or had a revision, or gets it without a pin; a retired one may allow more.
+
+    What a claim had is not known where it lost its status, or where its revision is gone.
+    """
+    is_lost = state.has_children and state.revision not in own
+    return is_lost or pinned.name in (state.revision, state.previous) or pinned in _offered(own)
+
+
+def _offered(own: Mapping[str, Revision]) -> tuple[Revision, ...]:
+    """Return the newest revision, and before it the one that new claims get while it goes by waves."""
+    newest = max(own.values(), key=lambda revision: revision.number)
+    good = last_finished(own.values())
+    return (newest,) if good in (None, newest) else (newest, good)
+
+
+def _retired(pin: str, own: Mapping[str, Revision]) -> Cause:
+    offered = " or ".join(revision.name for revision in _offered(own))
+    text = f"{_PIN} {pin}, which newer revisions replaced and this claim never had; it may name {offered}, or none"
+    return cause("InvalidValue", text)
 
 
 def _by_rollout(own: Mapping[str, Revision], state: ClaimState) -> Revision | Cause:

@@ -10,9 +10,10 @@ import msgspec
 
 from apis import names
 from composer.kinds import claim_api
+from composer.render.operators.fields import Fence, widened
 from composer.render.operators.table import KINDS as OPERATOR_KINDS
 from runtime.conditions import is_true
-from runtime.objects import Object, Resource, labels_of
+from runtime.objects import Object, Resource, annotations_of, labels_of
 
 _BUILT_IN = (
     Resource("", "v1", "ConfigMap", "configmaps"),
@@ -40,7 +41,8 @@ class KindFacts(msgspec.Struct, frozen=True):
     version that is stored, which is also the one that is read; `same`: further versions that hold the same fields, so
     that compositions may name them too; `converted`: those whose fields a webhook makes of the stored ones, each with
     its schema. `inside`: an object of it lives inside one that it depends on, and goes with that. `prompt`: its
-    provider answers for a new object within a moment.
+    provider answers for a new object within a moment. `fields`: what compositions may set beside what the table of
+    operators lists.
     """
 
     resource: Resource
@@ -53,6 +55,13 @@ class KindFacts(msgspec.Struct, frozen=True):
     converted: dict[str, dict[str, Any] | None] = {}
     inside: bool = False
     prompt: bool = False
+    fields: tuple[str, ...] = ()
+
+    @property
+    def fence(self) -> Fence:
+        """What compositions may set of it."""
+        kind = OPERATOR_KINDS.get(self.resource.group_kind)
+        return Fence(self.resource, kind.fields if kind else None, self.fields)
 
     @property
     def abstract(self) -> bool:
@@ -177,6 +186,7 @@ def facts_of(crd: Object) -> KindFacts | None:
         converted={other["name"]: _schema_in(other) for other in others} if is_converted else {},
         inside=names.is_managed(resource.group) and labels.get(names.INSIDE_LABEL) == "true",
         prompt=labels.get(names.PROMPT_LABEL) == "true",
+        fields=widened(annotations_of(crd).get(names.COMPOSABLE_FIELDS, "")),
     )
 
 

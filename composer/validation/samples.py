@@ -222,6 +222,10 @@ def _example(schema: Schema) -> Any:
 def _objects(schema: Schema) -> Iterator[Any]:
     additional = schema.get("additionalProperties")
     if isinstance(additional, Mapping):
+        example = _example(schema)
+        if isinstance(example, dict):
+            yield example
+            return
         values = ["a"] if additional.get("type") == "string" else list(_values(additional))
         yield from ({"a": value} for value in values[:1] if not any(excesses(value, additional, "")))
         return

@@ -23,6 +23,7 @@ from composer.render.render import Rendered
 from composer.render.request import Request
 from composer.render.schema import Schema, mismatches, step, template_mismatches, types_of
 from composer.render.schema_limits import absences, excesses
+from composer.validation.fields import refusals
 from composer.validation.groups import Trial
 from composer.validation.samples import Sample, all_ready, named_at_the_limits, reports, request_of, samples
 from runtime.objects import Object
@@ -78,7 +79,11 @@ class Trials:
         made, about = len(rendered.children), _about(sample)
         wrong = [*self._child_problems(rendered, template_mismatches), *self._status_problems(rendered)]
         wrong += self._child_problems(rendered, _address_problems)
-        return Trial(sample, _problems_of(about, wrong), tuple(self._child_problems(rendered, refusals))), made
+        failed = list(self._child_problems(rendered, breaches))
+        for refused in refusals(request, rendered, self.catalog):
+            # What a claim gives is the claim's fault.
+            (failed if refused.reason == "InvalidValue" else wrong).append(refused)
+        return Trial(sample, _problems_of(about, wrong), tuple(failed)), made
 
     def _reported(self, request: Request, sample: Sample, variants: Sequence[Mapping[str, Object]]) -> Trial:
         later = "once its resources report, "
@@ -128,7 +133,7 @@ class Trials:
         return mismatches(rendered.status, types_of(self._claim_part("status")), "spec.status")
 
 
-def refusals(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
+def breaches(value: Any, schema: Schema, path: str) -> Iterator[Problem]:
     """Yield for what the API server would refuse data of the right types, as far as its CRD says so."""
     yield from absences(value, schema, path)
     yield from excesses(value, schema, path)

@@ -129,6 +129,8 @@ def _resource_problems(resource: CompiledResource, catalog: Catalog) -> Iterator
         for problem in template_mismatches(tree, schema, path):
             yield msgspec.structs.replace(problem, resource=resource.name)
         yield from floors.faults(resource.source, schema, resource.path)
+    for problem in facts.fence.refusals(tree, path, None):
+        yield msgspec.structs.replace(problem, resource=resource.name)
 
 
 def _child_facts(api_version: str, kind: str, catalog: Catalog, path: str) -> KindFacts | Problem:

@@ -20,7 +20,8 @@ _FOLDER = Path(__file__).resolve().parents[2] / "compositions" / "operators"
 _ENVIRONMENTS = {operator.name: dict(operator.environment) for operator in ALL if operator.environment}
 
 
-def _spec(operator: str) -> dict[str, Any]:
+def composition_of(operator: str) -> dict[str, Any]:
+    """Return the spec of an operator's Composition."""
     spec: dict[str, Any] = yaml_texts.load(_FOLDER / f"postgres-{operator}.yaml")["spec"]
     return spec
 
@@ -43,7 +44,7 @@ def test_each_operator_has_a_composition_and_a_test() -> None:
 @pytest.mark.parametrize("operator", [operator.name for operator in ALL])
 def test_a_composition_is_valid_for_all_claims_but_the_largest(operator: str) -> None:
     known = {**shipped_kinds("database.fairlead.dev_*.yaml"), **catalog(crds(operator))}
-    request = CheckRequest(_spec(operator), known, _ENVIRONMENTS)
+    request = CheckRequest(composition_of(operator), known, _ENVIRONMENTS)
 
     assert [str(problem) for problem in check(request)] == []
     assert [str(remark) for remark in remarks(request) if "no row of the table holds" not in str(remark)] == []

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from composer.render.operators import values
+from composer.render.operators.fields import fields_of
 from composer.render.operators.state import OperatorKind, ReadState, State, text_at, words_of
 from runtime.conditions import find, is_true
 from runtime.objects import Object
@@ -56,15 +58,75 @@ _DATABASE = (
     " services.k8s.aws/deletion-policy is retain"
 )
 
+_ANNOTATIONS: Final = ("services.k8s.aws/deletion-policy",)
+_OF_BOTH: Final = (
+    "engine engineVersion engineMode allocatedStorage iops storageType storageEncrypted dbSubnetGroupName"
+    " vpcSecurityGroupIDs backupRetentionPeriod preferredBackupWindow preferredMaintenanceWindow deletionProtection"
+    " autoMinorVersionUpgrade copyTagsToSnapshot port networkType enableCloudwatchLogsExports"
+    " performanceInsightsEnabled performanceInsightsRetentionPeriod"
+    " manageMasterUserPassword masterUserPassword.key tags"
+)
+_JUDGED_OF_BOTH: Final = {
+    "masterUsername": values.login,
+    "masterUserPassword.name": values.own_name,
+    "masterUserPassword.namespace": values.own_namespace,
+    "publiclyAccessible": values.off,
+    "dbSubnetGroupRef.from.name": values.own_name,
+}
+_INSTANCE: Final = fields_of(
+    f"{_OF_BOTH} dbInstanceIdentifier dbInstanceClass dbName maxAllocatedStorage storageThroughput multiAZ"
+    " availabilityZone dbParameterGroupName caCertificateIdentifier licenseModel allowMajorVersionUpgrade",
+    {
+        **_JUDGED_OF_BOTH,
+        "dbClusterIdentifier": values.own_name,
+        "dbParameterGroupRef.from.name": values.own_name,
+    },
+    _ANNOTATIONS,
+)
+_CLUSTER: Final = fields_of(
+    f"{_OF_BOTH} dbClusterIdentifier dbClusterInstanceClass databaseName availabilityZones dbClusterParameterGroupName"
+    " serverlessV2ScalingConfiguration scalingConfiguration",
+    {**_JUDGED_OF_BOTH, "dbClusterParameterGroupRef.from.name": values.own_name},
+    _ANNOTATIONS,
+)
+_PARAMETERS: Final = fields_of("name description family parameterOverrides tags", annotations=_ANNOTATIONS)
+_SUBNETS: Final = fields_of("name description subnetIDs tags", annotations=_ANNOTATIONS)
+
 KINDS: Final = (
     OperatorKind(
-        "DBInstance.rds.services.k8s.aws", _by_state("dbInstanceStatus"), holds_data=True, on_deletion=_DATABASE
+        "DBInstance.rds.services.k8s.aws",
+        _by_state("dbInstanceStatus"),
+        holds_data=True,
+        on_deletion=_DATABASE,
+        fields=_INSTANCE,
     ),
-    OperatorKind("DBCluster.rds.services.k8s.aws", _by_state("status"), holds_data=True, on_deletion=_DATABASE),
-    OperatorKind("DBParameterGroup.rds.services.k8s.aws", _by_conditions, holds_data=False, on_deletion=_NO_DATA),
     OperatorKind(
-        "DBClusterParameterGroup.rds.services.k8s.aws", _by_conditions, holds_data=False, on_deletion=_NO_DATA
+        "DBCluster.rds.services.k8s.aws",
+        _by_state("status"),
+        holds_data=True,
+        on_deletion=_DATABASE,
+        fields=_CLUSTER,
     ),
-    OperatorKind("DBSubnetGroup.rds.services.k8s.aws", _by_conditions, holds_data=False, on_deletion=_NO_DATA),
+    OperatorKind(
+        "DBParameterGroup.rds.services.k8s.aws",
+        _by_conditions,
+        holds_data=False,
+        on_deletion=_NO_DATA,
+        fields=_PARAMETERS,
+    ),
+    OperatorKind(
+        "DBClusterParameterGroup.rds.services.k8s.aws",
+        _by_conditions,
+        holds_data=False,
+        on_deletion=_NO_DATA,
+        fields=_PARAMETERS,
+    ),
+    OperatorKind(
+        "DBSubnetGroup.rds.services.k8s.aws",
+        _by_conditions,
+        holds_data=False,
+        on_deletion=_NO_DATA,
+        fields=_SUBNETS,
+    ),
 )
 """The kinds of ACK's RDS controller that may be composed."""

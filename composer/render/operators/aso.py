@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from composer.render.operators import values
+from composer.render.operators.fields import fields_of
 from composer.render.operators.state import OperatorKind, State, text_at, words_of
 from runtime.conditions import find
 from runtime.objects import Object, generation_of
@@ -44,30 +46,53 @@ _DELETES = (
     " detach-on-delete"
 )
 
+_ANNOTATIONS: Final = ("serviceoperator.azure.com/reconcile-policy",)
+_SERVER: Final = fields_of(
+    "owner.armId azureName location version sku administratorLoginPassword.key storage highAvailability backup"
+    " maintenanceWindow availabilityZone tags network.delegatedSubnetResourceReference.armId"
+    " network.privateDnsZoneArmResourceReference.armId",
+    {
+        "administratorLogin": values.login,
+        "administratorLoginPassword.name": values.own_name,
+        "network.publicNetworkAccess": values.one_of("Disabled"),
+    },
+    _ANNOTATIONS,
+)
+_OWNED: Final = {"owner.name": values.own_name}
+_DATABASE: Final = fields_of("azureName charset collation", _OWNED, _ANNOTATIONS)
+_RULE: Final = fields_of(
+    "azureName", {**_OWNED, "startIpAddress": values.address, "endIpAddress": values.address}, _ANNOTATIONS
+)
+_CONFIGURATION: Final = fields_of("azureName source value", _OWNED, _ANNOTATIONS)
+
 KINDS: Final = (
     OperatorKind(
         "FlexibleServer.dbforpostgresql.azure.com",
         _server,
         holds_data=True,
         on_deletion=_DELETES.format(thing="server in Azure, with its backups,"),
+        fields=_SERVER,
     ),
     OperatorKind(
         "FlexibleServersDatabase.dbforpostgresql.azure.com",
         _by_ready,
         holds_data=True,
         on_deletion=_DELETES.format(thing="database in Azure"),
+        fields=_DATABASE,
     ),
     OperatorKind(
         "FlexibleServersFirewallRule.dbforpostgresql.azure.com",
         _by_ready,
         holds_data=False,
         on_deletion="no data is in it",
+        fields=_RULE,
     ),
     OperatorKind(
         "FlexibleServersConfiguration.dbforpostgresql.azure.com",
         _by_ready,
         holds_data=False,
         on_deletion="no data is in it; the server keeps the value",
+        fields=_CONFIGURATION,
     ),
 )
 """The kinds of Azure Service Operator that may be composed."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from composer.render.operators import values
+from composer.render.operators.fields import fields_of
 from composer.render.operators.state import OperatorKind, State, number_at, text_at, words_of
 from runtime.conditions import is_true
 from runtime.objects import Object, generation_of, observed_generation_of, status_of
@@ -74,12 +76,51 @@ def _scheduled_backup(live: Object) -> State:
     return State(ready=is_suspended or is_read, usable=True)
 
 
+_CLUSTER: Final = fields_of(
+    "description instances storage.size storage.storageClass storage.resizeInUseVolumes walStorage.size"
+    " walStorage.storageClass walStorage.resizeInUseVolumes resources affinity.enablePodAntiAffinity"
+    " affinity.topologyKey affinity.podAntiAffinityType affinity.nodeSelector minSyncReplicas maxSyncReplicas"
+    " postgresql.synchronous bootstrap.initdb.database bootstrap.initdb.dataChecksums bootstrap.initdb.encoding"
+    " bootstrap.initdb.locale bootstrap.initdb.localeCollate bootstrap.initdb.localeCType"
+    " bootstrap.initdb.localeProvider bootstrap.initdb.icuLocale bootstrap.initdb.builtinLocale"
+    " bootstrap.initdb.walSegmentSize backup.volumeSnapshot backup.retentionPolicy backup.target enablePDB logLevel"
+    " maxStopDelay maxSwitchoverDelay startDelay stopDelay smartShutdownTimeout switchoverDelay failoverDelay"
+    " primaryUpdateMethod primaryUpdateStrategy monitoring.enablePodMonitor nodeMaintenanceWindow",
+    {
+        "imageName": values.beginning("ghcr.io/cloudnative-pg/postgresql:", "ghcr.io/cloudnative-pg/postgresql@"),
+        "enableSuperuserAccess": values.off,
+        "bootstrap.initdb.owner": values.login,
+        "bootstrap.initdb.postInitApplicationSQL": values.creation,
+        "postgresql.parameters.*": values.parameter,
+    },
+)
+_DATABASE: Final = fields_of(
+    "name ensure databaseReclaimPolicy encoding locale localeCollate localeCType localeProvider icuLocale builtinLocale"
+    " template allowConnections connectionLimit schemas.name schemas.ensure extensions.ensure extensions.version"
+    " extensions.schema",
+    {
+        "cluster.name": values.own_name,
+        "owner": values.login,
+        "schemas.owner": values.login,
+        "extensions.name": values.extension,
+    },
+)
+_POOLER: Final = fields_of(
+    "instances type deploymentStrategy pgbouncer.poolMode pgbouncer.paused monitoring.enablePodMonitor",
+    {"cluster.name": values.own_name, "pgbouncer.parameters.*": values.pooler_parameter},
+)
+_SCHEDULED_BACKUP: Final = fields_of(
+    "schedule method backupOwnerReference immediate suspend target online onlineConfiguration",
+    {"cluster.name": values.own_name},
+)
+
 KINDS: Final = (
     OperatorKind(
         "Cluster.postgresql.cnpg.io",
         _cluster,
         holds_data=True,
         on_deletion="its pods and volumes are deleted with it, by the garbage collector",
+        fields=_CLUSTER,
         longest_name=50,
     ),
     OperatorKind(
@@ -87,13 +128,17 @@ KINDS: Final = (
         _database,
         holds_data=True,
         on_deletion="its database stays, unless spec.databaseReclaimPolicy is delete: then it is dropped at once",
+        fields=_DATABASE,
     ),
-    OperatorKind("Pooler.postgresql.cnpg.io", _pooler, holds_data=False, on_deletion="no data is in it"),
+    OperatorKind(
+        "Pooler.postgresql.cnpg.io", _pooler, holds_data=False, on_deletion="no data is in it", fields=_POOLER
+    ),
     OperatorKind(
         "ScheduledBackup.postgresql.cnpg.io",
         _scheduled_backup,
         holds_data=False,
         on_deletion="no further backup is made; those that were made stay in their store",
+        fields=_SCHEDULED_BACKUP,
     ),
 )
 """The kinds of CloudNativePG that may be composed."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from composer.render.operators import values
+from composer.render.operators.fields import fields_of
 from composer.render.operators.state import OperatorKind, State, words_of
 from runtime.conditions import find
 from runtime.objects import Object, generation_of, observed_generation_of
@@ -38,24 +40,58 @@ _DELETES = (
     "its controller deletes the {thing} at once, unless annotation cnrm.cloud.google.com/deletion-policy is abandon"
 )
 
+_ANNOTATIONS: Final = (
+    "cnrm.cloud.google.com/deletion-policy",
+    "cnrm.cloud.google.com/reconcile-interval-in-seconds",
+    "cnrm.cloud.google.com/state-into-spec",
+)
+_INSTANCE: Final = fields_of(
+    "resourceID region databaseVersion maintenanceVersion settings.tier settings.edition settings.availabilityType"
+    " settings.activationPolicy settings.diskSize settings.diskType settings.diskAutoresize"
+    " settings.diskAutoresizeLimit settings.deletionProtectionEnabled settings.databaseFlags settings.userLabels"
+    " settings.locationPreference settings.pricingPlan settings.connectorEnforcement settings.dataCacheConfig"
+    " settings.insightsConfig settings.maintenanceWindow settings.denyMaintenancePeriod"
+    " settings.passwordValidationPolicy settings.backupConfiguration"
+    " settings.ipConfiguration.privateNetworkRef.external"
+    " settings.ipConfiguration.allocatedIpRange settings.ipConfiguration.requireSsl settings.ipConfiguration.sslMode",
+    {"settings.ipConfiguration.ipv4Enabled": values.off},
+    _ANNOTATIONS,
+)
+_DATABASE: Final = fields_of(
+    "resourceID charset collation deletionPolicy", {"instanceRef.name": values.own_name}, _ANNOTATIONS
+)
+_USER: Final = fields_of(
+    "password.valueFrom.secretKeyRef.key passwordPolicy deletionPolicy",
+    {
+        "resourceID": values.login,
+        "instanceRef.name": values.own_name,
+        "password.valueFrom.secretKeyRef.name": values.own_name,
+        "type": values.one_of("BUILT_IN"),
+    },
+    _ANNOTATIONS,
+)
+
 KINDS: Final = (
     OperatorKind(
         "SQLInstance.sql.cnrm.cloud.google.com",
         _by_ready,
         holds_data=True,
         on_deletion=_DELETES.format(thing="instance in Cloud SQL, with its backups,"),
+        fields=_INSTANCE,
     ),
     OperatorKind(
         "SQLDatabase.sql.cnrm.cloud.google.com",
         _by_ready,
         holds_data=True,
         on_deletion=_DELETES.format(thing="database in Cloud SQL"),
+        fields=_DATABASE,
     ),
     OperatorKind(
         "SQLUser.sql.cnrm.cloud.google.com",
         _by_ready,
         holds_data=True,
         on_deletion=_DELETES.format(thing="user in Cloud SQL"),
+        fields=_USER,
     ),
 )
 """The kinds of Config Connector that may be composed."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+from composer.render.operators.fields import Fields
 from runtime.conditions import find
 from runtime.objects import Object, status_of
 
@@ -36,13 +37,15 @@ class OperatorKind:
     """One kind (`Kind.group`) of another operator.
 
     `holds_data`: losing an object loses data. `longest_name`: how many characters its operator takes of a name.
-    `on_deletion`: what becomes of the data when the object is deleted, as a sentence without a subject.
+    `on_deletion`: what becomes of the data when the object is deleted, as a sentence without a subject. `fields`: what
+    a Composition may set of it.
     """
 
     group_kind: str
     state: ReadState
     holds_data: bool
     on_deletion: str
+    fields: Fields
     longest_name: int = LONGEST_NAME
 
 

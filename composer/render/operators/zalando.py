@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from composer.render.operators import values
+from composer.render.operators.fields import fields_of
 from composer.render.operators.state import OperatorKind, State, text_at
 from runtime.objects import Object
 
@@ -22,12 +24,23 @@ def _postgresql(live: Object) -> State:
     return State(ready=False, usable=phase in _USABLE, failed=phase in _FAILING, why=phase)
 
 
+_FIELDS: Final = fields_of(
+    "teamId numberOfInstances postgresql.version volume.size volume.storageClass volume.iops volume.throughput"
+    " volume.type resources allowedSourceRanges maintenanceWindows enableConnectionPooler enableReplicaConnectionPooler"
+    " connectionPooler.numberOfInstances connectionPooler.mode connectionPooler.maxDBConnections"
+    " connectionPooler.resources enableLogicalBackup logicalBackupSchedule patroni.ttl patroni.loop_wait"
+    " patroni.retry_timeout patroni.maximum_lag_on_failover patroni.synchronous_mode patroni.synchronous_mode_strict"
+    " patroni.synchronous_node_count patroni.failsafe_mode",
+    {"postgresql.parameters.*": values.parameter, "users.*": values.user, "databases.*": values.owner},
+)
+
 KINDS: Final = (
     OperatorKind(
         "postgresql.acid.zalan.do",
         _postgresql,
         holds_data=True,
         on_deletion="its operator deletes pods, Secrets and volumes at once, whatever finalizer is on it",
+        fields=_FIELDS,
         longest_name=58,
     ),
 )

@@ -121,6 +121,13 @@ async def test_a_pinned_claim_stays_on_its_revision(composing: System, namespace
         assert (await _child(composing, namespace, "pinned"))["data"] == {"size": "one"}
         assert (await _child(composing, namespace, "follows"))["data"] == {"size": "two"}
 
+        pinned = {"compositionRef": {"name": name}, "compositionRevisionRef": {"name": revision}}
+        await composing.create(CLAIM, claim(namespace, "lax", **pinned))
+        refused = await composing.until(CLAIM, namespace, "lax", in_trouble("InvalidValue"))
+        assert "this claim never had" in condition(refused, "Synced")["message"]
+        assert await composing.children(namespace, "lax") == []
+        await composing.delete(CLAIM, namespace, "lax")
+
         await composing.edit(CLAIM, namespace, "pinned", {"spec": {"compositionRevisionRef": None}})
         await composing.until(CLAIM, namespace, "pinned", on_two)
 

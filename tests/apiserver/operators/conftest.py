@@ -25,6 +25,7 @@ from tests.support.system import System, decoded, rig
 from tests.support.waiting import eventually
 
 _ROOT = Path(__file__).resolve().parents[3]
+COMPOSITIONS = _ROOT / "compositions" / "operators"
 LIMIT_S = 180.0
 # The same for all claims, as the played operators write them.
 LOGIN = {"databaseName": "orders", "username": "orders_app"}
@@ -134,7 +135,7 @@ async def install(system: System, operator: Played, webhook: JsonObject) -> None
     namespace = watched(operator.name)
     await system.namespaced(namespace, cloud=operator.name)
     await let_watch_secrets(system, namespace)
-    composition = _ROOT / "compositions" / "operators" / f"postgres-{operator.name}.yaml"
+    composition = COMPOSITIONS / f"postgres-{operator.name}.yaml"
     await system.kubectl.run("apply", "--server-side", "--filename", str(composition))
 
 

@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, Stage, install
+from tests.apiserver.operators.conftest import COMPOSITIONS, LIMIT_S, LOGIN, Stage, install
+from tests.support import yaml_texts
 from tests.support.audit import WRITES, Match
-from tests.support.kinds import CLAIM, COMPOSITION, claim, condition, is_ready
+from tests.support.kinds import CLAIM, COMPOSITION, claim, condition, in_trouble, is_ready
 from tests.support.operators.played import ACK, value_at
 from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
@@ -27,6 +28,18 @@ async def ack(running: System) -> AsyncIterator[Stage]:
     await running.until(COMPOSITION, "", f"postgres-{ACK.name}", is_ready, limit_s=LIMIT_S)
     yield Stage(running, ACK)
     await running.api.delete(COMPOSITION.path("", f"postgres-{ACK.name}"))
+
+
+async def test_a_composition_names_no_secret_of_another_namespace(ack: Stage) -> None:
+    composition = yaml_texts.load(COMPOSITIONS / f"postgres-{ACK.name}.yaml")
+    composition["metadata"]["name"] = "thief"
+    composition["spec"]["resources"][0]["template"]["spec"]["masterUserPassword"]["namespace"] = "kube-system"
+    await ack.system.create(COMPOSITION, composition)
+
+    refused = await ack.system.until(COMPOSITION, "", "thief", in_trouble("InvalidValue"), limit_s=LIMIT_S)
+
+    assert "masterUserPassword.namespace" in condition(refused, "Ready")["message"]
+    await ack.system.api.delete(COMPOSITION.path("", "thief"))
 
 
 async def test_a_claim_is_served_edited_rotated_held_lost_made_again_and_left(ack: Stage) -> None:

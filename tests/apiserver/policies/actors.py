@@ -13,6 +13,7 @@ from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, PROVIDER_CONFIG, R
 COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
 ONPREM = "system:serviceaccount:fairlead-onprem:fairlead-provider-onprem"
 OTHER_CLOUD = "system:serviceaccount:fairlead-aws:fairlead-provider-aws"
+CALLED_SO = "system:serviceaccount:fairlead-ev-il:fairlead-provider-ev-il"
 DEVELOPER, PLATFORM = "developer", "platform"
 PREFIX = "fairlead.dev/"
 CHILD, CONFIG = DATABASE, PROVIDER_CONFIG

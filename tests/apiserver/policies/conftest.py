@@ -38,6 +38,7 @@ subjects:
 - {apiGroup: rbac.authorization.k8s.io, kind: User, name: platform}
 - {kind: ServiceAccount, name: fairlead-composer, namespace: fairlead-system}
 - {kind: ServiceAccount, name: fairlead-provider-onprem, namespace: fairlead-onprem}
+- {kind: ServiceAccount, name: fairlead-provider-ev-il, namespace: fairlead-ev-il}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRoleBinding

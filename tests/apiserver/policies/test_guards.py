@@ -8,6 +8,7 @@ import pytest
 
 from devcloud.controlplane.plane import Plane
 from tests.apiserver.policies.actors import (
+    CALLED_SO,
     CHILD,
     COMPOSER,
     CONFIG,
@@ -23,7 +24,7 @@ from tests.apiserver.policies.actors import (
     judge,
     prefixed,
 )
-from tests.support.api import APPLY, Api, ApiError, JsonObject
+from tests.support.api import APPLY, MERGE, Api, ApiError, JsonObject
 from tests.support.kinds import CLAIM, COMPOSITION, NAMESPACE, REVISION, SECRET, Kind
 from tests.support.waiting import eventually
 
@@ -143,6 +144,13 @@ _SECRETS = {
     "a developer, a password": (DEVELOPER, _PASSWORD, _OURS, "", ("DELETE",)),
     "the composer in kube-system": (COMPOSER, _BINDING, _OURS, "kube-system", _NONE),
     "the composer in a provider's namespace": (COMPOSER, _BINDING, _OURS, "fairlead-onprem", _NONE),
+    "an account that is called like a provider's": (
+        CALLED_SO,
+        _CREDENTIALS,
+        {"claim": UID, "cloud": "ev-il"},
+        "",
+        ("DELETE",),
+    ),
     "a provider's credentials": (ONPREM, _CREDENTIALS, _ONPREMS, "", _ALL),
     "credentials of before there was the label": (ONPREM, _CREDENTIALS, _OURS, "", ("DELETE",)),
     "another cloud's credentials": (ONPREM, _CREDENTIALS, _OTHERS, "", _NONE),
@@ -211,6 +219,21 @@ async def test_our_processes_hand_no_secret_over_and_take_none(policed: str, api
     body["metadata"]["labels"] = prefixed({"claim": UID, **cloud})
 
     assert "a Secret stays the one of the claim" in await As(api, who).refusal("PUT", SECRET.path(policed, name), body)
+
+
+async def test_whose_a_credentials_secret_is_stays_on_it(policed: str, api: Api) -> None:
+    body: JsonObject = SECRET.new(policed, "marked", type=_CREDENTIALS)
+    body["metadata"]["labels"] = prefixed(_ONPREMS)
+    await api.create(SECRET.path(policed), body)
+    path, developer = SECRET.path(policed, "marked"), As(api, DEVELOPER)
+
+    for cloud in ("aws", None):
+        refusal = await developer.refusal(
+            "PATCH", path, {"metadata": {"labels": prefixed({"cloud": cloud})}}, content_type=MERGE
+        )
+        assert "is written by the provider alone" in refusal, cloud
+    await developer.merge(path, {"metadata": {"labels": {"team": "shop"}}})
+    await As(api, PLATFORM).merge(path, {"metadata": {"labels": prefixed({"cloud": "aws"})}})
 
 
 _EPHEMERAL = {"fairlead.dev/ephemeral": "true"}

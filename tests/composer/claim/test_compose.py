@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
+
+import msgspec
 
 from apis import names
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.report import Findings
 from composer.composition.revision import Candidate, Revision
+from composer.kinds.catalog import Catalog
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered
 from composer.render.request import Request
-from tests.composer.factories import CLAIMS, child, claim, desired, rendered, snapshot
+from tests.composer.factories import CATALOG, CLAIMS, DATABASE, child, claim, desired, rendered, snapshot
 
 SPEC: dict[str, Any] = {
     "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
@@ -28,7 +32,8 @@ FAULTS = (
 class _World:
     """A Composition with the environments that are given, whose render has the given faults."""
 
-    def __init__(self, *environments: str, faults: tuple[Problem, ...] = ()) -> None:
+    def __init__(self, *environments: str, faults: tuple[Problem, ...] = (), kinds: Catalog = CATALOG) -> None:
+        self._kinds = kinds
         self._environments = environments
         self._faults = faults
 
@@ -50,7 +55,7 @@ class _World:
 
     async def prepare(self, **spec: Any) -> Prepared | Findings:
         owner = claim(annotations={names.COMPOSITION: "postgres"}, **spec)
-        return await Preparer(self, self).prepare(snapshot(of=owner))
+        return await Preparer(self, self).prepare(replace(snapshot(of=owner), catalog=self._kinds))
 
 
 def _reported(prepared: Prepared | Findings) -> list[tuple[str, str]]:
@@ -77,6 +82,13 @@ async def test_a_refused_claim_is_not_composed_although_it_can_be_rendered() -> 
     reported = _reported(await _World("network", "sizes").prepare(restoreFrom={"claim": "former"}))
 
     assert reported == [("InvalidValue", "spec.restoreFrom")]
+
+
+async def test_a_field_that_may_not_be_set_is_refused_whoever_rendered_it() -> None:
+    fenced = msgspec.structs.replace(DATABASE, fields=("spec.other",))
+    world = _World("network", "sizes", kinds={fenced.resource.group_kind: fenced})
+
+    assert _reported(await world.prepare()) == [("TemplateForbidden", "spec.resources[0].template.spec.limit")]
 
 
 async def test_a_claim_without_a_fault_is_prepared() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
-from composer.claim.selection import admitted, choose, choose_revision, not_allowed
+from composer.claim.selection import ClaimState, admitted, choose, choose_revision, not_allowed
 from composer.composition.revision import Candidate, Revision, candidates
 from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec
 
@@ -150,21 +150,31 @@ def test_the_allowed_namespaces_are_read_from_the_composition() -> None:
 
 ONE = Revision("c-one", 1, "c", {})
 TWO = Revision("c-two", 2, "c", {})
+WAVES = Revision("c-two", 2, "c", {"rollout": {"waves": ["1"]}})
 OTHER = Revision("d-one", 9, "d", {})
+_NEW = ClaimState()
 REFUSED = cause("TemplateInvalid", "spec.x:3: broken")
 
 
 @pytest.mark.parametrize(
-    ("pin", "known", "gives"),
+    ("pin", "known", "state", "gives"),
     [
-        pytest.param("", (ONE, TWO, OTHER), "c-two", id="the newest"),
-        pytest.param("c-one", (ONE, TWO), "c-one", id="the pinned one"),
-        pytest.param("d-one", (ONE, OTHER), "CompositionNotFound", id="a pin to another composition's is refused"),
-        pytest.param("", (OTHER,), "CompositionNotFound", id="none is there yet"),
+        pytest.param("", (ONE, TWO, OTHER), _NEW, "c-two", id="the newest"),
+        pytest.param("c-two", (ONE, TWO), _NEW, "c-two", id="a pin to the newest"),
+        pytest.param("c-one", (ONE, TWO), _NEW, "InvalidValue", id="a new claim gets none that was replaced"),
+        pytest.param("c-one", (ONE, TWO), ClaimState(revision="c-two"), "InvalidValue", id="nor one that has another"),
+        pytest.param("c-one", (ONE, TWO), ClaimState(revision="c-one"), "c-one", id="it stays on its own"),
+        pytest.param("c-one", (ONE, TWO), ClaimState("", "c-two", "c-one"), "c-one", id="it goes back to its former"),
+        pytest.param("c-one", (ONE, WAVES), _NEW, "c-one", id="what new claims get while another goes by waves"),
+        pytest.param("c-one", (ONE, TWO), ClaimState(has_children=True), "c-one", id="it is not known which it had"),
+        pytest.param("d-one", (ONE, OTHER), _NEW, "CompositionNotFound", id="a pin to another composition's"),
+        pytest.param("", (OTHER,), _NEW, "CompositionNotFound", id="none is there yet"),
     ],
 )
-def test_the_revision_is_chosen_by_the_rules(pin: str, known: tuple[Revision, ...], gives: str) -> None:
-    chosen = choose_revision("c", pin, known)
+def test_the_revision_is_chosen_by_the_rules(
+    pin: str, known: tuple[Revision, ...], state: ClaimState, gives: str
+) -> None:
+    chosen = choose_revision("c", pin, known, state=state)
 
     assert (chosen.reason if isinstance(chosen, Cause) else chosen.name) == gives
 
