@@ -87,7 +87,7 @@ simulate: .venv/.synced ## LIVES=n lives by SEED=n, PROFILE=short or long, of co
 
 # Files that several clouds' simulators run beside, and those of the on-prem server alone, which two parts share.
 ROTATED := tests/system/rotation_matrix.py
-IN_CLOUDS := $(wildcard tests/system/*_two_logins_matrix.py tests/system/*_claims_matrix.py tests/system/aws_*_matrix.py) \
+IN_CLOUDS := $(wildcard tests/system/*_two_logins_matrix.py tests/system/*_claims_matrix.py) \
 	tests/system/azure_turns_matrix.py
 # What needs no platform of tests/system.
 ELSEWHERE := tests/postgres/contract_matrix.py tests/providers/azure/contract_matrix.py tests/fairlead/demo_matrix.py \

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import InitVar, dataclass, field
 
-from tests.support.api import ApiError, JsonObject
+from tests.support.api import JsonObject
 from tests.support.home import until_gone
 from tests.support.kinds import CLAIM, PROVIDER_CONFIG, SECRET
 from tests.support.processes import Program
@@ -111,15 +111,6 @@ async def collector_has_looked(system: System, namespace: str, *, name: str = "c
     # Of a kind that the API server serves in any case: of another the collector knows nothing and does nothing.
     await give_to_a_stranger(system, path, STRANGER | {"apiVersion": "v1", "kind": "ConfigMap"})
     await until_gone(system, path)
-
-
-async def unless_gone(system: System, path: str, operations: list[JsonObject]) -> None:
-    """Send a JSON patch; an object that is gone already needs none."""
-    try:
-        await system.api.json_patch(path, operations)
-    except ApiError as error:
-        if error.status != 404:
-            raise
 
 
 def is_deleting(obj: JsonObject) -> bool:
