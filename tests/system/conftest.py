@@ -14,7 +14,7 @@ from tests.support.fresh import (
     system,
 )
 from tests.system.behind import behind
-from tests.system.fenced import fenced_azure, fenced_gcp, one_composer
+from tests.system.fenced import fenced_azure, one_composer
 from tests.system.rigs import bare_namespace, sweeping, warm
 
 __all__ = [
@@ -24,7 +24,6 @@ __all__ = [
     "bare_namespace",
     "behind",
     "fenced_azure",
-    "fenced_gcp",
     "fresh_system",
     "gcp",
     "is_at_work",
