@@ -99,10 +99,10 @@ faults: .venv/.synced ## 20 minutes of short lives, 140 rotations, each policy, 
 	@$(BIN)/python -m devcloud.controlplane
 	@logs=$$(mktemp -d); failed=0; \
 	$(BIN)/python -m tests.simulation --profile short --lives $(LIVES) --seed $(SEED) --jobs 2 --minutes 20 || failed=1; \
-	{ $(FAULTS) $(ROTATED) && $(FAULTS) $(wordlist 1,4,$(ON_PREMISES)); } >"$$logs/1" 2>&1 & rotations=$$!; \
+	{ $(FAULTS) $(ROTATED) && $(FAULTS) $(wordlist 1,3,$(ON_PREMISES)); } >"$$logs/1" 2>&1 & rotations=$$!; \
 	{ $(FAULTS) $(sort $(IN_CLOUDS)) $(ELSEWHERE); } >"$$logs/2" 2>&1 & clouds=$$!; \
 	trap 'trap - TERM; kill 0' INT TERM; \
-	$(FAULTS) $(wordlist 5,99,$(ON_PREMISES)) || failed=1; \
+	$(FAULTS) $(wordlist 4,99,$(ON_PREMISES)) || failed=1; \
 	wait $$rotations || failed=1; wait $$clouds || failed=1; \
 	cat "$$logs/1" "$$logs/2"; rm -r "$$logs"; exit $$failed
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass
 
 from tests.support.api import JsonObject
 from tests.support.home import until_gone
@@ -62,31 +62,6 @@ class Staff:
         await self.stop()
         yield
         await self.complete()
-
-
-@dataclass(slots=True)
-class Absence:
-    """One absence of processes in which several claims suffer their losses: all begin and end it together."""
-
-    stop: Callable[[], Awaitable[None]]
-    start: Callable[[], Awaitable[None]]
-    parties: InitVar[int]
-    _barrier: asyncio.Barrier = field(init=False)
-
-    def __post_init__(self, parties: int) -> None:
-        self._barrier = asyncio.Barrier(parties)
-
-    @asynccontextmanager
-    async def away(self) -> AsyncIterator[None]:
-        """Wait for all parties, and have the processes stopped for the length of their blocks."""
-        await self._together(self.stop)
-        yield
-        await self._together(self.start)
-
-    async def _together(self, act: Callable[[], Awaitable[None]]) -> None:
-        if await self._barrier.wait() == 0:
-            await act()
-        await self._barrier.wait()
 
 
 async def employ(system: System, *flags: str) -> Staff:

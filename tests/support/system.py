@@ -247,16 +247,6 @@ class System:
     # Temporary objects
 
     @asynccontextmanager
-    async def server_away(self) -> AsyncIterator[None]:
-        """Have no PostgreSQL server for the length of a block."""
-        folder = self.folder / _SERVER
-        await onprem.stop(folder)
-        try:
-            yield
-        finally:
-            await onprem.start(_server_options(folder), self.lease)
-
-    @asynccontextmanager
     async def composition(self, obj: JsonObject) -> AsyncIterator[str]:
         """Have a Composition for the length of a block; yield its name."""
         name = obj["metadata"]["name"]
