@@ -87,8 +87,7 @@ simulate: .venv/.synced ## LIVES=n lives by SEED=n, PROFILE=short or long, of co
 
 # Files that several clouds' simulators run beside, and those of the on-prem server alone, which two parts share.
 ROTATED := tests/system/rotation_matrix.py
-IN_CLOUDS := $(wildcard tests/system/*_two_logins_matrix.py tests/system/*_claims_matrix.py tests/system/aws_*_matrix.py) \
-	tests/system/azure_turns_matrix.py
+IN_CLOUDS := $(wildcard tests/system/*_two_logins_matrix.py tests/system/*_claims_matrix.py)
 # What needs no platform of tests/system.
 ELSEWHERE := tests/postgres/contract_matrix.py tests/providers/azure/contract_matrix.py tests/fairlead/demo_matrix.py \
 	tests/apiserver/composer/stuck_claims_matrix.py tests/apiserver/runtime/processes_matrix.py \
@@ -100,10 +99,10 @@ faults: .venv/.synced ## 20 minutes of short lives, 140 rotations, each policy, 
 	@$(BIN)/python -m devcloud.controlplane
 	@logs=$$(mktemp -d); failed=0; \
 	$(BIN)/python -m tests.simulation --profile short --lives $(LIVES) --seed $(SEED) --jobs 2 --minutes 20 || failed=1; \
-	{ $(FAULTS) $(ROTATED) && $(FAULTS) $(wordlist 1,8,$(ON_PREMISES)); } >"$$logs/1" 2>&1 & rotations=$$!; \
+	{ $(FAULTS) $(ROTATED) && $(FAULTS) $(wordlist 1,3,$(ON_PREMISES)); } >"$$logs/1" 2>&1 & rotations=$$!; \
 	{ $(FAULTS) $(sort $(IN_CLOUDS)) $(ELSEWHERE); } >"$$logs/2" 2>&1 & clouds=$$!; \
 	trap 'trap - TERM; kill 0' INT TERM; \
-	$(FAULTS) $(wordlist 9,99,$(ON_PREMISES)) || failed=1; \
+	$(FAULTS) $(wordlist 4,99,$(ON_PREMISES)) || failed=1; \
 	wait $$rotations || failed=1; wait $$clouds || failed=1; \
 	cat "$$logs/1" "$$logs/2"; rm -r "$$logs"; exit $$failed
 

@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from devcloud.controlplane import Programs
 from tests.support import shared
-from tests.support.aws import Aws, at_work, simulated_rds
+from tests.support.aws import Aws, simulated_rds
 from tests.support.azure import Azure, simulated_azure
 from tests.support.gcp import Gcp, simulated_cloud_sql
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
@@ -96,13 +96,6 @@ async def aws(system: System) -> AsyncIterator[Aws]:
     """Yield a simulated RDS beside the platform, known to the cluster; no process of ours runs yet."""
     async with simulated_rds(system) as made:
         yield made
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def aws_at_work(aws: Aws) -> Aws:
-    """Return the simulated RDS with composer and AWS's provider at work."""
-    await at_work(aws)
-    return aws
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -86,26 +86,6 @@ class Home:
         name = self.name if suffix == "connection" else (await self.child())["metadata"]["name"]
         return SECRET.path(self.namespace, f"{name}-{suffix}")
 
-    async def until_child_says(self, child: JsonObject, reason: str) -> None:
-        """Wait until a condition of the child has the reason."""
-
-        def says(obj: JsonObject) -> bool:
-            return any(entry["reason"] == reason for entry in obj.get("status", {}).get("conditions", []))
-
-        await self.system.until(DATABASE, self.namespace, child["metadata"]["name"], says)
-
-    async def until_recreated(self, before: JsonObject) -> JsonObject:
-        """Wait until another object has the child's name, and is Ready; return it."""
-        old = before["metadata"]
-
-        def recreated(child: JsonObject) -> bool:
-            return child["metadata"]["uid"] != old["uid"] and is_ready(child)
-
-        return await self.system.until(DATABASE, self.namespace, old["name"], recreated, limit_s=LIMIT_S)
-
-    async def delete_child(self, child: JsonObject) -> None:
-        await self.system.api.delete(DATABASE.path(self.namespace, child["metadata"]["name"]))
-
     # Its end
 
     async def delete(self, *, propagation: str = "Background") -> None:

@@ -11,7 +11,6 @@ from tests.support.api import JsonObject
 from tests.support.aws import RDS_INSTANCE, Aws, instance
 from tests.support.kinds import SECRET, condition, is_ready
 from tests.support.system import decoded
-from tests.support.waiting import eventually
 
 _LIMIT_S = 120.0
 
@@ -65,10 +64,6 @@ class Instance:
     async def until_seen(self, holds: Callable[[JsonObject], bool]) -> JsonObject:
         return await self.system.until(RDS_INSTANCE, self.namespace, self.name, holds, limit_s=_LIMIT_S)
 
-    async def until_reason(self, reason: str) -> str:
-        """Wait for the reason; return the sentence."""
-        return str(condition(await self.until(reason), "Synced")["message"])
-
     # The instance in RDS
 
     async def external(self) -> str:
@@ -83,9 +78,6 @@ class Instance:
         assert instance is not None
         return instance
 
-    async def until_wire(self, holds: Callable[[JsonObject], bool]) -> JsonObject:
-        return await self.aws.until(await self.external(), lambda instance: holds(dict(instance)), limit_s=_LIMIT_S)
-
     async def strike(self, **change: Any) -> None:
         await self.aws.strike(await self.external(), **change)
 
@@ -95,26 +87,9 @@ class Instance:
         name = await self.external()
         return [call for call in await self.aws.changes(since) if str(call["identifier"]).endswith(name)]
 
-    async def describes(self, since: int) -> list[JsonObject]:
-        """Return the calls after a mark that looked at this instance by its name."""
-        name = await self.external()
-        return [
-            call for call in await self.aws.calls(since, action="DescribeDBInstances") if call["identifier"] == name
-        ]
-
     async def look(self) -> None:
         """Ask for a pass, which would else come in its own time."""
         await self.system.ask_for_a_pass(RDS_INSTANCE, self.namespace, self.name)
-
-    async def until_looked_at_again(self, identifier: str) -> None:
-        """Ask for a pass, and wait until the cloud was asked about that name once more."""
-        since = await self.aws.mark()
-        await self.look()
-
-        async def is_looked_at() -> bool:
-            return any(call["identifier"] == identifier for call in await self.aws.calls(since))
-
-        await eventually(is_looked_at, f"{identifier} is looked at")
 
     # Its users
 

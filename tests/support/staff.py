@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import InitVar, dataclass, field
+from dataclasses import dataclass
 
-from tests.support.api import ApiError, JsonObject
+from tests.support.api import JsonObject
 from tests.support.home import until_gone
 from tests.support.kinds import CLAIM, PROVIDER_CONFIG, SECRET
 from tests.support.processes import Program
@@ -64,31 +64,6 @@ class Staff:
         await self.complete()
 
 
-@dataclass(slots=True)
-class Absence:
-    """One absence of processes in which several claims suffer their losses: all begin and end it together."""
-
-    stop: Callable[[], Awaitable[None]]
-    start: Callable[[], Awaitable[None]]
-    parties: InitVar[int]
-    _barrier: asyncio.Barrier = field(init=False)
-
-    def __post_init__(self, parties: int) -> None:
-        self._barrier = asyncio.Barrier(parties)
-
-    @asynccontextmanager
-    async def away(self) -> AsyncIterator[None]:
-        """Wait for all parties, and have the processes stopped for the length of their blocks."""
-        await self._together(self.stop)
-        yield
-        await self._together(self.start)
-
-    async def _together(self, act: Callable[[], Awaitable[None]]) -> None:
-        if await self._barrier.wait() == 0:
-            await act()
-        await self._barrier.wait()
-
-
 async def employ(system: System, *flags: str) -> Staff:
     """Start both processes, with no destroy rate limit in reach; `flags` stand for those of short leases."""
     # A test module destroys more databases in an hour than a platform does.
@@ -111,15 +86,6 @@ async def collector_has_looked(system: System, namespace: str, *, name: str = "c
     # Of a kind that the API server serves in any case: of another the collector knows nothing and does nothing.
     await give_to_a_stranger(system, path, STRANGER | {"apiVersion": "v1", "kind": "ConfigMap"})
     await until_gone(system, path)
-
-
-async def unless_gone(system: System, path: str, operations: list[JsonObject]) -> None:
-    """Send a JSON patch; an object that is gone already needs none."""
-    try:
-        await system.api.json_patch(path, operations)
-    except ApiError as error:
-        if error.status != 404:
-            raise
 
 
 def is_deleting(obj: JsonObject) -> bool:

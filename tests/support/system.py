@@ -7,7 +7,6 @@ import asyncio
 import base64
 import contextlib
 import secrets
-import shutil
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -246,31 +245,6 @@ class System:
         await self.kubectl.run("apply", "--server-side", "--filename", str(_ROOT / "compositions"))
 
     # Temporary objects
-
-    @asynccontextmanager
-    async def another_server(self) -> AsyncIterator[SqlLog]:
-        """Put an empty server with the same login, certificate authority and address in the place of the rig's."""
-        ours, other = self.folder / _SERVER, self.folder / "another"
-        await onprem.stop(ours)
-        other.mkdir(mode=0o700)
-        for file in (*ours.glob("authority*"), ours / "admin-password"):
-            await asyncio.to_thread(shutil.copy, file, other)
-        stranger = await onprem.start(_server_options(other), self.lease)
-        try:
-            yield SqlLog(stranger.server.log, stranger.username)
-        finally:
-            await onprem.stop(other, is_temporary=True)
-            await onprem.start(_server_options(ours), self.lease)
-
-    @asynccontextmanager
-    async def server_away(self) -> AsyncIterator[None]:
-        """Have no PostgreSQL server for the length of a block."""
-        folder = self.folder / _SERVER
-        await onprem.stop(folder)
-        try:
-            yield
-        finally:
-            await onprem.start(_server_options(folder), self.lease)
 
     @asynccontextmanager
     async def composition(self, obj: JsonObject) -> AsyncIterator[str]:

@@ -3,7 +3,6 @@
 from tests.support.fresh import (
     _employed,
     aws,
-    aws_at_work,
     azure,
     fresh_system,
     gcp,
@@ -15,19 +14,16 @@ from tests.support.fresh import (
     system,
 )
 from tests.system.behind import behind
-from tests.system.fenced import fenced_aws, fenced_azure, fenced_gcp, one_composer
+from tests.system.fenced import fenced_azure, one_composer
 from tests.system.rigs import bare_namespace, sweeping, warm
 
 __all__ = [
     "_employed",
     "aws",
-    "aws_at_work",
     "azure",
     "bare_namespace",
     "behind",
-    "fenced_aws",
     "fenced_azure",
-    "fenced_gcp",
     "fresh_system",
     "gcp",
     "is_at_work",

@@ -1,30 +1,21 @@
 """More edits: fields that are fought over, normalised, removed, refused, or never become smaller."""
 
-import base64
-
 import pytest
 
 from tests.support.api import JsonObject
 from tests.support.audit import WRITES, Match
-from tests.support.grants import allow_composer
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
     DATABASE,
-    SECRET,
-    Kind,
     composition,
     is_ready,
 )
 from tests.support.processes import running_program
 from tests.support.system import COMPOSER, System
-from tests.support.waiting import eventually
-from tests.system.test_edits import REQUEST, ready
+from tests.system.test_edits import ready
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
-
-
-_STATEFUL_SET = Kind("apps", "v1", "StatefulSet", "statefulsets")
 
 
 async def test_a_field_that_is_taken_by_force_again_and_again_rests_while_others_go_on(
@@ -58,90 +49,6 @@ async def test_a_field_that_is_taken_by_force_again_and_again_rests_while_others
     limit = child["spec"]["forProvider"]["connectionLimit"]
     await running.until(DATABASE, namespace, name, follows)
     await running.until(CLAIM, namespace, "fought", is_ready)
-
-
-def _stateful_set(replicas: int) -> JsonObject:
-    container = {
-        "name": "app",
-        "image": "example.org/app:1",
-        "env": [],
-        "resources": {"requests": {"cpu": "1000m", "memory": "1024Mi"}},
-    }
-    return {
-        "name": "workload",
-        "readyWhen": "{{ resources.workload.spec.replicas >= 0 }}",
-        "template": {
-            "apiVersion": "apps/v1",
-            "kind": "StatefulSet",
-            "spec": {
-                "serviceName": "app",
-                "replicas": replicas,
-                "selector": {"matchLabels": {"app": "app"}},
-                "template": {
-                    "metadata": {"labels": {"app": "app"}},
-                    "spec": {"containers": [container], "tolerations": [], "imagePullSecrets": []},
-                },
-            },
-        },
-    }
-
-
-async def test_a_value_that_the_api_server_normalises_is_never_sent_twice(running: System, namespace: str) -> None:
-    await allow_composer(running, "apps", "statefulsets")
-    name, match = f"{namespace}-c", Match(user=COMPOSER, verbs=WRITES, resource="statefulsets", namespace=namespace)
-    async with running.composition(composition(name, _stateful_set(1))):
-        audit = running.audit()
-        child = await ready(running, namespace, "normal", compositionRef={"name": name})
-        container = child["spec"]["template"]["spec"]["containers"][0]
-        assert container["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
-        assert "env" not in container
-        await _passes_go_by(running, namespace, "normal")
-        assert [request.verb for request in audit.requests(match)] == ["create"]
-
-        audit = running.audit()
-        await running.apply(COMPOSITION, composition(name, _stateful_set(2)))
-        await running.until(
-            _STATEFUL_SET, namespace, child["metadata"]["name"], lambda obj: obj["spec"]["replicas"] == 2
-        )
-        await _passes_go_by(running, namespace, "normal")
-        assert [request.verb for request in audit.requests(match)] == ["patch"]
-
-        audit = running.audit()
-        await running_program(running.started, "composer").terminate()
-        await running.start_composer()
-        await _passes_go_by(running, namespace, "normal")
-        assert audit.requests(match) == []
-
-
-async def _passes_go_by(system: System, namespace: str, name: str) -> None:
-    """See several passes over a claim end, each asked for by a token that its status echoes, and rest after them."""
-    for number in range(3):
-        token = {REQUEST: f"{name}-{number}"}
-        await system.edit(CLAIM, namespace, name, {"metadata": {"annotations": token}})
-        wanted = f"{name}-{number}"
-        await system.until(
-            CLAIM,
-            namespace,
-            name,
-            lambda obj: obj["status"].get("lastHandledReconcileAt") == wanted,  # noqa: B023 - awaited within the turn
-        )
-    await system.at_rest(for_s=1.0)
-
-
-async def test_an_emptied_credentials_secret_is_filled_from_the_connection(running: System, namespace: str) -> None:
-    child = await ready(running, namespace, "emptied")
-    before = await running.binding(namespace, "emptied")
-    name = f"{child['metadata']['name']}-credentials"
-    await running.edit(SECRET, namespace, name, {"data": {"current": ""}})
-    await running.ask_for_a_pass(DATABASE, namespace, child["metadata"]["name"])
-
-    async def whole() -> bool:
-        secret = await running.api.get(SECRET.path(namespace, name))
-        return base64.b64decode(secret["data"]["current"]).decode() == before["password"]
-
-    await eventually(whole, "the password is back")
-    assert await running.binding(namespace, "emptied") == before
-    assert await running.logs_in(namespace, "emptied")
 
 
 def _with_parameters(name: str, **parameters: str) -> JsonObject:

@@ -13,9 +13,9 @@ from devcloud.aws.platform import ACCOUNT as AWS_ACCOUNT
 from devcloud.azure.entra.directory import CLIENT_ID
 from devcloud.azure.platform import RESOURCE_GROUP
 from devcloud.gcp.platform import ACCOUNT, PROJECT
-from tests.support.aws import AWS_CONFIG, Aws
+from tests.support.aws import Aws
 from tests.support.azure import AZURE_CONFIG, SCOPE, Azure
-from tests.support.gcp import FLAGS, GCP_CONFIG, Gcp
+from tests.support.gcp import Gcp
 from tests.support.kinds import CONFIG_MAP, is_ready
 from tests.support.processes import Program
 from tests.support.system import System
@@ -49,13 +49,6 @@ async def restrict_aws(aws: Aws) -> None:
     await aws.control("POST", "keys", {**key, "principal": "user/fairlead", "policy": policy})
 
 
-async def fence_aws(aws: Aws) -> None:
-    """Have RDS with the provider at work under the shipped policies."""
-    await restrict_aws(aws)
-    await aws.start_provider()
-    await aws.system.until(AWS_CONFIG, "", "default", is_ready)
-
-
 async def restrict_azure(azure: Azure) -> None:
     """Put the provider's principal under the shipped role definitions, each at its own scope."""
     principal = (await azure.control("GET", "principals"))[CLIENT_ID]
@@ -82,32 +75,9 @@ async def restrict_gcp(gcp: Gcp) -> None:
     await gcp.control("POST", "bindings", {"project": PROJECT, "member": ACCOUNT, "roles": roles})
 
 
-async def fence_gcp(gcp: Gcp) -> None:
-    """Have Cloud SQL with the provider at work under the shipped roles."""
-    await restrict_gcp(gcp)
-    await gcp.start_provider(*FLAGS)
-    await gcp.system.until(GCP_CONFIG, "", "default", is_ready)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def fenced_aws(aws: Aws, one_composer: Program) -> Aws:
-    """Return the cloud with composer and fenced provider at work."""
-    del one_composer
-    await fence_aws(aws)
-    return aws
-
-
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def fenced_azure(azure: Azure, one_composer: Program) -> Azure:
     """Return the cloud with composer and fenced provider at work."""
     del one_composer
     await fence_azure(azure)
     return azure
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def fenced_gcp(gcp: Gcp, one_composer: Program) -> Gcp:
-    """Return the cloud with composer and fenced provider at work."""
-    del one_composer
-    await fence_gcp(gcp)
-    return gcp

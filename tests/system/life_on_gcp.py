@@ -50,7 +50,7 @@ async def live(gcp: Gcp) -> None:
         await _psql_opens_it(gcp, namespace, server)
         await _drift_is_put_back(gcp, server)
         await _another_password_follows(gcp, namespace)
-        await a_final_backup_is_kept(gcp, namespace, server)
+        await _its_row_is_read_back(gcp, namespace, await _a_final_backup_is_kept(gcp, namespace, server))
 
 
 async def _psql_opens_it(gcp: Gcp, namespace: str, server: str) -> None:
@@ -78,13 +78,13 @@ async def _drift_is_put_back(gcp: Gcp, server: str) -> None:
 async def _another_password_follows(gcp: Gcp, namespace: str) -> None:
     before, since = await gcp.system.binding(namespace, "orders"), await gcp.mark()
     await gcp.system.edit(CLAIM, namespace, "orders", {"spec": {"passwordRotation": {"token": "2026-11"}}})
-    after = await another_password(gcp, namespace, before)
+    after = await _another_password(gcp, namespace, before)
     assert await gcp.logs_in(after)
     assert not await gcp.logs_in(before)
     assert await actions(gcp, since) == ["users.update"]
 
 
-async def another_password(gcp: Gcp, namespace: str, before: dict[str, str]) -> dict[str, str]:
+async def _another_password(gcp: Gcp, namespace: str, before: dict[str, str]) -> dict[str, str]:
     async def is_another() -> dict[str, str] | None:
         binding = await gcp.system.binding(namespace, "orders")
         return binding if binding["password"] != before["password"] else None
@@ -94,7 +94,7 @@ async def another_password(gcp: Gcp, namespace: str, before: dict[str, str]) -> 
     return after
 
 
-async def a_final_backup_is_kept(gcp: Gcp, namespace: str, server: str) -> str:
+async def _a_final_backup_is_kept(gcp: Gcp, namespace: str, server: str) -> str:
     since = await gcp.mark()
     await gcp.system.delete(CLAIM, namespace, "orders")
     assert await actions(gcp, since) == ["instances.delete"]
@@ -104,3 +104,14 @@ async def a_final_backup_is_kept(gcp: Gcp, namespace: str, server: str) -> str:
     (backup,) = (await gcp.person("GET", "backups"))["backups"]
     assert (backup["type"], backup["state"]) == ("FINAL", "SUCCESSFUL")
     return str(backup["name"])
+
+
+async def _its_row_is_read_back(gcp: Gcp, namespace: str, backup: str) -> None:
+    """Prove that a new claim begins with the data of the backup, by a password of its own."""
+    since = await gcp.mark()
+    kept = {"databaseName": "orders", "username": "orders_app", "deletionPolicy": "Delete"}
+    await ready(gcp, namespace, "again", **kept, restoreFrom={"backup": backup})
+    assert await actions(gcp, since) == ["instances.restoreBackup", "users.update"]
+    binding = await gcp.system.binding(namespace, "again")
+    assert await gcp.rows(binding, "SELECT name FROM goods") == [("canary",)]
+    await gcp.system.delete(CLAIM, namespace, "again")

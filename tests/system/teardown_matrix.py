@@ -13,7 +13,7 @@ from tests.support.kinds import (
     DATABASE,
     NAMESPACE,
 )
-from tests.support.staff import Staff, is_deleting
+from tests.support.staff import Staff
 from tests.system.test_teardown import POLICIES, bare, ends_by_policy, moved_out_and_back, torn_down_wave_by_wave
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -30,33 +30,6 @@ async def test_children_are_torn_down_wave_by_wave_under_every_cascade(staff: St
     async with asyncio.TaskGroup() as group:
         for cascade in _CASCADES:
             group.create_task(torn_down_wave_by_wave(staff.system, namespace, cascade), name=cascade)
-
-
-@pytest.mark.parametrize("away", ["composer", "provider", "both"])
-async def test_a_claim_deleted_while_a_process_is_away_is_torn_down_when_it_is_back(
-    staff: Staff, namespace: str, away: str
-) -> None:
-    home = await move_in(staff.system, claim(namespace, f"away{away}", deletionPolicy="Delete"))
-    if away != "provider":
-        await staff.stop_composer()
-    if away != "composer":
-        await staff.stop_provider()
-
-    # Foreground stamps the child at once, so that a provider alone meets a deleting child without an instruction.
-    await staff.system.api.delete(home.path, propagation="Foreground")
-    child = await home.child()
-    await staff.system.until(DATABASE, namespace, child["metadata"]["name"], is_deleting)
-    if away == "composer":
-        await home.until_child_says(child, "AwaitingTeardown")
-    await home.untouched()
-    if not staff.composer.is_running:
-        await staff.start_composer()
-    if not staff.provider.is_running:
-        await staff.start_provider()
-
-    await until_gone(staff.system, home.path)
-    assert home.drops_carried_out() == 1
-    assert await home.names() == []
 
 
 async def test_a_namespace_deleted_leaves_the_database_under_each_policy(staff: Staff) -> None:

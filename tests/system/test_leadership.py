@@ -6,7 +6,6 @@ import asyncio
 import base64
 import contextlib
 import itertools
-from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ import pytest_asyncio
 from tests.support.audit import WRITES, AuditLog, Match, Request
 from tests.support.home import claim
 from tests.support.kinds import CLAIM, is_ready
-from tests.support.late_line import LateLine
 from tests.support.processes import Program
 from tests.support.system import COMPOSER, PROVIDER, System, free_port
 from tests.support.waiting import eventually
@@ -61,13 +59,10 @@ class Candidate:
     credential: str
 
     @staticmethod
-    async def start(system: System, role: Role, name: str, *more: str, line: LateLine | None = None) -> Candidate:
+    async def start(system: System, role: Role, name: str, *more: str) -> Candidate:
         shared = await system.plane.service_account_kubeconfig(role.namespace, role.account)
         kubeconfig = shared.with_name(f"{shared.name}.{name}")
-        document = msgspec.json.decode(shared.read_bytes())
-        if line:
-            document["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{line.port}"
-        kubeconfig.write_bytes(msgspec.json.encode(document))
+        kubeconfig.write_bytes(shared.read_bytes())
         port = free_port()
         flags = ("--kubeconfig", str(kubeconfig), "--namespace", role.namespace, "--health-port", str(port))
         program = Program((*role.module, *flags, *more), log=system.folder / f"{role.account}-{name}.log")
@@ -106,37 +101,25 @@ async def test_a_frozen_or_killed_leader_never_writes_over_its_successor(system:
             third = await Candidate.start(system, role, "again", *LEASE)
         # The first may lead once more from here on: what it writes then is not late.
         earlier = acts(audit, role, third)
-        thawed = Late.after(acts(audit, role, first), acts(audit, role, second))
+        thawed = over_the_successor(acts(audit, role, first), acts(audit, role, second))
         await second.program.kill9()
         await until_acts(audit, role, third)
 
-    killed = Late.after(acts(audit, role, second), acts(audit, role, third)[len(earlier) :])
-    assert (thawed.over_the_successor, killed.over_the_successor) == ([], [])
+    killed = over_the_successor(acts(audit, role, second), acts(audit, role, third)[len(earlier) :])
+    assert (thawed, killed) == ([], [])
 
 
-@dataclass(frozen=True, slots=True)
-class Late:
-    """The writes of a former leader that reached the API server after its successor's first accepted one.
+def over_the_successor(former: list[Request], successor: list[Request]) -> list[Request]:
+    """Return the writes of a former leader that were accepted on what its successor had written by then.
 
     One on an object that the successor has not written yet is as if it had come before: whoever writes next has to
     read it first. So is an Event, which is written once and never read by us.
     """
-
-    over_the_successor: list[Request]
-    accepted_elsewhere: list[Request]
-    refused: list[Request]
-
-    @staticmethod
-    def after(former: list[Request], successor: list[Request]) -> Late:
-        theirs = [act for act in successor if is_accepted(act)]
-        late = [act for act in former if theirs and act.received_at > theirs[0].received_at]
-        written: dict[tuple[str, str, str, str], str] = {}
-        for act in theirs:
-            written.setdefault(written_object(act), act.received_at)
-        accepted = [act for act in late if is_accepted(act)]
-        over = [act for act in accepted if written.get(written_object(act), act.received_at) < act.received_at]
-        elsewhere = [act for act in accepted if act not in over]
-        return Late(over, elsewhere, [act for act in late if not is_accepted(act)])
+    written: dict[tuple[str, str, str, str], str] = {}
+    for act in filter(is_accepted, successor):
+        written.setdefault(written_object(act), act.received_at)
+    accepted = [act for act in former if is_accepted(act)]
+    return [act for act in accepted if written.get(written_object(act), act.received_at) < act.received_at]
 
 
 def is_accepted(act: Request) -> bool:
@@ -147,37 +130,19 @@ def written_object(act: Request) -> tuple[str, str, str, str]:
     return act.group, act.resource, act.namespace, act.name
 
 
-@dataclass(slots=True)
-class Load:
-    """Claims that are made without end; `done` counts those that became ready, by their `series`."""
-
-    series: int
-    done: Counter[int]
-
-    async def until_each_is_done_again(self) -> None:
-        before = self.done.copy()
-
-        async def is_done() -> bool:
-            return all(self.done[number] > before[number] for number in range(self.series))
-
-        await eventually(is_done, "a claim of each series becomes ready", limit_s=120.0)
-
-
 @asynccontextmanager
-async def under_load(system: System, namespace: str, series: int = LOAD_AT_ONCE) -> AsyncIterator[Load]:
+async def under_load(system: System, namespace: str) -> AsyncIterator[None]:
     """Have claims made and changed all the while, so that who leads always has something to write."""
-    load = Load(series, Counter())
 
     async def create_claim(number: int) -> None:
         for step in itertools.count():
             name = f"load{number}x{step}"
             await system.create(CLAIM, claim(namespace, name, deletionPolicy="Orphan"))
             await system.until(CLAIM, namespace, name, is_ready, limit_s=120.0)
-            load.done[number] += 1
 
-    tasks = [asyncio.create_task(create_claim(number)) for number in range(series)]
+    tasks = [asyncio.create_task(create_claim(number)) for number in range(LOAD_AT_ONCE)]
     try:
-        yield load
+        yield
         for task in tasks:
             assert not task.done() or task.exception() is None, task.exception()
     finally:

@@ -40,46 +40,6 @@ async def _child(system: System, namespace: str, name: str) -> JsonObject:
     return child
 
 
-async def _annotate(system: System, namespace: str, name: str, **annotations: str | None) -> None:
-    named = {f"fairlead.dev/{key.replace('_', '-')}": value for key, value in annotations.items()}
-    await system.edit(CLAIM, namespace, name, {"metadata": {"annotations": named}})
-
-
-async def test_resources_that_leave_the_composition_go_and_most_of_them_not_at_once(
-    composing: System, namespace: str
-) -> None:
-    name = f"{namespace}-c"
-    whole = composition(name, *(_settings(letter) for letter in ("a", "b", "c", "d")))
-    await composing.create(COMPOSITION, whole)
-    await _ready(composing, namespace, "pruned", compositionRef={"name": name})
-    await composing.api.merge(COMPOSITION.path("", name), {"spec": composition(name, *map(_settings, "abc"))["spec"]})
-
-    async def resources() -> list[str]:
-        children = await composing.children(namespace, "pruned")
-        return sorted(child["metadata"]["annotations"]["fairlead.dev/resource"] for child in children)
-
-    async def three_are_left() -> bool:
-        return await resources() == ["a", "b", "c"]
-
-    await eventually(three_are_left, "d goes")
-    await composing.until(CLAIM, namespace, "pruned", is_ready)
-
-    await composing.api.merge(COMPOSITION.path("", name), {"spec": composition(name, _settings("a"))["spec"]})
-    held = await composing.until(CLAIM, namespace, "pruned", in_trouble("HeldDeletion"))
-    assert condition(held, "Ready")["status"] == "True"
-    assert await resources() == ["a", "b", "c"]
-
-    uids = {
-        child["metadata"]["annotations"]["fairlead.dev/resource"]: child["metadata"]["uid"]
-        for child in await composing.children(namespace, "pruned")
-    }
-    await _annotate(composing, namespace, "pruned", consent=f"b={uids['b']},c={uids['c']}")
-    await composing.until(CLAIM, namespace, "pruned", is_ready)
-    assert await resources() == ["a"]
-    await composing.delete(CLAIM, namespace, "pruned")
-    await composing.api.delete(COMPOSITION.path("", name))
-
-
 async def test_a_missing_environment_is_named_and_taken_when_it_comes(composing: System, namespace: str) -> None:
     body = composition(f"{namespace}-c", _settings(size="{{ env.region.zone }}"), environments=["region"])
     async with composing.composition(body) as name:
@@ -159,37 +119,6 @@ async def test_a_composition_in_use_is_held_with_the_count(composing: System, na
 
     await composing.delete(CLAIM, namespace, "user")
     await composing.api.until_gone(COMPOSITION.path("", name))
-
-
-async def test_a_status_that_the_claim_cannot_have_is_reported(composing: System, namespace: str) -> None:
-    body = composition(f"{namespace}-c", _settings(), status={"port": "{{ claim.spec.size }}"})
-    async with composing.composition(body) as name:
-        await composing.create(CLAIM, claim(namespace, "odd", compositionRef={"name": name}))
-        refused = await composing.until(CLAIM, namespace, "odd", in_trouble("SchemaMismatch"))
-        assert "port" in condition(refused, "Synced")["message"]
-        await composing.delete(CLAIM, namespace, "odd")
-
-
-async def test_the_metadata_that_ties_a_child_to_its_claim_is_put_back(composing: System, namespace: str) -> None:
-    removed: dict[str, JsonObject] = {
-        "label": {"labels": {"fairlead.dev/claim": None}},
-        "owner": {"ownerReferences": None},
-        "annotations": {"annotations": {"fairlead.dev/claim-name": None, "fairlead.dev/resource": None}},
-    }
-    async with composing.composition(composition(f"{namespace}-c", _settings())) as name:
-        await _ready(composing, namespace, "tied", compositionRef={"name": name})
-        child = await _child(composing, namespace, "tied")
-        path = CONFIG_MAP.path(namespace, child["metadata"]["name"])
-
-        async def tied() -> bool:
-            metadata = (await composing.api.get(path))["metadata"]
-            parts = ("uid", "labels", "annotations", "ownerReferences")
-            return all(metadata.get(part) == child["metadata"].get(part) for part in parts)
-
-        for lost, change in removed.items():
-            await composing.api.merge(path, {"metadata": change})
-            await eventually(tied, f"the {lost} is back")
-        await composing.delete(CLAIM, namespace, "tied")
 
 
 async def test_a_pending_resource_is_shown_and_made_when_it_can_be(composing: System, namespace: str) -> None:

@@ -118,38 +118,6 @@ async def test_a_rollback_takes_the_first_wave_back(composing: System, namespace
         assert revision["spec"]["revision"] == 3
 
 
-async def test_a_renamed_resource_keeps_its_object(composing: System, namespace: str) -> None:
-    async with composing.composition(composition(f"{namespace}-c", config("a"))) as name:
-        await composing.create(CLAIM, claim(namespace, "renamed", compositionRef={"name": name}))
-        await composing.until(CLAIM, namespace, "renamed", is_ready)
-        (before,) = await composing.children(namespace, "renamed")
-
-        moved = config("b", name="options", movedFrom=["settings"])
-        await change(composing, composition(name, moved))
-        await until_values(composing, namespace, "b")
-
-        def is_moved(obj: JsonObject) -> bool:
-            entries = [(entry["resource"], entry.get("origin")) for entry in obj["status"]["inventory"]]
-            return is_ready(obj) and entries == [("options", "settings")]
-
-        await composing.until(CLAIM, namespace, "renamed", is_moved)
-        (after,) = await composing.children(namespace, "renamed")
-        assert after["metadata"]["uid"] == before["metadata"]["uid"]
-
-        # A lost status says nothing of the move; the object itself does.
-        await composing.api.merge(
-            CLAIM.path(namespace, "renamed", "status"), {"status": {"inventory": None, "composition": None}}
-        )
-
-        def is_known(obj: JsonObject) -> bool:
-            return [entry.get("resource") for entry in obj["status"].get("inventory", [])] == ["options"]
-
-        await composing.until(CLAIM, namespace, "renamed", is_known)
-        (child,) = await composing.children(namespace, "renamed")
-        assert child["metadata"]["uid"] == before["metadata"]["uid"]
-        await composing.delete(CLAIM, namespace, "renamed")
-
-
 async def test_a_field_that_leaves_the_template_leaves_a_child_out_of_a_backup_too(
     composing: System, namespace: str
 ) -> None:

@@ -133,6 +133,9 @@ CHECKS = {
         {**composition_of(resource_of("a")), **NO_KIND}, "KindNotInstalled", "spec.compositeTypeRef"
     ),
     "a name of its own": marked({"name": "x"}, "NameNotAllowed"),
+    "a generated name": marked({"generateName": "x-"}, "NameNotAllowed"),
+    "a list": alone("KindNotAllowed", template={"apiVersion": "v1", "kind": "List", "items": []}),
+    "a kind that an expression makes": alone(INVALID, template={**ROLE, "kind": "{{ 'Cluster' ~ 'Role' }}"}),
     "another namespace": marked({"namespace": "x"}, "NamespaceNotAllowed"),
     "our own label": marked({"labels": {"fairlead.dev/claim": "x"}}, FORBIDDEN),
     "an owner of its own": marked({"ownerReferences": []}, "SchemaMismatch"),

@@ -70,6 +70,11 @@ class RdsWorld(World):
         """Have something happen to the instance behind the API's back."""
         control(self.served, "POST", f"instances/{self.external_name}", calls)
 
+    def shown(self) -> Object:
+        """Return the instance as the simulator has it."""
+        trees = control(self.served, "GET", "instances")
+        return next(tree for tree in trees if tree["DBInstanceIdentifier"] == self.external_name)
+
     def refuse(self, action: str, code: str, message: str = "It is refused.") -> None:
         """Have every call of an action refused from now on."""
         fault = {"action": action, "code": code, "message": message, "times": None}
@@ -108,7 +113,24 @@ class RdsPaced(Paced):
         """Count from here on."""
         control(self.rds, "DELETE", "audit")
 
+    def changes(self) -> list[tuple[str, Object]]:
+        """Return the calls that changed something, each by its action and with its parameters."""
+        log = control(self.rds, "GET", "audit?since=0")
+        return [(str(call["action"]), call["params"]) for call in log if call["mutating"]]
+
     def calls(self, action: str = "") -> int:
         """Return how many calls of an action RDS got; of none that change something."""
         log = control(self.rds, "GET", "audit?since=0")
         return sum(call["mutating"] if not action else call["action"] == action for call in log)
+
+
+async def at_rest(served: Served, parameters: Object | None = None, **spec: Any) -> tuple[RdsWorld, RdsPaced]:
+    """Return an instance with these parameters after its first backup, and its passes, counted from here on."""
+    world = RdsWorld(served, spec={**SPEC, **(parameters or {})})
+    paced = RdsPaced(world)
+    world.ask(**spec)
+    await paced.settle()
+    await paced.until(world.now + timedelta(hours=1))
+    await paced.settle()
+    paced.forget()
+    return world, paced

@@ -13,7 +13,7 @@ import pytest
 
 from devcloud.aws.server import Served
 from runtime.objects import SECRETS, Object
-from tests.providers.aws.rds_world import RdsPaced, RdsWorld
+from tests.providers.aws.rds_world import RdsPaced, RdsWorld, at_rest
 from tests.providers.listed_paced import ListedPaced
 from tests.support.simulator_control import control
 
@@ -204,18 +204,6 @@ async def test_window_of_an_hour_is_met_with_a_resync_of_six(stopped: Served) ->
     assert paced.calls("ModifyDBInstance") == 1
 
 
-async def _ready_alone(served: Served) -> tuple[RdsWorld, RdsPaced]:
-    world = RdsWorld(served)
-    paced = RdsPaced(world)
-    world.ask(**POLICY)
-    await paced.settle()
-    # The first backup is over as well.
-    await paced.until(world.now + HOUR)
-    await paced.settle()
-    paced.forget()
-    return world, paced
-
-
 SECRET: Object = {"passwordSecretRef": {"name": "own", "key": "password"}}
 
 
@@ -269,7 +257,7 @@ async def test_users_own_password_that_rds_refuses_is_sent_rarely_and_its_repair
 async def test_storage_that_is_too_large_leaves_the_database_ready_and_is_withdrawn_before_rds_has_it(
     stopped: Served, code: str
 ) -> None:
-    world, paced = await _ready_alone(stopped)
+    world, paced = await at_rest(stopped, **POLICY)
     world.refuse("ModifyDBInstance", code)
     since = len(paced.conditions)
     world.ask(parameters={"allocatedStorage": 7000}, **POLICY)
@@ -287,7 +275,7 @@ async def test_storage_that_is_too_large_leaves_the_database_ready_and_is_withdr
 
 
 async def test_storage_that_rds_has_stays_and_is_no_error_where_less_is_asked_for(stopped: Served) -> None:
-    world, paced = await _ready_alone(stopped)
+    world, paced = await at_rest(stopped, **POLICY)
     world.ask(parameters={"allocatedStorage": 200}, **POLICY)
     paced.wake()
     await paced.until(world.now + 10 * HOUR)
