@@ -44,11 +44,11 @@ _PRESENCE = re.compile(r"(?:!?has\(\s*self\.\w+\s*\)|==|!=|&&|\|\||[()\s])+")
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One claim, and which field makes it differ. `is_plain`: no field of it could be left out."""
+    """One claim, and which field makes it differ. `is_plain`: no field of it could be left out, none is at a limit."""
 
     distinction: str
     spec: Object
-    is_plain: bool = False
+    is_plain: bool = True
     name: str = "sample"
 
     @property
@@ -91,10 +91,12 @@ def samples(schema: Schema) -> tuple[Sample, ...]:
             _add(drafts, f"{name}: {_shown(value)}", {**_first(known, together or required), name: value})
         if together is not None:
             for about, limits in _numbers_at_their_limits(properties, together):
-                _add(drafts, about, {**_first(known, together), **limits})
+                _add(drafts, about, {**_first(known, together), **limits}, at_limit=True)
     whole = [replace(draft, spec={**defaulted(draft.spec, schema), **unknown}) for draft in drafts[:_SAMPLES_LIMIT]]
-    whole = [replace(sample, is_plain=not any(other.fields < sample.fields for other in whole)) for sample in whole]
-    return tuple(whole)
+    return tuple(
+        replace(sample, is_plain=sample.is_plain and not any(other.fields < sample.fields for other in whole))
+        for sample in whole
+    )
 
 
 def named_at_the_limits(sample: Sample) -> tuple[Sample, ...]:
@@ -105,9 +107,9 @@ def named_at_the_limits(sample: Sample) -> tuple[Sample, ...]:
     )
 
 
-def _add(drafts: list[Sample], about: str, spec: Object) -> None:
+def _add(drafts: list[Sample], about: str, spec: Object, *, at_limit: bool = False) -> None:
     if all(spec != other.spec for other in drafts):
-        drafts.append(Sample(about, spec))
+        drafts.append(Sample(about, spec, is_plain=not at_limit))
 
 
 def _numbers_at_their_limits(
