@@ -65,6 +65,19 @@ async def test_operation_that_others_pushed_aside_is_sent_again(arm: Arm, code: 
 
 
 @each_kind
+async def test_operation_that_is_pushed_aside_for_ever_is_sent_ever_more_slowly(
+    arm: Arm, kind: Kind[Any, Any], spec: Object
+) -> None:
+    world = inside_of(await server_at_rest(arm), kind, spec)
+    arm.control("POST", "operations", {"code": "InternalServerError", "message": "Of the cloud.", "times": None})
+    world.ask()
+    await Paced(world).until(world.now + timedelta(minutes=55))
+    assert 3 <= len(arm.changes()) <= 8
+    await world.until("CloudBusy")
+    assert "Of the cloud" in world.condition()["message"]
+
+
+@each_kind
 @pytest.mark.parametrize("answered", ["fail", "refuse"])
 async def test_busy_server_of_somebody_else_is_met_and_heals(
     arm: Arm, kind: Kind[Any, Any], spec: Object, answered: str
