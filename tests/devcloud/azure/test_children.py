@@ -9,56 +9,6 @@ from tests.devcloud.azure.conftest import Arm
 RULE = {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}
 
 
-def test_databases_and_firewall_rules_come_change_and_go_and_azures_own_stay(arm: Arm) -> None:
-    arm.created()
-    arm.until_done(arm.child("pg1/databases/app", charset="utf8"))
-
-    shown = arm.get("pg1/databases/app")
-    assert shown["properties"] == {"charset": "UTF8", "collation": "en_US.utf8"}
-    assert shown["type"] == "Microsoft.DBforPostgreSQL/flexibleServers/databases"
-    names = [entry["name"] for entry in arm.get("pg1/databases")["value"]]
-    assert names == ["azure_maintenance", "postgres", "azure_sys", "app"]
-    assert arm.until_done(arm.child("pg1/databases/app", charset="UTF8"))["status"] == "Succeeded"
-    arm.until_done(arm.call("DELETE", arm.path("pg1/databases/app")))
-    assert arm.call("GET", arm.path("pg1/databases/app")).refusal == (404, "ResourceNotFound")
-    assert arm.call("DELETE", arm.path("pg1/databases/app")).status == 204
-
-    arm.until_done(arm.child("pg1/firewallRules/Office", **RULE))
-    arm.until_done(arm.child("pg1/firewallRules/Office", **{**RULE, "endIpAddress": "10.0.0.7"}))
-
-    shown = arm.get("pg1/firewallRules/office")
-    assert (shown["name"], shown["properties"]) == ("Office", {**RULE, "endIpAddress": "10.0.0.7"})
-    assert [entry["name"] for entry in arm.get("pg1/firewallRules")["value"]] == ["Office"]
-    arm.until_done(arm.call("DELETE", arm.path("pg1/firewallRules/OFFICE")))
-    assert arm.get("pg1/firewallRules") == {"value": []}
-    assert arm.call("DELETE", arm.path("pg1/firewallRules/Office")).status == 204
-
-    # "Server concepts": azure_maintenance, azure_sys and postgres are Azure's own.
-    assert arm.call("DELETE", arm.path("pg1/databases/azure_sys")).refusal == (400, "InvalidDatabaseName")
-    assert arm.call("DELETE", arm.path("pg1/configurations/work_mem")).refusal == (405, "HttpMethodNotAllowed")
-
-
-def test_parameter_counts_at_once_or_after_a_restart_and_goes_back_to_its_default(arm: Arm) -> None:
-    arm.created()
-    for name, value in (("work_mem", "8192"), ("max_connections", "100")):
-        arm.until_done(arm.child(f"pg1/configurations/{name}", value=value, source="user-override"))
-
-    dynamic = arm.get("pg1/configurations/work_mem")["properties"]
-    static = arm.get("pg1/configurations/max_connections")["properties"]
-    assert (dynamic["value"], dynamic["source"]) == ("8192", "user-override")
-    assert (dynamic["isDynamicConfig"], dynamic["isConfigPendingRestart"]) == (True, False)
-    assert (static["isDynamicConfig"], static["isConfigPendingRestart"]) == (False, True)
-    arm.until_done(arm.call("POST", arm.path("pg1/restart")))
-    static = arm.get("pg1/configurations/max_connections")["properties"]
-    assert (static["value"], static["isConfigPendingRestart"]) == ("100", False)
-
-    arm.until_done(arm.child("pg1/configurations/work_mem", value="4096", source="system-default"))
-
-    shown = arm.get("pg1/configurations/work_mem")["properties"]
-    assert (shown["value"], shown["defaultValue"], shown["source"]) == ("4096", "4096", "system-default")
-    assert len(arm.get("pg1/configurations")["value"]) > 10
-
-
 BAD_VALUE, MISSING = (400, "InvalidParameterValue"), (400, "MissingRequiredParameter")
 
 

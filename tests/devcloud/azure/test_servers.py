@@ -6,52 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.devcloud.azure.conftest import COPY, PASSWORD, SERVER, VERSION, Arm
-
-
-def test_server_is_created_by_an_operation(arm: Arm) -> None:
-    accepted = arm.put(api="2025-08-01")
-
-    assert accepted.body["operation"] == "UpsertServerManagementOperationV2"
-    assert arm.get()["properties"]["state"] == "Provisioning"
-    assert arm.poll(accepted)["status"] == "InProgress"
-    arm.advance(300)
-    assert arm.poll(accepted)["status"] == "InProgress"
-    assert arm.until_done(accepted)["status"] == "Succeeded"
-    shown = arm.get()
-    assert shown["properties"]["state"] == "Ready"
-    assert shown["properties"]["fullyQualifiedDomainName"] == "pg1.postgres.database.azure.com"
-    assert PASSWORD not in str(shown)
-
-
-def test_what_azure_normalises(arm: Arm) -> None:
-    """Letter case of enums, the region's display name, absent tags (recorded, 2022-12-01)."""
-    body = {
-        **SERVER,
-        "location": "UK SOUTH",
-        "sku": {"name": "standard_d4S_v3", "tier": "generalpurpose"},
-        "properties": {**SERVER["properties"], "maintenanceWindow": {"customWindow": "enabled", "dayOfWeek": 5}},
-    }
-    arm.until_done(arm.call("PUT", arm.path("pg1"), body))
-
-    shown = arm.call("GET", arm.path("PG1").replace("resourceGroups", "RESOURCEGROUPS")).body
-    assert shown["location"] == "UK South"
-    assert shown["sku"] == {"name": "Standard_D4s_v3", "tier": "GeneralPurpose"}
-    assert shown["properties"]["maintenanceWindow"] == {
-        "customWindow": "Enabled",
-        "dayOfWeek": 5,
-        "startHour": 0,
-        "startMinute": 0,
-    }
-    assert shown["properties"]["storage"] == {
-        "autoGrow": "Disabled",
-        "iops": 500,
-        "storageSizeGB": 128,
-        "tier": "P10",
-        "type": "",
-    }
-    assert shown["properties"]["privateEndpointConnections"] == []
-    assert "tags" not in shown
+from tests.devcloud.azure.conftest import COPY, Arm
 
 
 @pytest.mark.parametrize(
@@ -87,80 +42,6 @@ def test_change_is_there_when_its_operation_has_ended(
     for part in path.split("."):
         value = value[part]
     assert value == expected
-
-
-def test_patch_and_put_of_a_server_change_its_size_and_its_tags(arm: Arm) -> None:
-    arm.created()
-    wanted = {"name": "Standard_E8ds_v5", "tier": "MemoryOptimized"}
-
-    arm.until_done(arm.patch({}, sku=wanted))
-
-    assert arm.get()["sku"] == wanted
-
-    arm.until_done(arm.patch({}, tags={"owner": "a", "team": "b"}))
-    assert arm.get()["tags"] == {"owner": "a", "team": "b"}
-
-    arm.until_done(arm.put(storage={"storageSizeGB": 256}))
-
-    shown = arm.get()
-    assert shown["properties"]["storage"]["storageSizeGB"] == 256
-    assert "tags" not in shown
-
-    arm.until_done(arm.patch({}, tags={}))
-    assert arm.get()["tags"] == {}
-
-    arm.until_done(arm.patch({"backup": {"backupRetentionDays": 8}}))
-
-    assert arm.get()["tags"] == {}
-
-
-def test_stopped_server_takes_no_change_until_it_is_started(arm: Arm) -> None:
-    arm.created()
-    states = []
-    for verb in ("stop", "start", "restart"):
-        accepted = arm.call("POST", arm.path(f"pg1/{verb}"))
-        states.append(arm.get()["properties"]["state"])
-        arm.until_done(accepted)
-        states.append(arm.get()["properties"]["state"])
-        if verb == "stop":
-            assert arm.patch({"backup": {"backupRetentionDays": 8}}).refusal == (409, "ServerIsNotReady")
-            assert arm.child("pg1/databases/app").refusal == (409, "ServerIsNotReady")
-            assert arm.call("POST", arm.path("pg1/stop")).refusal == (409, "ServerIsNotReady")
-
-    assert states == ["Stopping", "Stopped", "Starting", "Ready", "Restarting", "Ready"]
-
-
-def test_deleted_server_is_gone_at_the_end_and_its_name_is_free_for_another_one(arm: Arm) -> None:
-    first = arm.created()
-
-    accepted = arm.call("DELETE", arm.path())
-
-    assert accepted.body["operation"] == "DropServerManagementOperation"
-    assert arm.get()["properties"]["state"] == "Dropping"
-    arm.until_done(accepted)
-    assert arm.call("GET", arm.path()).refusal == (404, "ResourceNotFound")
-    assert arm.call("DELETE", arm.path()).status == 204
-
-    second = arm.created()
-
-    assert first["systemData"]["createdAt"] < second["systemData"]["createdAt"]
-    assert first["id"] == second["id"]
-
-
-def test_dropped_server_can_be_revived_for_five_days(arm: Arm) -> None:
-    source = arm.created(version="15")["id"]
-    arm.until_done(arm.child("pg1/databases/app"))
-    arm.until_done(arm.call("DELETE", arm.path()))
-    copy = {**COPY, "createMode": "ReviveDropped", "sourceServerResourceId": source.upper()}
-
-    arm.advance(4 * 86_400)
-    shown = arm.created("pg2", **copy)
-
-    assert shown["properties"]["version"] == "15"
-    assert shown["properties"]["administratorLogin"] == "myadmin"
-    assert arm.get("pg2/databases/app")["name"] == "app"
-    arm.advance(86_400)
-    assert arm.put("pg3", **copy).refusal == (404, "SourceServerNotFound")
 
 
 def test_copy_of_a_point_in_time_has_what_its_source_has(arm: Arm) -> None:
@@ -218,27 +99,3 @@ def test_names_are_checked_for_all_of_azure(
     shown = arm.call("POST", path, body, version=version).body
 
     assert (shown["nameAvailable"], shown.get("reason")) == (available, reason)
-
-
-def test_subscription_that_is_unregistered_or_disabled_takes_no_server_and_no_write(arm: Arm) -> None:
-    """Azure Resource Manager: "Resolve errors for resource provider registration"."""
-    arm.behave(is_registered=False)
-
-    assert arm.put().refusal == (409, "MissingSubscriptionRegistration")
-    assert arm.control("GET", "servers") == {}
-    arm.behave(is_registered=True)
-
-    arm.created()
-    arm.behave(subscription_disabled=True)
-
-    assert arm.get()["properties"]["state"] == "Disabled"
-    assert arm.patch({}).refusal == (409, "ReadOnlyDisabledSubscription")
-
-
-@pytest.mark.parametrize("state", ["Disabled", "Inaccessible"])
-def test_server_in_a_state_of_somebody_elses_making_takes_no_change(state: str, arm: Arm) -> None:
-    arm.created()
-    arm.control("POST", "servers/pg1", {"state": state})
-
-    assert arm.get(version=VERSION)["properties"]["state"] == state
-    assert arm.patch({"backup": {"backupRetentionDays": 8}}).refusal == (409, "ServerIsNotReady")

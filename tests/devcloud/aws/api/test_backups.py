@@ -7,8 +7,6 @@ from typing import Any
 from tests.devcloud.aws.conftest import PASSWORD, Cloud, refusal
 from tests.devcloud.recorded import Recorded
 
-DAY_S = 24 * 3600
-
 
 def _snapshots(cloud: Cloud, **request: Any) -> list[dict[str, Any]]:
     snapshots: list[dict[str, Any]] = cloud.rds.describe_db_snapshots(**request)["DBSnapshots"]
@@ -21,78 +19,6 @@ def _take(cloud: Cloud, name: str, **request: Any) -> dict[str, Any]:
     waiter.wait(DBSnapshotIdentifier=name, WaiterConfig={"Delay": 0.02, "MaxAttempts": 3000})
     cloud.rest()
     return _snapshots(cloud, DBSnapshotIdentifier=name)[0]
-
-
-def test_a_snapshot_is_creating_first_and_keeps_tags_when_asked(cloud: Cloud) -> None:
-    cloud.created(CopyTagsToSnapshot=True, Tags=[{"Key": "team", "Value": "a"}])
-    cloud.at_real_length()
-    tags = [{"Key": "why", "Value": "b"}]
-    first = cloud.rds.create_db_snapshot(DBInstanceIdentifier="db-1", DBSnapshotIdentifier="S-1", Tags=tags)
-
-    assert first["DBSnapshot"]["DBSnapshotIdentifier"] == "s-1"
-    assert first["DBSnapshot"]["Status"] == "creating"
-    assert "SnapshotCreateTime" not in first["DBSnapshot"]
-    assert cloud.look()["DBInstanceStatus"] == "backing-up"
-    assert refusal(lambda: cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="s-1"))[0] == "InvalidDBSnapshotState"
-    copy = {"SourceDBSnapshotIdentifier": "s-1", "TargetDBSnapshotIdentifier": "s-2"}
-    assert refusal(lambda: cloud.rds.copy_db_snapshot(**copy)) == ("InvalidDBSnapshotState", 400)
-    restore = {"DBInstanceIdentifier": "db-2", "DBSnapshotIdentifier": "s-1"}
-    assert refusal(lambda: cloud.rds.restore_db_instance_from_db_snapshot(**restore)) == ("InvalidDBSnapshotState", 400)
-    cloud.advance(61)
-    cloud.rest()
-    after = _snapshots(cloud, DBSnapshotIdentifier="s-1")[0]
-    assert (after["Status"], after["PercentProgress"]) == ("available", 100)
-    assert after["TagList"] == [*tags, {"Key": "team", "Value": "a"}]
-
-
-def test_automated_snapshots_come_daily_and_go_after_their_days(cloud: Cloud) -> None:
-    cloud.created(BackupRetentionPeriod=2, AutoMinorVersionUpgrade=False)
-    for _ in range(4):
-        cloud.advance(DAY_S)
-        cloud.until(lambda shown: shown["DBInstanceStatus"] == "available")
-    cloud.until(lambda _: all(snapshot["Status"] == "available" for snapshot in _snapshots(cloud)))
-
-    automated = _snapshots(cloud, SnapshotType="automated")
-    assert 2 <= len(automated) <= 3
-    assert all(snapshot["DBSnapshotIdentifier"].startswith("rds:db-1-") for snapshot in automated)
-    own = {"DBSnapshotIdentifier": automated[0]["DBSnapshotIdentifier"]}
-    assert refusal(lambda: cloud.rds.delete_db_snapshot(**own)) == ("InvalidDBSnapshotState", 400)
-
-
-def test_a_final_snapshot_outlives_the_instance_and_a_name_is_reused(cloud: Cloud) -> None:
-    before = cloud.created()
-    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", FinalDBSnapshotIdentifier="last-1")
-    cloud.gone()
-
-    snapshots = _snapshots(cloud)
-    assert [
-        (snapshot["DBSnapshotIdentifier"], snapshot["Status"], snapshot["SnapshotType"]) for snapshot in snapshots
-    ] == [("last-1", "available", "manual")]
-    assert snapshots[0]["DbiResourceId"] == before["DbiResourceId"]
-    assert cloud.created()["DbiResourceId"] != before["DbiResourceId"]
-
-
-def test_a_restore_has_the_sources_storage_and_login_and_a_copy_outlives_its_source(
-    cloud: Cloud,
-) -> None:
-    before = cloud.created(AllocatedStorage=40, DBName="shop", MultiAZ=True)
-    _take(cloud, "s-1")
-
-    reply = cloud.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-2", DBSnapshotIdentifier="s-1")
-
-    assert reply["DBInstance"]["DBInstanceStatus"] == "creating"
-    assert reply["DBInstance"]["PendingModifiedValues"] == {}
-    after = cloud.rest("db-2")
-    assert after["DbiResourceId"] != before["DbiResourceId"]
-    same = ("AllocatedStorage", "StorageType", "EngineVersion", "MasterUsername", "BackupRetentionPeriod")
-    assert [after[name] for name in same] == [before[name] for name in same]
-    assert (after["MultiAZ"], after["TagList"]) == (False, [])
-    assert "RDS-EVENT-0043" in [event["EventID"] for event in cloud.control("GET", "events")]
-
-    cloud.rds.copy_db_snapshot(SourceDBSnapshotIdentifier="s-1", TargetDBSnapshotIdentifier="s-2")
-    cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="s-1")
-
-    assert [snapshot["DBSnapshotIdentifier"] for snapshot in _snapshots(cloud, SnapshotType="manual")] == ["s-2"]
 
 
 def test_automated_backups_go_with_the_instance_unless_asked_otherwise(cloud: Cloud) -> None:

@@ -122,26 +122,6 @@ def test_a_pending_value_is_the_last_requested_and_not_in_force_yet(requests: li
     assert record.status == "available"
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(20, 300), st.booleans()), max_size=5))
-def test_storage_only_grows(sizes: list[tuple[int, bool]]) -> None:
-    record, now = _created(), CREATED_AT + timedelta(hours=1)
-    for gib, at_once in sizes:
-        present = record.shown.allocated_storage
-        if gib <= present or record.optimizing_until is not None:
-            continue
-        request = InstanceRequest(db_instance_identifier="db-1", allocated_storage=gib, apply_immediately=at_once)
-        changed, _ = changes.modified(record, request)
-        record = _moved(changed, now)
-        now += timedelta(minutes=30)
-        record = _moved(record, now)
-        assert record.shown.allocated_storage == (gib if at_once else present)
-        assert (record.status == "storage-optimization") is at_once
-        now += timedelta(hours=6)
-        record = _moved(record, now)
-        assert record.optimizing_until is None
-
-
 def test_a_jump_over_many_steps_ends_where_small_moves_end() -> None:
     first = _created()
     request = InstanceRequest(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import Any
 
 from tests.devcloud.aws.conftest import Cloud, refusal
@@ -71,55 +70,6 @@ def test_a_window_brings_no_version_that_was_not_wanted(cloud: Cloud) -> None:
     assert cloud.rds.describe_pending_maintenance_actions(ResourceIdentifier=arn)["PendingMaintenanceActions"] == []
 
 
-def test_a_window_moved_over_now_applies_what_waits_and_one_moved_into_the_past_does_not(cloud: Cloud) -> None:
-    cloud.created(AutoMinorVersionUpgrade=False, BackupRetentionPeriod=0)
-    cloud.advance(2 * DAY_S)
-    _change(cloud, MultiAZ=True)
-    now = datetime.fromisoformat(cloud.control("GET", "clock")["now"])
-
-    def window(begins: timedelta, ends: timedelta) -> str:
-        return "-".join(f"{now + moment:%a:%H:%M}".lower() for moment in (begins, ends))
-
-    past = window(timedelta(hours=-5), timedelta(hours=-4))
-    assert _change(cloud, PreferredMaintenanceWindow=past)["PendingModifiedValues"] == {"MultiAZ": True}
-    cloud.advance(600)
-    assert cloud.look()["PendingModifiedValues"] == {"MultiAZ": True}
-    _change(cloud, PreferredMaintenanceWindow=window(timedelta(hours=-1), timedelta(hours=2)))
-    cloud.until(lambda shown: shown["MultiAZ"])
-
-
-def test_apply_immediately_empties_the_whole_queue(cloud: Cloud) -> None:
-    cloud.created()
-    _change(cloud, DBInstanceClass="db.m6g.large")
-    cloud.at_real_length()
-
-    reply = _change(cloud, AllocatedStorage=30, ApplyImmediately=True)
-
-    assert reply["PendingModifiedValues"] == {"AllocatedStorage": 30, "DBInstanceClass": "db.m6g.large"}
-    assert (reply["DBInstanceStatus"], _status(cloud)) == ("available", "available")
-    cloud.advance(11)
-    assert _status(cloud) == "modifying"
-    again = {"DBInstanceIdentifier": "db-1", "MultiAZ": True}
-    assert refusal(lambda: cloud.rds.modify_db_instance(**again)) == ("InvalidDBInstanceState", 400)
-    cloud.advance(500)
-    after = cloud.until(lambda shown: shown["DBInstanceClass"] == "db.m6g.large")
-    assert (after["AllocatedStorage"], after["PendingModifiedValues"]) == (30, {})
-    assert after["DBInstanceStatus"] == "storage-optimization"
-
-
-def test_a_pending_change_waits_beside_others_and_is_taken_back_by_the_present_value(cloud: Cloud) -> None:
-    cloud.created()
-    _change(cloud, DBInstanceClass="db.m6g.large")
-    _change(cloud, MultiAZ=True)
-    _change(cloud, BackupRetentionPeriod=7)
-
-    after = cloud.until(lambda shown: shown["BackupRetentionPeriod"] == 7)
-    assert after["PendingModifiedValues"] == {"DBInstanceClass": "db.m6g.large", "MultiAZ": True}
-    assert after["DBInstanceStatus"] == "available"
-
-    assert _change(cloud, MultiAZ=False)["PendingModifiedValues"] == {"DBInstanceClass": "db.m6g.large"}
-
-
 def test_storage_grows_by_a_tenth_at_least_and_is_then_optimised_for_six_hours(cloud: Cloud) -> None:
     cloud.created(AllocatedStorage=100)
     cloud.at_real_length()
@@ -136,17 +86,6 @@ def test_storage_grows_by_a_tenth_at_least_and_is_then_optimised_for_six_hours(c
     assert _change(cloud, AllocatedStorage=200)["PendingModifiedValues"] == {"AllocatedStorage": 200, "MultiAZ": True}
 
 
-def test_full_storage_may_grow_and_takes_no_snapshot(cloud: Cloud) -> None:
-    cloud.created(AllocatedStorage=500)
-    cloud.control("POST", "instances/db-1", {"status": "storage-full"})
-
-    final = {"DBInstanceIdentifier": "db-1", "FinalDBSnapshotIdentifier": "last"}
-    assert refusal(lambda: cloud.rds.delete_db_instance(**final)) == ("InvalidDBInstanceState", 400)
-    _change(cloud, AllocatedStorage=600, Iops=12_000, ApplyImmediately=True)
-    after = cloud.until(lambda shown: shown["AllocatedStorage"] == 600)
-    assert after["DBInstanceStatus"] != "storage-full"
-
-
 def test_storage_grows_by_itself_up_to_the_most(cloud: Cloud) -> None:
     cloud.created(AllocatedStorage=100, MaxAllocatedStorage=115)
 
@@ -157,23 +96,6 @@ def test_storage_grows_by_itself_up_to_the_most(cloud: Cloud) -> None:
     cloud.until(lambda shown: shown["AllocatedStorage"] == 115)
     assert _event_ids(cloud)[-4:] == ["0217", "0218", "0217", "0218"]
     assert "MaxAllocatedStorage" not in _change(cloud, MaxAllocatedStorage=115)
-
-
-def test_a_stopped_instance_takes_no_change_and_starts_after_seven_days(cloud: Cloud) -> None:
-    cloud.created()
-    cloud.rds.stop_db_instance(DBInstanceIdentifier="db-1")
-    stopped = cloud.until(lambda shown: shown["DBInstanceStatus"] == "stopped")
-
-    assert "AutomaticRestartTime" in stopped
-    again = {"DBInstanceIdentifier": "db-1", "DeletionProtection": True}
-    assert refusal(lambda: cloud.rds.modify_db_instance(**again)) == ("InvalidDBInstanceState", 400)
-    cloud.rds.start_db_instance(DBInstanceIdentifier="db-1")
-    assert "AutomaticRestartTime" not in cloud.rest()
-    cloud.rds.stop_db_instance(DBInstanceIdentifier="db-1")
-    cloud.until(lambda shown: shown["DBInstanceStatus"] == "stopped")
-    cloud.advance(7 * DAY_S)
-    cloud.until(lambda shown: shown["DBInstanceStatus"] not in {"stopped", "starting"})
-    assert _event_ids(cloud)[4:9] == ["0087", "0088", "0087", "0154", "0088"]
 
 
 def test_a_static_parameter_waits_for_a_restart_that_only_its_user_does(cloud: Cloud) -> None:
@@ -203,66 +125,3 @@ def test_a_static_parameter_waits_for_a_restart_that_only_its_user_does(cloud: C
     shows("in-sync")
     pages = cloud.rds.get_paginator("describe_db_parameters").paginate(**name, Source="user")
     assert [parameter for page in pages for parameter in page["Parameters"]] == []
-
-
-def test_a_new_parameter_group_is_attached_at_once_and_applied_by_a_reboot(cloud: Cloud) -> None:
-    cloud.created()
-    cloud.rds.create_db_parameter_group(
-        DBParameterGroupName="own", DBParameterGroupFamily="postgres16", Description="d"
-    )
-
-    reply = _change(cloud, DBParameterGroupName="own")
-
-    assert reply["DBParameterGroups"] == [{"DBParameterGroupName": "own", "ParameterApplyStatus": "applying"}]
-    cloud.until(lambda shown: shown["DBParameterGroups"][0]["ParameterApplyStatus"] == "pending-reboot")
-
-
-def test_a_major_upgrade_takes_the_new_familys_default_groups(cloud: Cloud) -> None:
-    cloud.created()
-
-    _change(cloud, EngineVersion="17.4", AllowMajorVersionUpgrade=True, ApplyImmediately=True)
-
-    after = cloud.until(lambda shown: shown["EngineVersion"] == "17.4")
-    assert after["DBParameterGroups"][0]["DBParameterGroupName"] == "default.postgres17"
-    assert after["OptionGroupMemberships"][0]["OptionGroupName"] == "default:postgres-17"
-    assert _event_ids(cloud)[-4:] == ["0267", "0266", "0006", "0268"]
-
-
-def test_a_failover_swaps_the_zones_and_a_rename_keeps_the_instance_and_frees_its_name(cloud: Cloud) -> None:
-    before = cloud.created(MultiAZ=True)
-
-    cloud.rds.reboot_db_instance(DBInstanceIdentifier="db-1", ForceFailover=True)
-
-    after = cloud.rest()
-    assert after["AvailabilityZone"] == before["SecondaryAvailabilityZone"]
-    assert _event_ids(cloud)[-2:] == ["0013", "0049"]
-
-    _change(cloud, NewDBInstanceIdentifier="Db-2", ApplyImmediately=True)
-
-    cloud.gone()
-    after = cloud.rest("db-2")
-    assert after["DbiResourceId"] == before["DbiResourceId"]
-    assert after["DBInstanceArn"].endswith(":db:db-2")
-
-
-def test_a_failed_instance_goes_without_a_snapshot_alone_and_a_deletion_ends_what_is_under_way(cloud: Cloud) -> None:
-    cloud.created()
-    cloud.control("POST", "instances/db-1", {"status": "failed"})
-
-    final = {"DBInstanceIdentifier": "db-1", "FinalDBSnapshotIdentifier": "last"}
-    assert refusal(lambda: cloud.rds.delete_db_instance(**final)) == ("InvalidDBInstanceState", 400)
-    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", SkipFinalSnapshot=True)
-    cloud.gone()
-    assert _event_ids(cloud)[-2:] == ["0031", "0003"]
-
-    cloud.at_real_length()
-    cloud.create()
-
-    reply = cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", SkipFinalSnapshot=True)["DBInstance"]
-
-    assert reply["DBInstanceStatus"] == "deleting"
-    again = {"DBInstanceIdentifier": "db-1", "SkipFinalSnapshot": True}
-    assert refusal(lambda: cloud.rds.delete_db_instance(**again)) == ("InvalidDBInstanceState", 400)
-    cloud.advance(91)
-    cloud.gone()
-    assert _event_ids(cloud)[-2:] == ["0003", "0003"]
