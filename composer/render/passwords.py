@@ -7,7 +7,7 @@ from typing import Any
 
 from apis.identity import Identity, child_name
 from composer.models import Expressions
-from composer.render.values import Pending
+from composer.render.values import Named, Pending
 from runtime.objects import Object
 
 
@@ -30,7 +30,7 @@ def secret_names(composition: Expressions, identity: Identity, claim: Object) ->
     return {name: secret_name(identity, name, token_of(claim)) for name in declared}
 
 
-class Passwords(Mapping[str, Any]):
+class Passwords(Named):
     """The passwords that a Composition declares, as expressions see them: each with the name of its Secret.
 
     That of a Secret that is not recorded yet is still to come.

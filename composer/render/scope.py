@@ -8,11 +8,11 @@ from typing import Any
 from apis import names
 from composer.render.errors import PendingError
 from composer.render.template import Tree, fill
-from composer.render.values import Nowhere, Pending, Status, ordered
+from composer.render.values import Named, Nowhere, Pending, Status, ordered
 from runtime.objects import Object, annotations_of, labels_of, metadata, status_of
 
 
-class Variables(Mapping[str, Any]):
+class Variables(Named):
     """The composition's variables, computed when first read; one that waits makes only its readers wait."""
 
     def __init__(self, trees: Mapping[str, Tree], scope: Mapping[str, Any]) -> None:
@@ -40,7 +40,7 @@ class Variables(Mapping[str, Any]):
         return len(self._trees)
 
 
-class Composed(Mapping[str, Any]):
+class Composed(Named):
     """One other resource, or one element of it: its name, the spec it was given, the status it reports."""
 
     def __init__(self, resource: str, desired: Object | None, live: Object | None, key: str = "") -> None:
@@ -62,7 +62,7 @@ class Composed(Mapping[str, Any]):
         return len(self._parts)
 
 
-class Elements(Mapping[str, Any]):
+class Elements(Named):
     """The elements of a resource with forEach, by key. `desired` is None while they are not known yet.
 
     Every text is a key: an element that is not composed is Absent, one that may come is still to come.
@@ -91,7 +91,7 @@ class Elements(Mapping[str, Any]):
         return len(self._desired or ())
 
 
-class Absent(Mapping[str, Any]):
+class Absent(Named):
     """A resource that is not composed for this claim: reading it is an error, unless `or_else` says how to go on."""
 
     def __init__(self, resource: str) -> None:

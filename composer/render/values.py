@@ -78,6 +78,14 @@ class Pending(Undefined):
     __complex__ = __pow__ = __rpow__ = __contains__ = __getitem__ = __call__ = _raise
 
 
+class Named(Mapping[str, Any]):
+    """What an expression sees of something that is no data: it can be read by its fields, and is no text."""
+
+    def __repr__(self) -> str:
+        # The text of an object says where it lies in memory: another place in every process.
+        raise WrongTypeError(f"this is no text; name one of its fields: {', '.join(map(str, self))}")
+
+
 class Status(Mapping[str, Any]):
     """The status of another resource: what is missing in it is Pending instead of undefined."""
 

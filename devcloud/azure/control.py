@@ -11,7 +11,7 @@
   `{"startIpAddress", "endIpAddress"}`; `POST /servers/NAME/databases/NAME`, `{"charset", "collation"}`: likewise by
   somebody else; `DELETE` of a rule or a database. A database is made and deleted in ARM alone, not in PostgreSQL.
 - `GET|POST /principals` (see `directory.Principal`); `POST /roles` (see `directory.Assignment`);
-  `DELETE /roles/OBJECT`.
+  `DELETE /roles/OBJECT`. `POST /metadata`: `{"client_id"}`, whose token the metadata service gives; empty closes it.
 - `POST /subscriptions/ID`, `{"tenant"}`: one more. `POST /tokens`, `{"expired": true}`: the time of those that were
   given out is up; `DELETE /tokens`: they are forgotten.
 """
@@ -56,7 +56,7 @@ def answer(cloud: Cloud, method: str, path: tuple[str, ...], content: Any) -> An
             return {entry.server.arm_id: time_text(entry.until) for entry in cloud.resources.dropped.values()}
         case _, ("servers", name, *rest):
             return _server(cloud, method, name, tuple(rest), content)
-        case _, ("principals" | "roles" | "subscriptions" | "tokens", *_):
+        case _, ("metadata" | "principals" | "roles" | "subscriptions" | "tokens", *_):
             return _identities(cloud, method, path, content)
         case _:
             raise no_route(method, path)
@@ -69,6 +69,8 @@ def _identities(cloud: Cloud, method: str, path: tuple[str, ...], content: Any) 
             return {entry.client_id: entry.object_id for entry in directory.principals.values()}
         case "POST", ("principals",):
             directory.add(msgspec.convert(content, Principal))
+        case "POST", ("metadata",):
+            directory.run_as(msgspec.convert(content["client_id"], str))
         case "POST", ("roles",):
             directory.assign(msgspec.convert(content, Assignment))
         case "DELETE", ("roles", object_id):

@@ -14,7 +14,7 @@ from providers.azure.config import is_of
 from providers.azure.errors import Refused, failure_of, is_busy, pause, refused
 from providers.external.client import Operation
 from runtime import clock
-from runtime.errors import Terminal
+from runtime.errors import Blocked, Terminal
 
 LONGEST_URL = 4096
 """How many characters `status.operation.id` takes; a test compares it with the CRDs."""
@@ -37,21 +37,20 @@ def operation_of(answer: Answer, kind: str, endpoint: str) -> Operation | None:
 
 
 def outcome_of(status: str, refusal: Refused, kind: str) -> bool:
-    """Return whether an operation has ended, by the `status` of its answer in any letter case.
-
-    One that another change pushed aside (ServerIsBusy, OperationCancelled, InternalServerError) has ended without an
-    effect: what is left to do is sent again.
+    """Return whether an operation has ended well, by the `status` of its answer in any letter case.
 
     Raises:
+        Blocked: `CloudBusy`: another change pushed it aside (ServerIsBusy, OperationCancelled, InternalServerError), so
+            that it has ended without an effect.
         Terminal, Blocked: It failed for a reason that does not pass.
     """
     if status.lower() == "succeeded":
         return True
     if status.lower() not in _FAILED:
         return False
-    if not refusal.code or is_busy(refusal):
-        return True
     failure = failure_of(refusal, f"{kind.lower()} it: ARM accepted the call, and its operation failed")
+    if not refusal.code or is_busy(refusal):
+        raise Blocked("CloudBusy", str(failure))
     # A reason of no known class does not pass by itself either: the operation is over.
     raise failure if hasattr(failure, "reason") else Terminal("InvalidValue", str(failure))
 

@@ -37,6 +37,7 @@ from providers.managed.outcome import (
 )
 from providers.managed.record import is_routine, unknown_claim
 from providers.managed.report import Report, report, report_failed_pass
+from providers.managed.requests import Requests
 from providers.managed.summary import cause_of, has_failing_passes
 from providers.settings import Settings
 from runtime.conditions import find
@@ -88,6 +89,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._gatherer = dependencies.gatherer
         self._executor = dependencies.executor
         self._memory = Memory()
+        self._requests = Requests()
 
     async def __call__(self, key: Key) -> Result:
         """Make one pass over one resource; raises the Failure or ApiError by which the next one is queued."""
@@ -114,6 +116,9 @@ class Reconciler(Generic[SpecT, ConfigT]):
                 said = report_failed_pass(obj, unknown_claim(obj), self._settings.now(), is_stalled=True)
                 await self._write(Outcome(obj, None), said)
             return Result(_WHILE_IN_DOUBT)
+        wait = self._requests.wait(obj, self._settings.now())
+        if wait is not None:
+            return Result(wait)
         inputs, plan = self._decide(await self._gather(obj))
         if mutates(inputs, plan):
             end_routine()
@@ -380,6 +385,7 @@ class Reconciler(Generic[SpecT, ConfigT]):
         self._gatherer.forget(key)
         self._gatherer.answers.unfollow(key)
         self._memory.forget(key)
+        self._requests.forget(key)
         return SETTLED
 
 

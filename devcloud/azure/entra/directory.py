@@ -95,6 +95,13 @@ class Directory:
         self.tenants.add(principal.tenant)
         self.principals[principal.client_id] = principal
 
+    def run_as(self, client_id: str) -> None:
+        """Have the metadata service give out the tokens of one of them alone; of nobody without a client id."""
+        self.changes += 1
+        for principal in self.principals.values():
+            changed = msgspec.structs.replace(principal, is_managed=principal.client_id == client_id)
+            self.principals[principal.client_id] = changed
+
     def assign(self, assignment: Assignment) -> None:
         """Give somebody a role at a scope."""
         self.changes += 1
@@ -116,10 +123,13 @@ class Directory:
 
 
 def default_directory(*, client_id: str = CLIENT_ID, secret: str = CLIENT_SECRET) -> Directory:
-    """Return a tenant with one application, which is Owner of the one subscription and what a machine runs as."""
+    """Return a tenant with one application, which is Owner of the one subscription.
+
+    No machine runs as it before a test says so: whoever reaches the port would get its tokens.
+    """
     directory = Directory()
     object_id = str(uuid.uuid5(uuid.NAMESPACE_DNS, client_id))
-    directory.add(Principal(client_id=client_id, object_id=object_id, secrets=(secret,), is_managed=True))
+    directory.add(Principal(client_id=client_id, object_id=object_id, secrets=(secret,)))
     directory.assign(Assignment(object_id=object_id, scope=f"/subscriptions/{SUBSCRIPTION}", role=OWNER))
     return directory
 

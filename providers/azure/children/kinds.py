@@ -103,8 +103,9 @@ class FirewallRules(ServerChild[Rules]):
         return self._seen(target, server, have, shown, incarnation=target.name)
 
     def refusal(self, spec: Rules) -> tuple[str, str] | None:
-        """Return why the ProviderConfig allows no rule: it opens a server to the internet."""
-        del spec
+        """Return why a rule is not allowed: it opens a server to the internet, or to all of Azure's customers."""
+        if ranges.is_all_of_azure(spec):
+            return "InvalidValue", "0.0.0.0 alone lets in every service of Azure, other customers' too: name addresses"
         if self._account.config.limits.public_access:
             return None
         return "LimitReached", "an address on the internet is not allowed here; ask the platform team"

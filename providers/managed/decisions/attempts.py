@@ -34,6 +34,8 @@ _FAILED_OPERATION_PAUSE = timedelta(hours=3)
 _FAILED_DELETE_PAUSE = timedelta(minutes=10)
 # What it refers to may be made any time, and nobody says so.
 _FAILED_REFERENCE_PAUSE = timedelta(minutes=5)
+# What another change pushed aside: the first pause, which is doubled up to the second one.
+_ASIDE_PAUSES = timedelta(seconds=15), timedelta(hours=1)
 _REJECTIONS = frozenset({"InvalidValue", "UnsupportedVersion"})
 # Failed observations are reported from the third on, and repeated ever more slowly.
 _OBSERVATIONS_BEFORE_REPORT = 3
@@ -129,7 +131,7 @@ class Rejected:
 class Postponed:
     """Work that was refused for the database's state, or its password: sent again at `until`, then after `pause`.
 
-    `is_failed`: the cloud accepted it, and its operation failed.
+    `is_failed`: the cloud accepted it, and its operation failed; `is_aside`: another change pushed that aside.
     """
 
     work: str
@@ -138,6 +140,7 @@ class Postponed:
     reason: str
     message: str
     is_failed: bool = False
+    is_aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +198,9 @@ class Attempts:
 
     def after_accepted(self, plan: Plan, uid: str, now: datetime) -> Attempts:
         """Return the same with what the cloud accepted; what it refused before was for another state of things."""
-        after = replace(self, postponed=None)
+        # How its operation ends is not known.
+        is_kept = self.postponed is not None and self.postponed.is_aside
+        after = self if is_kept else replace(self, postponed=None)
         if isinstance(plan, Update):
             return replace(after, in_flight=self.in_flight.with_sent(plan, now))
         return replace(after, created=(uid, now)) if isinstance(plan, Create) else after
@@ -219,6 +224,12 @@ class Attempts:
 
     def after_failed_operation(self, work: str, plan: Plan, failure: tuple[str, str], now: datetime) -> Attempts:
         """Return the same with work that the cloud accepted, and whose operation failed."""
+        if failure[0] == "CloudBusy":
+            first, longest = _ASIDE_PAUSES
+            known = self.postponed
+            is_repeated = known is not None and known.is_aside and known.work == work and now - known.until < longest
+            pause = min(known.pause * 2, longest) if known is not None and is_repeated else first
+            return replace(self, postponed=Postponed(work, now + pause, pause, *failure, is_aside=True))
         pause = _FAILED_DELETE_PAUSE if isinstance(plan, Delete) else _FAILED_OPERATION_PAUSE
         pause = _FAILED_REFERENCE_PAUSE if failure[0] == "ReferenceNotFound" else pause
         return replace(self, postponed=Postponed(work, now + pause, pause, *failure, is_failed=True))

@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.render.errors import PendingError
+from composer.render.errors import MistypedError, PendingError
+from composer.render.passwords import Passwords
+from composer.render.scope import Composed, Variables
 from composer.render.template import compile_tree, fill
 from composer.render.values import Status
 from tests.composer.render.test_expressions import SCOPE
@@ -46,6 +48,16 @@ TEXTS = {
 @pytest.mark.parametrize(("text", "gives"), TEXTS.values(), ids=TEXTS)
 def test_a_text_of_data_is_that_of_the_data(text: str, gives: Any) -> None:
     assert fill(compile_tree(text, "x"), SCOPE) == gives
+
+
+@pytest.mark.parametrize("form", ["{{ %s | string }}", "{{ [%s] | join | upper }}", "{{ {'a': %s} ~ '' }}"])
+@pytest.mark.parametrize("name", ["passwords", "vars", "resources", "resources.net"])
+def test_what_is_no_data_is_no_text(form: str, name: str) -> None:
+    views = {"passwords": Passwords({"passwords": [{"name": "admin"}]}, {}), "vars": Variables({"size": 1}, {})}
+    scope = {**views, "resources": {"net": Composed("net", None, None)}}
+
+    with pytest.raises(MistypedError, match="this is no text; name one of its fields"):
+        fill(compile_tree(form % name, "x"), scope)
 
 
 def test_a_missing_status_is_waited_for_beside_a_text_too() -> None:

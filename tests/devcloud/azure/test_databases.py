@@ -17,7 +17,7 @@ from devcloud.azure.databases import AUTHORITY, AZURE
 from devcloud.azure.server import Options, serving
 from devcloud.simulator import databases
 from devcloud.simulator.databases import discard, open_databases
-from tests.devcloud.azure.conftest import COPY, PASSWORD, Arm, Reply, token_of
+from tests.devcloud.azure.conftest import PASSWORD, Arm, Reply, token_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.asyncio(loop_scope="module")]
 
@@ -124,19 +124,6 @@ async def test_rules_say_who_comes_in(world: World) -> None:
     assert "no pg_hba.conf entry" in await world.refusal(host)
 
 
-async def test_databases_are_made_for_the_administrator_and_dropped(world: World) -> None:
-    host = await world.created("dbs")
-    await world.put("dbs/databases/Orders", charset="utf8")
-
-    async with await world.login(host, dbname="Orders") as session:
-        await session.execute("CREATE TABLE kept (id int)")
-        accepted = await asyncio.to_thread(world.arm.call, "DELETE", world.arm.path("dbs/databases/Orders"))
-        ended = await asyncio.to_thread(world.arm.until_done, accepted)
-        assert (ended["status"], ended["error"]["code"]) == ("Failed", "InternalServerError")
-    await world.delete("dbs/databases/Orders")
-    assert 'database "Orders" does not exist' in await world.refusal(host, dbname="Orders")
-
-
 async def test_role_has_one_password(world: World) -> None:
     host = await world.created("password")
     async with await world.login(host) as session:
@@ -147,33 +134,3 @@ async def test_role_has_one_password(world: World) -> None:
     assert "password authentication failed" in await world.refusal(host)
     async with await world.login(host, "Another-Pass-2"):
         pass
-
-
-async def test_stopped_server_refuses_and_a_started_one_has_its_rows(world: World) -> None:
-    host = await world.created("stops")
-    async with await world.login(host) as session:
-        await session.execute("CREATE TABLE canary AS SELECT 'alive' AS word")
-        await world.post("stops/stop")
-        with pytest.raises(psycopg.OperationalError):
-            await session.execute("SELECT 1")
-    await world.refusal(host)
-    await world.post("stops/start")
-    async with await world.login(host) as session:
-        assert await value(session, "SELECT word FROM canary") == "alive"
-
-
-async def test_copies_and_revived_servers_have_the_rows_of_their_source(world: World) -> None:
-    host = await world.created("source")
-    async with await world.login(host) as session:
-        await session.execute("CREATE TABLE canary AS SELECT 'alive' AS word")
-    arm_id = world.arm.path("source")
-
-    copy = await world.created("copy", **COPY, createMode="PointInTimeRestore", sourceServerResourceId=arm_id)
-    await world.delete("source")
-    await world.refusal(host)
-    revived = await world.created("revived", **COPY, createMode="ReviveDropped", sourceServerResourceId=arm_id)
-
-    assert len({host, copy, revived}) == 3
-    for address in (copy, revived):
-        async with await world.login(address) as session:
-            assert await value(session, "SELECT word FROM canary") == "alive"

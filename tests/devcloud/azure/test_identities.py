@@ -109,8 +109,12 @@ def test_metadata_service_gives_the_machine_its_token(
     headers: dict[str, str], query: str, status: int, arm: Arm
 ) -> None:
     """ "How to use managed identities for Azure resources on an Azure VM to acquire an access token"."""
-    reply = send(f"{arm.served.url}/metadata/identity/oauth2/token?{query}", headers=headers)
+    url = f"{arm.served.url}/metadata/identity/oauth2/token?{query}"
+    closed = send(url, headers=headers)
+    arm.control("POST", "metadata", {"client_id": arm.served.credentials[0]})
+    reply = send(url, headers=headers)
 
+    assert (closed.status, closed.body["error"]) == (400, "invalid_request")
     assert reply.status == status
     if status == 200:
         machine = Arm(arm.served, reply.body["access_token"])

@@ -246,6 +246,7 @@ def test_client_secret_of_azure_identity_gets_a_token(judge: Arm) -> None:
 def test_managed_identity_of_azure_identity_gets_a_token(arm: Arm, monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain HTTP, as on a machine."""
     monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", arm.served.url)
+    arm.control("POST", "metadata", {"client_id": arm.served.credentials[0]})
     with ManagedIdentityCredential(retry_total=0) as credential:
         token = credential.get_token(SCOPE).token
 

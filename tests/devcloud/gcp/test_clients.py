@@ -1,36 +1,30 @@
-"""Google's own clients drive the simulator: google-cloud-sql and google-api-python-client."""
+"""google-api-python-client drives the simulator; google-cloud-sql does so in tests/providers/gcp."""
 
 from __future__ import annotations
 
+import json
 import re
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import pytest
-from google.api_core import exceptions
-from google.cloud import sqladmin_v1
 from google.oauth2.credentials import Credentials
 from googleapiclient.discovery import build
+from googleapiclient.discovery_cache import DISCOVERY_DOC_DIR
 from googleapiclient.errors import HttpError
 
 from devcloud.gcp.api.routes import PREFIXES, methods
 from devcloud.gcp.simulator import METHODS
 from tests.devcloud.gcp.conftest import Cloud, Json, until
-from tests.devcloud.gcp.rest_channel import Rest, async_client, document
-from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.slow
 
-# Proto-plus and google-auth have no types for what they are made of.
-sql: Any = sqladmin_v1
 
-
-def body(name: str = "db-1") -> Any:
-    settings = sql.Settings(tier="db-custom-1-3840", user_labels={"team": "a"}, storage_auto_resize=False)
-    return sql.DatabaseInstance(
-        name=name, region="europe-west1", database_version="POSTGRES_16", root_password="secret", settings=settings
-    )
+def document(version: str) -> Json:
+    """Return the discovery document of a version of the API."""
+    content: Json = json.loads(Path(DISCOVERY_DOC_DIR, f"sqladmin.{version}.json").read_text(encoding="utf-8"))
+    return content
 
 
 def documented(version: str) -> Iterator[tuple[str, str, str]]:
@@ -51,48 +45,6 @@ def test_methods_and_paths_are_those_of_the_discovery_document(version: str) -> 
 
     assert ours - known == set()
     assert {action for action, _, _ in ours} == METHODS.keys() - {"projects.get"}
-
-
-async def test_client_takes_an_instance_through_its_life_with_databases_and_users(cloud: Cloud) -> None:
-    rest, project = Rest(cloud.served.url, cloud.token), cloud.served.project
-    instances, operations = async_client("SqlInstances", rest), async_client("SqlOperations", rest)
-    databases, users = async_client("SqlDatabases", rest), async_client("SqlUsers", rest)
-    target: Json = {"project": project, "instance": "db-1"}
-
-    async def done(operation: Any) -> Any:
-        async def ended() -> Any:
-            shown = await operations.get(request={"project": project, "operation": operation.name})
-            return shown if shown.status.name == "DONE" else None
-
-        return await eventually(ended, "the operation has ended")
-
-    insert = sql.SqlInstancesInsertRequest(project=project, body=body())
-    await done(await instances.insert(request=insert))
-    shown = await instances.get(request=target)
-    assert (shown.state.name, shown.settings.data_disk_size_gb, shown.root_password) == ("RUNNABLE", 10, "")
-    assert shown.settings.storage_auto_resize is False
-    with pytest.raises(exceptions.Aborted) as error:
-        await instances.insert(request=insert)
-    assert ("reason", "instanceAlreadyExists") in tuple(error.value.errors[0].trailing_metadata())
-    change = sql.DatabaseInstance(settings=sql.Settings(data_disk_size_gb=30))
-    patch = sql.SqlInstancesPatchRequest(project=project, instance="db-1", body=change)
-    assert (await done(await instances.patch(request=patch))).operation_type.name == "UPDATE"
-    (listed,) = (await instances.list(request={"project": project})).items
-    assert (listed.settings.data_disk_size_gb, listed.settings.user_labels["team"]) == (30, "a")
-
-    made = await databases.insert(request={**target, "body": sql.Database(name="app")})
-    user = await users.insert(request={**target, "body": sql.User(name="app", password="p")})
-    changed = await users.update(request={**target, "name": "app", "body": sql.User(password="q")})
-    assert [item.status.name for item in (made, user, changed)] == ["DONE"] * 3
-    assert [item.name for item in (await users.list(request=target)).items] == ["app", "postgres"]
-    assert (await databases.get(request={**target, "database": "app"})).charset == "UTF8"
-    await users.delete(request={**target, "name": "app"})
-
-    await done(await instances.delete(request={**target, "enable_final_backup": True}))
-    with pytest.raises(exceptions.NotFound):
-        await instances.get(request=target)
-    backups = (await async_client("SqlBackups", rest).list_backups(request={"parent": f"projects/{project}"})).backups
-    assert [(backup.type_.name, backup.state.name) for backup in backups] == [("FINAL", "SUCCESSFUL")]
 
 
 @pytest.mark.parametrize("version", PREFIXES)

@@ -147,30 +147,6 @@ async def test_user_that_owns_something_and_database_with_sessions_are_not_delet
     await done(cloud, "DELETE", path)
 
 
-async def test_stopped_instance_takes_nobody_and_its_rows_outlive_a_start_and_its_deletion(
-    cloud: Cloud, tmp_path: Path
-) -> None:
-    shown = await created(cloud)
-    await rows(shown, tmp_path, "postgres", "first-pass", "CREATE TABLE canary AS SELECT 7 AS a")
-    await done(cloud, "PATCH", "instances/db-1", {"settings": {"activationPolicy": "NEVER"}})
-
-    with pytest.raises(psycopg.OperationalError):
-        await rows(shown, tmp_path, "postgres", "first-pass", "SELECT 1")
-    await done(cloud, "PATCH", "instances/db-1", {"settings": {"activationPolicy": "ALWAYS"}})
-    assert await rows(shown, tmp_path, "postgres", "first-pass", "SELECT a FROM canary") == [(7,)]
-
-    # A final backup has the rows too.
-    final = query(enableFinalBackup="true")
-    await done(cloud, "DELETE", f"instances/db-1{final}")
-    listed = await asyncio.to_thread(cloud.call, "GET", "backups")
-    (backup,) = listed.body["backups"]
-
-    await done(cloud, "POST", "instances/db-2/restoreBackup", {"backup": backup["name"]})
-
-    restored = await asyncio.to_thread(cloud.look, "db-2")
-    assert await rows(restored, tmp_path, "postgres", "first-pass", "SELECT a FROM canary") == [(7,)]
-
-
 async def test_rotated_authority_signs_the_certificate_which_names_the_instance(cloud: Cloud, tmp_path: Path) -> None:
     before = await created(cloud)
     await done(cloud, "POST", "instances/db-1/addServerCa")
@@ -203,14 +179,3 @@ async def test_whom_no_network_lets_in_gets_no_answer(cloud: Cloud, tmp_path: Pa
         await psycopg.AsyncConnection.connect(host=host, user="postgres", password="first-pass", connect_timeout=2)
     await done(cloud, "PATCH", "instances/db-1", {"settings": {"ipConfiguration": HERE}})
     assert await rows(shown, tmp_path, "postgres", "first-pass", "SELECT 1") == [(1,)]
-
-
-async def test_instances_answer_again_after_a_restart(tmp_path: Path, lease: Lease) -> None:
-    async with cloud_in(tmp_path, lease) as cloud:
-        shown = await created(cloud)
-        await done(cloud, "POST", "instances/db-1/users", {"name": "app", "password": "app-pass"})
-
-    async with cloud_in(tmp_path, lease) as cloud:
-        # Its jobs are done in order: this one comes after the start.
-        await done(cloud, "POST", "instances/db-1/databases", {"name": "later"})
-        assert await rows(shown, tmp_path, "app", "app-pass", "SELECT 1") == [(1,)]

@@ -12,10 +12,8 @@ import pytest_asyncio
 from psycopg import sql
 
 from devcloud import addresses
-from devcloud.errors import DevcloudError
 from devcloud.postgres.access import Access
-from devcloud.postgres.instance import Flavour, StatementError
-from devcloud.postgres.scram import scram_verifier
+from devcloud.postgres.instance import Flavour
 from devcloud.simulator.databases import Databases, Engine, Options, discard, open_databases
 from devcloud.simulator.dataplane import Address, Database
 
@@ -92,27 +90,6 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
     lease.release()
 
 
-async def test_instance_is_verified_by_its_own_authority_alone(world: World) -> None:
-    first, second = await world.create("first"), await world.create("second")
-
-    for name, address in (("first", first), ("second", second)):
-        async with await world.login(address, world.trust(name)):
-            pass
-    assert "certificate verify failed" in await world.refusal(first, world.trust("second"))
-
-
-async def test_authority_that_is_rotated_is_another_one_and_sessions_go_on(world: World) -> None:
-    address = await world.create("rotated")
-    former = world.trust("rotated").rename(world.folder / "former.pem")
-
-    async with await world.login(address, former) as session:
-        await world.databases.rotate_authority("rotated")
-        await session.execute("SELECT 1")
-    assert "certificate verify failed" in await world.refusal(address, former)
-    async with await world.login(address, world.trust("rotated")):
-        pass
-
-
 async def test_authority_that_was_added_signs_after_the_rotation(world: World) -> None:
     address = await world.create("prepared")
     assert world.databases.next_authority_of("prepared") == b""
@@ -126,49 +103,6 @@ async def test_authority_that_was_added_signs_after_the_rotation(world: World) -
     assert world.databases.next_authority_of("prepared") == b""
     async with await world.login(address, world.trust("prepared")):
         pass
-
-
-async def test_statements_make_users_and_databases_of_a_running_instance(world: World) -> None:
-    address = await world.create("users")
-    user = login("app", scram_verifier("app-pass"))
-
-    await world.databases.execute("users", (user, "CREATE DATABASE orders OWNER app"))
-    await world.databases.execute(
-        "users", ("CREATE TABLE kept (id int)", "GRANT ALL ON kept TO app"), database="orders"
-    )
-
-    async with await world.login(
-        address, world.trust("users"), user="app", password="app-pass", dbname="orders"
-    ) as app:
-        await app.execute("INSERT INTO kept VALUES (1)")
-    with pytest.raises(StatementError, match="already exists") as error:
-        await world.databases.execute("users", (user,))
-    assert error.value.sqlstate == "42710"
-
-
-async def test_stopped_instance_takes_no_statement(world: World) -> None:
-    await world.create("stopped")
-    await world.databases.stop("stopped")
-
-    with pytest.raises(DevcloudError, match="instance stopped is stopped"):
-        await world.databases.execute("stopped", ("SELECT 1",))
-    with pytest.raises(DevcloudError, match="instance none does not run"):
-        await world.databases.execute("none", ("SELECT 1",))
-
-
-async def test_firewall_lets_in_the_addresses_of_its_rules(world: World) -> None:
-    address = await world.create("fenced")
-    trust = world.trust("fenced")
-
-    for networks in ((), ("10.0.0.0/8", "192.0.2.7/32")):
-        await world.databases.set_access("fenced", Access(networks=networks))
-        reason = await world.refusal(address, trust)
-        assert 'no pg_hba.conf entry for host "127.' in reason
-        assert 'user "boss", database "postgres", SSL encryption' in reason
-    await world.databases.set_access("fenced", Access(networks=("10.0.0.0/8", "127.0.0.0/8")))
-    async with await world.login(address, trust) as session:
-        await world.databases.set_access("fenced", Access(networks=()))
-        await session.execute("SELECT 1")
 
 
 async def test_instance_takes_sessions_without_tls_where_it_may(world: World) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from providers.azure.children.kinds import CONFIGURATIONS
+from providers.azure.children.kinds import CONFIGURATIONS, FIREWALL_RULES
 from providers.external.provider import Kind
 from runtime.objects import Object
 from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmWorld, inside_of, server_at_rest
@@ -62,6 +62,19 @@ async def test_operation_that_others_pushed_aside_is_sent_again(arm: Arm, code: 
 
     assert world.shown()["properties"]["backup"]["backupRetentionDays"] == 9
     assert arm.changes() == [PATCH, PATCH]
+
+
+@each_kind
+async def test_operation_that_is_pushed_aside_for_ever_is_sent_ever_more_slowly(
+    arm: Arm, kind: Kind[Any, Any], spec: Object
+) -> None:
+    world = inside_of(await server_at_rest(arm), kind, spec)
+    arm.control("POST", "operations", {"code": "InternalServerError", "message": "Of the cloud.", "times": None})
+    world.ask()
+    await Paced(world).until(world.now + timedelta(minutes=55))
+    assert 3 <= len(arm.changes()) <= 8
+    await world.until("CloudBusy")
+    assert "Of the cloud" in world.condition()["message"]
 
 
 @each_kind
@@ -144,3 +157,19 @@ async def test_foreign_server_raced_in_between_look_and_put_stays_untouched(
     assert {name: server["systemData"] for name, server in arm.servers().items()} == before
     assert (world.get(), list(before), arm.changes()) == (None, raced, [PUT])
     assert "fairlead-identity" not in (arm.servers()[raced[0]].get("tags") or {})
+
+
+_AZURE = "0.0.0.0"  # noqa: S104 - an address of a rule
+
+
+@pytest.mark.parametrize("spec", [{"cidr": f"{_AZURE}/32"}, {"startIpAddress": _AZURE, "endIpAddress": _AZURE}])
+async def test_rule_that_lets_all_customers_of_azure_in_is_refused(arm: Arm, spec: Object) -> None:
+    server = await server_at_rest(arm)
+    world = inside_of(server, FIREWALL_RULES, {"cidr": "203.0.113.0/24"})
+    world.ask()
+    await world.rest()
+    sent = len(arm.changes())
+    world.ask(parameters={"cidr": None, **spec})
+    await world.until(lambda: world.reason() == "InvalidValue")
+    assert len(arm.changes()) == sent
+    assert "every service of Azure" in str(world.condition()["message"])

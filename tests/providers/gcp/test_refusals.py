@@ -44,6 +44,7 @@ CASES = [
     (400, "invalid", "The instance is protected from deletion.", Blocked, "DeleteBlocked"),
     (400, "invalid", "Delete the read replicas first.", Blocked, "DeleteBlocked"),
     (400, "invalid", "role cannot be dropped because some objects depend on it", Blocked, "DeleteBlocked"),
+    (400, "invalid", "Invalid flag name: password_encryptor.", Terminal, "InvalidValue"),
     (400, "invalid", "The password does not meet the policy.", Terminal, "InvalidPassword"),
     (400, "invalid", "The instance is not running.", Blocked, "CloudBusy"),
     (400, "invalid", 'pq: database "app" already exists.', AlreadyThere, "NameTaken"),

@@ -231,3 +231,38 @@ async def test_incomplete_observation_is_repeated_ever_more_slowly_until_all_is_
     result = await world.step()
     assert isinstance(result, Result)
     assert result.requeue_after is None, "the resync alone reads again what was read in whole"
+
+
+@dataclass
+class Observing(ToyCloud):
+    """Counts how often it is observed."""
+
+    observed: int = 0
+
+    async def looked(self, target: Target[ToyParameters]) -> None:
+        del target
+        self.observed += 1
+
+
+@pytest.mark.parametrize(("objects", "most"), [(1, 3 + 3), (40, 60 + 30)], ids=["of an object", "of a namespace"])
+async def test_passes_that_people_request_are_bounded_and_the_last_one_is_made(objects: int, most: int) -> None:
+    world = World(cloud := Observing())
+    databases = [f"db-{number}" for number in range(objects)]
+    for name in databases:
+        world.ask(name)
+        await world.settle(name)
+    cloud.observed = 0
+    for second in range(30):
+        for name in databases:
+            world.annotate(name, **{"reconcile-requested-at": str(second)})
+            await world.step(name)
+        world.now += timedelta(seconds=1)
+
+    assert 0 < cloud.observed <= most
+    for name in databases:
+        while (world.get(name) or {})["status"]["lastHandledReconcileAt"] != "29":
+            world.now += timedelta(seconds=10)
+            await world.step(name)
+    world.ask(databases[0], size=20)
+    await world.settle(databases[0])
+    assert world.reason(name=databases[0]) == "InSync"
