@@ -107,17 +107,15 @@ class Reconciler(Generic[SpecT, ConfigT]):
 
     async def _pass(self, key: Key) -> Result | Failure:
         """Gather, decide, act, report, write; return when the next pass is due, or the reported failure."""
-        obj = self._store.get(key)
+        obj, now = self._store.get(key), self._settings.now()
         if obj is None:
             return self._forget(key)
         if identity_of(obj).doubtful:
             # Its labels and annotations were removed; whoever composed it puts them back while it is not deleted.
             if held(obj) and deleting(obj):
-                said = report_failed_pass(obj, unknown_claim(obj), self._settings.now(), is_stalled=True)
-                await self._write(Outcome(obj, None), said)
+                await self._write(Outcome(obj, None), report_failed_pass(obj, unknown_claim(obj), now, is_stalled=True))
             return Result(_WHILE_IN_DOUBT)
-        wait = self._requests.wait(obj, self._settings.now())
-        if wait is not None:
+        if (wait := self._requests.wait(obj, now)) is not None:
             return Result(wait)
         inputs, plan = self._decide(await self._gather(obj))
         if mutates(inputs, plan):
