@@ -214,10 +214,12 @@ def still_cut_off(inputs: Inputs[Any], ready: Condition, reason: str) -> Conditi
 
 
 def is_working(inputs: Inputs[Any], outcome: Outcome[Any]) -> bool:
-    """Return whether the database was observed, usable, with a password that is published."""
+    """Return whether the database was observed, usable, with a password that is published, or nobody logs in to it."""
     observed = outcome.observation.observed if isinstance(outcome.observation, Present) else inputs.observed
     published = outcome.stored is not None and bool(outcome.stored.kept.current)
-    return observed is not None and observed.phase is Phase.READY and observed.usable and published
+    has_logins = inputs.account is None or inputs.account.clients.logins is not None
+    is_right = published or not has_logins
+    return observed is not None and observed.phase is Phase.READY and observed.usable and is_right
 
 
 def _was_cut_off(obj: Object) -> bool:

@@ -145,6 +145,8 @@ def request(spec: RDSInstanceParameters, observed: Seen, changes: Iterable[Chang
 def _request(spec: RDSInstanceParameters, observed: Seen, changes: Iterable[Change], *, now: bool) -> dict[str, Any]:
     facts = observed.facts
     parameters: dict[str, Any] = {"DBInstanceIdentifier": observed.name, "ApplyImmediately": now}
+    changes = tuple(changes)
+    rate = _rate_along(spec, observed, changes)
     for change in changes:
         name = change.path[0]
         rule = RULES[name]
@@ -154,8 +156,8 @@ def _request(spec: RDSInstanceParameters, observed: Seen, changes: Iterable[Chan
                 parameters[rule.parameter] = _exports(change)
             case "monitoringInterval" if spec.monitoring_role_arn is not None:
                 parameters["MonitoringRoleArn"] = spec.monitoring_role_arn
-            case "allocatedStorage" if _rated(spec, observed) is not None:
-                parameters["Iops"] = _rated(spec, observed)
+            case "allocatedStorage" if rate is not None:
+                parameters["Iops"] = rate
             case "storageType" | "iops":
                 # RDS wants size and rate together (ModifyDBInstance, Iops).
                 parameters.setdefault("AllocatedStorage", max(spec.allocated_storage, facts.allocated_storage))
@@ -164,11 +166,18 @@ def _request(spec: RDSInstanceParameters, observed: Seen, changes: Iterable[Chan
     return parameters
 
 
-def _rated(spec: RDSInstanceParameters, observed: Seen) -> int | None:
-    """Return the IOPS that a growth must name: of io1 and io2, and of gp3 from where they can be chosen."""
-    kind, rate = observed.spec.storage_type, spec.iops or observed.spec.iops
-    chosen = kind in {"io1", "io2"} or (kind == "gp3" and observed.facts.allocated_storage >= _GP3_CHOOSES_GIB)
-    return rate if chosen and rate else None
+def _rate_along(spec: RDSInstanceParameters, observed: Seen, changes: Iterable[Change]) -> int | None:
+    """Return the IOPS that a growth must name: of io1 and io2, and of gp3 from where they can be chosen.
+
+    The storage is judged as the request makes it: the rate of another kind of storage does not ride along.
+    """
+    wants = {change.path[0]: change.want for change in changes}
+    kind = wants.get("storageType", observed.spec.storage_type)
+    is_same = kind == observed.spec.storage_type
+    chosen = kind in {"io1", "io2"} or (
+        kind == "gp3" and is_same and observed.facts.allocated_storage >= _GP3_CHOOSES_GIB
+    )
+    return (spec.iops or (observed.spec.iops if is_same or kind != "gp3" else None)) if chosen else None
 
 
 def _exports(change: Change) -> dict[str, list[str]]:

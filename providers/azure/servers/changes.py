@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from providers.azure.models import FlexibleServerParameters
-from providers.azure.servers.facts import Facts
+from providers.azure.servers.facts import Facts, at_least_tier
 from providers.azure.servers.roles import is_of_logins
 from providers.external.cloud_api.tags import FIELD, Tags, tag_changes
 from providers.external.observation import Change, Class, Observed, Value
@@ -122,6 +122,9 @@ def request(spec: FlexibleServerParameters, observed: Seen, changes: Iterable[Ch
     for name in tuple(wanted):
         for other in RULES[name].group:
             wanted.setdefault(other, _value(spec, observed, other))
+    if wanted.get("storageTier"):
+        size = wanted.get("storageSizeGB") or observed.facts.storage_gib
+        wanted["storageTier"] = at_least_tier(str(wanted["storageTier"]), int(str(size)))
     for name, value in wanted.items():
         if value is not None:
             _set(body, RULES[name].path, value)

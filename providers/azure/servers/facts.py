@@ -13,6 +13,8 @@ DEFAULT_DATABASE = "postgres"
 STORAGE_SIZES = (32, 64, 128, 256, 512, 1024, 2048, 4095, 4096, 8192, 16384, 32767)
 """Sizes of Premium SSD in GiB that a server may have ("Storage options", and recorded capabilities)."""
 PREMIUM_V2 = "premiumv2_lrs"
+_LEAST_TIERS = dict(zip(STORAGE_SIZES, (4, 6, 10, 15, 20, 30, 40, 50, 50, 60, 70, 80), strict=True))
+"""The performance tier of each size, below which Azure lets no server go ("Premium SSD", baselines)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +53,9 @@ def next_size(wanted: int) -> int:
 def is_a_size(wanted: int, storage_type: str | None) -> bool:
     """Return whether Azure makes storage of this size; Premium SSD v2 has any."""
     return (storage_type or "").lower() == PREMIUM_V2 or wanted in STORAGE_SIZES
+
+
+def at_least_tier(wanted: str, gib: int) -> str:
+    """Return a performance tier, or that of storage of so many GiB where it is higher."""
+    least = _LEAST_TIERS[next_size(gib)]
+    return f"P{least}" if wanted[1:].isdigit() and int(wanted[1:]) < least else wanted

@@ -10,7 +10,7 @@ from providers.azure.listed import ServerState
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.names import owner_in, spelled_tags
 from providers.azure.servers import roles, states
-from providers.azure.servers.facts import DEFAULT_DATABASE, Facts
+from providers.azure.servers.facts import DEFAULT_DATABASE, Facts, at_least_tier
 from providers.azure.servers.states import Window
 from providers.external.client import Target
 from providers.external.cloud_api.tags import missing_owner_tags, owner_tags
@@ -50,7 +50,7 @@ def observed(answer: Answer, target: Where, ca: str = "") -> Observed[FlexibleSe
         remedy=states.remedy(facts.state),
         deadline=states.deadline(facts.state, restored=is_restored(spec)),
         usable=states.usable(facts.state),
-        tolerated=tuple(_tolerated(facts, spec)),
+        tolerated=tuple(_tolerated(facts, spec, _text(_part(properties, "storage"), "tier"))),
         endpoint=endpoint_of(facts, spec, ca),
     )
 
@@ -148,6 +148,12 @@ def _derived(wanted: ValueT, present: Any) -> ValueT:
     return wanted if present in (None, "") else _same(wanted, present)
 
 
+def _tier(wanted: str | None, present: Any, gib: int) -> str | None:
+    """Return the performance tier; one that came with grown storage cannot be undone, and counts as the spec's."""
+    is_least = bool(wanted) and str(present or "").upper() == at_least_tier(str(wanted), gib)
+    return wanted if is_least else _derived(wanted, present)
+
+
 def _projected(
     answer: Answer, properties: Answer, facts: Facts, spec: FlexibleServerParameters
 ) -> FlexibleServerParameters:
@@ -167,7 +173,7 @@ def _projected(
         # It is never made smaller, and grows by itself where autoGrow is on: the spec says how much there is at least.
         storage_size_gb=None if spec.storage_size_gb is None else min(spec.storage_size_gb, facts.storage_gib),
         auto_grow=_same(spec.auto_grow, storage.get("autoGrow") or "Disabled"),
-        storage_tier=_derived(spec.storage_tier, storage.get("tier")),
+        storage_tier=_tier(spec.storage_tier, storage.get("tier"), facts.storage_gib),
         iops=_derived(spec.iops, storage.get("iops")),
         throughput=_derived(spec.throughput, storage.get("throughput")),
         backup_retention_days=int(backup.get("backupRetentionDays") or 0),
@@ -194,10 +200,13 @@ def _projected(
     )
 
 
-def _tolerated(facts: Facts, spec: FlexibleServerParameters) -> Iterator[Change]:
+def _tolerated(facts: Facts, spec: FlexibleServerParameters, tier: str) -> Iterator[Change]:
     """Yield what Azure moved on by itself, and nobody can undo: it is listed, and left."""
-    if spec.storage_size_gb is not None and facts.storage_gib > spec.storage_size_gb:
-        yield Change(("storageSizeGB",), spec.storage_size_gb, facts.storage_gib)
+    gib = facts.storage_gib
+    if spec.storage_size_gb is not None and gib > spec.storage_size_gb:
+        yield Change(("storageSizeGB",), spec.storage_size_gb, gib)
+    if spec.storage_tier is not None and spec.storage_tier != tier.upper() == at_least_tier(spec.storage_tier, gib):
+        yield Change(("storageTier",), spec.storage_tier, tier)
 
 
 def _at_provider(answer: Answer, properties: Answer, facts: Facts) -> Object:

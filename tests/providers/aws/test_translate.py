@@ -306,6 +306,8 @@ def test_request_has_together_what_rds_wants_together() -> None:
     large = {"AllocatedStorage": 400, "Iops": 12_000}
     assert modification({}, large, storage)["Iops"] == 12_000
     assert "Iops" not in modification({}, {}, storage)
+    to_gp3 = Change(("storageType",), "gp3", "io1", Class.ONLINE, Queue.OPEN)
+    assert "Iops" not in modification({}, {"StorageType": "io1", "Iops": 3000}, storage, to_gp3)
     rate = Change(("iops",), 13_000, 12_000, Class.ONLINE, Queue.OPEN)
     assert modification({"allocated_storage": 300}, large, rate)["AllocatedStorage"] == 400
     role = {"monitoring_interval": 60, "monitoring_role_arn": "arn:role"}

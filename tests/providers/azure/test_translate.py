@@ -94,6 +94,7 @@ def test_recorded_answer_is_what_was_asked_for_in_azures_own_letter_case() -> No
         ({}, {"standby_availability_zone": "2", "high_availability_mode": "Disabled"}),
         ({}, {"password_auth": "Enabled", "active_directory_auth": "Disabled"}),
         ({}, {"storage_tier": "P10"}),
+        ({"storage": {"storageSizeGB": 256, "tier": "P15"}}, {"auto_grow": None, "storage_tier": "P10"}),
         ({"network": {"delegatedSubnetResourceId": "/x"}}, {"public_network_access": "Disabled"}),
         ({"availabilityZone": "3"}, {"availability_zone": "1"}),
         ({}, {"tags": {}}),
@@ -104,9 +105,18 @@ def test_no_difference(properties: Any, fields: Any) -> None:
 
 
 def test_grown_storage_is_tolerated_and_said() -> None:
-    _, seen = _changes(answer_of(storage={"storageSizeGB": 256}))
+    _, seen = _changes(answer_of(storage={"storageSizeGB": 256, "tier": "P15"}), storage_tier="P10")
 
-    assert [(change.shown, change.want, change.have) for change in seen.tolerated] == [("storageSizeGB", 128, 256)]
+    shown = [(change.shown, change.want, change.have) for change in seen.tolerated]
+    assert shown == [("storageSizeGB", 128, 256), ("storageTier", "P10", "P15")]
+
+
+def test_tier_is_never_set_below_that_of_the_storage() -> None:
+    answer = answer_of(storage={"storageSizeGB": 256, "tier": "P50"})
+    differences, seen = _changes(answer, storage_tier="P10", auto_grow=None)
+    body = changes.request(target_of(storage_tier="P10").spec, seen, differences) or {}
+
+    assert body["properties"]["storage"]["tier"] == "P15"
 
 
 def test_tag_of_ours_that_is_gone_is_put_back_and_letter_case_is_none() -> None:
