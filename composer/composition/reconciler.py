@@ -315,7 +315,7 @@ def _sooner(result: Result, pause: timedelta) -> Result:
 def _requeue_after(state: RolloutStatus, rollout_claims: int) -> timedelta | None:
     """Return when to look at the claims again: the more there are, the later."""
     match state.phase:
-        case "Progressing" if state.paused and not (state.through or state.everyone):
+        case "Progressing" if (state.paused or state.failures) and not (state.through or state.everyone):
             return max(_SLOW_INTERVAL, _INTERVAL_PER_CLAIM * rollout_claims)
         case "Progressing" | "Soaking":
             return max(_INTERVAL, _INTERVAL_PER_CLAIM * rollout_claims)

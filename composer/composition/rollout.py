@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, assert_never
 
@@ -86,9 +86,12 @@ def advance(
 def _stepped(state: RolloutStatus, course: Course, claims: Sequence[RolloutClaim], now: datetime) -> RolloutStatus:
     """Return the state after a look at the open wave: stop, wait for it, watch it, or open the next."""
     failing = _failing(course, claims, now)
-    state = msgspec.structs.replace(state, failed=len(failing))
+    late = _late(state, course, claims, now)
+    state = msgspec.structs.replace(state, failed=len(failing), failures=_passed_over(late))
     if len(failing) > course.rules.max_failed:
         return _stopped(state, course, failing, now)
+    # One that does not take the revision, whatever hinders it, holds up nobody, as one that is paused does not.
+    claims = [replace(claim, is_paused=True) if claim.name in late else claim for claim in claims]
     if any(_is_awaited(claim, course, state) and claim not in failing for claim in claims):
         return state if state.phase == "Progressing" else _in_phase(state, "Progressing", now)
     if state.phase == "Progressing" and _is_open(state):
@@ -121,9 +124,10 @@ def sentence(state: RolloutStatus) -> str:
     match state.phase:
         case "Progressing":
             paused = f"; {state.paused} paused claims have not got it" if state.paused else ""
-            return f"{where}: {state.updated} of {state.total} claims have it{paused}"
+            return f"{where}: {state.updated} of {state.total} claims have it{paused}{_of_late_claims(state)}"
         case "Soaking":
-            return f"{where}: {state.updated} of {state.total} claims have it and are watched for a while"
+            have = f"{state.updated} of {state.total} claims have it and are watched for a while"
+            return f"{where}: {have}{_of_late_claims(state)}"
         case "Finished":
             return f"revision {state.revision} has come to all claims"
         case "Superseded":
@@ -136,6 +140,16 @@ def sentence(state: RolloutStatus) -> str:
                 f"{where}, is {outcome}: claim {first.claim}{more} failed: {first.reason}: {first.message}; edit the "
                 "Composition, or mend the claim and ask for a reconcile of the Composition to go on"
             )
+
+
+def _of_late_claims(state: RolloutStatus) -> str:
+    """Return which claims did not take the revision in time, as the end of a sentence."""
+    if not state.failures:
+        return ""
+    first, others = state.failures[0], len(state.failures) - 1
+    more = f" (and {others} more)" if others else ""
+    text = f"claim {first.claim}{more} did not take it within the deadline and is passed over"
+    return f"; {text}: {first.reason}: {first.message}"
 
 
 def conditions_of(state: RolloutStatus) -> tuple[Condition, ...]:
@@ -186,6 +200,33 @@ def _fails(claim: RolloutClaim, course: Course, now: datetime) -> bool:
         return True
     deadline = timedelta(seconds=course.rules.progress_deadline_seconds)
     return not claim.is_settled and claim.since is not None and now - claim.since > deadline
+
+
+def _late(
+    state: RolloutStatus, course: Course, claims: Sequence[RolloutClaim], now: datetime
+) -> dict[str, RolloutClaim]:
+    """Return by name the claims that were reached and did not take the revision, though there was time for it.
+
+    The time begins anew whenever another one takes it; one that was passed over stays so until it has it.
+    """
+    taken = (claim.since or EVER for claim in claims if claim.revision == course.revision)
+    progress = max((instant(state.opened) or NOT_YET, *taken))
+    is_over = progress != NOT_YET and now - progress > timedelta(seconds=course.rules.progress_deadline_seconds)
+    passed_over = {failure.claim for failure in state.failures}
+    return {
+        claim.name: claim
+        for claim in claims
+        if claim.revision != course.revision
+        and not claim.is_paused
+        and (claim.name in passed_over or (is_over and _is_reached(state, claim)))
+    }
+
+
+def _passed_over(late: Mapping[str, RolloutClaim]) -> tuple[RolloutFailure, ...]:
+    untaken = "it was reached and did not take the revision"
+    first = sorted(late)[:_MOST_FAILURES]
+    said = ((name, late[name].trouble or (late[name].hindrance or "RollingOut", untaken)) for name in first)
+    return tuple(RolloutFailure(name, reason, message[:_MESSAGE_LIMIT]) for name, (reason, message) in said)
 
 
 def _is_reached(state: RolloutStatus, claim: RolloutClaim) -> bool:

@@ -61,7 +61,7 @@ def test_a_wider_right_would_be_seen() -> None:
     assert [_neutral(document, kinds) for document in wider] != [_neutral(document, kinds) for document in documents]
 
 
-def test_each_namespace_of_ours_lets_in_nobody_but_who_scrapes_metrics() -> None:
+def test_what_comes_to_and_leaves_our_pods_is_named_and_no_token_is_mounted_by_default() -> None:
     documents = [document for _, document in tree.documents(tree.KUSTOMIZE)]
     ours = {document["metadata"]["name"] for document in documents if document["kind"] == "Namespace"}
     policies = [document for document in documents if document["kind"] == "NetworkPolicy"]
@@ -73,8 +73,17 @@ def test_each_namespace_of_ours_lets_in_nobody_but_who_scrapes_metrics() -> None
 
     assert sorted(policy["metadata"]["namespace"] for policy in policies) == sorted(ours)
     for policy in policies:
-        # Every pod, incoming connections alone.
-        assert (policy["spec"]["podSelector"], policy["spec"]["policyTypes"]) == ({}, ["Ingress"])
+        # Every pod, both ways.
+        assert (policy["spec"]["podSelector"], policy["spec"]["policyTypes"]) == ({}, ["Ingress", "Egress"])
         (rule,) = policy["spec"]["ingress"]
         assert rule["from"] == scrapers
         assert {port["port"] for port in rule["ports"]} == ports
+        database = set() if policy["metadata"]["namespace"] == "fairlead-system" else {5432}
+        assert [{port["port"] for port in rule["ports"]} for rule in policy["spec"]["egress"]] == [
+            {53},
+            {443, 6443} | database,
+        ]
+    for spec in deployments:
+        assert spec["automountServiceAccountToken"] is False
+    accounts = [document for document in documents if document["kind"] == "ServiceAccount"]
+    assert [account for account in accounts if account.get("automountServiceAccountToken") is not False] == []

@@ -127,6 +127,19 @@ async def test_a_namespace_with_a_protected_claim_says_what_holds_it(people: Pla
     await api.until_gone(NAMESPACE.path("", namespace))
 
 
+async def test_the_composer_composes_nothing_in_namespaces_of_the_cluster_and_of_ours(policed: str, api: Api) -> None:
+    composer = As(api, COMPOSER)
+    for namespace in ("kube-system", "fairlead-onprem"):
+        path, body = CHILD.path(namespace, policed), body_of(CHILD, namespace, {}, name=policed)
+        assert "writes nothing in namespaces kube-" in await composer.refusal("POST", CHILD.path(namespace), body)
+        await api.create(CHILD.path(namespace), body)
+        assert "writes nothing in namespaces kube-" in await composer.refusal("DELETE", path)
+        await api.delete(path)
+
+    await composer.request("POST", CHILD.path(policed), body_of(CHILD, policed, {}, name="composed"))
+    await composer.request("DELETE", CHILD.path(policed, "composed"))
+
+
 _BINDING, _CREDENTIALS = "servicebinding.io/postgresql", "fairlead.dev/credentials"
 _PASSWORD = "fairlead.dev/password"
 _OURS = {"claim": UID}

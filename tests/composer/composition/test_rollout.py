@@ -75,6 +75,28 @@ def test_a_wave_is_stopped_by_failures(says: dict[str, Any], rules: dict[str, An
         assert advance(course, after, claims, NOW + 100 * MINUTE) == after
 
 
+@pytest.mark.parametrize("stuck", ["shop/0", "shop/3"])
+def test_a_claim_that_does_not_take_the_revision_is_named_and_passed_over_after_the_deadline(stuck: str) -> None:
+    course, claims = fleet.course(fleet.rules("1", "50%", "100%", **DEADLINE)), fleet.claims(8)
+    state = advance(course, None, claims, NOW)
+    named: set[str] = set()
+    for minute in range(30):
+        now = NOW + minute * MINUTE
+        state = advance(course, state, claims, now)
+        named |= {failure.claim for failure in state.failures}
+        assert (stuck in sentence(state)) == bool(state.failures)
+        claims = [
+            before if before.name == stuck or before.revision == NEW else replace(after, since=now)
+            for before, after in zip(claims, fleet.moved(claims, state), strict=True)
+        ]
+
+    assert named == {stuck}
+    assert len(fleet.on_new(claims)) == 7
+    assert (state.phase, state.failed, [failure.claim for failure in state.failures]) == ("Progressing", 0, [stuck])
+    claims = [replace(claim, revision=NEW, since=NOW) for claim in claims]
+    assert advance(course, state, claims, NOW + 31 * MINUTE).phase == "Finished"
+
+
 def test_a_failure_while_a_wave_is_watched_stops_it_too() -> None:
     course, claims = fleet.course(fleet.rules("50%", "100%")), fleet.claims(4)
     state = advance(course, None, claims, NOW)
