@@ -23,10 +23,6 @@ SPEC: dict[str, Any] = {
     "environments": ["network", "sizes"],
     "resources": [{"name": "database", "template": {"apiVersion": "v1", "kind": "ConfigMap"}}],
 }
-FAULTS = (
-    Problem("RenderFailed", "no class for 'huge'", "spec.resources[0].template", resource="database"),
-    Problem("RenderFailed", "no zone", "spec.resources[1].template", resource="zone"),
-)
 
 
 class _World:
@@ -64,24 +60,10 @@ def _reported(prepared: Prepared | Findings) -> list[tuple[str, str]]:
     return [(cause.reason, cause.message.partition(":")[0]) for cause in prepared.causes]
 
 
-async def test_faults_of_a_claim_are_all_reported_at_once() -> None:
-    world = _World("network", "sizes", faults=FAULTS)
-
-    reported = _reported(await world.prepare(deletionPolicy="Delete", restoreFrom={"claim": "former"}))
-
-    assert [reason for reason, _ in reported] == ["UnsupportedPolicy", "InvalidValue", "RenderFailed", "RenderFailed"]
-
-
 async def test_a_missing_environment_is_reported_beside_a_refusal() -> None:
     reported = _reported(await _World("network").prepare(deletionPolicy="Delete"))
 
     assert [reason for reason, _ in reported] == ["UnsupportedPolicy", "EnvironmentNotFound"]
-
-
-async def test_a_refused_claim_is_not_composed_although_it_can_be_rendered() -> None:
-    reported = _reported(await _World("network", "sizes").prepare(restoreFrom={"claim": "former"}))
-
-    assert reported == [("InvalidValue", "spec.restoreFrom")]
 
 
 async def test_a_field_that_may_not_be_set_is_refused_whoever_rendered_it() -> None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import pytest
 
 from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, Step
-from composer.claim.deletion import effective_policy, tear_down, teardown_policy
+from composer.claim.deletion import effective_policy, tear_down
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.claim.undecided import mirrored_pause
 from composer.kinds.catalog import KindFacts
 from runtime.objects import Object, Resource
-from tests.composer.factories import NOW, SETTINGS, VOLUME, annotated, claim, desired, live, observed, snapshot
+from tests.composer.factories import NOW, VOLUME, annotated, claim, desired, live, observed, snapshot
 
 LIVE = live(desired())
 DYING = live(desired(), deleted=True)
@@ -31,31 +30,6 @@ def _namespace(*, deleted: bool, ephemeral: bool = False) -> Object:
 
 
 GOING, EPHEMERAL = _namespace(deleted=True), _namespace(deleted=True, ephemeral=True)
-
-
-@pytest.mark.parametrize(
-    ("policy", "around", "expected"),
-    [
-        pytest.param("Delete", {}, "Delete", id="the claim's own policy"),
-        pytest.param("Snapshot", {}, "Snapshot", id="a snapshot"),
-        pytest.param("Orphan", {}, "Orphan", id="left alone"),
-        pytest.param("Delete", {"namespace": GOING}, "Detach", id="a namespace's deletion destroys nothing"),
-        pytest.param("Delete", {"namespace": EPHEMERAL}, "Delete", id="unless it is ephemeral"),
-        pytest.param("Orphan", {"namespace": EPHEMERAL}, "Orphan", id="and then by the policy"),
-        pytest.param("Delete", {"kind_deleting": True}, "Detach", id="the kind's deletion destroys nothing"),
-        pytest.param(
-            "Delete", {"kind_deleting": True, "namespace": EPHEMERAL}, "Detach", id="nor in an ephemeral namespace"
-        ),
-        pytest.param(
-            "Snapshot",
-            {"namespace": _namespace(deleted=False, ephemeral=True)},
-            "Snapshot",
-            id="an ephemeral namespace that lives changes nothing",
-        ),
-    ],
-)
-def test_the_instruction_follows_from_the_policy(policy: DeletionPolicy, around: Any, expected: str) -> None:
-    assert teardown_policy(snapshot(**around), policy) == expected
 
 
 @pytest.mark.parametrize(
@@ -154,28 +128,6 @@ def test_a_pause_reaches_a_child_that_is_being_deleted() -> None:
     assert step.annotations == {names.PAUSED: "true"}
 
 
-def _deleted(*known: ObservedChild) -> list[str]:
-    return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Delete)]
-
-
-def test_a_child_that_lives_inside_another_goes_with_it() -> None:
-    inside = msgspec.structs.replace(SETTINGS, inside=True)
-    server = observed(uid="server")
-    user = observed("user", inside, uid="user", depends_on=("database",))
-    other = observed("other", SETTINGS, uid="other", depends_on=("database",))
-
-    assert _deleted(server, user) == ["database", "user"]
-    assert _deleted(server, user, other) == ["user", "other"]
-
-
-def test_a_teardown_is_done_when_all_children_are_proven_gone() -> None:
-    plan = tear_down(_going(observed(stored=None)), "Delete")
-
-    assert plan.done
-    assert plan.steps == ()
-    assert not plan.keeps_secret
-
-
 @pytest.mark.parametrize("policy", ["Orphan", "Detach"])
 def test_the_connection_secret_stays_where_the_database_does(policy: str) -> None:
     space = _namespace(deleted=policy == "Detach")
@@ -264,46 +216,6 @@ def test_a_foreign_child_with_data_holds_its_namespace_until_a_consent(*, delete
     assert "fairlead.dev/consent=data=child-uid" in held.causes[0].message
     assert "kubectl label namespace/shop fairlead.dev/ephemeral=true" in held.causes[0].message
     assert isinstance(step, RemoveFinalizer if deleted else Orphan)
-
-
-def test_a_foreign_child_that_was_released_blocks_nothing() -> None:
-    assert tear_down(_going(_unlabelled()), "Orphan").done
-
-
-@pytest.mark.parametrize(
-    ("policy", "end"),
-    [
-        ("Orphan", "(Orphan); orders_x7 and its Secrets stay"),
-        ("Snapshot", "(Snapshot)"),
-        ("Delete", "(Delete)"),
-    ],
-)
-def test_a_deletion_reports_what_stays_in_the_cloud(policy: DeletionPolicy, end: str) -> None:
-    stored = annotated(LIVE, **{"external-name": "orders_x7"})
-    step = _step(stored, policy)
-
-    assert isinstance(step, Delete)
-    assert step.why == f"the claim is being deleted {end}"
-
-
-def test_the_blocker_of_a_child_is_reported() -> None:
-    blocked = {
-        **DONE,
-        "status": {"conditions": [{"type": "Stalled", "status": "True", "reason": "DeleteBlocked", "message": "why"}]},
-    }
-    plan = tear_down(_going(observed(stored=blocked)), "Delete")
-
-    assert plan.causes[0].reason == "DeleteBlocked"
-    assert "why" in plan.causes[0].message
-
-
-def test_a_snapshot_policy_holds_all_beside_data_that_nobody_can_back_up() -> None:
-    plan = tear_down(_going(observed(), _foreign(uid="data-uid")), "Snapshot")
-
-    assert [type(step) for step in plan.steps] == [Keep, Keep]
-    assert [cause.reason for cause in plan.causes] == ["BackupImpossible"]
-    assert "Orphan" in plan.causes[0].message
-    assert (plan.done, plan.keeps_secret) == (False, True)
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Snapshot", "Delete"])

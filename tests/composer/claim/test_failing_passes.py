@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from apis import names
-from composer.claim import reconciler as claims
 from composer.claim.compose import Choice, Prepared
 from composer.claim.reconciler import ClaimReconciler
 from composer.claim.report import Findings
 from composer.claim.snapshot import ObservedChild, Snapshot
 from runtime.cache import Cache
-from runtime.errors import ApiError, Failure, NotLeading, Transient, Unavailable
+from runtime.errors import NotLeading, Unavailable
 from runtime.objects import Key, Object, Resource
 from tests.composer.claim.passes import Prepares, Reads, tools_of
 from tests.composer.factories import (
@@ -44,7 +43,6 @@ def _child(*conditions: Object) -> ObservedChild:
 
 
 WORKS = _child(condition("Ready", "True", "Available"))
-LOST = _child(condition("Ready", "False", "DatabaseLost"), condition("Stalled", "True", "DatabaseLost"))
 
 
 @dataclass
@@ -150,30 +148,6 @@ async def _fail(reconciler: ClaimReconciler, error: type[Exception]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("known", "ready", "first"),
-    [(WORKS, "True Available", "True InternalError"), (LOST, "False DatabaseLost", "True DatabaseLost")],
-    ids=["it works", "it is lost"],
-)
-async def test_a_defect_is_reported_once_and_hides_no_lost_database(
-    known: ObservedChild, ready: str, first: str
-) -> None:
-    world = _World(known, _claim(), broken=TypeError("a secret"))
-    reconciler = world.reconciler()
-
-    for _ in range(3):
-        await _fail(reconciler, TypeError)
-
-    conditions = world.conditions()
-    assert conditions["Ready"] == ready
-    assert conditions.get("Reconciling", conditions.get("Stalled")) == first
-    texts = " ".join(condition["message"] for condition in world.now["status"]["conditions"])
-    assert ("TypeError" in texts) == (known is WORKS)
-    assert "secret" not in texts
-    assert len(world.kube.statuses) == 1
-    assert [record["name"] for record in world.now["status"]["inventory"]] == ["x"]
-
-
-@pytest.mark.parametrize(
     ("of", "defect", "conditions"),
     [
         pytest.param(
@@ -190,17 +164,6 @@ async def test_a_defect_in_reading_children_or_in_a_teardown_is_reported(
     await _fail(world.reconciler(), KeyError)
 
     assert world.conditions().items() >= {"Reconciling": "True InternalError", **conditions}.items()
-
-
-async def test_a_defect_ends_with_the_pass_that_succeeds() -> None:
-    world = _World(WORKS, _claim(), broken=TypeError("x"))
-    reconciler = world.reconciler()
-    await _fail(reconciler, TypeError)
-    world.broken = None
-
-    await reconciler.reconcile(Key("shop", "orders"))
-
-    assert world.conditions() == {"Ready": "True Available", "Synced": "True InSync"}
 
 
 @pytest.mark.parametrize("where", ["a child is written", "the claim is prepared"])
@@ -225,22 +188,6 @@ async def test_an_error_is_reported_from_the_third_pass_in_a_row_on(where: str) 
     assert len(world.kube.statuses) == writes
 
 
-async def test_an_error_that_does_not_repeat_in_a_row_is_not_reported() -> None:
-    world = _World(WORKS, _claim())
-    reconciler = world.reconciler()
-
-    for refusal in (Unavailable("x"), None) * 3:
-        world.kube.refusal = refusal
-        try:
-            await reconciler.reconcile(Key("shop", "orders"))
-        except (ApiError, Failure):
-            continue
-
-    assert all(
-        condition["reason"] != "RequestFailed" for status in world.kube.statuses for condition in status["conditions"]
-    )
-
-
 async def test_a_process_that_leads_no_more_reports_nothing() -> None:
     world = _World(WORKS, _claim(), broken=NotLeading("over"))
     reconciler = world.reconciler()
@@ -249,20 +196,3 @@ async def test_a_process_that_leads_no_more_reports_nothing() -> None:
         await _fail(reconciler, NotLeading)
 
     assert world.kube.statuses == []
-
-
-@pytest.mark.parametrize("where", ["prepare", "gather"])
-async def test_a_pass_that_never_ends_is_reported_from_the_third_one_on(
-    monkeypatch: pytest.MonkeyPatch, where: str
-) -> None:
-    monkeypatch.setattr(claims, "_READ_AGAIN", timedelta(milliseconds=20))
-    world = _World(WORKS, _claim(), hangs=where)
-    reconciler = world.reconciler()
-
-    for _ in range(4):
-        await _fail(reconciler, Transient)
-
-    assert world.conditions()["Reconciling"] == "True RequestFailed"
-    assert world.conditions()["Ready"] == "True Available"
-    assert "the pass took longer than 0.02 seconds" in str(world.now["status"]["conditions"])
-    assert len(world.kube.statuses) <= 2
