@@ -11,6 +11,8 @@ from datetime import datetime
 from apis import names
 from runtime.conditions import instant
 
+_SHOWN_CHARACTERS = 64
+
 
 def is_paused(annotations: Mapping[str, str], now: datetime) -> bool:
     """Return whether a pause is on; one whose end has passed is none."""
@@ -23,6 +25,14 @@ def is_paused(annotations: Mapping[str, str], now: datetime) -> bool:
 def pause_end(annotations: Mapping[str, str]) -> datetime | None:
     """Return when a pause ends by itself; None when it does not, or when there is none."""
     return instant(annotations.get(names.PAUSED, ""))
+
+
+def until(annotations: Mapping[str, str]) -> str:
+    """Return in words when a pause ends; what is no time is quoted."""
+    value = annotations.get(names.PAUSED, "")
+    if pause_end(annotations) is not None:
+        return f"until {value[:_SHOWN_CHARACTERS]}"
+    return "until lifted" + ("" if value == "true" else f" ({value[:_SHOWN_CHARACTERS]!r} is neither true nor a time)")
 
 
 def pause_reason(annotations: Mapping[str, str]) -> str:

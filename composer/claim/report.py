@@ -14,7 +14,7 @@ import msgspec
 
 from apis import names
 from apis.connection import PasswordRecord
-from apis.pause import pause_reason
+from apis.pause import pause_reason, until
 from apis.reasons import MISSING_PATIENCE, ReasonClass
 from composer import inventory
 from composer.causes import Cause, cause, most_severe
@@ -296,8 +296,7 @@ def report_pause(snapshot: Snapshot, by: Pauser, now: datetime, lost: Cause | No
 
 def _pause_message(snapshot: Snapshot, by: Pauser) -> str:
     why = pause_reason(snapshot.annotations)
-    until = snapshot.annotations.get(names.PAUSED, "")
-    end = "" if until == "true" else f" until {until[:64]}"
+    end = "" if snapshot.annotations.get(names.PAUSED) == "true" else f" {until(snapshot.annotations)}"
     waits = "; its deletion waits" if snapshot.deleting else ""
     return f"paused{by}{end}: {why[:200]}{waits}; remove annotation {names.PAUSED} to go on"
 

@@ -10,7 +10,7 @@ import msgspec
 
 from apis import names
 from apis.names import CLAIM_NAME
-from apis.pause import is_paused, pause_end, pause_reason
+from apis.pause import is_paused, pause_end, pause_reason, until
 from apis.teardown import Policy
 from providers.accounts.destroys import MADE_AT
 from providers.external.client import Operation, Target
@@ -103,10 +103,9 @@ def paused(obj: Object, now: datetime) -> str:
     annotations = annotations_of(obj)
     if not is_paused(annotations, now):
         return ""
-    until = f"until {annotations[names.PAUSED]}" if pause_end(annotations) is not None else "until lifted"
     claim = annotations.get(CLAIM_NAME, "")
     origin = f" (with its claim {claim}, which says by whom and when)" if claim else ""
-    return f"paused {until}{origin}: {pause_reason(annotations)}"[:400]
+    return f"paused {until(annotations)}{origin}: {pause_reason(annotations)}"[:400]
 
 
 def pause_left(obj: Object, now: datetime) -> timedelta | None:

@@ -159,6 +159,28 @@ async def test_a_missing_secret_is_not_ready(plane: Plane, api: Api, namespace: 
     assert (tree.ready, tree.reason) == ("Unknown", "not seen yet")
 
 
+async def test_a_claim_that_no_controller_looks_at_shows_the_compositions_that_are_refused(
+    plane: Plane, api: Api, namespace: str
+) -> None:
+    await api.create(Api.path(CLAIMS, "postgresqlinstances", namespace), _claim(namespace, "unseen"))
+    path = Api.path("fairlead.dev/v1alpha1", "compositions")
+    resource = {"name": "settings", "template": {"apiVersion": "v1", "kind": "ConfigMap"}}
+    spec = {"compositeTypeRef": {"apiVersion": CLAIMS, "kind": "PostgreSQLInstance"}, "resources": [resource]}
+    meta = {"name": f"{namespace}-refused"}
+    body = {"apiVersion": "fairlead.dev/v1alpha1", "kind": "Composition", "metadata": meta, "spec": spec}
+    await api.create(path, body)
+    status = {"conditions": conditions("KindNotAllowed", ready="False")}
+    await api.merge(f"{path}/{namespace}-refused/status", {"status": status})
+
+    tree = await trace("unseen", namespace=namespace, server=Server(plane.kubeconfig))
+    await api.delete(f"{path}/{namespace}-refused")
+
+    refused = [node for node in tree.children if node.name == f"{namespace}-refused"]
+    assert [(node.kind, node.reason, node.message) for node in refused] == [
+        ("Composition", "KindNotAllowed", "the sentence of KindNotAllowed")
+    ]
+
+
 @pytest.mark.parametrize(("reason", "ready", "code"), [("Available", "True", 0), ("DatabaseLost", "False", 6)])
 async def test_the_command_answers_with_the_state(  # noqa: PLR0917 - fixtures and a row of the table
     plane: Plane, api: Api, namespace: str, capsys: pytest.CaptureFixture[str], reason: str, ready: str, code: int
