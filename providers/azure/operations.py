@@ -12,9 +12,9 @@ from datetime import timedelta
 from providers.azure.arm import Answer, AzureAccount
 from providers.azure.config import is_of
 from providers.azure.errors import Refused, failure_of, is_busy, pause, refused
-from providers.external.client import Operation
+from providers.external.client import Operation, PushedAside
 from runtime import clock
-from runtime.errors import Blocked, Terminal
+from runtime.errors import Terminal
 
 LONGEST_URL = 4096
 """How many characters `status.operation.id` takes; a test compares it with the CRDs."""
@@ -40,7 +40,7 @@ def outcome_of(status: str, refusal: Refused, kind: str) -> bool:
     """Return whether an operation has ended well, by the `status` of its answer in any letter case.
 
     Raises:
-        Blocked: `CloudBusy`: another change pushed it aside (ServerIsBusy, OperationCancelled, InternalServerError), so
+        PushedAside: Another change pushed it aside (ServerIsBusy, OperationCancelled, InternalServerError), so
             that it has ended without an effect.
         Terminal, Blocked: It failed for a reason that does not pass.
     """
@@ -50,7 +50,7 @@ def outcome_of(status: str, refusal: Refused, kind: str) -> bool:
         return False
     failure = failure_of(refusal, f"{kind.lower()} it: ARM accepted the call, and its operation failed")
     if not refusal.code or is_busy(refusal):
-        raise Blocked("CloudBusy", str(failure))
+        raise PushedAside(str(failure))
     # A reason of no known class does not pass by itself either: the operation is over.
     raise failure if hasattr(failure, "reason") else Terminal("InvalidValue", str(failure))
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import msgspec
 
@@ -23,7 +23,7 @@ from apis.teardown import Policy
 from providers.external.credential import Credential, TryLogin
 from providers.external.observation import Absent, Change, FactsT, Observed, Predecessor, Present, SpecT
 from providers.external.ownership import Owner
-from runtime.errors import Conflict, Terminal, Transient
+from runtime.errors import Blocked, Conflict, Terminal, Transient
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,21 @@ class NotCreated(Terminal):
         )
 
 
+class PushedAside(Blocked):
+    """An operation ended without an effect as another change pushed it aside: it is sent again before long."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("CloudBusy", message)
+
+
+class FailedOperation(NamedTuple):
+    """Why an operation that the cloud accepted failed; `is_aside`: another change pushed it aside."""
+
+    reason: str
+    message: str
+    is_aside: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Fence:
     """Until when, on the monotonic clock, and under which leadership calls may start."""
@@ -84,6 +99,7 @@ class Target(Generic[SpecT]):
     (`Kind.names_siblings`). `restore` is the backup of its own that it begins with after it was lost. `address` is the
     resource as kubectl takes it. `unanswered` is when a create of what carries no tag was sent that had no answer: what
     has the name since is ours where the cloud proves who made it, and then its observation has the resource's owner.
+    `last_answer` is `Observed.answer` of the last look, where it is on record.
     """
 
     name: str
@@ -104,6 +120,7 @@ class Target(Generic[SpecT]):
     restore: str = ""
     address: str = ""
     unanswered: datetime | None = None
+    last_answer: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +251,7 @@ class Operations(Protocol):
         One whose handle the cloud does not know any more has ended: the object's state decides what is left to do.
 
         Raises:
+            PushedAside: It failed, and may succeed before long: it is sent again after pauses that double.
             Terminal, Blocked: It failed. The same work is not sent again for hours, unless a person edits something.
             Failure: Nothing was learnt; it is polled again, a day long.
         """

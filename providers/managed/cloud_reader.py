@@ -13,7 +13,7 @@ from apis.teardown import Policy
 from providers.accounts.answers import Answers
 from providers.accounts.connections import Accounts, accepted_accounts
 from providers.accounts.limits import Limiter
-from providers.external.client import Target
+from providers.external.client import FailedOperation, PushedAside, Target
 from providers.external.consent import SERVER_ENTRY, Consent, consent_of
 from providers.external.observation import Absent, Observation, Predecessor, Present, SpecT, Unknown, unknown_of
 from providers.external.provider import ConfigT, ConnectedAccount, Kind
@@ -206,7 +206,7 @@ class CloudReader(Generic[SpecT, ConfigT]):
                         return facts, unknown_of(failure)
         return facts, observation
 
-    async def poll(self, obj: Object, account: ConnectedAccount[SpecT, ConfigT]) -> tuple[str, tuple[str, str] | None]:
+    async def poll(self, obj: Object, account: ConnectedAccount[SpecT, ConfigT]) -> tuple[str, FailedOperation | None]:
         """Poll the operation under way; return what it does while it is open, or reason and message of its failure."""
         operation, operations = record.operation_of(obj), account.clients.operations
         started_at = record.operation_started_at(obj)
@@ -215,7 +215,7 @@ class CloudReader(Generic[SpecT, ConfigT]):
         try:
             ended = operations is None or await operations.poll(operation)
         except (Terminal, Blocked) as failure:
-            return "", (failure.reason, failure.message)
+            return "", FailedOperation(failure.reason, failure.message, isinstance(failure, PushedAside))
         except Failure:
             ended = False
         # After so long the object's own state decides.

@@ -148,7 +148,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
     def _target(self, obj: Object, envelope: Envelope, identity: Identity, external_ref: ExternalRef) -> Target[SpecT]:
         spec: SpecT = envelope.for_provider
         name = external_ref.external_name or self._by_rule(obj, envelope, identity)
-        status = status_of(obj)
+        status, last_seen = status_of(obj), record.last_seen_of(obj)
         return Target(
             name,
             spec,
@@ -167,6 +167,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             agreed_servers=self._agreed_servers(obj, envelope),
             siblings=self._siblings(obj, spec, identity),
             address=kubectl.address_of(self._kind.resource.kind, key_of(obj)),
+            last_answer=b"" if last_seen is None else last_seen.answer,
             unanswered=unanswered.since(obj) if self._kind.doubts_creates else None,
         )
 

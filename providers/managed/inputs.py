@@ -10,7 +10,7 @@ from typing import Any, Generic, NamedTuple
 from apis.names import ADOPT, CONSENT
 from apis.teardown import Policy
 from providers.credentials.passwords import Keep, PasswordInputs, PasswordStep, Stored
-from providers.external.client import Target
+from providers.external.client import FailedOperation, Target
 from providers.external.consent import NONE_GIVEN, Consent
 from providers.external.credential import Login
 from providers.external.diff import diff
@@ -110,7 +110,7 @@ class Inputs(Generic[SpecT]):
     intent_unknown: str = ""
     delete_intended: bool = False
     operating: str = ""
-    operation_failed: tuple[str, str] | None = None
+    operation_failed: FailedOperation | None = None
     server: str = ""
     turn_of: str = ""
     projection: int = 1

@@ -92,6 +92,10 @@ PROVIDERS = (
     Attack(278, "the teardown instruction", "onprem", "PATCH", _CHILD, metadata(teardown=f"{_UID}/Delete")),
     Attack(279, "the composer's Lease", "onprem", "PATCH", _LEASE.path("fairlead-system", "fairlead-composer"),
            {"spec": {"holderIdentity": "forged"}}),
+    *(
+        Attack(number, f"{name} of a managed resource", "onprem", "PATCH", _CHILD, metadata(**{name: "forged"}))
+        for number, name in ((370, "paused"), (371, "claim_name"), (372, "key"), (373, "composition"))
+    ),
     Attack(280, "the status of a claim", "onprem", "PATCH", f"{_CLAIM}/status", {"status": {"identity": "forged"}}),
 )  # fmt: skip
 
@@ -125,6 +129,12 @@ COMPOSER = (
            {"metadata": {"finalizers": []}}),
     Attack(317, "the status of a managed resource", "composer", "PATCH", f"{_CHILD}/status",
            {"status": {"externalName": "forged"}}),
+    Attack(374, "the destroy rate limit is lifted", "composer", "PATCH", _CONFIG,
+           metadata(brake_released="2026-11-21T00:00:00Z")),
+    Attack(375, "a managed resource in kube-system", "composer", "POST", DATABASE.path("kube-system"),
+           database("kube-system", "forged")),
+    Attack(376, "a managed resource in a provider's namespace", "composer", "POST", DATABASE.path("fairlead-onprem"),
+           database("fairlead-onprem", "forged")),
     Attack(335, "that finalizer, by a JSON patch", "composer", "JSON_PATCH", _DYING,
            [{"op": "remove", "path": "/metadata/finalizers"}]),
 )  # fmt: skip

@@ -43,6 +43,20 @@ _APPLIED = [
     for index, (name, mark) in enumerate(_FORGED.items())
 ]  # fmt: skip
 
+_FORMS = (
+    *(
+        Attack(366 + index, f"a claim without a name of its own is created with {name}", "mallory", "POST", _CLAIMS,
+               {**_claim(), "metadata": {"generateName": "forged-", **metadata(**_FORGED[name])["metadata"]}},
+               query=_DRY)
+        for index, name in enumerate(("identity", "consent"))
+    ),
+    *(
+        Attack(368 + index, f"{name} is added to a claim by operations", "mallory", "JSON_PATCH", _OWN,
+               [{"op": "add", "path": f"/metadata/annotations/fairlead.dev~1{name}", "value": _FORGED[name][name]}])
+        for index, name in enumerate(("adopt", "consent"))
+    ),
+)  # fmt: skip
+
 _KINDS = (
     Attack(4, "a Composition is created", "mallory", "POST", COMPOSITION.path(), COMPOSITION.new("", "made")),
     Attack(5, "a managed resource is created", "mallory", "POST", DATABASE.path("mallory"), database("mallory", "x")),
@@ -92,6 +106,16 @@ _SPECS = (
     _refused_spec(130, "the administrator's name with a quote", username='fairlead_admin"'),
     _refused_spec(131, "a statement in a user name", username="x; alter role x superuser"),
     _refused_spec(132, "a user name beyond ASCII", username="\u00e9"),
+    _refused_spec(356, "the login of Zalando's replication", username="standby"),
+    _refused_spec(357, "the login of Zalando's pooler", username="pooler"),
+    _refused_spec(358, "the login of CloudNativePG's replication", username="streaming_replica"),
+    _refused_spec(359, "a login of Cloud SQL's own", username="cloudsqliamuser"),
+    _refused_spec(360, "another login of Cloud SQL's own", username="cloudsqlobservabilityadmin"),
+    _refused_spec(361, "a user name that ends in a line break", username="app\n"),
+    _refused_spec(362, "an extension of two lines", extensions=["pgcrypto\n"]),
+    _refused_spec(363, "a parameter's name of two lines", parameters={"work_mem\n": "1"}),
+    _refused_spec(364, "two networks in one", network={"allowedCIDRs": ["10.0.0.0/8,0.0.0.0/0"]}),
+    _refused_spec(365, "a schedule in place of a time", backup={"startTime": "02:00 * * * *"}),
     _refused_spec(133, "a version from before majors were one number", version="9.6"),
 )  # fmt: skip
 
@@ -142,4 +166,4 @@ _MAKERS = (
            metadata(external_name="", incarnation="", account="")),
 )  # fmt: skip
 
-ATTACKS = (*_CREATED, *_APPLIED, *_KINDS, *_SPECS, *_CHIEFS, *_MAKERS)
+ATTACKS = (*_CREATED, *_APPLIED, *_FORMS, *_KINDS, *_SPECS, *_CHIEFS, *_MAKERS)

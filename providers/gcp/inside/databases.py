@@ -19,12 +19,12 @@ from providers.external.observation import Absent, Change, Observed, Phase, Pres
 from providers.external.ownership import Owner
 from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside.listing import InsideAccount, proven_owner
-from providers.gcp.inside.servers import Servers, standing_of
+from providers.gcp.inside.servers import Servers, refuse_at_work, standing_of
 from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.instances.states import is_at_rest
 from providers.gcp.models import CloudSQLDatabaseParameters
 from providers.gcp.names import own_name
-from runtime.errors import Blocked, Transient
+from runtime.errors import Transient
 
 Where = Target[CloudSQLDatabaseParameters]
 Seen: TypeAlias = Observed[CloudSQLDatabaseParameters, None]
@@ -58,10 +58,7 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
         """
         server, name = _place(target)
         try:
-            entered = await self._servers.enter(server, target)
-            if not is_at_rest(entered):
-                state = entered.get("state", "")
-                raise Blocked("Updating", f"the cloud is at work on its server {server} ({state})")
+            refuse_at_work(server, await self._servers.enter(server, target))
             answer = await self._account.call(
                 "databases.get", f"look at database {name} of {server}", instance=server, database=name
             )

@@ -8,16 +8,19 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from providers.external.client import Target
 from providers.external.cloud_api.inside import ServerStanding, enter_server, refuse_lost_server
 from providers.external.cloud_api.refusals import NotThere
+from providers.external.observation import ServerNotOwned
 from providers.gcp.account import GcpAccount
 from providers.gcp.instances import states
 from providers.gcp.instances.facts import Answer, member, settings_of
 from providers.gcp.instances.instance_list import owner_in, read_instances
 from providers.gcp.instances.states import is_at_rest
 from runtime import clock
-from runtime.errors import Transient
+from runtime.errors import Blocked, Transient
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +67,17 @@ class Servers:
 
         Raises:
             ServerNotOwned: It is not this namespace's.
-            Blocked: It is stopped or failed.
+            Blocked: `Replaced`: nor is it the one in which the object was seen last. It is stopped or failed.
         """
         answer = await self.find(name)
-        enter_server(standing_of(name, answer), target)
+        try:
+            enter_server(standing_of(name, answer), target)
+        except ServerNotOwned:
+            before = _created(target)
+            if before and before != str(answer.get("createTime", "")):
+                text = f"its server {name} is another one than before; the resource of the server says what can be done"
+                raise Blocked("Replaced", text) from None
+            raise
         return answer
 
     async def prove_gone(self, name: str, target: Target[Any]) -> None:
@@ -89,6 +99,27 @@ class Servers:
     async def look(self, name: str) -> Answer:
         """Return an instance as it is now: raises NotThere."""
         return await self._account.call("instances.get", f"look at instance {name}", instance=name)
+
+
+def refuse_at_work(name: str, answer: Answer) -> None:
+    """Refuse to look into an instance that the cloud is at work on: nobody can use what is inside meanwhile.
+
+    Raises:
+        Blocked: `Updating`.
+    """
+    if not is_at_rest(answer):
+        raise Blocked("Updating", f"the cloud is at work on its server {name} ({answer.get('state', '')})")
+
+
+class _Created(msgspec.Struct, frozen=True):
+    """What is read here of the last look at what is inside an instance: when that was created."""
+
+    created: str = ""
+
+
+def _created(target: Target[Any]) -> str:
+    """Return when the instance was created in which an object was seen last; empty where that is not on record."""
+    return msgspec.json.decode(target.last_answer, type=_Created).created if target.last_answer else ""
 
 
 def standing_of(name: str, answer: Answer) -> ServerStanding:

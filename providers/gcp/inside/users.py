@@ -23,12 +23,12 @@ from providers.gcp.account import GcpAccount, operation_of
 from providers.gcp.inside import logins
 from providers.gcp.inside.listing import InsideAccount, proven_owner
 from providers.gcp.inside.logins import Facts, Seen, Where
-from providers.gcp.inside.servers import Servers, active_authority, standing_of
+from providers.gcp.inside.servers import Servers, active_authority, refuse_at_work, standing_of
 from providers.gcp.instances.facts import Answer
 from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.instances.states import is_at_rest
 from providers.gcp.models import CloudSQLUserParameters
-from runtime.errors import Conflict, Terminal, Transient
+from runtime.errors import Blocked, Conflict, Terminal, Transient
 
 _ROLES = "databaseRoles"
 
@@ -71,7 +71,11 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
     async def _look(self, server: str, target: Where) -> Present[CloudSQLUserParameters, Facts] | Absent:
         instance = await self._servers.enter(server, target)
         authorities = await self._servers.authorities(server, instance)
-        listed = await self._users(server)
+        try:
+            listed = await self._users(server)
+        except Blocked:
+            refuse_at_work(server, instance)
+            raise
         _check_roles(target, listed)
         users = {name: _kept(listed[name]) for name in logins.names_of(target.spec) if name in listed}
         if not users:

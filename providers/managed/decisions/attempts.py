@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from providers.external.client import FailedOperation
 from providers.external.observation import Change, Path, Value, unknown_of
 from providers.managed.decisions.plan import Create, Delete, Plan, Update
 from runtime.errors import Blocked, Failure, Terminal
@@ -222,17 +223,21 @@ class Attempts:
         pause = min(known.pause * 2, longest) if known is not None and known.work == work else first
         return replace(after, postponed=Postponed(work, now + pause, pause, failure.reason, unknown.message))
 
-    def after_failed_operation(self, work: str, plan: Plan, failure: tuple[str, str], now: datetime) -> Attempts:
+    def after_failed_operation(self, work: str, plan: Plan, failure: FailedOperation, now: datetime) -> Attempts:
         """Return the same with work that the cloud accepted, and whose operation failed."""
-        if failure[0] == "CloudBusy":
+        if failure.is_aside:
             first, longest = _ASIDE_PAUSES
             known = self.postponed
             is_repeated = known is not None and known.is_aside and known.work == work and now - known.until < longest
             pause = min(known.pause * 2, longest) if known is not None and is_repeated else first
-            return replace(self, postponed=Postponed(work, now + pause, pause, *failure, is_aside=True))
+            return replace(
+                self, postponed=Postponed(work, now + pause, pause, failure.reason, failure.message, is_aside=True)
+            )
         pause = _FAILED_DELETE_PAUSE if isinstance(plan, Delete) else _FAILED_OPERATION_PAUSE
-        pause = _FAILED_REFERENCE_PAUSE if failure[0] == "ReferenceNotFound" else pause
-        return replace(self, postponed=Postponed(work, now + pause, pause, *failure, is_failed=True))
+        pause = _FAILED_REFERENCE_PAUSE if failure.reason == "ReferenceNotFound" else pause
+        return replace(
+            self, postponed=Postponed(work, now + pause, pause, failure.reason, failure.message, is_failed=True)
+        )
 
     def retry_after(self, failure: Failure) -> timedelta | None:
         """Return when to try again what was refused just now, where the database's state did not allow it."""

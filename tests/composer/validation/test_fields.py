@@ -86,7 +86,11 @@ _REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("operator", "resource", "path", "value"), _REFUSED)
+@pytest.mark.parametrize(
+    ("operator", "resource", "path", "value"),
+    _REFUSED,
+    ids=[f"{row[0]} {row[2].replace('|', '.')}" for row in _REFUSED],
+)
 def test_a_field_that_reaches_further_than_a_database_is_refused_by_name_and_allowed_by_the_platform(
     operator: str, resource: str, path: str, value: object
 ) -> None:

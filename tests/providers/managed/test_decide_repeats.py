@@ -10,6 +10,7 @@ import pytest
 
 from apis.teardown import Policy
 from providers.credentials.passwords import Await, Introduce, Keep
+from providers.external.client import FailedOperation
 from providers.external.observation import Change, Class, ExternalRef, Phase
 from providers.managed.decisions.attempts import MOST_TRIES, Attempts, InFlight, Postponed, Rejected, Try
 from providers.managed.decisions.decide import decide
@@ -112,7 +113,9 @@ REQUESTED: Any = {
 
 @pytest.mark.parametrize(("obj", "sent"), [(OBJECT, False), (REQUESTED, True)], ids=["at rest", "at a request"])
 def test_reconcile_request_sends_again_what_an_operation_failed_at(obj: Any, *, sent: bool) -> None:
-    known = Attempts().after_failed_operation(work_digest(differing(), UPDATE), UPDATE, ("InvalidValue", "no"), BEFORE)
+    known = Attempts().after_failed_operation(
+        work_digest(differing(), UPDATE), UPDATE, FailedOperation("InvalidValue", "no"), BEFORE
+    )
 
     decision = decide(replace(differing(attempts=known), obj=obj))
 
@@ -120,7 +123,7 @@ def test_reconcile_request_sends_again_what_an_operation_failed_at(obj: Any, *, 
 
 
 def test_operation_that_fails_now_is_not_repeated_at_a_request_of_before() -> None:
-    facts = replace(differing(operation_failed=("InvalidValue", "no")), obj=REQUESTED)
+    facts = replace(differing(operation_failed=FailedOperation("InvalidValue", "no")), obj=REQUESTED)
 
     decision = decide(facts)
 
@@ -131,7 +134,7 @@ def test_creation_whose_operation_fails_soon_is_refused_and_not_sent_again() -> 
     just_created = Attempts(created=("uid-1", BEFORE))
     facts = inputs(GONE, FRESH, obj=CARRIED_OUT, eventual=True, attempts=just_created)
 
-    failing = decide(replace(facts, operation_failed=("QuotaExceeded", "no room")))
+    failing = decide(replace(facts, operation_failed=FailedOperation("QuotaExceeded", "no room")))
     after = decide(replace(facts, obj=OBJECT, attempts=failing.attempts))
 
     assert isinstance(failing.plan, Refuse)
@@ -145,8 +148,10 @@ PAUSES = [("InvalidValue", timedelta(hours=3)), ("ReferenceNotFound", timedelta(
 @pytest.mark.parametrize(("reason", "pause"), PAUSES)
 def test_operation_that_failed_is_repeated_after_its_pause(reason: str, pause: timedelta) -> None:
     work = work_digest(differing(), UPDATE)
-    known = Attempts().after_failed_operation(work, UPDATE, (reason, "no"), NOW - pause)
-    just_before = Attempts().after_failed_operation(work, UPDATE, (reason, "no"), NOW - pause + timedelta(seconds=1))
+    known = Attempts().after_failed_operation(work, UPDATE, FailedOperation(reason, "no"), NOW - pause)
+    just_before = Attempts().after_failed_operation(
+        work, UPDATE, FailedOperation(reason, "no"), NOW - pause + timedelta(seconds=1)
+    )
 
     assert isinstance(decide(differing(attempts=known)).plan, Update)
     assert isinstance(decide(differing(attempts=just_before)).plan, Refuse)
