@@ -189,7 +189,8 @@ class Converged:
 class ExternalRef:
     """What we remember of a resource across crashes; annotations and status, either counts.
 
-    `restoring` is the backup from which the incarnation `lost` is being restored, in status alone: until the restored
+    `former_name` is the name under which the incarnation was seen, where somebody wrote another one since. `restoring`
+    is the backup from which the incarnation `lost` is being restored, in status alone: until the restored
     one is seen, no incarnation counts. `applied_keys`, in status alone, are the keys that the spec set in maps which
     others write as well: without it they are left where they are.
     """
@@ -202,6 +203,7 @@ class ExternalRef:
     restoring: str = ""
     lost: str = ""
     applied_keys: Keys = field(default_factory=dict)
+    former_name: str = ""
 
 
 def digest(value: object) -> str:

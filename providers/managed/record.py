@@ -125,8 +125,10 @@ def external_ref_of(obj: Object, *, absent_since: datetime | None) -> ExternalRe
     converged = status.get("converged")
     incarnation = annotations.get(names.INCARNATION) or status.get("incarnation", "")
     restoring = restoring_of(obj)
+    written, seen = annotations.get(names.EXTERNAL_NAME, ""), str(status.get("externalName") or "")
     return ExternalRef(
-        external_name=annotations.get(names.EXTERNAL_NAME) or status.get("externalName", ""),
+        external_name=written or seen,
+        former_name=seen if incarnation and written and seen != written else "",
         incarnation="" if restoring else incarnation,
         restoring=restoring,
         lost=str((status.get(RESTORING) or {}).get("lost", "")) if restoring else "",

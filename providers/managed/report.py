@@ -151,7 +151,7 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
     status: Object = {"observedGeneration": generation_of(obj)}
     status["conditions"] = _conditions(inputs, outcome, with_refused_login(inputs, outcome, summary), now)
     fields = {
-        "externalName": annotations_of(obj).get(EXTERNAL_NAME) or old.get("externalName"),
+        "externalName": _external_name(inputs, obj),
         "incarnation": annotations_of(obj).get(INCARNATION) or old.get("incarnation"),
         "account": annotations_of(obj).get(ACCOUNT) or old.get("account"),
         "lastHandledReconcileAt": annotations_of(obj).get(RECONCILE_REQUESTED_AT, "")[:256],
@@ -176,6 +176,16 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         fields["intent"] = old.get("intent")
     status |= {name: value for name, value in fields.items() if value}
     return status
+
+
+def _external_name(inputs: Inputs[Any], obj: Object) -> str | None:
+    """Return the name in the cloud: of what is recorded the one under which it was seen, whatever was written since."""
+    written, external_ref = annotations_of(obj).get(EXTERNAL_NAME), inputs.external_ref
+    match inputs.observation:
+        case Present(observed=observed) if observed.is_recorded_as(external_ref.incarnation):
+            return written or external_ref.former_name or external_ref.external_name or None
+        case _:
+            return external_ref.former_name or written or external_ref.external_name or None
 
 
 def _effective(inputs: Inputs[Any]) -> str:

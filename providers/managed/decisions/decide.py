@@ -14,6 +14,7 @@ from providers.external.observation import SERVER_NOT_OWNED, Absent, Observed, P
 from providers.managed.decisions.decide_deletion import decide_deletion
 from providers.managed.decisions.decide_repeats import without_repeats
 from providers.managed.decisions.decide_update import decide_update, describe_changes
+from providers.managed.decisions.external_names import refuse_other_name
 from providers.managed.decisions.plan import Adopt, Create, Plan, Refuse, Rest, Wait
 from providers.managed.decisions.requeue import follow_after
 from providers.managed.decisions.waits import AT_LAST, LATER, SOON, open_intent
@@ -80,6 +81,9 @@ def _absent(inputs: Inputs[SpecT]) -> Plan:  # noqa: PLR0911 - each return is a 
     lost = inputs.external_ref.incarnation
     if inputs.lifecycle.paused:
         return Rest("Paused", inputs.lifecycle.paused)
+    other_name = refuse_other_name(inputs)
+    if other_name is not None:
+        return other_name
     if lost and inputs.stateful:
         return _lost(inputs, lost)
     if inputs.external_ref.restoring:

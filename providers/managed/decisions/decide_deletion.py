@@ -16,6 +16,7 @@ from providers.external.observation import (
     Unknown,
     renamed_text,
 )
+from providers.managed.decisions.external_names import refuse_other_name
 from providers.managed.decisions.plan import Delete, Ignore, Orphan, Plan, Refuse, RemoveFinalizer, Rest, Wait
 from providers.managed.decisions.waits import AT_LAST, LATER, SOON, open_intent
 from providers.managed.inputs import Inputs
@@ -50,7 +51,8 @@ def decide_deletion(inputs: Inputs[SpecT]) -> Plan:  # noqa: PLR0911 - each retu
         return Refuse("AccountChanged", inputs.account_changed)
     if blocked is not None:
         return blocked
-    return _deletion_of_observed(inputs, lifecycle.policy)
+    is_kept = lifecycle.policy is Policy.ORPHAN or isinstance(inputs.observation, Unknown)
+    return (None if is_kept else refuse_other_name(inputs)) or _deletion_of_observed(inputs, lifecycle.policy)
 
 
 def _stays_inside(inputs: Inputs[SpecT]) -> bool:

@@ -9,6 +9,8 @@ from tests.providers.adapter import Adapter, Property, clause
 _GRACE = timedelta(seconds=60)
 # Longer than whatever is waited for before a person is called: the grace, a resync, the deadline of a state.
 _LONG = timedelta(minutes=15)
+# The second where the cloud knows an incarnation under any name.
+_OTHER_NAME = frozenset({"ImmutableField", "DatabaseRenamed"})
 
 
 @clause()
@@ -90,3 +92,19 @@ async def lost_database_is_reported_and_not_replaced(cloud: Adapter) -> None:
     assert await cloud.pass_for(_LONG) == {"DatabaseLost"}
     assert (cloud.writes(), cloud.objects()) == ([], {})
     assert cloud.world.condition("Ready")["status"] == "False"
+
+
+@clause(Property.DATA)
+async def another_name_written_over_the_external_one_is_no_loss_and_lets_nothing_go(cloud: Adapter) -> None:
+    name = await cloud.create()
+    cloud.world.annotate(**{"external-name": f"{name}-2"})
+    await cloud.until(lambda: cloud.world.reason() in _OTHER_NAME)
+    cloud.restart()
+    assert await cloud.pass_for(_LONG) <= _OTHER_NAME
+    cloud.world.delete()
+    assert await cloud.pass_for(_LONG) <= _OTHER_NAME
+    assert (cloud.writes(), list(cloud.objects())) == ([], [name])
+
+    cloud.world.annotate(**{"external-name": name})
+    await cloud.until_gone()
+    assert cloud.objects() == {}

@@ -114,6 +114,7 @@ FORMERS = Predecessor("old", "oid-0", FORMER)
 START_IT = Change(("activation",), "always", "never", starts=True)
 FRESH = ExternalRef()
 LONG_GONE = replace(RECORDED, absent_since=NOW - GRACE)
+MISNAMED = replace(RECORDED, former_name="orders_w", absent_since=NOW - GRACE)
 JUST_GONE = replace(RECORDED, absent_since=NOW - timedelta(seconds=1))
 UNKNOWN = Unknown("CloudUnreachable", "no answer")
 
@@ -136,6 +137,10 @@ ROWS: dict[str, Row] = {
     "so is what a create may have made there": leaving(
         Refuse, OTHERS_SERVER, FRESH, tagged=False, obj={"status": {"madeAt": "x"}}
     ),
+    "a name that somebody wrote since is no loss": row(Refuse, GONE, MISNAMED, stateful=True, reason="ImmutableField"),
+    "nor does it let anything go": leaving(Refuse, GONE, MISNAMED, stateful=True, reason="ImmutableField"),
+    "nor leave another's behind": leaving(Refuse, there("oid-2"), MISNAMED, reason="ImmutableField"),
+    "a name under which it is is its name": row(Settled, THERE, replace(RECORDED, former_name="orders_w")),
     "unknown deletes nothing": leaving(Wait, UNKNOWN, reason="CloudUnreachable"),
     "unknown lets go of no orphan": leaving(Wait, UNKNOWN, policy=ORPHAN),
     "unknown does not keep a detached one": leaving(Orphan, UNKNOWN, policy=DETACH, holds={"tagged": False}),
