@@ -24,7 +24,7 @@ class Leadership:
         self._monotonic = monotonic
         self._renewed_at = renewed_at
         self._revoked = False
-        self._limits: set[asyncio.Timeout] = set()
+        self._limits: dict[asyncio.Timeout, None] = {}
 
     def deadline(self) -> float:
         """Return the instant of the monotonic clock after which no mutating call may start."""
@@ -52,13 +52,13 @@ class Leadership:
     async def bounded(self) -> AsyncIterator[None]:
         """Await what may hang: once leadership is lost it ends by a TimeoutError a second before the Lease does."""
         async with asyncio.timeout(None) as limit:
-            self._limits.add(limit)
+            self._limits[limit] = None
             try:
                 if self._revoked:
                     self._bound(limit)
                 yield
             finally:
-                self._limits.discard(limit)
+                self._limits.pop(limit, None)
 
     def _bound(self, limit: asyncio.Timeout) -> None:
         rest = self.ends_at() - self._monotonic() - _LAST.total_seconds()

@@ -84,8 +84,9 @@ class Sessions:
     _unreached_at: float = 0.0
     _probing: bool = False
     _idle: list[Session] = field(default_factory=list)
-    _lent: set[Session] = field(default_factory=set)
-    _waits: set[asyncio.Timeout] = field(default_factory=set)
+    # In the order in which they came, which a set has not: whoever is woken first is the same in every run.
+    _lent: dict[Session, None] = field(default_factory=dict)
+    _waits: dict[asyncio.Timeout, None] = field(default_factory=dict)
     _room: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_AT_ONCE))
 
     @asynccontextmanager
@@ -93,7 +94,7 @@ class Sessions:
         """Lend a session in the administrator's own database; errors come out as Failures that say `action`."""
         async with self._room:
             session = await self._take()
-            self._lent.add(session)
+            self._lent[session] = None
             try:
                 yield session
             except psycopg.Error as error:
@@ -107,7 +108,7 @@ class Sessions:
                 await session.close()
                 raise
             finally:
-                self._lent.discard(session)
+                self._lent.pop(session, None)
             if len(self._idle) < _KEPT:
                 self._idle.append(session)
             else:
@@ -117,13 +118,13 @@ class Sessions:
     async def inside(self, database: str, action: str) -> AsyncIterator[Session]:
         """Open a session in a tenant's database for a moment."""
         session = await self._open(database)
-        self._lent.add(session)
+        self._lent[session] = None
         try:
             yield session
         except psycopg.Error as error:
             raise failure_of(error, action) from None
         finally:
-            self._lent.discard(session)
+            self._lent.pop(session, None)
             await session.close()
 
     async def try_login(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
@@ -161,11 +162,11 @@ class Sessions:
     async def _until_given_up(self) -> AsyncIterator[None]:
         """Raise TimeoutError once the server is known to take no login."""
         async with asyncio.timeout(None) as wait:
-            self._waits.add(wait)
+            self._waits[wait] = None
             try:
                 yield
             finally:
-                self._waits.discard(wait)
+                self._waits.pop(wait, None)
 
     async def _take(self) -> Session:
         # While the server is unreached, a session that is still open gets no answer either.
@@ -209,7 +210,7 @@ class Sessions:
             return session
         host = self.settings.endpoint.host
         # Its first answer may be the one that never comes.
-        self._lent.add(session)
+        self._lent[session] = None
         try:
             await prove(session, self.identifier, host, self.accept)
         except psycopg.Error as error:
@@ -219,7 +220,7 @@ class Sessions:
             await session.close()
             raise
         finally:
-            self._lent.discard(session)
+            self._lent.pop(session, None)
         return session
 
     async def close(self) -> None:
