@@ -140,10 +140,11 @@ def _render(claim_file: Document, context: Context, options: Options, catalog: C
     )
     try:
         rendered = all_ready(request) if options.ready == "all" else render(request)
+        check_claim_paths(composition_file, claim, catalog)
+        check_children(composition_file, rendered, catalog)
+        refuse_fields(request, rendered, catalog)
     except CompositionError as error:
         raise located(composition_file, error.problems) from error
-    check_claim_paths(composition_file, claim, catalog)
-    check_children(composition_file, request, rendered, catalog)
     text = (
         _lines(rendered.children) if options.output == "json" else yaml_of(request.composition_name, rendered.children)
     )
@@ -324,17 +325,20 @@ def check_claim_paths(file: Document, claim: Object, catalog: Catalog = NONE_GIV
         raise located(file, problems)
 
 
-def check_children(file: Document, request: Request, rendered: Rendered, catalog: Catalog = NONE_GIVEN) -> None:
-    """Compare what was rendered with the schemas of its kinds and the fields that may be set of them.
-
-    Raises CommandError with the places.
-    """
+def refuse_fields(request: Request, rendered: Rendered, catalog: Catalog = NONE_GIVEN) -> None:
+    """Refuse what may not be set of the kinds that were rendered. Raises CompositionError."""
     kinds = {child.group_kind: _facts(child.group_kind, catalog) for child in rendered.children}
-    known = {name: facts for name, facts in kinds.items() if facts is not None}
-    problems = list(refusals(request, rendered, known))
+    problems = tuple(refusals(request, rendered, {name: facts for name, facts in kinds.items() if facts is not None}))
+    if problems:
+        raise CompositionError(*problems)
+
+
+def check_children(file: Document, rendered: Rendered, catalog: Catalog = NONE_GIVEN) -> None:
+    """Compare what was rendered with the schemas of its kinds. Raises CommandError with the places."""
+    problems: list[Problem] = []
     order = [str(resource.get("name")) for resource in file.content["spec"]["resources"]]
     for child in rendered.children:
-        facts = kinds[child.group_kind]
+        facts = _facts(child.group_kind, catalog)
         kind_schema = facts.schema_of(child.object["apiVersion"]) if facts else None
         if kind_schema is None:
             continue

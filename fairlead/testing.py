@@ -30,6 +30,7 @@ from fairlead.rendering import (
     compositions_in,
     foreign_stateful,
     kinds_in,
+    refuse_fields,
     yaml_of,
 )
 from fairlead.yaml_files import Document, documents_in, invalid
@@ -202,7 +203,8 @@ def _render(spec: Case, composition: Document, library: _Library) -> Rendered:
         request = msgspec.structs.replace(request, observed=(*request.observed, seen))
     rendered = all_ready(request) if spec.ready == "all" else render(request)
     check_claim_paths(composition, claim, library.catalog)
-    check_children(composition, request, rendered, library.catalog)
+    check_children(composition, rendered, library.catalog)
+    refuse_fields(request, rendered, library.catalog)
     return rendered
 
 

@@ -125,12 +125,12 @@ def _resource_problems(resource: CompiledResource, catalog: Catalog) -> Iterator
         message = f"{kind} holds data: stateful cannot be false"
         yield Problem("TemplateInvalid", message, f"{resource.path}.stateful", resource=resource.name)
     schema = facts.schema_of(api_version)
-    if schema:
-        for problem in template_mismatches(tree, schema, path):
-            yield msgspec.structs.replace(problem, resource=resource.name)
-        yield from floors.faults(resource.source, schema, resource.path)
-    for problem in facts.fence.refusals(tree, path, None):
+    # A field that there is not is a mistake, and nothing to be allowed.
+    mismatches = tuple(template_mismatches(tree, schema, path)) if schema else ()
+    for problem in mismatches or facts.fence.refusals(tree, path, None):
         yield msgspec.structs.replace(problem, resource=resource.name)
+    if schema:
+        yield from floors.faults(resource.source, schema, resource.path)
 
 
 def _child_facts(api_version: str, kind: str, catalog: Catalog, path: str) -> KindFacts | Problem:
