@@ -63,7 +63,7 @@ class PasswordInputs:
     login of the cloud's own that was published before there were two: its password is reset only on request.
     `elsewhere`: another keeper of passwords took the login over; `superseded`: a password was sent after the published
     one, and may count by now. `former_in_use`: the claim's connection Secret still has the login whose grace is over.
-    `is_either`: whether the current one counts, or another that was on its way, nobody can tell.
+    `is_either`: the current one counts, or another that was on its way, and nothing shows which.
     """
 
     logins: tuple[str, str]

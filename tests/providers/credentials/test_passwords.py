@@ -66,7 +66,7 @@ ROWS: dict[str, Row] = {
     "what the cloud accepted and shows as settled is published": alone(
         Confirm("boss", "secret-2", "boss"), kept=SENT, delivery=Delivery.PROVEN
     ),
-    "a new one is made where nobody can tell which one counts": alone(
+    "a new one is made where nothing shows which one counts": alone(
         Introduce("boss", "", "boss"), kept=SETTLED, is_either=True
     ),
     "what was never sent is sent": alone(Introduce("boss", "secret-2", "boss"), kept=SENT),
