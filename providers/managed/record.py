@@ -25,6 +25,7 @@ from runtime.objects import Object, annotations_of, deleting, generation_of, key
 APPLIED_KEYS = "appliedKeys"
 RESTORING = "restoring"
 LAST_SEEN = "lastSeen"
+LOST_AT = "lostAt"
 INTENT_FORMAT = 1
 
 

@@ -24,7 +24,7 @@ from providers.external.credential import Login
 from providers.external.diff import joined_keys, shared_keys
 from providers.external.observation import Change, Present, describe, digest, unknown_of
 from providers.managed import record, revival, unanswered
-from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Update
+from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Refuse, Update
 from providers.managed.inputs import Inputs, proven_versions
 from providers.managed.outcome import (
     Event,
@@ -102,6 +102,8 @@ def status_with_intent(inputs: Inputs[Any], plan: Plan, obj: Object, settings: S
         # Before any of them is set: what a crash keeps from being reported is removed later all the same.
         keys = joined_keys(inputs.external_ref.applied_keys, shared_keys(inputs.target.spec))
         status |= {record.APPLIED_KEYS: record.dump_keys(keys)} if keys else {}
+    if isinstance(plan, Adopt | Create):
+        status.pop(record.LOST_AT, None)
     if isinstance(plan, Adopt):
         status.pop(MADE_AT, None)
         # What will be changed can be read before anything is written to the database.
@@ -162,6 +164,7 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         "converged": _converged(inputs, summary, old),
         record.APPLIED_KEYS: _applied_keys(inputs, summary, old),
         MADE_AT: None if unanswered.is_nothing_made(inputs, plan, outcome) else old.get(MADE_AT),
+        record.LOST_AT: _lost_at(inputs, plan, old),
         USED_CONSENTS: _used_consents(inputs, obj),
         record.RESTORING: old.get(record.RESTORING) if record.restoring_of(obj) else None,
         revival.FIELD: revival.written_until(inputs, plan),
@@ -176,6 +179,12 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         fields["intent"] = old.get("intent")
     status |= {name: value for name, value in fields.items() if value}
     return status
+
+
+def _lost_at(inputs: Inputs[Any], plan: Plan, old: Object) -> str:
+    """Return since when a database is lost that nothing but its name identifies; empty where it is not."""
+    is_lost = inputs.inside and isinstance(plan, Refuse) and plan.reason == "DatabaseLost"
+    return str(old.get(record.LOST_AT) or (timestamp(inputs.now) if is_lost else ""))
 
 
 def _effective(inputs: Inputs[Any]) -> str:
