@@ -63,6 +63,7 @@ class PasswordInputs:
     login of the cloud's own that was published before there were two: its password is reset only on request.
     `elsewhere`: another keeper of passwords took the login over; `superseded`: a password was sent after the published
     one, and may count by now. `former_in_use`: the claim's connection Secret still has the login whose grace is over.
+    `is_either`: the current one counts, or another that was on its way, and nothing shows which.
     """
 
     logins: tuple[str, str]
@@ -84,6 +85,7 @@ class PasswordInputs:
     elsewhere: bool = False
     superseded: bool = False
     former_in_use: bool = False
+    is_either: bool = False
 
     @property
     def is_rotation_waiting(self) -> bool:
@@ -215,7 +217,7 @@ def decide_password(  # noqa: PLR0911 - each return is a row of the table
         return _lost(inputs)
     if kept.pending:
         return _pending(inputs, kept)
-    if inputs.elsewhere or _is_rotation_due(inputs, kept):
+    if inputs.elsewhere or inputs.is_either or _is_rotation_due(inputs, kept):
         return Introduce(other(inputs.logins, kept.username), inputs.user_password, replaces=kept.username)
     if inputs.login is Login.REFUSED:
         # The administrator's password is not put back against whoever changed it.

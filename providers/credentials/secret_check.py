@@ -43,11 +43,15 @@ class Unproven:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What counts of a Secret; `foreign` names the keys that somebody else wrote, and `unproven` does not count yet."""
+    """What counts of a Secret; `foreign` names the keys that somebody else wrote, and `unproven` does not count yet.
+
+    `is_either`: the only login may have the current password, or one that was on its way when the status was lost.
+    """
 
     kept: Kept = field(repr=False)
     foreign: tuple[str, ...] = ()
     unproven: Unproven | None = None
+    is_either: bool = False
 
     def proven(self) -> Checked:
         """Return the same once a login showed that the unproven password is right."""

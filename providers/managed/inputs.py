@@ -30,7 +30,7 @@ from providers.external.provider import ConnectedAccount, Kind, Revival
 from providers.external.spec import Envelope
 from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts
 from providers.managed.decisions.plan import Plan
-from providers.managed.record import Intent, LastSeen, is_made
+from providers.managed.record import LOST_AT, Intent, LastSeen, is_made
 from runtime import kubectl
 from runtime.objects import Object, status_of
 from runtime.replaced import replace
@@ -161,7 +161,12 @@ class Inputs(Generic[SpecT]):
             return True
         # Recorded before its create was sent, when there was nothing under the name.
         is_recorded = is_made(self.obj, self.external_ref, tagged=self.tagged) and self.target.unanswered is None
-        return observed.owner is None and is_recorded
+        return observed.owner is None and is_recorded and not self.was_lost
+
+    @property
+    def was_lost(self) -> bool:
+        """Whether a database that its name alone identifies was reported as lost, and none was agreed to since."""
+        return LOST_AT in status_of(self.obj)
 
     @property
     def is_another_at_work(self) -> bool:

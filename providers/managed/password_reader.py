@@ -20,7 +20,7 @@ from providers.credentials.passwords import (
     waiting_text,
 )
 from providers.credentials.proofs import Proofs
-from providers.credentials.secret_check import Checked, Unproven, login_of_pending
+from providers.credentials.secret_check import Checked, login_of_pending
 from providers.external.client import Target
 from providers.external.credential import Credential, Login
 from providers.external.observation import Phase, SpecT
@@ -63,16 +63,16 @@ class PasswordReader(Generic[SpecT]):
     async def read(self, inputs: Inputs[SpecT]) -> Inputs[SpecT]:
         """Return the inputs with the credentials, the published login, and what the password's step is decided on."""
         try:
-            stored = await secrets.read(self._kube, inputs.obj)
+            stored, is_either = await secrets.read(self._kube, inputs.obj), False
             inputs = replace(inputs, logins=self._rules.names(inputs.target))
             if stored is not None:
                 inputs = self._named_by_secret(inputs, stored)
                 checked = await self._checked(inputs, stored)
-                stored = replace(stored, kept=checked.kept)
+                stored, is_either = replace(stored, kept=checked.kept), checked.is_either
                 target = _with_active(inputs.target, checked.kept, inputs.logins)
                 inputs = replace(inputs, stored=stored, foreign=checked.foreign, target=target)
             user_password = await self._user_password(inputs)
-            password_inputs = await self._password_inputs(inputs, user_password)
+            password_inputs = replace(await self._password_inputs(inputs, user_password), is_either=is_either)
         except Terminal as failure:
             return replace(inputs, password_problem=(failure.reason, failure.message))
         except Forbidden as error:
@@ -104,19 +104,19 @@ class PasswordReader(Generic[SpecT]):
         is_made = bool(_published_hash(status) or inputs.external_ref.incarnation or inputs.observed is not None)
         recorded = secret_check.recorded_in(status, is_made=is_made)
         checked = secret_check.check(stored.kept, recorded, inputs.logins, self._settings.hash_key)
-        if checked.unproven is not None and await self._is_right(inputs, checked.unproven):
-            return checked.proven()
-        return checked
-
-    async def _is_right(self, inputs: Inputs[SpecT], unproven: Unproven) -> bool:
-        """Try a password that no hash proves; where no login can be tried, the one in use is right."""
+        unproven = checked.unproven
+        if unproven is None:
+            return checked
         answer = Login.NOT_TRIED
         if inputs.observed is not None and inputs.account is not None:
             credential = Credential(unproven.username, unproven.password)
             answer = await self._tried(inputs, credential)
-        if answer in {Login.OK, Login.REFUSED} or unproven.key == "pending":
-            return answer is Login.OK
-        return await self._in_use(inputs.obj) == unproven.password
+        is_known = answer in {Login.OK, Login.REFUSED}
+        if unproven.key == "pending" and not is_known:
+            return replace(checked, is_either=bool(checked.kept.current) and not recorded.published)
+        # Where no login can be tried, the one in use is right.
+        is_right = answer is Login.OK if is_known else await self._in_use(inputs.obj) == unproven.password
+        return checked.proven() if is_right else checked
 
     async def _user_password(self, inputs: Inputs[SpecT]) -> str:
         reference = inputs.envelope.password_secret_ref

@@ -25,6 +25,7 @@ from runtime.objects import Object, annotations_of, deleting, generation_of, key
 APPLIED_KEYS = "appliedKeys"
 RESTORING = "restoring"
 LAST_SEEN = "lastSeen"
+LOST_AT = "lostAt"
 INTENT_FORMAT = 1
 
 
@@ -144,6 +145,14 @@ def external_ref_of(obj: Object, *, absent_since: datetime | None) -> ExternalRe
         absent_since=absent_since,
         applied_keys={path: tuple(keys) for path, keys in (status.get(APPLIED_KEYS) or {}).items()},
     )
+
+
+def name_in_cloud(obj: Object, observation: Observation[SpecT], external_ref: ExternalRef) -> str | None:
+    """Return the name in the cloud: of what is recorded the one under which it was seen, whatever was written since."""
+    written = annotations_of(obj).get(names.EXTERNAL_NAME)
+    is_seen = isinstance(observation, Present) and observation.observed.is_recorded_as(external_ref.incarnation)
+    former = "" if is_seen else external_ref.former_name
+    return former or written or external_ref.external_name or None
 
 
 def restoring_of(obj: Object) -> str:

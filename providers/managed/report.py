@@ -14,7 +14,7 @@ from msgspec import UNSET
 from apis import connection
 from apis.connection import Connection, SecretRef
 from apis.identity import CA_KEY, credentials_secret_key
-from apis.names import ACCOUNT, EXTERNAL_NAME, INCARNATION, RECONCILE_REQUESTED_AT
+from apis.names import ACCOUNT, INCARNATION, RECONCILE_REQUESTED_AT
 from apis.reasons import BY_STATE, UNUSABLE, ReasonClass, class_of_managed, deadline_of
 from providers.accounts.destroys import MADE_AT
 from providers.credentials.passwords import Introduce, Kept, keyed_hash
@@ -24,7 +24,7 @@ from providers.external.credential import Login
 from providers.external.diff import joined_keys, shared_keys
 from providers.external.observation import Change, Present, describe, digest, unknown_of
 from providers.managed import record, revival, unanswered
-from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Update
+from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Refuse, Update
 from providers.managed.inputs import Inputs, proven_versions
 from providers.managed.outcome import (
     Event,
@@ -102,6 +102,8 @@ def status_with_intent(inputs: Inputs[Any], plan: Plan, obj: Object, settings: S
         # Before any of them is set: what a crash keeps from being reported is removed later all the same.
         keys = joined_keys(inputs.external_ref.applied_keys, shared_keys(inputs.target.spec))
         status |= {record.APPLIED_KEYS: record.dump_keys(keys)} if keys else {}
+    if isinstance(plan, Adopt | Create):
+        status.pop(record.LOST_AT, None)
     if isinstance(plan, Adopt):
         status.pop(MADE_AT, None)
         # What will be changed can be read before anything is written to the database.
@@ -151,7 +153,7 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
     status: Object = {"observedGeneration": generation_of(obj)}
     status["conditions"] = _conditions(inputs, outcome, with_refused_login(inputs, outcome, summary), now)
     fields = {
-        "externalName": _external_name(inputs, obj),
+        "externalName": record.name_in_cloud(obj, inputs.observation, inputs.external_ref),
         "incarnation": annotations_of(obj).get(INCARNATION) or old.get("incarnation"),
         "account": annotations_of(obj).get(ACCOUNT) or old.get("account"),
         "lastHandledReconcileAt": annotations_of(obj).get(RECONCILE_REQUESTED_AT, "")[:256],
@@ -162,6 +164,7 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         "converged": _converged(inputs, summary, old),
         record.APPLIED_KEYS: _applied_keys(inputs, summary, old),
         MADE_AT: None if unanswered.is_nothing_made(inputs, plan, outcome) else old.get(MADE_AT),
+        record.LOST_AT: _lost_at(inputs, plan, old),
         USED_CONSENTS: _used_consents(inputs, obj),
         record.RESTORING: old.get(record.RESTORING) if record.restoring_of(obj) else None,
         revival.FIELD: revival.written_until(inputs, plan),
@@ -178,14 +181,10 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
     return status
 
 
-def _external_name(inputs: Inputs[Any], obj: Object) -> str | None:
-    """Return the name in the cloud: of what is recorded the one under which it was seen, whatever was written since."""
-    written, external_ref = annotations_of(obj).get(EXTERNAL_NAME), inputs.external_ref
-    match inputs.observation:
-        case Present(observed=observed) if observed.is_recorded_as(external_ref.incarnation):
-            return written or external_ref.former_name or external_ref.external_name or None
-        case _:
-            return external_ref.former_name or written or external_ref.external_name or None
+def _lost_at(inputs: Inputs[Any], plan: Plan, old: Object) -> str:
+    """Return since when a database is lost that nothing but its name identifies; empty where it is not."""
+    is_lost = inputs.inside and isinstance(plan, Refuse) and plan.reason == "DatabaseLost"
+    return str(old.get(record.LOST_AT) or (timestamp(inputs.now) if is_lost else ""))
 
 
 def _effective(inputs: Inputs[Any]) -> str:

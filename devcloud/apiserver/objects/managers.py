@@ -163,6 +163,11 @@ def apply(scope: Scope, live: Object, patch: Object, writer: tuple[str, str], *,
     managers = decoded(_entries(live) or ()) or {}
     before = bare(live)
     if not managers:
+        try:
+            check(scope.atom, before)
+        except MistypedError as error:
+            text = f"failed to convert new object ({scope.shown(live)}) to smd typed: {error}"
+            raise refusals.internal(f"failed to create manager for existing fields: {text}") from None
         managers = _updated(scope, scope.bottom, before, {}, (scope.who(BEFORE_FIRST_APPLY, "Update"), time))
     if (patch.get("metadata") or {}).get("managedFields") is not None:
         raise refusals.bad_request("metadata.managedFields must be nil")

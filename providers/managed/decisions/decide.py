@@ -253,7 +253,9 @@ def _adopt(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan:
             return Refuse("AdoptionRefused", "the ProviderConfig has no allowAdoption; ask the platform team")
         return Adopt(observed.incarnation)
     belongs = f"it belongs to {owner}" if owner is not None else "it carries no owner's tag"
-    if owner is None and inputs.target.unanswered is not None:
+    if owner is None and inputs.was_lost:
+        belongs = "the one of before was lost, and nothing shows that this has its data"
+    elif owner is None and inputs.target.unanswered is not None:
         belongs = "it appeared after a create of ours that had no answer, and nothing proves that this made it"
     lacking = [] if allowed else ["set allowAdoption in the ProviderConfig"]
     if inputs.observe_only:

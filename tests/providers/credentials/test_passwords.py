@@ -66,6 +66,9 @@ ROWS: dict[str, Row] = {
     "what the cloud accepted and shows as settled is published": alone(
         Confirm("boss", "secret-2", "boss"), kept=SENT, delivery=Delivery.PROVEN
     ),
+    "a new one is made where nothing shows which one counts": alone(
+        Introduce("boss", "", "boss"), kept=SETTLED, is_either=True
+    ),
     "what was never sent is sent": alone(Introduce("boss", "secret-2", "boss"), kept=SENT),
     "what the cloud accepted and every login refuses is reported": alone(
         Missing(refused=True), kept=Kept("", "secret-2", "boss"), delivery=Delivery.REFUSED

@@ -53,6 +53,31 @@ async def test_child_whose_create_had_no_answer_is_ours_on_proof_alone(*, is_pro
     assert ("intent" in world.status) is not is_proven
 
 
+@pytest.mark.parametrize("is_adopted", [True, False])
+async def test_child_of_the_name_of_one_that_was_lost_is_taken_over_by_consent_alone(*, is_adopted: bool) -> None:
+    cloud = Untagged()
+    world = _child(cloud)
+    world.ask()
+    await world.settle()
+    incarnation = world.toy.incarnation
+    await world.lose()
+    await _foreign(cloud)
+    # Of a kind without ids another one of the name has the same.
+    world.toy.incarnation = incarnation
+    await world.passes(3)
+    assert (world.reason(), world.reason("Ready")) == ("NotOwned", "NotOwned")
+
+    if is_adopted:
+        world.configure(allowAdoption=True)
+        world.annotate(adopt=incarnation)
+        await world.passes(3)
+        assert "lostAt" not in world.status
+        return
+    world.delete()
+    await world.settle()
+    assert (world.get(), len(cloud.toys)) == (None, 1)
+
+
 async def test_create_without_an_answer_is_over_when_nothing_is_found_after_its_time() -> None:
     cloud = Untagged(faults=[("create", Transient("no answer"), False)])
     world = _child(cloud)

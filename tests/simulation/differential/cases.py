@@ -93,6 +93,12 @@ CASES: Final = (
         (_create("Thing", spec={"since": ["x"]}),),
     ),
     Case(
+        "nothing is applied to what has a list where a time belongs",
+        500,
+        "smd typed: .spec.since: expected any scalar, got &{[x]}",
+        (_create("Thing", spec={"since": ["x"]}), _apply("Thing", spec={"size": 1})),
+    ),
+    Case(
         "a replacement that names a uid creates nothing",
         409,
         "Precondition failed: UID in precondition",
