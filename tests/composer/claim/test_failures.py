@@ -48,6 +48,14 @@ def test_a_write_that_succeeds_ends_the_memory_of_its_refusal() -> None:
     assert len(refusals) == 0
 
 
+def test_a_changed_schema_ends_all_refusals() -> None:
+    clock = _Clock()
+    refusals = _refused(clock)
+    refusals.clear()
+
+    assert refusals.of(APPLY, clock.now) is None
+
+
 def test_refusals_of_objects_that_are_wanted_no_more_are_forgotten() -> None:
     clock = _Clock()
     refusals = _refused(clock)
