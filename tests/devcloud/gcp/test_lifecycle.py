@@ -44,6 +44,17 @@ def backup_names(cloud: Cloud, **parameters: Any) -> list[Json]:
     return list(cloud.call("GET", f"backups{query(**parameters)}").body.get("backups", []))
 
 
+def test_backups_of_runs_stay_where_the_instance_retains_them(cloud: Cloud) -> None:
+    cloud.created(retainBackupsOnDelete=True)
+    cloud.done(cloud.call("POST", "instances/db-1/backupRuns", {}))
+    cloud.done(cloud.call("DELETE", "instances/db-1"))
+
+    (backup,) = backup_names(cloud)
+    assert (backup["type"], backup["state"]) == ("ON_DEMAND", "SUCCESSFUL")
+    cloud.done(cloud.call("DELETE", backup["name"].partition("/")[2].partition("/")[2]))
+    assert backup_names(cloud) == []
+
+
 def test_final_backup_that_fails_keeps_the_instance(cloud: Cloud) -> None:
     cloud.created(finalBackupConfig={"enabled": True, "retentionDays": 10})
     cloud.control("POST", "behaviour", {"failing_backups": ["db-*"]})
