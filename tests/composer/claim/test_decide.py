@@ -7,6 +7,7 @@ import pytest
 
 from apis import names
 from composer.claim.decide import (
+    Annotate,
     Apply,
     Create,
     Delete,
@@ -97,6 +98,15 @@ def test_a_child_that_is_gone_is_created_again_with_its_external_references_and_
     assert isinstance(step, Create)
     assert step.object["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
     assert external_reference_of(step.object) == MARKS
+
+
+def test_an_instruction_on_a_living_child_is_removed() -> None:
+    instructed = annotated(LIVE, teardown="child-uid/Delete")
+
+    step = _only_step(snapshot(ObservedChild(SENT, instructed, DATABASE)), rendered(child(WANTED)))
+
+    assert isinstance(step, Annotate)
+    assert step.annotations == {names.TEARDOWN: None}
 
 
 def test_a_kind_that_is_gone_is_named() -> None:

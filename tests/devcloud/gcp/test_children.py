@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.devcloud.gcp.conftest import Cloud, Json, query
@@ -57,3 +59,23 @@ def test_user_is_created_again_without_a_word_and_what_is_absent_is_not_found(cl
     for method in ("GET", "DELETE"):
         assert cloud.call(method, "instances/db-1/databases/app").refusal == (404, "notFound")
     assert cloud.call("DELETE", "instances/db-1/databases/postgres").refusal == (400, "invalid")
+
+
+@pytest.mark.parametrize(
+    ("password", "says"),
+    [("Short-1", "shorter"), ("only-lower-letters", "simpler"), ("Contains-app-1", "name"), ("Sufficient-1", "")],
+)
+def test_password_policy_is_held(password: str, says: str, cloud: Cloud) -> None:
+    policy = {
+        "enablePasswordPolicy": True,
+        "minLength": 10,
+        "complexity": "COMPLEXITY_DEFAULT",
+        "disallowUsernameSubstring": True,
+    }
+    cloud.created(passwordValidationPolicy=policy)
+
+    reply = cloud.call("POST", "instances/db-1/users", {"name": "app", "password": password})
+
+    assert reply.status == (400 if says else 200)
+    assert says in json.dumps(reply.body)
+    assert password not in json.dumps(reply.body)
