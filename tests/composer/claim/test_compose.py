@@ -23,6 +23,10 @@ SPEC: dict[str, Any] = {
     "environments": ["network", "sizes"],
     "resources": [{"name": "database", "template": {"apiVersion": "v1", "kind": "ConfigMap"}}],
 }
+FAULTS = (
+    Problem("RenderFailed", "no class for 'huge'", "spec.resources[0].template", resource="database"),
+    Problem("RenderFailed", "no zone", "spec.resources[1].template", resource="zone"),
+)
 
 
 class _World:
@@ -58,6 +62,14 @@ def _reported(prepared: Prepared | Findings) -> list[tuple[str, str]]:
     assert isinstance(prepared, Findings)
     assert prepared.rendered is None
     return [(cause.reason, cause.message.partition(":")[0]) for cause in prepared.causes]
+
+
+async def test_faults_of_a_claim_are_all_reported_at_once() -> None:
+    world = _World("network", "sizes", faults=FAULTS)
+
+    reported = _reported(await world.prepare(deletionPolicy="Delete", restoreFrom={"claim": "former"}))
+
+    assert [reason for reason, _ in reported] == ["UnsupportedPolicy", "InvalidValue", "RenderFailed", "RenderFailed"]
 
 
 async def test_a_missing_environment_is_reported_beside_a_refusal() -> None:

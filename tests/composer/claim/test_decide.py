@@ -7,6 +7,7 @@ import pytest
 
 from apis import names
 from composer.claim.decide import (
+    Annotate,
     Apply,
     Create,
     Delete,
@@ -97,6 +98,38 @@ def test_a_child_that_is_gone_is_created_again_with_its_external_references_and_
     assert isinstance(step, Create)
     assert step.object["metadata"]["finalizers"] == [names.TEARDOWN_FINALIZER]
     assert external_reference_of(step.object) == MARKS
+
+
+@pytest.mark.parametrize(
+    ("recorded", "instruction", "expected"),
+    [
+        pytest.param({}, "", None, id="its marks are recorded first"),
+        pytest.param(MARKS, "", "child-uid/Detach", id="then it is let go of"),
+        pytest.param(MARKS, "other/Delete", "child-uid/Detach", id="an instruction for another uid is void"),
+        pytest.param(MARKS, "child-uid/Delete", "child-uid/Detach", id="an instruction that was written is removed"),
+        pytest.param(MARKS, "child-uid/Detach", None, id="it is instructed once"),
+    ],
+)
+def test_a_wanted_child_that_somebody_deleted_is_detached(
+    recorded: dict[str, str], instruction: str, expected: str | None
+) -> None:
+    dying = annotated(live(MARKED, deleted=True), **({"teardown": instruction} if instruction else {}))
+    known = snapshot(observed(stored=dying, external_reference=recorded))
+    step = _only_step(known, rendered(child(WANTED, ready=False)))
+
+    assert step.entry.external_reference == MARKS
+    assert (step.annotations if isinstance(step, Annotate) else type(step)) == (
+        {names.TEARDOWN: expected} if expected else Keep
+    )
+
+
+def test_an_instruction_on_a_living_child_is_removed() -> None:
+    instructed = annotated(LIVE, teardown="child-uid/Delete")
+
+    step = _only_step(snapshot(ObservedChild(SENT, instructed, DATABASE)), rendered(child(WANTED)))
+
+    assert isinstance(step, Annotate)
+    assert step.annotations == {names.TEARDOWN: None}
 
 
 def test_a_kind_that_is_gone_is_named() -> None:

@@ -10,7 +10,7 @@ import pytest
 from apis import names
 from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, Step
-from composer.claim.deletion import effective_policy, tear_down
+from composer.claim.deletion import effective_policy, tear_down, teardown_policy
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.claim.undecided import mirrored_pause
 from composer.kinds.catalog import KindFacts
@@ -30,6 +30,31 @@ def _namespace(*, deleted: bool, ephemeral: bool = False) -> Object:
 
 
 GOING, EPHEMERAL = _namespace(deleted=True), _namespace(deleted=True, ephemeral=True)
+
+
+@pytest.mark.parametrize(
+    ("policy", "around", "expected"),
+    [
+        pytest.param("Delete", {}, "Delete", id="the claim's own policy"),
+        pytest.param("Snapshot", {}, "Snapshot", id="a snapshot"),
+        pytest.param("Orphan", {}, "Orphan", id="left alone"),
+        pytest.param("Delete", {"namespace": GOING}, "Detach", id="a namespace's deletion destroys nothing"),
+        pytest.param("Delete", {"namespace": EPHEMERAL}, "Delete", id="unless it is ephemeral"),
+        pytest.param("Orphan", {"namespace": EPHEMERAL}, "Orphan", id="and then by the policy"),
+        pytest.param("Delete", {"kind_deleting": True}, "Detach", id="the kind's deletion destroys nothing"),
+        pytest.param(
+            "Delete", {"kind_deleting": True, "namespace": EPHEMERAL}, "Detach", id="nor in an ephemeral namespace"
+        ),
+        pytest.param(
+            "Snapshot",
+            {"namespace": _namespace(deleted=False, ephemeral=True)},
+            "Snapshot",
+            id="an ephemeral namespace that lives changes nothing",
+        ),
+    ],
+)
+def test_the_instruction_follows_from_the_policy(policy: DeletionPolicy, around: Any, expected: str) -> None:
+    assert teardown_policy(snapshot(**around), policy) == expected
 
 
 @pytest.mark.parametrize(
@@ -126,6 +151,14 @@ def test_a_pause_reaches_a_child_that_is_being_deleted() -> None:
 
     assert isinstance(step, Annotate)
     assert step.annotations == {names.PAUSED: "true"}
+
+
+def test_a_teardown_is_done_when_all_children_are_proven_gone() -> None:
+    plan = tear_down(_going(observed(stored=None)), "Delete")
+
+    assert plan.done
+    assert plan.steps == ()
+    assert not plan.keeps_secret
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Detach"])

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from apis import names
+from composer.claim import reconciler as claims
 from composer.claim.compose import Choice, Prepared
 from composer.claim.reconciler import ClaimReconciler
 from composer.claim.report import Findings
 from composer.claim.snapshot import ObservedChild, Snapshot
 from runtime.cache import Cache
-from runtime.errors import NotLeading, Unavailable
+from runtime.errors import NotLeading, Transient, Unavailable
 from runtime.objects import Key, Object, Resource
 from tests.composer.claim.passes import Prepares, Reads, tools_of
 from tests.composer.factories import (
@@ -196,3 +197,20 @@ async def test_a_process_that_leads_no_more_reports_nothing() -> None:
         await _fail(reconciler, NotLeading)
 
     assert world.kube.statuses == []
+
+
+@pytest.mark.parametrize("where", ["prepare", "gather"])
+async def test_a_pass_that_never_ends_is_reported_from_the_third_one_on(
+    monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    monkeypatch.setattr(claims, "_READ_AGAIN", timedelta(milliseconds=20))
+    world = _World(WORKS, _claim(), hangs=where)
+    reconciler = world.reconciler()
+
+    for _ in range(4):
+        await _fail(reconciler, Transient)
+
+    assert world.conditions()["Reconciling"] == "True RequestFailed"
+    assert world.conditions()["Ready"] == "True Available"
+    assert "the pass took longer than 0.02 seconds" in str(world.now["status"]["conditions"])
+    assert len(world.kube.statuses) <= 2

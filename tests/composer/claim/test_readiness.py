@@ -89,6 +89,14 @@ UNRENDERED: dict[str, tuple[ObservedChild, str]] = {
 }
 
 
+@pytest.mark.parametrize(("known", "expected"), UNRENDERED.values(), ids=UNRENDERED)
+@pytest.mark.parametrize("reason", ["UnsupportedPolicy", "HeldDeletion", "CompositionNotFound", "RenderLimit"])
+def test_ready_of_a_claim_that_stays_as_it_is_follows_its_children(
+    reason: str, known: ObservedChild, expected: str
+) -> None:
+    assert _ready(snapshot(known, of=WAS_READY), Findings((cause(reason, "why"),), (known.entry,))) == expected
+
+
 def test_a_claim_that_cannot_be_rendered_reports_first_what_its_lost_database_reports() -> None:
     known = _known(LOST)
     seen = snapshot(known, of=WAS_READY)

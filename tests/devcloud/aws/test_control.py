@@ -12,6 +12,21 @@ from tests.devcloud.aws.conftest import Cloud, refusal
 TAG = [{"Key": "fairlead-identity", "Value": "1"}, {"Key": "team", "Value": "a"}]
 
 
+def _audit(cloud: Cloud) -> list[tuple[str, str]]:
+    return [(call["action"], call["outcome"]) for call in cloud.control("GET", "audit")]
+
+
+def test_a_fault_comes_as_often_as_asked_for_the_call_and_name_asked(cloud: Cloud) -> None:
+    fault = {"action": "Create*", "code": "Throttling", "times": 2, "identifier": "db-*"}
+    cloud.control("POST", "faults", fault)
+
+    cloud.create("other")
+    assert refusal(lambda: cloud.create("db-1")) == ("Throttling", 400)
+    assert refusal(lambda: cloud.create("db-1")) == ("Throttling", 400)
+    cloud.create("db-1")
+    assert [outcome for _, outcome in _audit(cloud)] == ["ok", "Throttling", "Throttling", "ok"]
+
+
 def test_lists_lag_behind_gets(cloud: Cloud) -> None:
     cloud.created("old")
     cloud.control("POST", "clock", {"advance_s": 100})

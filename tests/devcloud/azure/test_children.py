@@ -9,6 +9,27 @@ from tests.devcloud.azure.conftest import Arm
 RULE = {"startIpAddress": "10.0.0.1", "endIpAddress": "10.0.0.9"}
 
 
+def test_parameter_counts_at_once_or_after_a_restart_and_goes_back_to_its_default(arm: Arm) -> None:
+    arm.created()
+    for name, value in (("work_mem", "8192"), ("max_connections", "100")):
+        arm.until_done(arm.child(f"pg1/configurations/{name}", value=value, source="user-override"))
+
+    dynamic = arm.get("pg1/configurations/work_mem")["properties"]
+    static = arm.get("pg1/configurations/max_connections")["properties"]
+    assert (dynamic["value"], dynamic["source"]) == ("8192", "user-override")
+    assert (dynamic["isDynamicConfig"], dynamic["isConfigPendingRestart"]) == (True, False)
+    assert (static["isDynamicConfig"], static["isConfigPendingRestart"]) == (False, True)
+    arm.until_done(arm.call("POST", arm.path("pg1/restart")))
+    static = arm.get("pg1/configurations/max_connections")["properties"]
+    assert (static["value"], static["isConfigPendingRestart"]) == ("100", False)
+
+    arm.until_done(arm.child("pg1/configurations/work_mem", value="4096", source="system-default"))
+
+    shown = arm.get("pg1/configurations/work_mem")["properties"]
+    assert (shown["value"], shown["defaultValue"], shown["source"]) == ("4096", "4096", "system-default")
+    assert len(arm.get("pg1/configurations")["value"]) > 10
+
+
 BAD_VALUE, MISSING = (400, "InvalidParameterValue"), (400, "MissingRequiredParameter")
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.devcloud.azure.conftest import COPY, Arm
+from tests.devcloud.azure.conftest import COPY, VERSION, Arm
 
 
 @pytest.mark.parametrize(
@@ -42,6 +42,22 @@ def test_change_is_there_when_its_operation_has_ended(
     for part in path.split("."):
         value = value[part]
     assert value == expected
+
+
+def test_dropped_server_can_be_revived_for_five_days(arm: Arm) -> None:
+    source = arm.created(version="15")["id"]
+    arm.until_done(arm.child("pg1/databases/app"))
+    arm.until_done(arm.call("DELETE", arm.path()))
+    copy = {**COPY, "createMode": "ReviveDropped", "sourceServerResourceId": source.upper()}
+
+    arm.advance(4 * 86_400)
+    shown = arm.created("pg2", **copy)
+
+    assert shown["properties"]["version"] == "15"
+    assert shown["properties"]["administratorLogin"] == "myadmin"
+    assert arm.get("pg2/databases/app")["name"] == "app"
+    arm.advance(86_400)
+    assert arm.put("pg3", **copy).refusal == (404, "SourceServerNotFound")
 
 
 def test_copy_of_a_point_in_time_has_what_its_source_has(arm: Arm) -> None:
@@ -99,3 +115,12 @@ def test_names_are_checked_for_all_of_azure(
     shown = arm.call("POST", path, body, version=version).body
 
     assert (shown["nameAvailable"], shown.get("reason")) == (available, reason)
+
+
+@pytest.mark.parametrize("state", ["Disabled", "Inaccessible"])
+def test_server_in_a_state_of_somebody_elses_making_takes_no_change(state: str, arm: Arm) -> None:
+    arm.created()
+    arm.control("POST", "servers/pg1", {"state": state})
+
+    assert arm.get(version=VERSION)["properties"]["state"] == state
+    assert arm.patch({"backup": {"backupRetentionDays": 8}}).refusal == (409, "ServerIsNotReady")

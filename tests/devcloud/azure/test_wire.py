@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.devcloud.azure.conftest import SERVER, Arm
+from tests.devcloud.azure.conftest import SERVER, Arm, send
 
 LOCK = "providers/Microsoft.Authorization/locks/keep"
 # Recorded: all of 2021-06-01, then what 2022-12-01 has beyond it. The others as the two packages' models have them.
@@ -86,3 +86,14 @@ def test_read_only_lock_keeps_everything_as_it_is(arm: Arm) -> None:
     assert arm.get()["properties"]["state"] == "Ready"
     assert arm.call("GET", f"{arm.path()}/{LOCK}", version="2020-05-01").body["name"] == "keep"
     assert arm.call("PUT", f"{arm.path()}/{LOCK}", {}, version="2020-05-01").refusal == (400, "InvalidLockLevel")
+
+
+def test_path_that_leads_nowhere_and_content_that_is_none_are_refused(arm: Arm) -> None:
+    assert arm.call("GET", f"{arm.group_path}/providers/Microsoft.Nothing/things/x").refusal == (
+        404,
+        "InvalidResourceType",
+    )
+    headers = {"Authorization": f"Bearer {arm.token}"}
+    url = f"{arm.served.url}{arm.path()}?api-version=2025-08-01"
+    assert send(url, "PUT", data=b"no json", headers=headers).refusal == (400, "InvalidRequestContent")
+    assert arm.call("PUT", arm.path(), {**SERVER, "colour": "red"}).refusal == (400, "InvalidRequestContent")

@@ -44,6 +44,45 @@ def backup_names(cloud: Cloud, **parameters: Any) -> list[Json]:
     return list(cloud.call("GET", f"backups{query(**parameters)}").body.get("backups", []))
 
 
+def test_final_backup_outlives_its_instance_and_makes_another(cloud: Cloud) -> None:
+    first = cloud.created(userLabels={"team": "a"})
+    cloud.done(cloud.call("POST", "instances/db-1/databases", {"name": "app"}))
+    cloud.done(cloud.call("POST", "instances/db-1/backupRuns", {"description": "before"}))
+    (run,) = cloud.call("GET", "instances/db-1/backupRuns").body["items"]
+    assert (run["status"], run["type"], run["description"]) == ("SUCCESSFUL", "ON_DEMAND", "before")
+
+    final = query(enableFinalBackup="true", finalBackupTtlDays=30, finalBackupDescription="last")
+    cloud.done(cloud.call("DELETE", f"instances/db-1{final}"))
+
+    (backup,) = backup_names(cloud, filter="instance:db-1 AND type:FINAL")
+    assert (backup["state"], backup["description"], backup["instance"]) == ("SUCCESSFUL", "last", "db-1")
+    assert "instanceDeletionTime" in backup
+    # The instance as it was, its creation too: it distinguishes two incarnations of a name.
+    assert backup["instanceSettings"]["createTime"] == first["createTime"]
+    assert backup_names(cloud) == [backup]
+    body = {"backup": backup["name"], "restoreInstanceSettings": {"settings": {"dataDiskSizeGb": "30"}}}
+    cloud.done(cloud.call("POST", "instances/db-2/restoreBackup", body))
+    restored = cloud.look("db-2")
+    assert (restored["settings"]["dataDiskSizeGb"], restored["settings"]["userLabels"]) == ("30", {"team": "a"})
+    assert (restored["name"], restored["connectionName"].rpartition(":")[2]) == ("db-2", "db-2")
+    assert restored["createTime"] > first["createTime"]
+    names = [item["name"] for item in cloud.call("GET", "instances/db-2/databases").body["items"]]
+    assert names == ["app", "postgres"]
+    cloud.advance(31 * 86_400)
+    assert backup_names(cloud) == []
+
+
+def test_backups_of_runs_stay_where_the_instance_retains_them(cloud: Cloud) -> None:
+    cloud.created(retainBackupsOnDelete=True)
+    cloud.done(cloud.call("POST", "instances/db-1/backupRuns", {}))
+    cloud.done(cloud.call("DELETE", "instances/db-1"))
+
+    (backup,) = backup_names(cloud)
+    assert (backup["type"], backup["state"]) == ("ON_DEMAND", "SUCCESSFUL")
+    cloud.done(cloud.call("DELETE", backup["name"].partition("/")[2].partition("/")[2]))
+    assert backup_names(cloud) == []
+
+
 def test_final_backup_that_fails_keeps_the_instance(cloud: Cloud) -> None:
     cloud.created(finalBackupConfig={"enabled": True, "retentionDays": 10})
     cloud.control("POST", "behaviour", {"failing_backups": ["db-*"]})

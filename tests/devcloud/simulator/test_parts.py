@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from devcloud.errors import DevcloudError
+from devcloud.postgres.access import Access
 from devcloud.simulator.audit import redacted
 from devcloud.simulator.behaviour import Behaviour, TagRobot, Throttle, replaced
 from devcloud.simulator.clock import Clock
@@ -92,3 +93,22 @@ def test_log_keeps_no_secret_however_deep() -> None:
         "properties": {"password": "****", "tier": "t"},
         "users": [{"password": "****"}, "x"],
     }
+
+
+@pytest.mark.parametrize(
+    ("networks", "host", "admitted"),
+    [
+        (None, "203.0.113.9", True),
+        ((), "203.0.113.9", False),
+        (("203.0.113.0/24",), "203.0.113.9", True),
+        (("198.51.100.0/24", "203.0.113.9/32"), "203.0.113.9", True),
+        (("198.51.100.0/24",), "203.0.113.9", False),
+        (("::1/128",), "203.0.113.9", False),
+    ],
+)
+def test_access_admits_the_addresses_of_its_networks(
+    networks: tuple[str, ...] | None,
+    host: str,
+    admitted: bool,  # noqa: FBT001 - a case
+) -> None:
+    assert Access(networks=networks).admits(host) is admitted

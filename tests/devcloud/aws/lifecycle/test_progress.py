@@ -125,3 +125,43 @@ def test_a_static_parameter_waits_for_a_restart_that_only_its_user_does(cloud: C
     shows("in-sync")
     pages = cloud.rds.get_paginator("describe_db_parameters").paginate(**name, Source="user")
     assert [parameter for page in pages for parameter in page["Parameters"]] == []
+
+
+def test_a_failover_swaps_the_zones_and_a_rename_keeps_the_instance_and_frees_its_name(cloud: Cloud) -> None:
+    before = cloud.created(MultiAZ=True)
+
+    cloud.rds.reboot_db_instance(DBInstanceIdentifier="db-1", ForceFailover=True)
+
+    after = cloud.rest()
+    assert after["AvailabilityZone"] == before["SecondaryAvailabilityZone"]
+    assert _event_ids(cloud)[-2:] == ["0013", "0049"]
+
+    _change(cloud, NewDBInstanceIdentifier="Db-2", ApplyImmediately=True)
+
+    cloud.gone()
+    after = cloud.rest("db-2")
+    assert after["DbiResourceId"] == before["DbiResourceId"]
+    assert after["DBInstanceArn"].endswith(":db:db-2")
+
+
+def test_a_failed_instance_goes_without_a_snapshot_alone_and_a_deletion_ends_what_is_under_way(cloud: Cloud) -> None:
+    cloud.created()
+    cloud.control("POST", "instances/db-1", {"status": "failed"})
+
+    final = {"DBInstanceIdentifier": "db-1", "FinalDBSnapshotIdentifier": "last"}
+    assert refusal(lambda: cloud.rds.delete_db_instance(**final)) == ("InvalidDBInstanceState", 400)
+    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", SkipFinalSnapshot=True)
+    cloud.gone()
+    assert _event_ids(cloud)[-2:] == ["0031", "0003"]
+
+    cloud.at_real_length()
+    cloud.create()
+
+    reply = cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", SkipFinalSnapshot=True)["DBInstance"]
+
+    assert reply["DBInstanceStatus"] == "deleting"
+    again = {"DBInstanceIdentifier": "db-1", "SkipFinalSnapshot": True}
+    assert refusal(lambda: cloud.rds.delete_db_instance(**again)) == ("InvalidDBInstanceState", 400)
+    cloud.advance(91)
+    cloud.gone()
+    assert _event_ids(cloud)[-2:] == ["0003", "0003"]
