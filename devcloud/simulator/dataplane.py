@@ -143,8 +143,8 @@ class NoDatabases:
         self._next: dict[str, bytes] = {}
 
     async def create(self, database: Database) -> Address:
-        """Return an address where nothing ever answers (RFC 5737, TEST-NET-1)."""
-        return Address("192.0.2.1", database.port)
+        """Return an address at which nothing listens: whoever connects is refused at once, and no packet leaves."""
+        return Address("127.255.255.254", database.port)
 
     async def restore(self, database: Database, snapshot: str) -> Address:
         """Return as `create`."""

@@ -10,7 +10,7 @@ from runtime import kubectl
 
 
 def refuse_other_name(inputs: Inputs[SpecT]) -> Refuse | None:
-    """Refuse a name under which the recorded incarnation is not: nothing was lost, and nothing is made or let go."""
+    """Refuse a name under which the recorded incarnation is not: nothing was lost, nothing is made or deleted."""
     external_ref, observation = inputs.external_ref, inputs.observation
     if not external_ref.former_name:
         return None

@@ -37,7 +37,7 @@ def test_a_creation_goes_from_creating_over_its_first_backup_to_available(cloud:
     cloud.until(lambda shown: shown["DBInstanceStatus"] == "backing-up")
     cloud.advance(61)
     after = cloud.rest()
-    assert after["Endpoint"] == {"Address": "192.0.2.1", "Port": 5432, "HostedZoneId": "Z1DEVCLOUD0000"}
+    assert after["Endpoint"] == {"Address": "127.255.255.254", "Port": 5432, "HostedZoneId": "Z1DEVCLOUD0000"}
     assert after["PendingModifiedValues"] == {}
     assert after["TagList"] == [{"Key": "owner", "Value": "a"}]
     assert after["DbiResourceId"] == first["DbiResourceId"]
