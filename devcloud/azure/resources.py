@@ -15,7 +15,7 @@ from devcloud.azure.state.catalog import REVIVABLE_DAYS
 from devcloud.azure.state.model import Dropped, Group, Lock, Server, group_id
 from devcloud.errors import DevcloudError
 from devcloud.simulator.clock import Clock
-from devcloud.simulator.dataplane import DataPlane
+from devcloud.simulator.dataplane import NOWHERE, DataPlane
 from devcloud.simulator.history import History
 from devcloud.simulator.jobs import OrderedJobs
 from devcloud.simulator.operations import InProgress, Operation, OperationError, Operations, OperationSpec
@@ -255,8 +255,8 @@ class Resources:
             return
         after = server_after(before, effect, self._clock.now()) or before
         address = await carry_out(effect, before, after, self._databases)
-        # Behind an address where nothing ever answers there is no database: the server keeps its DNS name.
-        if address is not None and address.host.startswith("127.") and before.name in self.servers:
+        # Where no database is served, the server keeps its DNS name.
+        if address is not None and address.host != NOWHERE and before.name in self.servers:
             self.keep(msgspec.structs.replace(self.servers[before.name], host=address.host))
 
     def apply(self, operation: Operation) -> None:

@@ -7,10 +7,13 @@ Statements are as idempotent as the cloud writes them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Final, Protocol
 
 from devcloud.certificates import new_authority
 from devcloud.postgres.access import Access
+
+NOWHERE: Final = "127.255.255.254"
+"""The host of databases that are not served: nothing listens there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +147,7 @@ class NoDatabases:
 
     async def create(self, database: Database) -> Address:
         """Return an address at which nothing listens: whoever connects is refused at once, and no packet leaves."""
-        return Address("127.255.255.254", database.port)
+        return Address(NOWHERE, database.port)
 
     async def restore(self, database: Database, snapshot: str) -> Address:
         """Return as `create`."""
