@@ -12,10 +12,12 @@ import pytest
 from apis import names
 from composer.claim.act import Actor
 from composer.claim.decide import Adopt, Apply, Create
-from composer.claim.snapshot import ObservedChild, Snapshot
+from composer.claim.field_conflicts import WINDOW, still_yielded, without
+from composer.claim.snapshot import ObservedChild, Snapshot, stored_hash
 from composer.hashes import sent_hash
+from runtime.conditions import timestamp
 from runtime.errors import AlreadyExists, ApiError, NotFound, WriteConflict
-from runtime.objects import Object
+from runtime.objects import Key, Object, Resource
 from tests.composer import factories
 
 
@@ -66,6 +68,7 @@ async def test_a_first_apply_concerns_the_observed_child_and_no_other_of_its_nam
 
 # Fields that somebody else holds
 
+FIELD = ".spec.limit"
 EDITED = factories.desired(spec={"limit": 30})
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -116,6 +119,56 @@ async def test_fields_that_the_create_of_a_child_left_to_us_are_taken_without_a_
     assert actor.memory.conflicts_before("child-uid") == {}
 
 
+async def test_a_rival_is_reported_beside_fields_that_a_create_left_to_us() -> None:
+    _, actor, snapshot = _taking()
+    managers = _holder(snapshot.manager, "Update"), _holder("gadget-operator", "Update")
+
+    (outcome,) = await actor.act(snapshot, (_edit(*managers),))
+
+    assert [note.message for note in outcome.notes] == [
+        f"PostgresDatabase {outcome.entry.name}: {FIELD} was taken back from gadget-operator" if outcome.entry else ""
+    ]
+
+
+@pytest.mark.parametrize(("operation", "taken"), [("Update", 10), ("Apply", 3)])
+async def test_a_field_is_yielded_to_a_rival_that_takes_it_again_and_again(operation: str, taken: int) -> None:
+    kube, actor, snapshot = _taking()
+    step, warned = _edit(_holder("gadget-operator", operation), applied=True), 0
+    for _ in range(30):
+        (outcome,) = await actor.act(snapshot, (step,))
+        assert outcome.entry is not None
+        warned += len(outcome.notes)
+        sent = without(EDITED, still_yielded(outcome.entry.yielded, timestamp(NOON)))
+        step = replace(step, entry=outcome.entry, object=sent)
+
+    assert warned == taken
+    assert [field.manager for field in step.entry.yielded] == ["gadget-operator"]
+    assert sum("limit" in obj["spec"] for obj in kube.applied) == taken
+
+
+@dataclass
+class _Uncached(_Taking):
+    """An API server from which a child that is not in the cache is read with its managers."""
+
+    read: list[str] = field(default_factory=list)
+
+    async def get(self, resource: Resource, _key: Key) -> Object:
+        self.read.append(resource.version)
+        return _cached(factories.desired(), _holder("gadget-operator", "Apply"))
+
+
+async def test_the_managers_of_a_child_that_was_not_in_the_cache_are_read_before_it_is_applied() -> None:
+    kube = _Uncached()
+    port: Any = kube
+    actor = Actor(port, now=lambda: NOON, remember=lambda _kind, _obj, _over: None)
+    step = replace(_edit(applied=True), live=factories.live(factories.desired()))
+
+    (outcome,) = await actor.act(factories.snapshot(), (step,))
+
+    assert (len(kube.read), len(kube.applied)) == (1, 1)
+    assert [note.reason for note in outcome.notes] == ["FieldTakenBack"]
+
+
 @dataclass
 class _Taken:
     """An API server that takes every JSON patch, and that has an object of every name that is created."""
@@ -149,6 +202,39 @@ async def test_the_event_of_an_object_that_is_taken_over_starts_the_pass_that_ap
     assert outcome.entry is not None
     assert not outcome.entry.applied
     assert remembered == []
+
+
+async def test_a_field_that_is_removed_without_a_conflict_is_not_applied_for_ever() -> None:
+    """What an update removes belongs to nobody, so that our apply meets no conflict and no manager is named."""
+    snapshot, now = factories.snapshot(), [NOON]
+    kube: Any = _Taking()
+    actor = Actor(kube, now=lambda: now[0], remember=lambda _kind, _obj, _over: None)
+    entry = factories.entry(desired=sent_hash(EDITED), applied=True)
+    step = Apply(entry, factories.DATABASE, EDITED, _cached(factories.desired()))
+
+    reasons = []
+    for _ in range(30):
+        (outcome,) = await actor.act(snapshot, (step,))
+        assert outcome.entry == entry or outcome.cause is None
+        reasons.append(outcome.cause.reason if outcome.cause else "")
+
+    assert reasons == [""] * 10 + ["FieldConflict"] * 20
+    assert len(kube.applied) == 10
+    now[0] += WINDOW
+    (outcome,) = await actor.act(snapshot, (step,))
+    assert outcome.cause is None
+
+
+async def test_a_manager_that_changes_another_field_than_ours_is_no_rival() -> None:
+    kube, actor, snapshot = _taking()
+    stored = factories.live(EDITED)
+    entry = factories.entry(desired=sent_hash(EDITED), live=stored_hash(stored, EDITED, None), applied=True)
+    step = Apply(entry, factories.DATABASE, EDITED, _cached(EDITED, generation=2))
+    for _ in range(30):
+        (outcome,) = await actor.act(snapshot, (step,))
+        assert outcome.cause is None
+
+    assert len(kube.applied) == 30
 
 
 async def test_an_edit_of_the_claim_is_applied_also_while_somebody_removes_its_fields() -> None:

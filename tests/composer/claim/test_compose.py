@@ -78,6 +78,12 @@ async def test_a_missing_environment_is_reported_beside_a_refusal() -> None:
     assert [reason for reason, _ in reported] == ["UnsupportedPolicy", "EnvironmentNotFound"]
 
 
+async def test_a_refused_claim_is_not_composed_although_it_can_be_rendered() -> None:
+    reported = _reported(await _World("network", "sizes").prepare(restoreFrom={"claim": "former"}))
+
+    assert reported == [("InvalidValue", "spec.restoreFrom")]
+
+
 async def test_a_field_that_may_not_be_set_is_refused_whoever_rendered_it() -> None:
     fenced = msgspec.structs.replace(DATABASE, fields=("spec.other",))
     world = _World("network", "sizes", kinds={fenced.resource.group_kind: fenced})

@@ -13,10 +13,13 @@ from composer.claim.connection import connect
 from composer.claim.outcomes import Connected
 from composer.composition.revision import Revision
 from composer.models import CompositionSpec
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.objects import SECRETS, Key, Object
 from tests.composer.connection.world import OURS, PLAIN, SECRET, World, encoded
 from tests.composer.factories import child, claim, desired, live, observed, rendered, snapshot
 from tests.runtime.virtual_loop import run
+
+LOOP = VirtualLoop
 
 PASSWORD = {"name": "app-login", "key": "password", "hash": "h"}
 CONNECTION = {**PLAIN, "port": 5432, "passwordRef": PASSWORD}
@@ -59,6 +62,22 @@ async def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_ther
     assert [("former is deleted" in note.message, "renamed" in note.message, note.is_warning) for note in moved] == (
         [] if is_left else [(True, True, True)]
     )
+
+
+@pytest.mark.parametrize(
+    ("status", "reasons"),
+    [
+        pytest.param({}, [], id="the first one: with it the claim becomes Ready"),
+        pytest.param(
+            {"binding": {"name": SECRET.name}, "connectionHash": "old"}, ["ConnectionPublished"], id="another login"
+        ),
+    ],
+)
+async def test_a_secret_that_is_written_again_is_an_event(status: Object, reasons: list[str]) -> None:
+    connected = await _connected(World(), claim(status=status))
+    assert connected.is_seen
+
+    assert [note.reason for note in connected.notes] == reasons
 
 
 def test_a_secret_that_keeps_its_name_is_not_deleted() -> None:

@@ -12,6 +12,7 @@ from composer.claim.decide import (
     Create,
     Delete,
     Keep,
+    Orphan,
     Step,
     decide,
 )
@@ -23,6 +24,7 @@ from tests.composer.factories import (
     DATABASE,
     NOW,
     SETTINGS,
+    VOLUME,
     annotated,
     child,
     claim,
@@ -145,6 +147,23 @@ DATABASE_KNOWN = ObservedChild(SENT, LIVE, DATABASE)
 SETTINGS_ALONE = rendered(child(desired("settings", SETTINGS), "settings"))
 
 
+def test_a_child_without_data_is_deleted() -> None:
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), rendered(child(WANTED)), now=NOW)
+
+    (removed,) = [step for step in plan.steps if isinstance(step, Delete)]
+    assert (removed.entry.resource, removed.instruction) == ("settings", "")
+    assert plan.causes == ()
+
+
+def test_a_child_with_data_is_held_and_the_consent_is_named() -> None:
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), SETTINGS_ALONE, now=NOW)
+
+    assert not [step for step in plan.steps if isinstance(step, Delete)]
+    (held,) = plan.causes
+    assert held.reason == "HeldDeletion"
+    assert "fairlead.dev/consent=database=child-uid`" in held.message
+
+
 @pytest.mark.parametrize(
     ("consent", "goes"),
     [
@@ -163,12 +182,55 @@ def test_consent_is_for_one_uid(consent: str, *, goes: bool) -> None:
     assert removed == ([("child-uid/Snapshot", "Snapshot")] if goes else [])
 
 
+@pytest.mark.parametrize(
+    ("before", "command", "entries"),
+    [
+        ("", "kubectl annotate", "database=child-uid"),
+        ("settings=x", "kubectl annotate --overwrite", "settings=x,database=child-uid"),
+    ],
+    ids=["first", "beside another, which stays"],
+)
+def test_the_consent_is_named_as_a_command(before: str, command: str, entries: str) -> None:
+    owner = claim(annotations={names.CONSENT: before} if before else {})
+    (held,) = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), SETTINGS_ALONE, now=NOW).causes
+
+    assert f"`{command} postgresqlinstance/orders -n shop fairlead.dev/consent={entries}`" in held.message
+
+
+def test_foreign_data_is_left_alone_with_consent_under_orphan() -> None:
+    owner = claim(annotations={names.CONSENT: "data=data-uid"})
+    known = snapshot(DATABASE_KNOWN, observed("data", VOLUME, uid="data-uid"), of=owner)
+
+    plan = decide(known, rendered(child(WANTED)), now=NOW)
+
+    assert [type(step) for step in plan.steps] == [Keep, Orphan]
+
+
+def test_an_old_and_a_new_kind_in_one_place_are_distinguished() -> None:
+    """After a switch with consent: the old one goes, the new one stays as it is."""
+    wanted = desired("database", SETTINGS)
+    stored = live(wanted, uid="new-uid")
+    new = ObservedChild(sent(wanted, stored, applied=False), stored, SETTINGS)
+    owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
+    for known in ((DATABASE_KNOWN, new), (new, DATABASE_KNOWN)):
+        plan = decide(snapshot(*known, of=owner), rendered(child(wanted)), now=NOW)
+
+        assert [type(step) for step in plan.steps] == [Keep, Delete]
+
+
 def test_a_child_whose_namespace_is_deleted_gets_no_instruction() -> None:
     going = {"metadata": {"name": "shop", "labels": {}, "deletionTimestamp": NOW}}
     dying = observed(stored=live(MARKED, deleted=True), external_reference=MARKS)
     plan = decide(snapshot(dying, namespace=going), rendered(child(WANTED)), now=NOW)
 
     assert [type(step) for step in plan.steps] == [Keep]
+
+
+def test_most_of_the_children_are_not_deleted_at_once() -> None:
+    known = [observed(name, SETTINGS, uid=name) for name in ("a", "b", "c")]
+    kept = rendered(child(desired("a", SETTINGS), "a"))
+
+    assert _reasons(snapshot(*known), kept) == ["HeldDeletion", "HeldDeletion"]
 
 
 def test_data_under_another_object_name_is_held_and_nothing_takes_its_place() -> None:
@@ -186,6 +248,15 @@ def test_a_deletion_waits_while_something_else_fails() -> None:
 
     assert [cause.reason for cause in plan.causes] == ["NotOwned", "ResourcePending"]
     assert not any(isinstance(step, Delete) for step in plan.steps)
+
+
+def test_a_child_is_deleted_after_those_that_depend_on_it() -> None:
+    user = observed("user", SETTINGS, uid="user-uid", depends_on=("settings",))
+    more = observed("more", SETTINGS, uid="m")
+    composed = rendered(child(WANTED), child(desired("more", SETTINGS), "more"))
+    plan = decide(snapshot(DATABASE_KNOWN, more, SETTINGS_KNOWN, user), composed, now=NOW)
+
+    assert [step.entry.resource for step in plan.steps if isinstance(step, Delete)] == ["user"]
 
 
 # Pause and yielded fields

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from apis import names
@@ -15,7 +16,7 @@ from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.claim.undecided import mirrored_pause
 from composer.kinds.catalog import KindFacts
 from runtime.objects import Object, Resource
-from tests.composer.factories import NOW, VOLUME, annotated, claim, desired, live, observed, snapshot
+from tests.composer.factories import NOW, SETTINGS, VOLUME, annotated, claim, desired, live, observed, snapshot
 
 LIVE = live(desired())
 DYING = live(desired(), deleted=True)
@@ -153,6 +154,20 @@ def test_a_pause_reaches_a_child_that_is_being_deleted() -> None:
     assert step.annotations == {names.PAUSED: "true"}
 
 
+def _deleted(*known: ObservedChild) -> list[str]:
+    return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Delete)]
+
+
+def test_a_child_that_lives_inside_another_goes_with_it() -> None:
+    inside = msgspec.structs.replace(SETTINGS, inside=True)
+    server = observed(uid="server")
+    user = observed("user", inside, uid="user", depends_on=("database",))
+    other = observed("other", SETTINGS, uid="other", depends_on=("database",))
+
+    assert _deleted(server, user) == ["database", "user"]
+    assert _deleted(server, user, other) == ["user", "other"]
+
+
 def test_a_teardown_is_done_when_all_children_are_proven_gone() -> None:
     plan = tear_down(_going(observed(stored=None)), "Delete")
 
@@ -249,6 +264,46 @@ def test_a_foreign_child_with_data_holds_its_namespace_until_a_consent(*, delete
     assert "fairlead.dev/consent=data=child-uid" in held.causes[0].message
     assert "kubectl label namespace/shop fairlead.dev/ephemeral=true" in held.causes[0].message
     assert isinstance(step, RemoveFinalizer if deleted else Orphan)
+
+
+def test_a_foreign_child_that_was_released_blocks_nothing() -> None:
+    assert tear_down(_going(_unlabelled()), "Orphan").done
+
+
+@pytest.mark.parametrize(
+    ("policy", "end"),
+    [
+        ("Orphan", "(Orphan); orders_x7 and its Secrets stay"),
+        ("Snapshot", "(Snapshot)"),
+        ("Delete", "(Delete)"),
+    ],
+)
+def test_a_deletion_reports_what_stays_in_the_cloud(policy: DeletionPolicy, end: str) -> None:
+    stored = annotated(LIVE, **{"external-name": "orders_x7"})
+    step = _step(stored, policy)
+
+    assert isinstance(step, Delete)
+    assert step.why == f"the claim is being deleted {end}"
+
+
+def test_the_blocker_of_a_child_is_reported() -> None:
+    blocked = {
+        **DONE,
+        "status": {"conditions": [{"type": "Stalled", "status": "True", "reason": "DeleteBlocked", "message": "why"}]},
+    }
+    plan = tear_down(_going(observed(stored=blocked)), "Delete")
+
+    assert plan.causes[0].reason == "DeleteBlocked"
+    assert "why" in plan.causes[0].message
+
+
+def test_a_snapshot_policy_holds_all_beside_data_that_nobody_can_back_up() -> None:
+    plan = tear_down(_going(observed(), _foreign(uid="data-uid")), "Snapshot")
+
+    assert [type(step) for step in plan.steps] == [Keep, Keep]
+    assert [cause.reason for cause in plan.causes] == ["BackupImpossible"]
+    assert "Orphan" in plan.causes[0].message
+    assert (plan.done, plan.keeps_secret) == (False, True)
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Snapshot", "Delete"])

@@ -10,10 +10,13 @@ from composer.kinds.cluster import Cluster
 from runtime.cache import Cache
 from runtime.errors import WriteConflict
 from runtime.objects import Object, dumps, key_of
-from tests.composer.claim.passes import LoggedKube, Reads, reconciler
-from tests.composer.factories import CLAIMS, claim, rendered, snapshot
+from tests.composer.claim.passes import LoggedKube, Reads, make_pass, reconciler
+from tests.composer.factories import CLAIMS, DATABASE, claim, desired, live, observed, rendered, sent, snapshot
 
 LIVING: Object = {"metadata": {"name": "shop", "labels": {}}}
+WANTED = desired()
+LIVE = live(WANTED)
+CHILD = ObservedChild(sent(WANTED, LIVE), LIVE, DATABASE)
 
 
 def _deleted() -> Object:
@@ -24,8 +27,78 @@ def _in_version(of: Object, version: str, **spec: object) -> Object:
     return {**of, "metadata": {**of["metadata"], "resourceVersion": version}, "spec": {**of["spec"], **spec}}
 
 
+def _kube(*, is_held: bool = True) -> LoggedKube:
+    kube = LoggedKube(is_held=is_held)
+    kube.there(LIVE)
+    return kube
+
+
 def _seen(of: Object, *children: ObservedChild) -> Snapshot:
     return snapshot(*children, of=of, namespace=LIVING)
+
+
+async def test_a_claim_goes_in_one_pass_without_a_read_where_the_answers_prove_that_its_children_are_gone() -> None:
+    kube = _kube(is_held=False)
+    seen = _seen(_deleted(), CHILD)
+
+    await make_pass(seen, seen, rendered(), kube)
+
+    assert kube.verbs() == [
+        "status PostgreSQLInstance",
+        "patch PostgresDatabase",
+        "delete PostgresDatabase",
+        "patch PostgreSQLInstance",
+    ]
+    assert kube.instructions() == ["child-uid/Delete"]
+    assert kube.reads == []
+
+
+async def test_a_claim_stays_while_a_finalizer_holds_a_child() -> None:
+    kube = _kube()
+    seen = _seen(_deleted(), CHILD)
+
+    await make_pass(seen, seen, rendered(), kube)
+
+    assert kube.verbs() == ["status PostgreSQLInstance", "patch PostgresDatabase", "delete PostgresDatabase"]
+
+
+async def test_a_claim_stays_while_another_child_is_not_gone() -> None:
+    kube = _kube(is_held=False)
+    waiting = observed("later", stored=live(WANTED, uid="later-uid"), name="orders-later", uid="later-uid")
+    first = ObservedChild(sent(WANTED, LIVE, applied=False, depends_on=("later",)), LIVE, DATABASE)
+    seen = _seen(_deleted(), first, waiting)
+
+    await make_pass(seen, seen, rendered(), kube)
+
+    assert kube.verbs().count("delete PostgresDatabase") == 1
+    assert "patch PostgreSQLInstance" not in kube.verbs()
+
+
+async def _pass_over_protected(cached: Object) -> LoggedKube:
+    """Make a pass over a claim that was protected since the cache saw it."""
+    kube, protected = _kube(), _in_version(cached, "8", deletionProtection=True)
+    reads = Reads(Cache(kube).informer(CLAIMS), _seen(cached, CHILD), _seen(protected, CHILD))
+    kube.objects[CLAIMS, key_of(protected)] = protected
+    await reconciler(reads, rendered(), kube, lambda: 0.0).reconcile(key_of(cached))
+    return kube
+
+
+async def test_a_protection_that_the_cache_has_not_seen_is_obeyed() -> None:
+    kube = await _pass_over_protected(_deleted())
+
+    assert kube.instructions() == []
+    assert kube.verbs() == ["status PostgreSQLInstance"]
+
+
+async def test_where_nothing_is_to_be_recorded_the_claim_is_read_before_a_child_is_deleted() -> None:
+    recording, before = _kube(), _seen(_deleted(), CHILD)
+    await make_pass(before, before, rendered(), recording)
+    status = next(operations[-1]["value"] for verb, _, operations in recording.written if verb == "status")
+
+    kube = await _pass_over_protected({**_deleted(), "status": status})
+
+    assert kube.instructions() == []
+    assert "delete PostgresDatabase" not in kube.verbs()
 
 
 @pytest.mark.parametrize(

@@ -200,3 +200,13 @@ def test_a_foreign_child_that_is_released_is_noted_once() -> None:
     assert "made again" in recreated.message
     # Its deletion was noted when it was instructed.
     assert finalizer_note(going, RemoveFinalizer(entry("data", VOLUME), VOLUME, stored)) is None
+
+
+def test_a_child_that_gives_no_reason_blocks_a_deletion_in_words() -> None:
+    bare = {**live(desired(), deleted=True), "status": {"conditions": [{"type": "Stalled", "status": "True"}]}}
+
+    why = blocker(observed(stored=bare))
+
+    assert why is not None
+    assert why.reason == "Unknown"
+    assert "since its deletion" in why.message

@@ -154,3 +154,24 @@ async def test_children_that_a_provider_held_are_proven_gone_by_reads_and_the_cl
         "get postgresqlinstances",
     ]
     assert kube.sent[-1] == "patch postgresqlinstances"
+
+
+async def test_a_child_that_only_lost_its_label_holds_its_claim() -> None:
+    async with _deleting("Delete", HELD) as (kube, reconciler, cache):
+        await reconciler.reconcile(KEY)
+        await _caught_up(kube, cache)
+        for (of, _), stored in tuple(kube.objects.items()):
+            if of == DATABASES:
+                # A watch by label says of such an object what it says of one that is gone.
+                lost = kube.store(DATABASES, {**stored, "metadata": {**stored["metadata"], "labels": {}}})
+                kube.history[-1] = (kube.version, DATABASES, "DELETED", lost)
+        (children,) = (informer.store for informer in cache if informer.resource == DATABASES)
+
+        async def is_empty() -> bool:
+            return len(children) == 0
+
+        await eventually(is_empty, "the cache has no child")
+        await reconciler.reconcile(KEY)
+
+    assert "patch postgresqlinstances" not in kube.sent
+    assert len(kube.state(DATABASES)) == len(CHILDREN)

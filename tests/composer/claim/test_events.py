@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from composer.causes import Cause
+from composer.causes import Cause, cause
 from composer.claim.outcomes import Note
 from composer.claim.write import EventEmitter
 from runtime.events import EventRecorder
@@ -36,7 +36,31 @@ def _emitted(*passes: tuple[Object, tuple[Cause, ...], tuple[Note, ...], bool]) 
     return run(scene())
 
 
+def test_a_creation_in_three_waves_and_its_secret_are_two_events() -> None:
+    published = Note("ConnectionPublished", "Secret x holds the credentials")
+    waits = cause("ResourcePending", "waits")
+    emitted = _emitted(
+        (claim(), (waits,), _created("a", "b"), False),
+        (claim(), (waits,), _created("c"), False),
+        (claim(), (), (*_created("d"), published), True),
+    )
+
+    assert emitted == [
+        "ChildCreated: created a; created b; created c; created d",
+        "ConnectionPublished: Secret x holds the credentials",
+    ]
+
+
 def test_a_note_of_no_creation_is_emitted_at_once() -> None:
     taken = Note("FieldTakenBack", "x was taken back", is_warning=True)
 
     assert _emitted((claim(), (), (taken, *_created("a")), False)) == ["FieldTakenBack: x was taken back"]
+
+
+def test_a_stall_is_emitted_when_it_is_new() -> None:
+    stalled = {"type": "Stalled", "status": "True", "reason": "NotOwned", "message": "", "observedGeneration": 1}
+    why = cause("NotOwned", "another's")
+    known = claim(status={"conditions": [stalled]})
+
+    assert _emitted((claim(), (why,), (), True), (known, (why,), (), True)) == ["NotOwned: another's"]
+    assert _emitted((known, (cause("InvalidValue", "no"),), (), True)) == ["InvalidValue: no"]

@@ -16,7 +16,7 @@ from composer.claim.reconciler import ClaimReconciler
 from composer.claim.report import Findings
 from composer.claim.snapshot import ObservedChild, Snapshot
 from runtime.cache import Cache
-from runtime.errors import NotLeading, Transient, Unavailable
+from runtime.errors import ApiError, Failure, NotLeading, Transient, Unavailable
 from runtime.objects import Key, Object, Resource
 from tests.composer.claim.passes import Prepares, Reads, tools_of
 from tests.composer.factories import (
@@ -44,6 +44,7 @@ def _child(*conditions: Object) -> ObservedChild:
 
 
 WORKS = _child(condition("Ready", "True", "Available"))
+LOST = _child(condition("Ready", "False", "DatabaseLost"), condition("Stalled", "True", "DatabaseLost"))
 
 
 @dataclass
@@ -149,6 +150,30 @@ async def _fail(reconciler: ClaimReconciler, error: type[Exception]) -> None:
 
 
 @pytest.mark.parametrize(
+    ("known", "ready", "first"),
+    [(WORKS, "True Available", "True InternalError"), (LOST, "False DatabaseLost", "True DatabaseLost")],
+    ids=["it works", "it is lost"],
+)
+async def test_a_defect_is_reported_once_and_hides_no_lost_database(
+    known: ObservedChild, ready: str, first: str
+) -> None:
+    world = _World(known, _claim(), broken=TypeError("a secret"))
+    reconciler = world.reconciler()
+
+    for _ in range(3):
+        await _fail(reconciler, TypeError)
+
+    conditions = world.conditions()
+    assert conditions["Ready"] == ready
+    assert conditions.get("Reconciling", conditions.get("Stalled")) == first
+    texts = " ".join(condition["message"] for condition in world.now["status"]["conditions"])
+    assert ("TypeError" in texts) == (known is WORKS)
+    assert "secret" not in texts
+    assert len(world.kube.statuses) == 1
+    assert [record["name"] for record in world.now["status"]["inventory"]] == ["x"]
+
+
+@pytest.mark.parametrize(
     ("of", "defect", "conditions"),
     [
         pytest.param(
@@ -165,6 +190,17 @@ async def test_a_defect_in_reading_children_or_in_a_teardown_is_reported(
     await _fail(world.reconciler(), KeyError)
 
     assert world.conditions().items() >= {"Reconciling": "True InternalError", **conditions}.items()
+
+
+async def test_a_defect_ends_with_the_pass_that_succeeds() -> None:
+    world = _World(WORKS, _claim(), broken=TypeError("x"))
+    reconciler = world.reconciler()
+    await _fail(reconciler, TypeError)
+    world.broken = None
+
+    await reconciler.reconcile(Key("shop", "orders"))
+
+    assert world.conditions() == {"Ready": "True Available", "Synced": "True InSync"}
 
 
 @pytest.mark.parametrize("where", ["a child is written", "the claim is prepared"])
@@ -187,6 +223,22 @@ async def test_an_error_is_reported_from_the_third_pass_in_a_row_on(where: str) 
     writes = len(world.kube.statuses)
     await _fail(reconciler, Unavailable)
     assert len(world.kube.statuses) == writes
+
+
+async def test_an_error_that_does_not_repeat_in_a_row_is_not_reported() -> None:
+    world = _World(WORKS, _claim())
+    reconciler = world.reconciler()
+
+    for refusal in (Unavailable("x"), None) * 3:
+        world.kube.refusal = refusal
+        try:
+            await reconciler.reconcile(Key("shop", "orders"))
+        except (ApiError, Failure):
+            continue
+
+    assert all(
+        condition["reason"] != "RequestFailed" for status in world.kube.statuses for condition in status["conditions"]
+    )
 
 
 async def test_a_process_that_leads_no_more_reports_nothing() -> None:

@@ -71,6 +71,22 @@ def test_a_field_that_is_taken_is_taken_back_or_yielded(case: Conflicted) -> Non
     assert settled.taken_back == (() if case.tries else (conflict,))
 
 
+def test_a_rival_that_never_stops_costs_less_each_time() -> None:
+    """In a day it would be fought three times every ten minutes; from the inventory it is known, and seldom tried."""
+    now, yielded_before, taken, tries = NOW, tuple[YieldedField, ...](), list[datetime](), list[int]()
+    while now < NOW + timedelta(days=1):
+        settled = settle([RIVAL], {PLACE: taken}, now, yielded_before=remembered(yielded_before, now))
+        taken += [now for _ in settled.taken_back]
+        yielded_before = joined(yielded_before, settled.yielded)
+        if settled.yielded:
+            tries.append(settled.yielded[0].tries)
+            now = datetime.fromisoformat(settled.yielded[0].until)
+        else:
+            now += timedelta(seconds=1)
+    assert tries == [1, 2, 3, 4, 5, 6, 7, 8, 9]
+    assert len(taken) == 3 + 8
+
+
 @pytest.mark.parametrize(
     ("ends", "is_yielded", "counts", "tried_in"),
     [

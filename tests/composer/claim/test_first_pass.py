@@ -12,11 +12,12 @@ import pytest
 from composer.causes import cause
 from composer.claim.compose import Choice, Prepared, untouched
 from composer.claim.report import Findings
+from composer.claim.snapshot import ObservedChild
 from runtime.cache import Cache
 from runtime.errors import ApiError, Invalid, Unavailable
 from runtime.objects import Object, Resource, key_of
 from tests.composer.claim.passes import LoggedKube, Prepares, Reads, reconciler
-from tests.composer.factories import CLAIMS, child, claim, desired, rendered, snapshot
+from tests.composer.factories import CLAIMS, DATABASE, child, claim, desired, entry, live, rendered, snapshot
 
 _SECONDS = 10.0
 
@@ -71,6 +72,22 @@ async def _make_pass(kube: _Kube, *, refusal: str = "", of: Object | None = None
         await reconciler(reads, composed, kube, lambda: 0.0, preparer=preparer).reconcile(key_of(owner))
 
 
+async def test_a_new_claim_is_rendered_while_its_finalizer_is_written() -> None:
+    kube = _Kube()
+    await _make_pass(kube)
+    assert kube.verbs()[:2] == ["apply PostgreSQLInstance", "create PostgresDatabase"]
+
+
+async def test_a_new_claim_that_cannot_be_rendered_says_why_over_its_recorded_version() -> None:
+    kube = _Kube()
+    await _make_pass(kube, refusal="size is unknown")
+    assert kube.verbs() == ["apply PostgreSQLInstance", "status PostgreSQLInstance"]
+    assert "PostgreSQLInstance" not in kube.reads, "the recorded claim is known without a read"
+    operations = kube.written[1][2]
+    assert {"op": "test", "path": "/metadata/resourceVersion", "value": "2"} in operations
+    assert "size is unknown" in str(operations[-1]["value"])
+
+
 @pytest.mark.parametrize("refusal", ["", "size is unknown"])
 async def test_nothing_is_created_where_the_finalizer_is_refused(refusal: str) -> None:
     kube = _Kube(broken=Invalid("too long", status=422))
@@ -83,3 +100,12 @@ async def test_nothing_is_created_where_the_finalizer_has_no_answer() -> None:
     with pytest.raises(Unavailable):
         await _make_pass(kube)
     assert "create PostgresDatabase" not in kube.verbs()
+
+
+async def test_a_claim_that_has_composed_something_is_rendered_before_its_finalizer_is_written() -> None:
+    kube = _Kube()
+    kube.recording.set()  # the render does not wait for the write
+    made = live(desired())
+    kube.there(made)
+    await _make_pass(kube, refusal="size is unknown", known=(ObservedChild(entry(), made, DATABASE),))
+    assert kube.verbs() == ["status PostgreSQLInstance"]

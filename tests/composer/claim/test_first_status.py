@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 import msgspec
 import pytest
@@ -61,6 +62,30 @@ class _NewClaim:
 
     def _seen(self, *children: ObservedChild) -> Snapshot:
         return replace(snapshot(*children, of=self.owner), catalog={DATABASES.group_kind: self.facts})
+
+
+async def test_the_first_status_of_a_claim_waits_half_a_second_for_a_provider_that_answers_at_once() -> None:
+    new = _NewClaim(PROMPT)
+
+    result = await new.make_pass()
+    assert new.kube.verbs() == ["apply PostgreSQLInstance", "create PostgresDatabase"]
+    assert result.requeue_after == timedelta(milliseconds=500)
+
+    new.seconds = 0.3
+    result = await new.make_pass(live_child=new.stored_child())
+    assert result.requeue_after == timedelta(milliseconds=200)
+
+    new.seconds = 0.5
+    await new.make_pass(live_child=new.stored_child())
+    # The child is not applied again: what was sent is known although no status has it.
+    assert [verb for verb in new.kube.verbs() if verb != "apply PostgreSQLInstance"] == [
+        "create PostgresDatabase",
+        "status PostgreSQLInstance",
+    ]
+    status = next(operations[-1]["value"] for verb, _, operations in new.kube.written if verb == "status")
+    (record,) = status["inventory"]
+    assert record["uid"] == uid_of(new.stored_child())
+    assert record["desired"]
 
 
 @pytest.mark.parametrize(

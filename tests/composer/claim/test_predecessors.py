@@ -8,12 +8,41 @@ from typing import Any
 import pytest
 
 from apis import names
-from composer.claim.decide import Create, decide
+from composer.claim.act import adoption_patch
+from composer.claim.decide import Adopt, Create, decide
 from composer.claim.snapshot import ObservedChild
 from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, snapshot
 
 LEFT = ObservedChild(entry("data", VOLUME, uid="former-uid"), live(desired("data", VOLUME), uid="former-uid"), VOLUME)
+DYING = replace(LEFT, live=live(desired("data", VOLUME), uid="former-uid", deleted=True))
 WANTED = rendered(child(desired("data", VOLUME), "data"), child(desired("settings", SETTINGS), "settings"))
+
+
+def _decided(*left: ObservedChild, **annotations: str) -> tuple[list[str], list[str]]:
+    """Return the resources that are made, and the reasons of what is not."""
+    marked = {names.PREFIX + name: text for name, text in annotations.items()}
+    plan = decide(replace(snapshot(of=claim(annotations=marked)), predecessors=left), WANTED, now=NOW)
+    return [step.entry.resource for step in plan.steps if isinstance(step, Create)], [why.reason for why in plan.causes]
+
+
+@pytest.mark.parametrize(
+    ("left", "annotations", "made", "reasons"),
+    [
+        pytest.param((), {}, ["data", "settings"], [], id="nothing is left"),
+        pytest.param((LEFT,), {}, [], ["PredecessorFound"], id="data are left"),
+        pytest.param((LEFT,), {"adopt": "none"}, ["data", "settings"], [], id="a new one is asked for"),
+        pytest.param((LEFT,), {"adopt": "former-uid"}, ["settings"], [], id="it is taken over"),
+        pytest.param((LEFT,), {"adopt": "another-uid"}, [], ["PredecessorFound"], id="another one is to be taken over"),
+        pytest.param((DYING,), {"adopt": "former-uid"}, [], ["PredecessorFound"], id="it is being deleted"),
+        pytest.param(
+            (replace(LEFT, entry=entry("other", VOLUME)),), {}, ["data", "settings"], [], id="another resource's"
+        ),
+    ],
+)
+def test_nothing_new_is_created_beside_what_an_earlier_claim_left(
+    left: tuple[ObservedChild, ...], annotations: dict[str, Any], made: list[str], reasons: list[str]
+) -> None:
+    assert _decided(*left, **annotations) == (made, reasons)
 
 
 def test_what_the_claim_has_already_is_kept_and_made_again_beside_what_an_earlier_claim_left() -> None:
@@ -24,6 +53,31 @@ def test_what_the_claim_has_already_is_kept_and_made_again_beside_what_an_earlie
 
     assert isinstance(step, Create)
     assert step.entry.resource == "settings"
+
+
+def test_the_message_names_the_object_and_the_way_out() -> None:
+    plan = decide(replace(snapshot(), predecessors=(LEFT,)), WANTED, now=NOW)
+
+    assert LEFT.entry.name in plan.causes[0].message
+    assert "fairlead.dev/adopt=none`" in plan.causes[0].message
+    assert "fairlead.dev/adopt=former-uid`" in plan.causes[0].message
+
+
+def test_what_is_taken_over_keeps_its_name_and_gets_our_label_and_finalizer() -> None:
+    owner = claim(annotations={names.ADOPT: "other, former-uid"})
+    left = replace(LEFT, entry=entry("data", VOLUME, uid="former-uid", name="orders-data-former"))
+
+    (step,) = (
+        step
+        for step in decide(replace(snapshot(of=owner), predecessors=(left,)), WANTED, now=NOW).steps
+        if isinstance(step, Adopt)
+    )
+
+    assert (step.entry.name, step.entry.uid, step.entry.adopted) == ("orders-data-former", "former-uid", True)
+    stripped = {**left.live, "metadata": {**left.live["metadata"], "labels": None}} if left.live else {}
+    values = {operation["path"]: operation.get("value") for operation in adoption_patch(stripped, "claim-uid")}
+    assert values["/metadata/labels/fairlead.dev~1claim"] == "claim-uid"
+    assert values["/metadata/finalizers"] == [names.TEARDOWN_FINALIZER]
 
 
 # A claim out of a backup: its identity has the uid of its first life

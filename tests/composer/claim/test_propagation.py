@@ -5,12 +5,34 @@ from __future__ import annotations
 import pytest
 
 from apis import names
+from composer.claim.decide import Annotate
 from composer.claim.snapshot import ObservedChild
-from composer.claim.undecided import token_steps
+from composer.claim.undecided import mirrored_pause, token_steps
 from tests.composer.factories import DATABASE, SETTINGS, annotated, claim, desired, entry, live, snapshot
 
 LIVE = live(desired())
 SETTINGS_KNOWN = ObservedChild(entry("settings", SETTINGS), live(desired("settings", SETTINGS)), SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("on_claim", "on_child", "expected"),
+    [
+        ({"paused": "true", "paused_reason": "audit"}, {}, {"paused": "true", "paused-reason": "audit"}),
+        ({"paused": "true"}, {"paused": "true"}, {}),
+        ({}, {"paused": "true"}, {"paused": None}),
+    ],
+    ids=["a pause is copied down", "once", "its end, too"],
+)
+def test_a_pause_is_propagated_to_the_children(
+    on_claim: dict[str, str], on_child: dict[str, str], expected: dict[str, str | None]
+) -> None:
+    annotations = {names.PREFIX + name.replace("_", "-"): text for name, text in on_claim.items()}
+    known = snapshot(ObservedChild(entry(), annotated(LIVE, **on_child), DATABASE), of=claim(annotations=annotations))
+
+    (step,) = mirrored_pause(known)
+
+    written = step.annotations if isinstance(step, Annotate) else {}
+    assert written == {names.PREFIX + name: text for name, text in expected.items()}
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,14 @@ import msgspec
 import pytest
 
 from apis import names
-from composer.claim.decide import Delete, Keep, decide
+from composer.claim.decide import Annotate, Delete, Keep, decide
 from composer.claim.prune_guard import replacing_data, unwanted
 from composer.claim.snapshot import ObservedChild, live_hash
+from composer.claim.undecided import steps_unrendered
 from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
-from runtime.objects import Object
+from runtime.objects import Object, Resource
 from tests.composer.factories import (
     DATABASE,
     NOW,
@@ -62,6 +63,18 @@ _REFERENCE = {"external-name": "orders_x", "incarnation": "oid-1"}
 _DYING = live(annotated(OLD, **{"external-name": "orders_x", "incarnation": "oid-1"}), deleted=True)
 
 
+def test_a_held_child_that_somebody_deleted_is_released_by_its_provider() -> None:
+    known = ObservedChild(entry(external_reference=_REFERENCE), _DYING, DATABASE)
+    plan = decide(snapshot(known), rendered(RENAMED), now=NOW)
+
+    step = next(step for step in plan.steps if step.entry.resource == "database")
+    assert isinstance(step, Annotate)
+    assert step.annotations[names.TEARDOWN] == "child-uid/Detach"
+    assert [why.reason for why in plan.causes] == ["HeldDeletion"]
+    assert steps_unrendered(snapshot(known)) == (step,)
+    assert steps_unrendered(snapshot(HELD)) == ()
+
+
 def test_what_leads_to_a_database_is_recorded_before_its_provider_lets_go() -> None:
     steps = decide(snapshot(ObservedChild(entry(), _DYING, DATABASE)), rendered(RENAMED), now=NOW).steps
 
@@ -86,6 +99,63 @@ def test_a_held_child_that_is_gone_is_held_on(known: Object, annotations: dict[s
     causes = [why for _, why in unwanted(snapshot(gone, of=of), rendered(RENAMED))]
     assert [why is not None and "orders_x stays in the cloud" in why.message for why in causes] == [held]
     assert bool(replacing_data(snapshot(gone, of=of), rendered(RENAMED))) is held
+
+
+RULES = KindFacts(
+    Resource("azure.fairlead.dev", "v1alpha1", "FlexibleServerFirewallRule", "flexibleserverfirewallrules"),
+    stateful=False,
+    allowed=True,
+)
+USERS = KindFacts(
+    Resource("gcp.fairlead.dev", "v1alpha1", "CloudSQLUser", "cloudsqlusers"), stateful=False, allowed=True
+)
+LOGIN = {"connection": {"username": "app", "secretRef": {"name": "app-credentials"}}}
+
+
+def _there(name: str, facts: KindFacts, status: Object | None = None) -> ObservedChild:
+    return ObservedChild(
+        entry(name, facts, uid=name), live(desired(name, facts), uid=name) | {"status": status or {}}, facts
+    )
+
+
+_SIX_RULES = tuple(f"rule-{number}" for number in range(6))
+TAKEN_OUT: dict[str, tuple[tuple[ObservedChild, ...], tuple[str, ...], tuple[str, ...]]] = {
+    "five of six rules go at once": (tuple(_there(name, RULES) for name in _SIX_RULES), ("rule-0",), ()),
+    "all rules go beside a database that stays": (
+        (_there("database", DATABASE), *(_there(name, RULES) for name in _SIX_RULES)),
+        ("database",),
+        (),
+    ),
+    "rules that are all that a claim has go": (tuple(_there(name, RULES) for name in _SIX_RULES), (), ()),
+    "most logins are held, and the rules beside them are not": (
+        (*(_there(name, USERS, LOGIN) for name in "abc"), *(_there(name, RULES) for name in _SIX_RULES)),
+        ("a",),
+        ("b", "c"),
+    ),
+    "rules that stay do not outweigh logins that go": (
+        (*(_there(name, USERS, LOGIN) for name in "abc"), *(_there(name, RULES) for name in _SIX_RULES)),
+        ("a", *_SIX_RULES),
+        ("b", "c"),
+    ),
+    "most of another operator's objects are held": (
+        tuple(_there(name, SETTINGS) for name in "abc"),
+        ("a",),
+        ("b", "c"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("present", "wanted", "held"), TAKEN_OUT.values(), ids=TAKEN_OUT.keys())
+def test_what_holds_neither_data_nor_a_login_goes_at_once(
+    present: tuple[ObservedChild, ...], wanted: tuple[str, ...], held: tuple[str, ...]
+) -> None:
+    facts_of = {observed.entry.resource: observed.facts or DATABASE for observed in present}
+    whole = rendered(*(_child(name, facts_of[name]) for name in wanted))
+    causes = {observed.entry.resource: why for observed, why in unwanted(snapshot(*present), whole)}
+
+    assert set(causes) == set(facts_of) - set(wanted)
+    assert {name for name, why in causes.items() if why is not None} == set(held)
+    assert {why.reason for why in causes.values() if why is not None} <= {"HeldDeletion"}
 
 
 SYNCED = {"observedGeneration": 1, "conditions": [{"type": "Synced", "status": "True", "reason": "InSync"}]}
@@ -130,3 +200,8 @@ def test_child_goes_once_what_depended_on_it_has_carried_out_its_spec(
     database: Object, wanted: Object, step: type
 ) -> None:
     assert _steps_of_what_is_not_wanted_any_more(database, wanted_database=wanted) == [step]
+
+
+def test_child_on_which_nothing_depended_goes_at_once() -> None:
+    steps = _steps_of_what_is_not_wanted_any_more(_database(HELD_CHANGE), wanted_database=OLD, depends_on=())
+    assert steps == [Delete]

@@ -147,6 +147,13 @@ def test_ready_of_a_paused_claim_returns_after_an_outage(
     assert conditions_of(status)["Ready"] == expected
 
 
+def test_ready_of_a_claim_that_stays_as_it_is_returns() -> None:
+    known = _known(READY)
+    seen = snapshot(known, of=_after_outage(is_bound=True))
+
+    assert _ready(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))) == "True Available"
+
+
 def test_ready_that_returns_does_not_cover_a_later_edit() -> None:
     owner = {**_after_outage(is_bound=True)}
     owner["metadata"] = {**owner["metadata"], "generation": 3}
@@ -158,10 +165,70 @@ def test_ready_that_returns_does_not_cover_a_later_edit() -> None:
 
 # A connection Secret that is gone
 
+GONE = cause("SecretNotFound", "the connection Secret orders-connection was deleted")
+
+
+@pytest.mark.parametrize("before", [READY_TRUE, AWAY])
+def test_a_claim_without_its_connection_secret_is_not_ready_paused_or_not(before: Object) -> None:
+    owner = claim(status={"conditions": [before], "binding": {"name": "orders-connection"}})
+    known = _known(READY)
+    findings = Findings((cause("UnsupportedPolicy", "why"), GONE), (known.entry,), secret="orders-connection")
+
+    paused = report_pause(snapshot(known, of=owner), NOBODY, AT, GONE)["conditions"][0]
+
+    assert (paused["status"], paused["reason"], paused["message"]) == ("False", GONE.reason, GONE.message)
+    assert _ready(snapshot(known, of=owner), replace(findings, published=False)) == "False SecretNotFound"
+
 
 # Where it is rendered
 
 PHASE = {"PostgresClusterStatus": "CreateFailed"}
+RENDERED: dict[str, tuple[ObservedChild, bool, frozenset[str], str]] = {
+    "readyWhen became false": (_known(PHASE, FOREIGN), False, frozenset({"database"}), "False ChildNotReady"),
+    "readyWhen became false of a kind that says Ready": (
+        _known(READY, FOREIGN), False, frozenset({"database"}), "False ChildNotReady",
+    ),
+    "readyWhen is false of an edit that nobody has seen": (
+        _known({**PHASE, "observedGeneration": 1}, FOREIGN, generation=2), False, frozenset({"database"}),
+        "True Available",
+    ),
+    "a workload lost its last replica": (
+        _known({"observedGeneration": 1, "replicas": 1, "readyReplicas": 0}, WORKLOAD), False, frozenset(),
+        "False ChildNotReady",
+    ),
+    "a workload is rolled and has a replica": (
+        _known({"observedGeneration": 1, "replicas": 3, "readyReplicas": 2}, WORKLOAD), False, frozenset(),
+        "True Available",
+    ),
+    "a provider works on a database that can be used": (
+        _known({**READY, "conditions": [READY_TRUE, condition("Reconciling", "True", "CloudBusy")]}),
+        False, frozenset(), "True Available",
+    ),
+    "a provider refuses an edit of a database that can be used": (
+        _known({**READY, "conditions": [READY_TRUE, condition("Stalled", "True", "HeldChange")]}),
+        False, frozenset(), "True Available",
+    ),
+    "a Zalando cluster failed": (_known(PHASE, FOREIGN), False, frozenset(), "False ChildNotReady"),
+    "a Zalando cluster is updated": (
+        _known({"PostgresClusterStatus": "Updating"}, FOREIGN), False, frozenset(), "True Available",
+    ),
+    "a lost database": (_known(LOST), False, frozenset(), "False DatabaseLost"),
+}  # fmt: skip
+
+
+def _reason_of(known: ObservedChild) -> str:
+    conditions = (known.live or {}).get("status", {}).get("conditions") or [{"reason": "ChildNotReady"}]
+    return str(conditions[-1]["reason"])
+
+
+@pytest.mark.parametrize(("known", "ready", "judged", "expected"), RENDERED.values(), ids=RENDERED)
+def test_ready_of_a_claim_whose_child_is_not_ready_follows_the_table(
+    known: ObservedChild, *, ready: bool, judged: frozenset[str], expected: str
+) -> None:
+    why = cause("ChildNotReady" if judged else _reason_of(known), "why", resource="database")
+    composed = rendered(child(desired(facts=known.facts or DATABASE), ready=ready))
+
+    assert _ready(snapshot(known, of=WAS_READY), Findings((why,), (known.entry,), composed, judged=judged)) == expected
 
 
 def test_the_phase_of_a_zalando_cluster_is_reported() -> None:
@@ -231,6 +298,29 @@ SOURCE = {"from": "settings"}
 
 
 REPLACED, REPLACING = _new_database({}, ""), _new_database({})
+
+
+@pytest.mark.parametrize(
+    ("new", "ready", "connection", "expected"),
+    [
+        pytest.param(REPLACED, True, SOURCE, "True Available", id="the other one, whose login is published, is ready"),
+        pytest.param(REPLACED, False, SOURCE, "True Available", id="the other one, published, is being updated"),
+        pytest.param(REPLACED, True, {}, "True Available", id="everything else is ready"),
+        pytest.param(REPLACING, False, SOURCE, "False Creating", id="the one in its place was never ready"),
+        pytest.param(REPLACING, False, {}, "False Creating", id="something else was never ready"),
+        pytest.param(None, False, SOURCE, "False Creating", id="the one in its place is made in this pass"),
+    ],
+)
+def test_ready_while_a_database_left_out_of_the_composition_is_deleted(
+    new: ObservedChild | None, *, ready: bool, connection: dict[str, str], expected: str
+) -> None:
+    if new is not None and new.live is not None and not ready:
+        new = replace(new, live={**new.live, "status": {"observedGeneration": 0}})
+    composed = rendered(child(desired("settings", SETTINGS), "settings", ready=ready), connection=connection)
+    known = (GOING, *((new,) if new else ()))
+    findings = Findings((), tuple(observed.entry for observed in known), composed)
+
+    assert _ready(snapshot(*known, of=WAS_READY), findings) == expected
 
 
 @pytest.mark.parametrize("connection", [SOURCE, {}], ids=["its login is to be published", "without a connection"])

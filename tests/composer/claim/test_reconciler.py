@@ -24,6 +24,7 @@ from tests.composer.factories import (
     CLAIMS,
     DATABASE,
     DATABASES,
+    NOW,
     SETTINGS,
     child,
     claim,
@@ -36,10 +37,12 @@ from tests.composer.factories import (
 )
 
 LIVING: Object = {"metadata": {"name": "shop", "labels": {}}}
+GOING: Object = {"metadata": {"name": "shop", "labels": {}, "deletionTimestamp": NOW}}
 WANTED = desired()
 LIVE = live(WANTED)
 SENT = sent(WANTED, LIVE)
 SETTLED = live(desired("settings", SETTINGS), uid="settings-uid")
+SETTLED_SENT = sent(desired("settings", SETTINGS), SETTLED)
 
 
 def _going(namespace: Object = LIVING) -> Snapshot:
@@ -55,6 +58,28 @@ def _kube(*stored: Object) -> LoggedKube:
 
 
 # Words
+
+
+async def test_the_instruction_of_a_teardown_rests_on_a_fresh_read_of_the_namespace() -> None:
+    kube = _kube(LIVE)
+
+    await make_pass(_going(), _going(GOING), rendered(), kube)
+
+    assert kube.instructions() == ["child-uid/Detach"]
+
+
+async def test_the_instruction_for_a_child_that_leaves_the_composition_rests_on_a_fresh_read_of_the_namespace() -> None:
+    owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
+    known = (ObservedChild(SENT, LIVE, DATABASE), ObservedChild(SETTLED_SENT, SETTLED, SETTINGS))
+    composed, kube = rendered(child(desired("settings", SETTINGS), "settings")), _kube(LIVE, SETTLED)
+    seen = snapshot(*known, of=owner, namespace=LIVING)
+
+    await make_pass(seen, snapshot(*known, of=owner, namespace=GOING), composed, kube)
+    assert kube.instructions() == []
+    assert "delete PostgresDatabase" not in kube.verbs()
+
+    await make_pass(seen, seen, composed, kube)
+    assert kube.instructions() == ["child-uid/Delete"]
 
 
 async def test_a_claim_that_was_created_again_decides_nothing_about_the_children_of_the_former_one() -> None:

@@ -19,6 +19,7 @@ from composer.render.render import render
 from composer.render.request import Request
 from composer.validation.renames import faults, reused
 from tests.composer.factories import (
+    CATALOG,
     DATABASE,
     IDENTITY,
     SETTINGS,
@@ -161,6 +162,13 @@ def test_a_rename_moves_the_entries(case: Move) -> None:
     assert renames.renamed(after, spec) == after
 
 
+def test_a_rename_to_an_element_and_back_restores_the_entries() -> None:
+    before = snapshot(*(ObservedChild(_entry(name), None, SETTINGS) for name in ("group16", "group17", "other")))
+    there = renames.renamed(before, _read(_MANY, {"name": "other"}))
+
+    assert renames.renamed(there, _read({"name": "group16"}, {"name": "group17"}, {"name": "other"})) == before
+
+
 def test_an_element_that_was_renamed_renders_as_it_was_created() -> None:
     user = {"name": "user", "template": {**_TEMPLATE, "data": {"of": "{{ resources.groups['16'].metadata.name }}"}}}
     before = _spec({"name": "group16"})
@@ -281,3 +289,12 @@ def test_a_rollback_that_takes_data_away_is_held_until_consent() -> None:
     assert "fairlead.dev/consent=database=child-uid`" in why.message
     consented = claim(annotations={names.CONSENT: "database=child-uid"})
     assert held_on_rollback(snapshot(_HELD, of=consented), back, "c-old") == ()
+
+
+def test_a_rollback_that_creates_an_empty_database_is_held() -> None:
+    assert DATABASE.resource.group_kind in CATALOG
+
+    (why,) = held_on_rollback(snapshot(), rendered(child(desired())), "c-old")
+
+    assert why.reason == "RolloutHalted"
+    assert "compositionRevisionRef" in why.message

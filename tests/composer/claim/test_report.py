@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.composer.factories import (
     condition,
     conditions_of,
     desired,
+    entry,
     live,
     observed,
     rendered,
@@ -102,6 +104,25 @@ def test_the_conditions_follow_the_findings(row: Row) -> None:
     assert conditions == expected
 
 
+@pytest.mark.parametrize(
+    ("before", "hours", "abnormal"),
+    [
+        pytest.param("Reconciling", 0.9, "Reconciling", id="for a while"),
+        pytest.param("Reconciling", 1.0, "Stalled", id="beyond its deadline"),
+        pytest.param("Stalled", 0.0, "Stalled", id="reported before, by another process"),
+    ],
+)
+def test_a_cause_that_lasts_too_long_is_stalled(before: str, hours: float, abnormal: str) -> None:
+    since = (AT - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    known = {**READY_BEFORE, "type": before, "reason": "Creating", "lastTransitionTime": since}
+    owner = claim(status={"conditions": [known]})
+
+    status = report(snapshot(observed(stored=None), of=owner), Findings((CREATING,), (), UNREADY), AT)
+
+    assert conditions_of(status)[abnormal] == "True Creating"
+    assert conditions_of(status)["Synced"] == ("True InSync" if abnormal == "Reconciling" else "False Creating")
+
+
 def test_an_edit_that_is_under_way_is_not_ready_for_its_generation() -> None:
     """`kubectl wait` compares a condition's generation with the object's: the old one keeps it waiting."""
     owner = claim(generation=2, status={"observedGeneration": 1, "conditions": [READY_BEFORE]})
@@ -161,6 +182,43 @@ def test_a_closed_and_a_missing_provider_config_read_the_same() -> None:
 
     assert closed == missing
     assert closed is not None
+
+
+def test_the_status_is_the_same_when_nothing_changed() -> None:
+    owner = claim()
+    known = snapshot(observed(stored=FINE), of=owner)
+    findings = Findings((), (entry(),), rendered(child(desired())), "c", "c-1", "Orphan")
+    first = report(known, findings, AT)
+    later = snapshot(observed(stored=FINE), of={**owner, "status": first})
+
+    assert report(later, findings, AT + timedelta(hours=1)) == first
+
+
+ODD: dict[str, tuple[Any, tuple[str, str]]] = {
+    "no reason and no message": (
+        {"conditions": [{"type": "Ready", "status": "False"}]},
+        ("Unknown", "does not say why"),
+    ),
+    "a reason that no condition may have": (
+        {"conditions": [{"type": "Ready", "status": "False", "reason": "not yet!", "message": "m"}]},
+        ("Unknown", "m"),
+    ),
+    "a generation that is a text": (
+        {"observedGeneration": "x", "conditions": [{"type": "Stalled", "status": "True", "message": "m"}]},
+        ("Unknown", "m"),
+    ),
+    "conditions that are none": ({"conditions": "none"}, ("ChildNotReady", "is not ready yet")),
+    "a status that is a text": ("Running", ("ChildNotReady", "is not ready yet")),
+}
+
+
+@pytest.mark.parametrize(("status", "expected"), ODD.values(), ids=ODD)
+def test_a_child_with_odd_conditions_is_reported_all_the_same(status: Any, expected: tuple[str, str]) -> None:
+    reported = child_cause("database", {**live(desired()), "status": status}, ready=False)
+
+    assert reported is not None
+    assert reported.reason == expected[0]
+    assert expected[1] in reported.message
 
 
 def test_a_long_message_of_a_child_fits_the_status_of_its_claim() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -78,6 +79,31 @@ def _lost(status: Object | None = None, **spec: Any) -> Object:
     made = claim(annotations=ANNOTATED, **spec)
     del made["status"]
     return made if not status else {**made, "status": status}
+
+
+CASES: dict[str, tuple[Revision, ...]] = {
+    "no revision": (),
+    "a finished one": (_revision(1, ALL),),
+    "one without waves": (Revision("c-1", 1, "c", _composition(ALL)),),
+    "one that offers Delete alone": (_revision(1, ("Delete",)),),
+    "one that offers no backup": (_revision(1, ("Orphan", "Delete")),),
+    "none that finished": (_revision(1, ALL, "Progressing"), _revision(2, ALL, "Halted")),
+    "a newer one that failed": (_revision(1, ALL), _revision(2, ("Orphan",), "Reverted")),
+    "an unreadable one": (_unreadable(1),),
+}
+
+
+@pytest.mark.parametrize("wanted", ALL)
+@pytest.mark.parametrize("lost", LOST.values(), ids=LOST)
+@pytest.mark.parametrize("known", CASES.values(), ids=CASES)
+def test_a_claim_without_its_status_gets_the_backup_that_it_asks_for_and_loses_nothing(
+    known: tuple[Revision, ...], lost: Object, wanted: DeletionPolicy
+) -> None:
+    of = _lost(lost, deletionPolicy=wanted)
+
+    assert effective_policy(snapshot(of=of), _supported(of, *known)) == (
+        "Snapshot" if wanted == "Snapshot" else "Orphan"
+    )
 
 
 def test_a_claim_without_its_status_and_composition_gets_the_backup_too() -> None:

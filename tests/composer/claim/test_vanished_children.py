@@ -9,13 +9,14 @@ import pytest
 
 from apis import names
 from composer.claim.debounce import UnwrittenEntries
-from composer.claim.decide import Keep
-from composer.claim.deletion import Teardown, tear_down
+from composer.claim.decide import Create, Keep
+from composer.claim.deletion import Teardown, has_vanished, tear_down
 from composer.claim.outcomes import Outcome, instructed_entries
 from composer.claim.snapshot import ObservedChild, Snapshot, with_entries
+from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
-from runtime.objects import Object
+from runtime.objects import Object, annotations_of, finalizers_of
 from tests.composer.factories import (
     DATABASE,
     NOW,
@@ -43,6 +44,50 @@ def _going(known: ObservedChild, **fields: Any) -> Snapshot:
 
 def _torn_down(known: ObservedChild, policy: Any, rendered: tuple[Child, ...] = RENDERED) -> Teardown:
     return tear_down(_going(known), policy, rendered)
+
+
+def _marked(outcome: str = "") -> Entry:
+    return entry(external_reference=MARKS, outcome=outcome)
+
+
+OF_SETTINGS = entry("settings", SETTINGS, external_reference=MARKS)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "facts", "policy", "again"),
+    [
+        pytest.param(_marked(), DATABASE, "Snapshot", True, id="under Snapshot"),
+        pytest.param(_marked(), DATABASE, "Delete", True, id="under Delete"),
+        pytest.param(_marked(), DATABASE, "Orphan", False, id="under Orphan it may live on"),
+        pytest.param(entry(), DATABASE, "Delete", False, id="nothing was ever made for it"),
+        pytest.param(_marked("child-uid/Snapshot"), DATABASE, "Snapshot", False, id="its instruction was Snapshot"),
+        pytest.param(_marked("child-uid/Delete"), DATABASE, "Delete", False, id="its instruction was Delete"),
+        pytest.param(_marked("child-uid/Snapshot"), DATABASE, "Delete", False, id="the policy changed since"),
+        pytest.param(_marked("former-uid/Delete"), DATABASE, "Delete", True, id="it was for a former object"),
+        pytest.param(_marked("child-uid/Detach"), DATABASE, "Delete", True, id="it was let go of"),
+        pytest.param(OF_SETTINGS, SETTINGS, "Delete", False, id="a kind of somebody else's"),
+    ],
+)
+def test_a_child_that_vanished_is_created_again_before_its_claim_is_gone(
+    recorded: Entry, facts: KindFacts, policy: Any, *, again: bool
+) -> None:
+    known = ObservedChild(recorded, None, facts)
+
+    plan = _torn_down(known, policy)
+
+    assert has_vanished(_going(known), policy) == again
+    assert plan.done != again
+    assert [type(step) for step in plan.steps] == ([Create] if again else [])
+
+
+def test_a_child_that_is_created_again_has_its_external_references_and_finalizer() -> None:
+    vanished = observed(stored=None, external_reference=MARKS, outcome="former-uid/Delete")
+    (step,) = _torn_down(vanished, "Snapshot").steps
+
+    assert isinstance(step, Create)
+    assert annotations_of(step.object).items() >= {names.PREFIX + mark: text for mark, text in MARKS.items()}.items()
+    assert names.TEARDOWN_FINALIZER in finalizers_of(step.object)
+    assert step.entry.outcome == ""
 
 
 @pytest.mark.parametrize(
