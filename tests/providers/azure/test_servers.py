@@ -12,10 +12,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from apis.teardown import Policy
 from devcloud.azure.api.routes import _TABLE
 from providers.azure import FLEXIBLE_SERVERS
 from providers.azure.children.kinds import CONFIGURATIONS, DATABASES
 from providers.azure.servers.client import clients
+from providers.external.observation import Present
 from providers.external.ownership import identity_of
 from providers.external.provider import Kind
 from runtime.errors import Blocked
@@ -25,7 +27,7 @@ from tests.providers.azure.arm_world import CHILDREN, INSIDE, KIND_IDS, ArmWorld
 from tests.providers.azure.azure_world import connected
 from tests.providers.azure.simulated_arm import Arm, path_of
 from tests.providers.azure.test_translate import answer_of, target_of
-from tests.providers.gates import Calls, Gate
+from tests.providers.gates import OPEN, Calls, Gate
 
 each_kind = pytest.mark.parametrize(("kind", "spec", "word"), CHILDREN, ids=KIND_IDS)
 _THEIRS: dict[str, Object] = {
@@ -154,6 +156,19 @@ async def test_server_that_was_moved_is_not_lost(stub: ArmStub) -> None:
             await external.observe(replace(target_of(), incarnation="2026-01-13T05:56:18.123456+00:00"))
 
     assert renamed.value.reason == "DatabaseRenamed"
+
+
+async def test_no_server_is_deleted_under_snapshot(stub: ArmStub) -> None:
+    stub.servers = {"rg/pg": answer_of()}
+    async with connected(stub) as account:
+        external = clients(account).external
+        seen = await external.observe(target_of())
+        assert isinstance(seen, Present)
+        with pytest.raises(Blocked) as refused:
+            await external.delete(target_of(), seen.observed, Policy.SNAPSHOT, fence=OPEN)
+
+    assert refused.value.reason == "BackupImpossible"
+    assert [line for line in stub.log if line.startswith("DELETE")] == []
 
 
 def test_servers_have_no_snapshot() -> None:
