@@ -64,7 +64,7 @@ def _holds(rule: str, value: Any) -> bool:
         return True
     try:
         return bool(_value(_parsed(rule), {"self": value}))
-    except (SyntaxError, TypeError, ValueError, _UnreadableError):
+    except (SyntaxError, TypeError, ValueError, AttributeError, RecursionError, re.error, _UnreadableError):
         return True
 
 

@@ -158,7 +158,7 @@ def _invalid(refusal: Refusal, text: str) -> Failure:
         return Blocked("DeleteBlocked", f"{text}; set deletionProtectionEnabled to false first")
     if ("replica" in said and "delete" in said) or "depend" in said or "owns" in said:
         return Blocked("DeleteBlocked", text)
-    # Flags have names with the word in them, too.
+    # A flag may be called after a password, too.
     if "password" in said and "flag" not in said:
         return Terminal("InvalidPassword", text)
     if "not running" in said or "operation in progress" in said or "another operation" in said:

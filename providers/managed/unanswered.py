@@ -21,7 +21,7 @@ from runtime.objects import Object, status_of
 def since(obj: Object) -> datetime | None:
     """Return when a create was sent that may have been carried out and had no answer; None where there is no such one.
 
-    Its intent stays in status until something of the name is recorded, or nothing was found after the intent's end.
+    Its intent stays in status until something of the name is recorded, or nothing was there after the intent's end.
     """
     intent = record.intent_of(obj)
     is_intended = intent is not None and any(call.kind == "Create" for call in intent.calls)

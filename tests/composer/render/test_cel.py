@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from composer.render.cel import broken
+from composer.render.schema_limits import excesses
 from fairlead.yaml_files import objects_in
 
 _CRDS = Path(__file__).resolve().parents[3] / "crds"
@@ -28,6 +29,8 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a rule on the former value is the API server's": ("self.a == oldSelf.a", {"a": 1}, "good"),
     "a function that is not read is the API server's": ("self.a.all(c, isCIDR(c))", {"a": ["x"]}, "good"),
     "a conditional is the API server's": ("has(self.a) ? self.a > 1 : false", {"a": 1}, "good"),
+    "a text's function of a number is the API server's": ("self.a.startsWith('x')", {"a": 1}, "good"),
+    "a pattern that is RE2's alone is the API server's": ("self.a.matches('\\\\p{L}')", {"a": "x"}, "good"),
     "a comparison of two types is the API server's": ("self.a > 'x'", {"a": 1}, "good"),
 }  # fmt: skip
 
@@ -60,3 +63,7 @@ def test_a_rule_of_the_shipped_kind_is_read(spec: dict[str, Any], sentence: str)
 
     assert sentence in problem.message
     assert list(broken(GOOD, schema, "spec")) == []
+
+
+def test_a_pattern_that_python_does_not_read_is_the_api_servers() -> None:
+    assert list(excesses("x", {"type": "string", "pattern": r"^\p{L}+$"}, "spec.a")) == []
