@@ -30,7 +30,7 @@ CLOUD: Final = CloudDescription(
     secrets={_SECRET: CREDENTIALS},
     place=ENVIRONMENT,
     place_of=lambda _resource, external: external.partition("/")[2],
-    server_at=lambda host: host.partition(".")[0],
+    server_at=lambda host: host.partition(".")[0].removeprefix("db-"),
     new=Azure,
     connector=connector,
 )
