@@ -293,11 +293,12 @@ def _recreate(snapshot: Snapshot, mine: ObservedChild, facts: KindFacts, live: O
 def _detach(snapshot: Snapshot, entry: Entry, facts: KindFacts, live: Object) -> Step:
     """Return the step of a managed child that somebody else deleted: its provider releases it and ends nothing.
 
-    The external reference is in the stored inventory before: nothing else leads to what is in the cloud.
+    The external reference is in the stored inventory before: nothing else leads to what is in the cloud. One whose
+    annotations were removed, all or some, has no other than the recorded one.
     """
     reference = external_reference_of(live)
-    if reference != entry.external_reference:
-        return Keep(msgspec.structs.replace(entry, external_reference=reference or entry.external_reference))
+    if not reference.items() <= entry.external_reference.items():
+        return Keep(msgspec.structs.replace(entry, external_reference=reference))
     # A provider that still obeys the pause of before would wait for ever.
     annotations, detach = copied_pause(snapshot, live), instruction(uid_of(live), Policy.DETACH)
     if annotations_of(live).get(names.TEARDOWN) != detach:

@@ -125,6 +125,14 @@ def test_a_wanted_child_that_somebody_deleted_is_detached(
     )
 
 
+def test_a_deleted_child_whose_annotations_somebody_removed_is_detached_by_what_is_recorded() -> None:
+    dying = live(WANTED, deleted=True)
+    step = _only_step(snapshot(observed(stored=dying, external_reference=MARKS)), rendered(child(WANTED, ready=False)))
+
+    assert isinstance(step, Annotate)
+    assert (step.annotations, step.entry.external_reference) == ({names.TEARDOWN: "child-uid/Detach"}, MARKS)
+
+
 def test_an_instruction_on_a_living_child_is_removed() -> None:
     instructed = annotated(LIVE, teardown="child-uid/Delete")
 
