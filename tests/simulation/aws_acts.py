@@ -72,13 +72,19 @@ async def edits_group(cast: Cast) -> str:
     return cloud.ask("ModifyDBParameterGroup", DBParameterGroupName=name, Parameters=[value])
 
 
+def _was_stopped(cast: Cast, server: str) -> bool:
+    """Return whether an instance was stopped, which ends by a start alone."""
+    record = _cloud(cast).region.instances.get(server)
+    return record is not None and record.shown.db_instance_status in {"stopping", "stopped"}
+
+
 async def cloud_changes(cast: Cast) -> str:
     """Have something happen to an instance."""
     server = cast.server()
     change = cast.draw({"status": "failed"}, {"status": "storage-full"}, {"status": "available"},
                        {"status": "incompatible-network"}, {"status": "available"}, {"vanish": True},
                        {"vanish": True}, {"autoscale": True}, {"replace": True})  # fmt: skip
-    if server:
+    if server and not (change.get("status") == "available" and _was_stopped(cast, server)):
         _cloud(cast).steer(server, **change)
     return f"{server} {change}"
 

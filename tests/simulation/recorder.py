@@ -111,7 +111,9 @@ class Recorder:
         return crd is None or "deletionTimestamp" in crd["metadata"]
 
     def _external(self, resource: Resource, obj: Object) -> str:
-        return self._about.place_of(resource, str((obj.get("status") or {}).get("externalName", "")))
+        status, annotations = obj.get("status") or {}, obj["metadata"].get("annotations") or {}
+        external = status.get("externalName") or annotations.get(names.EXTERNAL_NAME) or _target_of(status)
+        return self._about.place_of(resource, str(external))
 
     def _note_warning(self, now: float, event: Object) -> None:
         if event.get("type") == "Warning":
@@ -209,6 +211,12 @@ class Recorder:
     def _login_of(self, claim: Object) -> str:
         secret = connection_of(self._platform, claim)
         return f"{self._about.server_at(secret.get('host', ''))}/{secret.get('username', '')}"
+
+
+def _target_of(status: Object) -> str:
+    """Return what the calls of an intent go to, which is known before any of them is sent."""
+    calls = (status.get("intent") or {}).get("calls") or ()
+    return str(calls[0].get("target", "")) if calls else ""
 
 
 def name_of(resource: Resource, obj: Object) -> str:
