@@ -75,7 +75,7 @@ async def edits_group(cast: Cast) -> str:
 def _was_stopped(cast: Cast, server: str) -> bool:
     """Return whether an instance was stopped, which ends by a start alone."""
     record = _cloud(cast).region.instances.get(server)
-    return record is not None and record.shown.db_instance_status in {"stopping", "stopped"}
+    return record is not None and record.status in {"stopping", "stopped"}
 
 
 async def cloud_changes(cast: Cast) -> str:
