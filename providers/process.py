@@ -23,7 +23,7 @@ from providers.accounts.reconciler import ConfigReconciler
 from providers.accounts.reconciler import Dependencies as ConfigDependencies
 from providers.external.provider import Intervals, Kind, Provider
 from providers.managed.act import Executor
-from providers.managed.drift_metrics import BY_DRIFT, drifting, watch_age
+from providers.managed.drift import BY_DRIFT, drifting, watch_age
 from providers.managed.gather import Gatherer
 from providers.managed.reconciler import Dependencies, Reconciler
 from providers.managed.references import containers, referred
@@ -232,7 +232,7 @@ def _kind(
     indexes = {BY_CONFIG: config_of, BY_NAMESPACE: _namespace, BY_DRIFT: drifting}
     resources = cache.informer(kind.resource, indexes=indexes)
     resources.store.add_index(BY_REFERENCE, partial(referred, kind))
-    watch_age(resources.store)
+    watch_age(resources.store, settings.now)
     OBJECTS.add(resources.store)
     gatherer: Gatherer[Any, Any] = Gatherer(kind, kube, accounts, settings, cache)
     writer: Writer[Any, Any] = Writer(kind, kube, settings, resources.store, _leads(context))

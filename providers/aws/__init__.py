@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 from providers.aws.account import connect
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
 from providers.aws.groups import kinds
-from providers.aws.instances import create, states, translate
+from providers.aws.instances import create, listing, states, translate
 from providers.aws.instances.changes import classify
 from providers.aws.instances.client import clients
 from providers.aws.instances.facts import Facts
 from providers.aws.instances.translate import VERSION, invariants, login_versions
 from providers.aws.models import DBParameterGroupSpec, DBSubnetGroupSpec, RDSInstanceParameters, RDSInstanceSpec
+from providers.aws.tag_lists import decoded_tags
+from providers.external.client import Target
 from providers.external.cloud_api.naming import NAMING
 from providers.external.observation import Observed
 from providers.external.provider import Intervals, Kind, LoginRules, Provider, Rate, Reference
@@ -32,6 +34,11 @@ _PARAMETER_GROUPS = Resource(_GROUP, "v1alpha1", "DBParameterGroup", "dbparamete
 
 def _next_window(seen: Observed[RDSInstanceParameters, Facts], now: datetime) -> datetime | None:
     return states.next_window(seen.facts.window, now)
+
+
+def _read_answer(answer: bytes, target: Target[RDSInstanceParameters]) -> Observed[RDSInstanceParameters, Facts]:
+    instance = listing.decoded_answer(answer)
+    return translate.observed(instance, decoded_tags(instance.get("TagList") or []), target)
 
 
 INSTANCES: Kind[RDSInstanceParameters, Facts] = Kind(
@@ -57,6 +64,7 @@ INSTANCES: Kind[RDSInstanceParameters, Facts] = Kind(
     ),
     asynchronous=True,
     verified_by_config=True,
+    read_answer=_read_answer,
 )
 
 PROVIDER: Provider[ProviderConfigSpec] = Provider(

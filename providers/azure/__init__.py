@@ -16,10 +16,11 @@ from providers.azure.models import (
     FlexibleServerSpec,
 )
 from providers.azure.names import external_name
-from providers.azure.servers import roles, states
+from providers.azure.servers import roles, states, translate
 from providers.azure.servers.changes import classify
 from providers.azure.servers.client import clients
 from providers.azure.servers.facts import Facts
+from providers.azure.servers.server_list import decoded_answer
 from providers.azure.servers.translate import VERSION, invariants, is_restored, login_versions
 from providers.external.cloud_api.naming import hash_in, name_of
 from providers.external.observation import Observed
@@ -67,6 +68,7 @@ FLEXIBLE_SERVERS: Kind[FlexibleServerParameters, Facts] = Kind(
     revival=Revival(timedelta(days=5), "az postgres flexible-server revive-dropped"),
     # Two logins get their rights in a database once it is there.
     contents=(DATABASES,),
+    read_answer=lambda answer, target: translate.observed(decoded_answer(answer), target),
 )
 
 PROVIDER: Provider[ProviderConfigSpec] = Provider(

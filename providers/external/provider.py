@@ -121,6 +121,8 @@ class Kind(Generic[SpecT, FactsT]):
     `revival` is how a person has the cloud bring back what was deleted, None where it keeps nothing of it. `contents`
     are kinds whose objects refer to one of this kind, and of which each that is not Ready has it looked at anew.
     `names_siblings` says whether a spec names others of this kind, which have to be of the same claim.
+    `read_answer` reads what was answered (`Observed.answer`) for a target without a call; None where the fields of the
+    spec say all that decisions about it read.
     """
 
     resource: Resource
@@ -142,6 +144,7 @@ class Kind(Generic[SpecT, FactsT]):
     revival: Revival | None = None
     contents: tuple[Kind[Any, Any], ...] = ()
     names_siblings: Callable[[SpecT], bool] = lambda _spec: False
+    read_answer: Callable[[bytes, Target[SpecT]], Observed[SpecT, FactsT]] | None = None
 
     @property
     def doubts_creates(self) -> bool:

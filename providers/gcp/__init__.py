@@ -13,6 +13,7 @@ from providers.gcp.inside import databases, logins, users
 from providers.gcp.instances import client, states, translate
 from providers.gcp.instances.changes import classify
 from providers.gcp.instances.facts import Facts
+from providers.gcp.listed import decoded_answer
 from providers.gcp.models import (
     CloudSQLDatabaseParameters,
     CloudSQLDatabaseSpec,
@@ -54,6 +55,7 @@ INSTANCES: Kind[CloudSQLInstanceParameters, Facts] = Kind(
     next_window=_next_window,
     asynchronous=True,
     server_of=lambda target: target.name,
+    read_answer=lambda answer, target: translate.observed(decoded_answer(answer), target),
 )
 
 DATABASES: Kind[CloudSQLDatabaseParameters, None] = Kind(

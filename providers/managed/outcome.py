@@ -24,7 +24,7 @@ from providers.credentials.passwords import (
 from providers.credentials.secret_check import login_of_pending
 from providers.external.client import Operation
 from providers.external.consent import SERVER_ENTRY
-from providers.external.observation import Absent, Change, Phase, Present, SpecT, describe, digest
+from providers.external.observation import Absent, Change, Observed, Phase, Present, SpecT, describe, digest
 from providers.external.ownership import held
 from providers.external.provider import Kind
 from providers.managed import record
@@ -244,6 +244,11 @@ def work_digest(inputs: Inputs[Any], plan: Plan) -> str:
             calls = [f"{call.kind} {call.target}" for call in calls_of(inputs, plan)]
     sent = inputs.step.password if isinstance(inputs.step, Introduce) else ""
     return digest([*calls, state, digest(sent), inputs.spec_hash, requested, config])
+
+
+def seen(inputs: Inputs[Any], outcome: Outcome[SpecT]) -> Observed[SpecT, Any] | None:
+    """Return what was observed last in a pass: after its calls, else before them."""
+    return outcome.observation.observed if isinstance(outcome.observation, Present) else inputs.observed
 
 
 def last_seen_after(inputs: Inputs[Any], outcome: Outcome[Any], status: Object) -> Object | None:

@@ -19,11 +19,12 @@ from apis.reasons import BY_STATE, UNUSABLE, ReasonClass, class_of_managed, dead
 from providers.accounts.destroys import MADE_AT
 from providers.credentials.passwords import Introduce, Kept, keyed_hash
 from providers.credentials.secret_check import coming_hash, still_coming
+from providers.external import observed_status
 from providers.external.consent import USED_CONSENTS, consents_given, written_consents
 from providers.external.credential import Login
 from providers.external.diff import joined_keys, shared_keys
-from providers.external.observation import Change, Present, describe, digest, unknown_of
-from providers.managed import record, revival, unanswered
+from providers.external.observation import Present, digest, unknown_of
+from providers.managed import drift, record, revival, unanswered
 from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Refuse, Update
 from providers.managed.inputs import Inputs, proven_versions
 from providers.managed.outcome import (
@@ -33,6 +34,7 @@ from providers.managed.outcome import (
     consents_used_by_create,
     consents_used_now,
     last_seen_after,
+    seen,
 )
 from providers.managed.record import Intent
 from providers.managed.summary import Summary, is_usable, login_of, still_cut_off, summary_of, with_refused_login
@@ -40,8 +42,6 @@ from providers.settings import Settings
 from runtime.conditions import Condition, find, instant, merge, timestamp
 from runtime.objects import Object, annotations_of, generation_of, key_of, status_of
 
-MOST_DRIFT = 32
-TOLERATED = "Tolerated"
 LONGEST_MESSAGE = 1024
 
 
@@ -107,8 +107,7 @@ def status_with_intent(inputs: Inputs[Any], plan: Plan, obj: Object, settings: S
     if isinstance(plan, Adopt):
         status.pop(MADE_AT, None)
         # What will be changed can be read before anything is written to the database.
-        known = _entries(status)
-        status["drift"] = [_entry(change, "Held", known, now) for change in inputs.changes][:MOST_DRIFT]
+        status["drift"] = drift.held(inputs.changes, status, now)
     if isinstance(inputs.step, Introduce) and not isinstance(plan, Adopt):
         # Before it is in the Secret, which others may write: after a crash it is known again by this.
         coming = coming_hash(settings.hash_key, inputs.step.username, inputs.step.password)
@@ -160,7 +159,8 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         "effectiveDeletionPolicy": _effective(inputs),
         "atProvider": _at_provider(inputs, outcome, old),
         "connection": _connection(inputs, outcome, settings) or old.get("connection"),
-        "drift": _drift(inputs, summary, outcome, old, now),
+        "drift": drift.entries(inputs, summary, outcome, old),
+        observed_status.FIELD: _observed(inputs, outcome, old),
         "converged": _converged(inputs, summary, old),
         record.APPLIED_KEYS: _applied_keys(inputs, summary, old),
         MADE_AT: None if unanswered.is_nothing_made(inputs, plan, outcome) else old.get(MADE_AT),
@@ -254,7 +254,7 @@ def _ready(inputs: Inputs[Any], obj: Object, summary: Summary, kind: ReasonClass
 
 
 def _at_provider(inputs: Inputs[Any], outcome: Outcome[Any], old: Object) -> Object | None:
-    observed = outcome.observation.observed if isinstance(outcome.observation, Present) else inputs.observed
+    observed = seen(inputs, outcome)
     if observed is None:
         return old.get("atProvider")
     at_provider: Object = dict(observed.at_provider)
@@ -265,6 +265,15 @@ def _at_provider(inputs: Inputs[Any], outcome: Outcome[Any], old: Object) -> Obj
     if proven:
         at_provider["logins"] = [{"name": name, "version": version} for name, version in sorted(proven.items())][-2:]
     return at_provider
+
+
+def _observed(inputs: Inputs[Any], outcome: Outcome[Any], old: Object) -> Object | None:
+    """Return what was observed; of what others own nothing that adoption, which is not allowed here, would show."""
+    observed, before = seen(inputs, outcome), old.get(observed_status.FIELD)
+    if observed is None:
+        return before
+    is_shown = inputs.is_ours(observed) or inputs.adoption
+    return observed_status.written(observed, inputs.now, before) if is_shown else None
 
 
 def _connection(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings) -> Object | None:
@@ -285,35 +294,6 @@ def _connection(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings) 
         ca_ref=SecretRef(name, CA_KEY, hash=digest(kept.ca)) if kept.ca else UNSET,
     )
     return connection.dump(published)
-
-
-def _drift(inputs: Inputs[Any], summary: Summary, outcome: Outcome[Any], old: Object, now: datetime) -> list[Object]:
-    """Return what is held now, what is tolerated, and what was corrected last until something else is."""
-    known = _entries(old)
-    corrected = [_entry(change, "Corrected", {}, now) for change in outcome.corrected]
-    if not corrected:
-        corrected = [entry for entry in old.get("drift") or () if entry["action"] == "Corrected"]
-    action = "Observed" if summary.reason == "ObserveOnly" else "Held"
-    held = [_entry(change, action, known, now) for change in summary.held]
-    observed = outcome.observation.observed if isinstance(outcome.observation, Present) else inputs.observed
-    ignored = inputs.envelope.ignore_fields
-    tolerated = () if observed is None else (change for change in observed.tolerated if change.shown not in ignored)
-    return (held + [_entry(change, TOLERATED, known, now) for change in tolerated] + corrected)[:MOST_DRIFT]
-
-
-def _entries(status: Object) -> dict[Any, Object]:
-    return {(entry["path"], entry["action"]): entry for entry in status.get("drift") or ()}
-
-
-def _entry(change: Change, action: str, known: dict[Any, Object], now: datetime) -> Object:
-    before = known.get((change.shown, action))
-    return {
-        "path": change.shown[:256],
-        "desired": describe(change.want),
-        "observed": describe(change.have),
-        "since": before["since"] if before else timestamp(now),
-        "action": action,
-    }
 
 
 def _converged(inputs: Inputs[Any], summary: Summary, old: Object) -> Object | None:

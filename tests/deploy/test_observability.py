@@ -14,7 +14,7 @@ from ruamel.yaml import YAML
 import apis.metrics
 import composer.workers.pool
 import providers.accounts.rate_limit
-import providers.managed.drift_metrics
+import providers.managed.drift
 from fairlead.explanations import explanations
 from runtime import metrics, writes
 
@@ -28,7 +28,7 @@ DEFINING = (
     composer.workers.pool,
     metrics,
     providers.accounts.rate_limit,
-    providers.managed.drift_metrics,
+    providers.managed.drift,
     writes,
 )
 # What Prometheus adds to each series that it scrapes from a Pod.

@@ -33,14 +33,14 @@ BY_ANSWER = {"fairlead_cloud_api_calls", "rest_client_requests"}
 def test_every_metric_is_there_before_anything_was_counted() -> None:
     """Run in a process of its own: no other test has counted anything there."""
     program = (
-        "import composer.workers.pool, providers.accounts.rate_limit, providers.managed.drift_metrics;"
+        "import composer.workers.pool, providers.accounts.rate_limit, providers.managed.drift;"
         "import apis.metrics; from runtime import metrics, queue, writes; from runtime.objects import CONFIG_MAPS;"
         "from runtime.store import Store; apis.metrics.BUILD_INFO.labels('p', '1');"
         "metrics.begin_events(); metrics.begin_controller('c');"
         "metrics.begin_resource('r'); metrics.MAX_WORKERS.labels('c'); metrics.MASTER_STATUS.labels('p');"
         "queue.WorkQueue('c'); apis.metrics.OBJECTS.add(Store(CONFIG_MAPS));"
         "writes.WRITES.wrote(CONFIG_MAPS, 'a'); metrics.REFLECTOR_STALE_SECONDS.labels('r');"
-        "providers.managed.drift_metrics.AGE.labels('r');"
+        "providers.managed.drift.AGE.labels('r');"
         "print(*(family.name for family in metrics.REGISTRY.collect() if not family.samples))"
     )
 

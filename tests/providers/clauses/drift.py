@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from providers.managed.decisions.foresee import foresee
+from providers.managed.decisions.plan import Refuse, Settled
 from tests.providers.adapter import Adapter, Property, clause
 
 _SWEEPS = 40
@@ -73,3 +75,24 @@ async def stopped_object_is_started_where_its_spec_wants_it_running(cloud: Adapt
     assert not cloud.is_running(name)
     await cloud.until(lambda: cloud.is_running(name))
     await cloud.until_ready()
+
+
+@clause()
+async def status_says_what_was_observed_as_a_look_does(cloud: Adapter) -> None:
+    name = await cloud.create()
+    await cloud.pass_for(timedelta(minutes=15))
+    entry = cloud.status()["observed"]
+    foresight = foresee(cloud.world.kind, cloud.world.get() or {}, cloud.world.now)
+    assert (entry["incarnation"], foresight and foresight.plan) == (cloud.objects()[name].incarnation, Settled())
+
+
+@clause(Property.LOSS)
+async def what_is_foreseen_of_an_edit_is_what_the_pass_decides(cloud: Adapter) -> None:
+    await cloud.create()
+    await cloud.pass_for(timedelta(minutes=15))
+    edited = cloud.ask(parameters=cloud.loss, maintenance={"apply": "Immediate"})
+    foresight = foresee(cloud.world.kind, edited, cloud.world.now)
+    await cloud.until(lambda: cloud.world.reason() == "HeldChange")
+    assert foresight is not None
+    assert isinstance(foresight.plan, Refuse)
+    assert foresight.plan.message == cloud.world.condition()["message"]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from providers.managed.drift_metrics import AGE, BY_DRIFT, age_seconds, drifting, watch_age
+from providers.managed.drift import AGE, BY_DRIFT, age_seconds, drifting, watch_age
 from runtime.objects import Object, Resource
 from runtime.store import Store
 
