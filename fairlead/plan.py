@@ -31,6 +31,7 @@ from fairlead.kube_options import USUAL, Server
 from fairlead.plan_diff import ClaimPlan, Renders, blocked, changes_of, homeless, moved_connection
 from fairlead.rendering import NO_UID, checked_claim, located
 from fairlead.yaml_files import Document, invalid
+from runtime.conditions import timestamp
 from runtime.errors import Forbidden, NotFound
 from runtime.kube import Kube, Selection
 from runtime.objects import (
@@ -266,9 +267,9 @@ class _Cluster:
             snapshot = Snapshot(live, resource, home, kind_deleting=False, catalog=self.kinds, children=known)
             earlier = await Preparer(self.library, _Here()).prepare(snapshot)
             before = earlier.rendered if isinstance(earlier, Prepared) else None
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        decided = decide(prepared.snapshot, prepared.rendered, now=now)
-        changes = changes_of(decided, Renders(prepared.rendered, before), is_new=live is None)
+        now = datetime.now(UTC)
+        decided = decide(prepared.snapshot, prepared.rendered, now=timestamp(now))
+        changes = changes_of(decided, Renders(prepared.rendered, before), now, is_new=live is None)
         changes = (*changes, *moved_connection(live, claim))
         return ClaimPlan(label, prepared.composition, changes if edited_home else (*changes, homeless(claim)))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 import msgspec
 
 from apis import names
 from apis.identity import connection_secret_name
+from apis.teardown import ENDING, Policy
 from composer.causes import Cause
 from composer.claim.decide import Adopt, Annotate, Apply, Create, Delete, Orphan, Plan, Step
 from composer.inventory import Entry
@@ -18,6 +20,7 @@ from composer.render.render import Rendered
 from composer.render.schema import project
 from composer.validation.trials import breaches
 from fairlead.exits import Exit, worst
+from fairlead.plan_clouds import CloudChange, Effect, cloud_changes, kind_of
 from runtime.objects import Object, key_of, metadata, status_of
 
 Verb: TypeAlias = Literal["create", "update", "replace", "delete", "release", "hold", "wait", "block"]
@@ -41,6 +44,11 @@ _EXITS: Mapping[Verb, Exit] = {
     "wait": Exit.DIFFERENCES,
     "block": Exit.INVALID_INPUT,
 }
+_EFFECTS: Mapping[Effect, Exit] = {
+    "loses data": Exit.DESTROYS,
+    "waits for consent": Exit.REFUSED,
+    "refused": Exit.INVALID_INPUT,
+}
 SCHEMA_VERSION = 1
 """Of the JSON that `fairlead plan` prints."""
 _SHOWN_CHARACTERS = 120
@@ -63,6 +71,7 @@ class Change(msgspec.Struct, frozen=True):
     """What would become of one child; `why` where there is more to say.
 
     `name` is empty for a child of a claim that does not live yet: it is made of the uid that the API server gives it.
+    `cloud` is what an update of a managed resource does in its cloud.
     """
 
     verb: Verb
@@ -71,6 +80,12 @@ class Change(msgspec.Struct, frozen=True):
     name: str = ""
     fields: tuple[FieldChange, ...] = ()
     why: str = ""
+    cloud: tuple[CloudChange, ...] = ()
+
+    @property
+    def exit_code(self) -> Exit:
+        """The exit status that this change alone has."""
+        return worst((_EXITS[self.verb], *(_EFFECTS.get(change.effect, Exit.DONE) for change in self.cloud)))
 
     def lines(self) -> Iterator[str]:
         """Say it."""
@@ -80,6 +95,7 @@ class Change(msgspec.Struct, frozen=True):
         yield from (f"      {field}" for field in self.fields)
         if self.why:
             yield f"      {self.why}"
+        yield from (f"      in the cloud: {change}" for change in self.cloud)
 
 
 class ClaimPlan(msgspec.Struct, frozen=True):
@@ -92,7 +108,7 @@ class ClaimPlan(msgspec.Struct, frozen=True):
     @property
     def exit_code(self) -> Exit:
         """The exit status of the command."""
-        return worst(_EXITS[change.verb] for change in self.changes)
+        return worst(change.exit_code for change in self.changes)
 
     def lines(self) -> Iterator[str]:
         """Say the whole plan."""
@@ -109,10 +125,10 @@ class Renders:
     before: Rendered | None
 
 
-def changes_of(plan: Plan, renders: Renders, *, is_new: bool = False) -> tuple[Change, ...]:
+def changes_of(plan: Plan, renders: Renders, now: datetime, *, is_new: bool = False) -> tuple[Change, ...]:
     """Return a plan of the composer's as changes of children; `is_new`: the claim does not live yet."""
     earlier = {child.name: child.object for child in renders.before.children} if renders.before else {}
-    changes = [change for step in plan.steps for change in (*_refused(step), *_of_step(step, earlier))]
+    changes = [change for step in plan.steps for change in (*_refused(step), *_of_step(step, earlier, now))]
     changes += [_of_cause(cause) for cause in plan.causes]
     if is_new:
         changes = [msgspec.structs.replace(change, name="") for change in changes]
@@ -166,7 +182,7 @@ def _refused(step: Step) -> Iterator[Change]:
             return
 
 
-def _of_step(step: Step, earlier: Mapping[str, Object]) -> Iterator[Change]:
+def _of_step(step: Step, earlier: Mapping[str, Object], now: datetime) -> Iterator[Change]:
     match step:
         case Adopt(entry=entry):
             yield _change("update", entry, why="it is taken over of an earlier claim")
@@ -176,21 +192,53 @@ def _of_step(step: Step, earlier: Mapping[str, Object]) -> Iterator[Change]:
             fields = tuple(_fields(project(live, desired, facts.schema), desired, ""))
             fields += tuple(_left(earlier.get(entry.name), desired))
             if fields:
-                yield _change("update", entry, fields=fields)
-        case Delete(entry=entry, why=why):
-            yield _change("delete", entry, why=why)
-        case Annotate(entry=entry, annotations=annotations) if names.TEARDOWN in annotations:
-            verb: Verb = "delete" if annotations[names.TEARDOWN] == "delete" else "release"
-            yield _change(verb, entry, why=f"its provider is told to {annotations[names.TEARDOWN]}")
+                yield _change("update", entry, fields=fields, cloud=_in_the_cloud(step, earlier.get(entry.name), now))
+        case Delete(entry=entry, why=why, instruction=instruction):
+            yield _change(*_ending(instruction, entry, why))
+        case Annotate(entry=entry, annotations=annotations) if annotations.get(names.TEARDOWN):
+            yield _change(*_ending(str(annotations[names.TEARDOWN]), entry, "somebody deleted it"))
         case Orphan(entry=entry):
             yield _change("release", entry, why="it lives on without its claim")
         case _:
             return
 
 
-def _change(verb: Verb, entry: Entry, *, fields: tuple[FieldChange, ...] = (), why: str = "") -> Change:
+def _ending(instruction: str, entry: Entry, why: str) -> tuple[Verb, Entry, str]:
+    """Return how a deleted object ends by its teardown instruction, which kinds of others have none of."""
+    policy = instruction.rpartition("/")[2]
+    if not policy or policy in ENDING:
+        return "delete", entry, f"{why}; after a final backup" if policy == Policy.SNAPSHOT else why
+    return "release", entry, f"{why}; what it stands for in the cloud stays ({policy})"
+
+
+def _in_the_cloud(step: Apply, earlier: Object | None, now: datetime) -> tuple[CloudChange, ...]:
+    resource = step.facts.resource
+    kind = kind_of(resource.group, resource.kind)
+    if kind is None:
+        return ()
+    spec = _merged(step.live.get("spec"), step.object.get("spec"), (earlier or {}).get("spec"))
+    return cloud_changes(kind, step.live, {**step.live, "spec": spec}, now)
+
+
+def _merged(live: Any, desired: Any, earlier: Any) -> Any:
+    """Return a value as it is once the composer applied its part: what it set before and leaves out goes."""
+    if not isinstance(live, Mapping) or not isinstance(desired, Mapping):
+        return desired
+    before = earlier if isinstance(earlier, Mapping) else {}
+    kept = {name: value for name, value in live.items() if name not in desired and name not in before}
+    return kept | {name: _merged(live.get(name), value, before.get(name)) for name, value in desired.items()}
+
+
+def _change(
+    verb: Verb,
+    entry: Entry,
+    why: str = "",
+    *,
+    fields: tuple[FieldChange, ...] = (),
+    cloud: tuple[CloudChange, ...] = (),
+) -> Change:
     place = f"{entry.resource}[{entry.key}]" if entry.key else entry.resource
-    return Change(verb, place, entry.kind, entry.name, fields, why)
+    return Change(verb, place, entry.kind, entry.name, fields, why, cloud)
 
 
 def _of_cause(cause: Cause) -> Change:

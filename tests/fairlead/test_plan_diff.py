@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -15,6 +16,7 @@ from fairlead.exits import Exit
 from fairlead.plan_diff import ClaimPlan, FieldChange, Renders, changes_of, summary
 from tests.composer.factories import DATABASE, SETTINGS
 
+NOW = datetime(2026, 11, 28, tzinfo=UTC)
 _ENTRY = Entry("settings", "v1", "ConfigMap", "orders-settings", uid="u")
 
 
@@ -70,10 +72,29 @@ CASES = {
         ("  - delete settings (ConfigMap orders-settings)", "      it left the composition"),
         Exit.DESTROYS,
     ),
-    "a child whose provider is to delete": Case(
-        (Annotate(_ENTRY, DATABASE, _LIVE, {"fairlead.dev/teardown": "delete"}),),
-        ("  - delete settings (ConfigMap orders-settings)", "      its provider is told to delete"),
+    "a child that goes with its database": Case(
+        (Delete(_ENTRY, DATABASE, _LIVE, "u/Snapshot", "it left the composition"),),
+        (
+            "  - delete settings (ConfigMap orders-settings)",
+            "      it left the composition; after a final backup",
+        ),
         Exit.DESTROYS,
+    ),
+    "a child that goes without its database": Case(
+        (Delete(_ENTRY, DATABASE, _LIVE, "u/Orphan", "it left the composition"),),
+        (
+            "  - release settings (ConfigMap orders-settings)",
+            "      it left the composition; what it stands for in the cloud stays (Orphan)",
+        ),
+        Exit.DIFFERENCES,
+    ),
+    "a child that somebody deleted": Case(
+        (Annotate(_ENTRY, DATABASE, _LIVE, {"fairlead.dev/teardown": "u/Detach"}),),
+        (
+            "  - release settings (ConfigMap orders-settings)",
+            "      somebody deleted it; what it stands for in the cloud stays (Detach)",
+        ),
+        Exit.DIFFERENCES,
     ),
     "a child that is released": Case(
         (Orphan(_ENTRY, SETTINGS, _LIVE),),
@@ -101,7 +122,7 @@ CASES = {
 def test_a_plan_reads_as(case: Case) -> None:
     after = next((step.object for step in case.steps if isinstance(step, Apply)), _object())
     renders = Renders(_rendered(after), _rendered(case.before) if case.before else None)
-    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(case.steps, case.causes), renders))
+    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(case.steps, case.causes), renders, NOW))
 
     assert tuple(line for change in plan.changes for line in change.lines()) == case.says
     assert plan.exit_code == case.exit_code
@@ -112,14 +133,14 @@ def test_a_value_that_follows_from_the_claim_is_no_change() -> None:
     desired = {**_object(a="1"), "metadata": {"name": "orders-settings", "ownerReferences": [{}], "labels": {"a": "x"}}}
     plan = Plan((Apply(_ENTRY, SETTINGS, desired, live),), ())
 
-    (change,) = changes_of(plan, Renders(_rendered(desired), None))
+    (change,) = changes_of(plan, Renders(_rendered(desired), None), NOW)
 
     assert change.fields == (FieldChange("metadata.labels.a", "b", "x"),)
 
 
 def test_a_claim_that_does_not_live_names_no_child() -> None:
     plan = Plan((Create(_ENTRY, SETTINGS, _object()),), ())
-    (change,) = changes_of(plan, Renders(_rendered(_object()), None), is_new=True)
+    (change,) = changes_of(plan, Renders(_rendered(_object()), None), NOW, is_new=True)
 
     assert list(change.lines()) == ["  + create settings (ConfigMap, its name follows at creation)"]
     assert change.name == ""
@@ -127,7 +148,7 @@ def test_a_claim_that_does_not_live_names_no_child() -> None:
 
 def test_the_last_line_counts() -> None:
     steps = (Create(_ENTRY, SETTINGS, _object()),)
-    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(steps, (_HELD,)), Renders(_rendered(_object()), None)))
+    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(steps, (_HELD,)), Renders(_rendered(_object()), None), NOW))
 
     assert summary([plan]) == "1 claim: 1 to create, 1 to hold"
     assert summary([plan, plan]) == "2 claims: 2 to create, 2 to hold"
