@@ -37,10 +37,10 @@ def body_for(target: Target[CloudSQLInstanceParameters]) -> dict[str, Any]:
     return body
 
 
-def with_data(target: Target[CloudSQLInstanceParameters]) -> str:
-    """Return the backup that the instance begins with: another's, or its own of before it was lost; empty for none."""
-    source = target.spec.restore_from
-    return target.restore or ("" if source is None else source.backup)
+def clone_context(name: str, point_in_time: str) -> dict[str, str]:
+    """Return the CloneContext of a new instance: its source at a time, or as it is."""
+    context = {"kind": "sql#cloneContext", "destinationInstanceName": name}
+    return context | ({"pointInTime": point_in_time} if point_in_time else {})
 
 
 def _place(name: str, encoded: str) -> str:
