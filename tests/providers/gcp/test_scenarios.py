@@ -80,6 +80,15 @@ async def test_a_clone_has_the_labels_and_the_settings_of_its_spec_after_one_pat
     assert labels["fairlead-identity"] != source.shown()["settings"]["userLabels"]["fairlead-identity"]
     assert clone.shown()["settings"]["dataDiskSizeGb"] == "30"
 
+    user = inside_of(clone, USERS, fromBackup=True, database="orders")
+    await user.step()
+    assert "has no database orders" in user.condition()["message"]
+    assert "users.insert" not in user.changes()
+    for database, reason in (("postgres", "Available"), ("orders", "DatabaseFailed")):
+        user.ask(parameters={"database": database})
+        await user.rest()
+        assert user.reason("Ready") == reason
+
 
 async def test_a_database_is_made_inside_and_stays_with_its_instance(served: Served) -> None:
     database = inside_of(await ready(served), DATABASES)
