@@ -24,7 +24,7 @@ from providers.gcp.names import RELEASED, owner_from, owner_labels
 from providers.gcp.operation_list import read_operations
 from providers.gcp.refusals import Denied
 from runtime import clock
-from runtime.errors import Blocked, Conflict, Transient
+from runtime.errors import Blocked, Conflict, Terminal, Transient
 
 Where = Target[CloudSQLInstanceParameters]
 
@@ -95,6 +95,11 @@ class SqlInstances:
         """
         del credential
         source = await self._restores.source_of(target)
+        if source is not None:
+            target = create.with_disk_of(target, source.disk_gb)
+            refusal = self._instances.refusal(target.spec)
+            if refusal is not None:
+                raise Terminal(*refusal)
         try:
             answer = await self._make(target, source, fence)
         except AlreadyThere:

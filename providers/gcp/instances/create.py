@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -35,6 +36,12 @@ def body_for(target: Target[CloudSQLInstanceParameters]) -> dict[str, Any]:
     settings = body.setdefault("settings", {})
     settings["userLabels"] = {**(spec.user_labels or {}), **owner_labels(target.owner)}
     return body
+
+
+def with_disk_of(target: Target[CloudSQLInstanceParameters], disk_gb: int) -> Target[CloudSQLInstanceParameters]:
+    """Return the target with a disk that is at least as large as that of what it is restored from."""
+    spec = msgspec.structs.replace(target.spec, data_disk_size_gb=max(target.spec.data_disk_size_gb or 0, disk_gb))
+    return replace(target, spec=spec) if disk_gb else target
 
 
 def clone_context(name: str, point_in_time: str) -> dict[str, str]:

@@ -19,7 +19,7 @@ from providers.external.cloud_api.refusals import NotThere
 from providers.external.ownership import Owner
 from providers.gcp.account import GcpAccount
 from providers.gcp.instances.backups import InstanceBackups
-from providers.gcp.instances.facts import Answer, member
+from providers.gcp.instances.facts import Answer, member, number, settings_of
 from providers.gcp.instances.instance_list import owner_in, read_instances
 from providers.gcp.models import Clone, CloudSQLInstanceParameters
 from runtime import kubectl
@@ -31,17 +31,19 @@ _PENDING = frozenset({"PENDING_CREATE", "PENDING_DELETE"})
 
 @dataclass(frozen=True, slots=True)
 class FromBackup:
-    """A backup, by its whole name."""
+    """A backup, by its whole name; the new instance's disk is at least as large as that of its instance."""
 
     name: str
+    disk_gb: int
 
 
 @dataclass(frozen=True, slots=True)
 class FromInstance:
-    """An instance as it was at a time, RFC 3339 in UTC; empty for as it is."""
+    """An instance as it was at a time, RFC 3339 in UTC, empty for as it is; the new one's disk is as large."""
 
     name: str
     point_in_time: str
+    disk_gb: int
 
 
 Source = FromBackup | FromInstance
@@ -63,7 +65,7 @@ class Restores:
                 never be as the spec has it.
         """
         if target.restore:
-            return FromBackup(target.restore)
+            return _backed_up(await self._read(target.restore))
         wanted = target.spec.restore_from
         if wanted is None:
             return None
@@ -74,9 +76,12 @@ class Restores:
         return await self._of_claim(target, wanted.clone)
 
     async def _backup(self, target: Where, name: str) -> FromBackup:
-        backup = await self._account.call("backups.get", f"look at backup {name}", name=name)
+        backup = await self._read(name)
         self._allow(target, name, member(backup, "instanceSettings"), named=True)
-        return FromBackup(name)
+        return _backed_up(backup)
+
+    async def _read(self, name: str) -> Answer:
+        return {**await self._account.call("backups.get", f"look at backup {name}", name=name), "name": name}
 
     async def _named(self, target: Where, clone: Clone) -> FromInstance:
         name = clone.source_instance or ""
@@ -115,7 +120,7 @@ class Restores:
             kept = _chosen(target, claim, backups)
             if kept is not None:
                 self._allow(target, str(kept["name"]), member(kept, "instanceSettings"), named=False)
-                return FromBackup(str(kept["name"]))
+                return _backed_up(kept)
         when = "" if clone.point_in_time is None else f" to restore to {clone.point_in_time}"
         text = f"no instance of claim {claim} of this namespace is there{when}"
         raise Blocked("ReferenceNotFound", f"{text}; of a deleted one name a backup in restoreFrom.backup")
@@ -188,6 +193,14 @@ def _began(answer: Answer) -> str:
     return str(member(answer, "backupInterval").get("endTime") or answer.get("createTime", ""))
 
 
+def _backed_up(backup: Answer) -> FromBackup:
+    return FromBackup(str(backup["name"]), _disk_gb(member(backup, "instanceSettings")))
+
+
+def _disk_gb(instance: Answer) -> int:
+    return number(settings_of(instance).get("dataDiskSizeGb"))
+
+
 def _cloned(target: Where, clone: Clone, source: Answer) -> FromInstance:
     """Return the instance to clone; refuse what could never become what the spec has.
 
@@ -195,7 +208,7 @@ def _cloned(target: Where, clone: Clone, source: Answer) -> FromInstance:
         Terminal: `InvalidValue`.
     """
     name, spec = str(source["name"]), target.spec
-    network = member(member(source, "settings"), "ipConfiguration").get("privateNetwork")
+    network = member(settings_of(source), "ipConfiguration").get("privateNetwork")
     rows = (
         ("region", spec.region, source.get("region")),
         ("databaseVersion", spec.database_version, source.get("databaseVersion")),
@@ -206,7 +219,7 @@ def _cloned(target: Where, clone: Clone, source: Answer) -> FromInstance:
             text = f"a clone of instance {name} has its {field} {have}, and no change makes that {want}"
             more = "; name that one, and have it upgraded afterwards" if field == "databaseVersion" else ""
             raise Terminal("InvalidValue", text + more)
-    return FromInstance(name, _in_utc(clone.point_in_time))
+    return FromInstance(name, _in_utc(clone.point_in_time), _disk_gb(source))
 
 
 def _network(name: Any) -> str:

@@ -24,7 +24,7 @@ from providers.gcp.refusals import Denied
 from runtime import clock
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 from tests.providers.gates import OPEN
-from tests.providers.gcp.answers import CREATED, OWNER, instance, spec, target
+from tests.providers.gcp.answers import CREATED, OWNER, instance, seen, spec, target
 from tests.providers.gcp.wire import PROJECT, Wire, account_on, operation, refused
 
 NAME = "fl-orders-abcdefghij"
@@ -238,10 +238,16 @@ async def test_a_final_backup_that_failed_is_said_and_of_a_silent_region_none_is
 async def test_a_lost_instance_is_restored_by_its_own_backup_with_the_settings_of_the_spec() -> None:
     wire, backup = Wire(), f"projects/{PROJECT}/backups/a"
     wire.answer(f"POST instances/{NAME}/restoreBackup", operation())
-    wanted = spec(restore_from=RestoreFrom(backup=f"projects/{PROJECT}/backups/b"))
+    wire.answer("GET backups/a", _backup("a", instanceSettings=_ours(dataDiskSizeGb="50")))
+    wanted = spec(restore_from=RestoreFrom(backup=f"projects/{PROJECT}/backups/b"), data_disk_size_gb=20)
+    async with account_on(wire, limits=Limits(storage_gib=40)) as account:
+        with pytest.raises(Terminal, match="40 GiB"):
+            await clients(account).external.create(target(wanted, restore=backup), NO_LOGIN, OPEN)
     async with account_on(wire) as account:
         await clients(account).external.create(target(wanted, restore=backup), NO_LOGIN, OPEN)
-    body = wire.requests[0].body
+    body = wire.requests[-1].body
+    assert body["restoreInstanceSettings"]["settings"]["dataDiskSizeGb"] == "50"
+    assert seen(wanted, _ours(dataDiskSizeGb="50", storageAutoResize=False)).tolerated[0].have == 50
     assert body["backup"] == backup
     assert body["restoreInstanceSettings"]["settings"]["userLabels"] == owner_labels(OWNER)
 
