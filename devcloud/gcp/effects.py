@@ -70,8 +70,8 @@ class CloudSqlEffects:
             await self._databases.delete_snapshot(effect["backup"])
         elif instance is None:
             return
-        elif operation.kind in {"CREATE", "RESTORE_VOLUME"}:
-            await self._create(instance, str(effect.get("backup", "")))
+        elif operation.kind in {"CREATE", "RESTORE_VOLUME", "CLONE"}:
+            await self._create(instance, str(effect.get("backup", "")), str(effect.get("source", "")))
         elif operation.kind == "UPDATE":
             await self._update(instance, effect)
         elif operation.kind in {"RESTART", "FAILOVER"}:
@@ -85,10 +85,12 @@ class CloudSqlEffects:
         else:
             await self._databases.execute(instance.uid, _statements(operation.kind, effect))
 
-    async def _create(self, instance: Instance, backup: str) -> None:
+    async def _create(self, instance: Instance, backup: str, source: str) -> None:
         database = database_of(instance)
         if backup:
             address = await self._databases.restore(database, backup)
+        elif source:
+            address = await self._databases.clone(database, source)
         else:
             address = await self._databases.create(database)
         await self._databases.set_access(instance.uid, access_of(instance.shown["settings"]))
@@ -133,7 +135,7 @@ class CloudSqlEffects:
         if instance is None:
             return
         match operation.kind:
-            case "CREATE" | "RESTORE_VOLUME":
+            case "CREATE" | "RESTORE_VOLUME" | "CLONE":
                 self._created(instance, str(effect.get("backup", "")))
             case "UPDATE":
                 self._updated(instance, effect)

@@ -155,6 +155,14 @@ def invalid(sentence: str) -> Refusal:
     return Refusal("invalid", f"Invalid request: {sentence}")
 
 
+def no_backup_of_then() -> Refusal:
+    """Return the refusal of a time outside what an instance can be recovered to.
+
+    Source: "Use point-in-time recovery" of Cloud SQL for PostgreSQL, its table of errors.
+    """
+    return Refusal("invalid", "Successful backup required for carrying out the operation was not found.")
+
+
 def bad_request(sentence: str) -> Refusal:
     """Return the refusal of a body that is no message of the API."""
     return Refusal("badRequest", sentence, status=400)

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from devcloud.gcp import control, state_file
-from devcloud.gcp.api import authorities, backups, children, instances, reading
+from devcloud.gcp.api import authorities, backups, children, instances, reading, restores
 from devcloud.gcp.api.calls import Call, Cloud
 from devcloud.gcp.api.messages import body_of
 from devcloud.gcp.api.routes import MUTATING, called, is_of_the_api
@@ -53,7 +53,8 @@ METHODS: dict[str, Method] = {
     "instances.delete": instances.delete,
     "instances.restart": instances.restart,
     "instances.failover": instances.failover,
-    "instances.restoreBackup": instances.restore_backup,
+    "instances.restoreBackup": restores.restore_backup,
+    "instances.clone": restores.clone,
     "instances.addServerCa": authorities.add_server_ca,
     "instances.rotateServerCa": authorities.rotate_server_ca,
     "instances.listServerCas": authorities.list_server_cas,

@@ -38,7 +38,9 @@ _FIRST_ERROR: Final = 300
 # A creation of four minutes takes one: it is looked at every five seconds.
 _DURATIONS: Final = 0.25
 _KINDS: Final = {"instances": "servers", "users": "logins"}
-_VERBS: Final = {"insert": "create", "patch": "change", "update": "change"}
+_VERBS: Final = {
+    "insert": "create", "clone": "create", "restoreBackup": "create", "patch": "change", "update": "change",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -79,8 +81,15 @@ class CloudSql:
         return {*present, *inside}
 
     def backups(self) -> list[str]:
-        """Return the backups, sorted."""
-        return sorted(backup.id for backup in self.simulator.world.backups.values())
+        """Return the backups by their whole names, sorted."""
+        return sorted(f"projects/{PROJECT}/backups/{backup.id}" for backup in self.simulator.world.backups.values())
+
+    def claims_kept(self, namespace: str) -> list[str]:
+        """Return the claims of a namespace of which an instance or a backup is there, sorted."""
+        world = self.simulator.world
+        kept = [backup.settings for backup in world.backups.values()] + [it.shown for it in world.instances.values()]
+        labels = [shown["settings"].get("userLabels") or {} for shown in kept]
+        return sorted({of["fairlead-name"] for of in labels if of.get("fairlead-namespace") == namespace})
 
     def runs(self, server: str) -> bool:
         """Return whether an instance is there and answers."""
@@ -153,7 +162,8 @@ class CloudSql:
 
     def _note(self, call: Call, *, had: bool) -> None:
         if not call.action.endswith((".get", ".list")):
-            instance = str(call.parameters.get("instance") or (call.body or {}).get("name", ""))
+            made = ((call.body or {}).get("cloneContext") or {}).get("destinationInstanceName")
+            instance = str(made or call.parameters.get("instance") or (call.body or {}).get("name", ""))
             who = PROVIDER if call.principal == ACCOUNT else STRANGER
             self.history.append(Made(clock.monotonic(), who, _action_of(call), instance, _name_of(call), had))
 

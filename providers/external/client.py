@@ -97,9 +97,10 @@ class Target(Generic[SpecT]):
     backups of others that the platform agreed to restore, `agreed_servers` the servers of others in which it agreed to
     this object. `siblings` are the specs of what was made of this kind for the same claim, where its kind asks for them
     (`Kind.names_siblings`). `restore` is the backup of its own that it begins with after it was lost. `address` is the
-    resource as kubectl takes it. `unanswered` is when a create of what carries no tag was sent that had no answer: what
-    has the name since is ours where the cloud proves who made it, and then its observation has the resource's owner.
-    `last_answer` is `Observed.answer` of the last look, where it is on record.
+    resource as kubectl takes it; `is_by_rule` says that `name` follows from whose it is, and nobody chose it.
+    `unanswered` is when a create of what carries no tag was sent that had no answer: what has the name since is ours
+    where the cloud proves who made it, and then its observation has the resource's owner. `last_answer` is
+    `Observed.answer` of the last look, where it is on record.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Target(Generic[SpecT]):
     siblings: tuple[SpecT, ...] = ()
     restore: str = ""
     address: str = ""
+    is_by_rule: bool = False
     unanswered: datetime | None = None
     last_answer: bytes = field(default=b"", repr=False)
 

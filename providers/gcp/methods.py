@@ -42,6 +42,7 @@ METHODS: Mapping[str, Method] = {
     "instances.patch": Method("SqlInstances", "Patch", "PATCH", _INSTANCE),
     "instances.delete": Method("SqlInstances", "Delete", "DELETE", _INSTANCE),
     "instances.restoreBackup": Method("SqlInstances", "RestoreBackup", "POST", f"{_INSTANCE}/restoreBackup"),
+    "instances.clone": Method("SqlInstances", "Clone", "POST", f"{_INSTANCE}/clone"),
     "instances.listServerCas": Method("SqlInstances", "ListServerCas", "GET", f"{_INSTANCE}/listServerCas"),
     "operations.list": Method("SqlOperations", "List", "GET", f"{_PROJECT}/operations"),
     "operations.get": Method("SqlOperations", "Get", "GET", f"{_PROJECT}/operations/{{operation}}"),

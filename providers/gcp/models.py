@@ -36,10 +36,19 @@ class DenyMaintenancePeriod(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.start_date} to {self.end_date} at {self.time}"
 
 
-class RestoreFrom(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What a new instance starts with instead of nothing: a backup, `projects/<project>/backups/<id>`."""
+class Clone(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """The state of an instance, or of that of a claim of this namespace, at a time; without one as it is now."""
 
-    backup: str
+    source_instance: str | None = None
+    source_claim: str | None = None
+    point_in_time: str | None = None
+
+
+class RestoreFrom(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
+    """What a new instance starts with instead of nothing: a backup, `projects/<project>/backups/<id>`, or a clone."""
+
+    backup: str | None = None
+    clone: Clone | None = None
 
 
 class CloudSQLInstanceParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):

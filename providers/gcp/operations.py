@@ -33,6 +33,9 @@ _HARMLESS: Final = frozenset(
     }
 )
 
+# What makes an instance; the answer of a clone is shown in the API's pages with either.
+_CREATIONS: Final = frozenset({"CREATE", "CLONE"})
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -132,6 +135,11 @@ class OperationLog:
         made = [entry for entry in made if not entry.is_failed]
         is_ours = all(entry.user in self.own for entry in made)
         return is_ours and any(self.answered.get(entry.id, name) == name for entry in made)
+
+    def is_created_by_us(self, instance: str) -> bool:
+        """Return whether the last creation of an instance that is known is ours."""
+        creations = [entry for entry in self._of(instance) if entry.kind in _CREATIONS]
+        return bool(creations) and max(creations, key=lambda entry: entry.began).user in self.own
 
     def _of(self, instance: str) -> Iterable[Entry]:
         return self._counted.get(instance, ())

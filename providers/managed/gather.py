@@ -167,6 +167,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             agreed_servers=self._agreed_servers(obj, envelope),
             siblings=self._siblings(obj, spec, identity),
             address=kubectl.address_of(self._kind.resource.kind, key_of(obj)),
+            is_by_rule=name == self._by_rule(obj, envelope, identity),
             last_answer=b"" if last_seen is None else last_seen.answer,
             unanswered=unanswered.since(obj) if self._kind.doubts_creates else None,
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ class CloudActs:
         versions: Versions of PostgreSQL that new claims ask for.
         has_standby: Whether a claim may ask for high availability.
         storage: Sizes that the author of the Composition chooses among.
+        claims_kept: Returns the claims of a namespace of which something is kept that a new one is restored from.
         database_fields: Returns the fields of a server whose Composition has a database, or has none any more.
         strangers: What others do there, and how often.
     """
@@ -37,6 +38,7 @@ class CloudActs:
     sizes: Mapping[str, object]
     versions: tuple[str, ...] = ("16", "16", "15")
     has_standby: bool = True
+    claims_kept: Callable[[Any, str], Sequence[str]] = lambda _cast, _namespace: ()
 
 
 def acts_in(cloud: str) -> CloudActs:

@@ -109,6 +109,7 @@ ACTS: Final = CloudActs(
     shared=_SHARED,
     inside=_inside,
     storage=(20, 25, 30),
+    claims_kept=lambda cast, namespace: _cloud(cast).claims_kept(namespace),
     database_fields=lambda _has_one: {},
     strangers=STRANGERS,
     size="tier",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 import shlex
+from datetime import timedelta
 from typing import Any, Final
 
 from apis import names
 from fairlead.simulation.platform import CLAIMS
+from runtime import clock
+from runtime.conditions import timestamp
 from runtime.objects import CRDS, SECRETS, Key, Object, Resource, dumps, loads
 from tests.simulation.cast import Cast
 from tests.simulation.history import OTHER, PERSON, TEAM
@@ -29,7 +32,12 @@ async def have_claim(cast: Cast) -> str:
     backups = cast.platform.cloud.backups()
     if backups and cast.happens(1 / 4):
         spec["restoreFrom"] = {"backup": cast.draw(*backups)}
-    return await cast.make(CLAIMS, cast.draw(*CLAIM_KEYS), spec)
+    key = cast.draw(*CLAIM_KEYS)
+    claims = cast.cloud.claims_kept(cast, key.namespace)
+    if claims and cast.happens(1 / 2):
+        past = clock.now() - timedelta(seconds=cast.chance.uniform(0, 200))
+        spec["restoreFrom"] = {"claim": cast.draw(*claims)} | cast.draw({}, {"time": timestamp(past)})
+    return await cast.make(CLAIMS, key, spec)
 
 
 async def edit_claim(cast: Cast) -> str:

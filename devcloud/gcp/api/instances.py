@@ -27,7 +27,7 @@ from devcloud.gcp.state.world import new_uid
 from devcloud.simulator.operations import OperationError
 from runtime import randomness
 
-CREATE_S, DELETE_S, RESTART_S, FAILOVER_S, RESTORE_S = 240.0, 60.0, 60.0, 90.0, 300.0
+CREATE_S, DELETE_S, RESTART_S, FAILOVER_S = 240.0, 60.0, 60.0, 90.0
 _MOST = 500
 _NOT_SIMULATED = frozenset(
     {
@@ -100,14 +100,19 @@ def insert(cloud: Cloud, call: Call) -> Json:
     body, name = call.body, str(call.body.get("name", ""))
     if "maintenanceVersion" in body:
         raise invalid("Maintenance version cannot be set when an instance is created.")
-    _refuse_name(cloud, call, name)
-    wanted = _new(cloud, call, settings.chosen(body))
+    refuse_name(cloud, call, name)
+    wanted = new_resource(cloud, call, settings.chosen(body))
     password = str(body.get("rootPassword", "")) or randomness.token_hex(24)
-    _have(cloud, wanted, password)
+    have(cloud, wanted, password)
     return started(cloud, call, name, Kind("CREATE", CREATE_S))
 
 
-def _refuse_name(cloud: Cloud, call: Call, name: str) -> None:
+def refuse_name(cloud: Cloud, call: Call, name: str) -> None:
+    """Refuse a new instance of a name that is none, or taken.
+
+    Raises:
+        Refusal: So it is, or the body has what is not simulated.
+    """
     sentence = changes.refusal_of_name(call.project, name)
     if sentence:
         raise invalid(sentence)
@@ -118,7 +123,12 @@ def _refuse_name(cloud: Cloud, call: Call, name: str) -> None:
         raise name_taken(reserved=key not in cloud.world.instances)
 
 
-def _new(cloud: Cloud, call: Call, sent: Json) -> Json:
+def new_resource(cloud: Cloud, call: Call, sent: Json) -> Json:
+    """Return a new instance as the API shows it at first.
+
+    Raises:
+        Refusal: There cannot be such a one.
+    """
     region = sent.get("region") or "us-central1"
     # What is null is as what is not sent.
     chosen = settings.merged({}, sent.get("settings") or {})
@@ -165,14 +175,19 @@ def _edition_of(tier: str) -> str:
     return "ENTERPRISE_PLUS" if tier.startswith("db-perf-optimized-") else "ENTERPRISE"
 
 
-def _have(cloud: Cloud, shown: Json, password: str) -> None:
+def have(cloud: Cloud, shown: Json, password: str, source: Instance | None = None) -> None:
+    """Have a new instance, with the users and databases of its source where it has one.
+
+    Raises:
+        Refusal: The operation that deletes the former one of its name is open.
+    """
     instance = Instance(
         uid=new_uid(),
         project=shown["project"],
         shown=shown,
         password=password,
-        users={ADMINISTRATOR: User(name=ADMINISTRATOR)},
-        databases={"postgres": DatabaseOf(name="postgres")},
+        users={ADMINISTRATOR: User(name=ADMINISTRATOR)} if source is None else source.users,
+        databases={"postgres": DatabaseOf(name="postgres")} if source is None else source.databases,
     )
     if cloud.operations.open_of(instance.key) is not None:
         raise name_taken(reserved=True)
@@ -323,39 +338,7 @@ def backed_up(instance: Instance) -> Json:
     return {name: value for name, value in instance.shown.items() if name not in {"ipAddresses", "serverCaCert"}}
 
 
-# Restoring
-
-
-def restore_backup(cloud: Cloud, call: Call) -> Json:
-    """Create an instance with the data of a backup; one that is there is not written over here."""
-    backup = cloud.world.backup(*_named_backup(call))
-    if f"{call.project}:{call.instance}" in cloud.world.instances:
-        raise not_simulated("A restore into an instance that exists")
-    if backup.state != "SUCCESSFUL":
-        raise invalid("The backup is not successful.")
-    _refuse_name(cloud, call, call.instance)
-    overrides = settings.chosen(call.body.get("restoreInstanceSettings", {}))
-    source = settings.chosen(backup.settings)
-    source["settings"] = {**source["settings"], "deletionProtectionEnabled": False}
-    source.pop("maintenanceVersion", None)
-    wanted = {**settings.merged(source, overrides), "name": call.instance}
-    if wanted["databaseVersion"] != backup.version:
-        raise invalid("The database version cannot differ from the backup's.")
-    if int(wanted["settings"]["dataDiskSizeGb"]) < int(backup.settings["settings"]["dataDiskSizeGb"]):
-        raise invalid("Disk size can not be decreased.")
-    shown = _new(cloud, call, wanted)
-    _have(cloud, shown, randomness.token_hex(24))
-    return started(cloud, call, call.instance, Kind("RESTORE_VOLUME", RESTORE_S), backup=backup.key)
-
-
-def _named_backup(call: Call) -> tuple[str, str]:
-    context, name = call.body.get("restoreBackupContext", {}), str(call.body.get("backup", ""))
-    if context:
-        return str(context.get("project", call.project)), str(context.get("backupRunId", ""))
-    parts = name.split("/")
-    if len(parts) != 4 or parts[::2] != ["projects", "backups"]:  # noqa: PLR2004 - projects/P/backups/ID
-        raise invalid(f"Invalid backup name: {name}.")
-    return parts[1], parts[3]
+# What happens by itself
 
 
 def resized(instance: Instance, gib: int) -> Instance:

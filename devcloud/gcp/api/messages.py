@@ -23,6 +23,7 @@ _BODIES = {
     "instances.update": sqladmin_v1.DatabaseInstance,
     "instances.failover": sqladmin_v1.InstancesFailoverRequest,
     "instances.restoreBackup": sqladmin_v1.InstancesRestoreBackupRequest,
+    "instances.clone": sqladmin_v1.InstancesCloneRequest,
     "instances.rotateServerCa": sqladmin_v1.InstancesRotateServerCaRequest,
     "databases.insert": sqladmin_v1.Database,
     "users.insert": sqladmin_v1.User,

@@ -20,6 +20,7 @@ _METHODS = (
     Route("POST", f"{INSTANCE}/restart", "instances.restart"),
     Route("POST", f"{INSTANCE}/failover", "instances.failover"),
     Route("POST", f"{INSTANCE}/restoreBackup", "instances.restoreBackup"),
+    Route("POST", f"{INSTANCE}/clone", "instances.clone"),
     Route("POST", f"{INSTANCE}/addServerCa", "instances.addServerCa"),
     Route("POST", f"{INSTANCE}/rotateServerCa", "instances.rotateServerCa"),
     Route("GET", f"{INSTANCE}/listServerCas", "instances.listServerCas"),

@@ -14,6 +14,7 @@ PERMISSIONS = {
     "instances.restart": "cloudsql.instances.restart",
     "instances.failover": "cloudsql.instances.failover",
     "instances.restoreBackup": "cloudsql.instances.restoreBackup",
+    "instances.clone": "cloudsql.instances.clone",
     "instances.addServerCa": "cloudsql.instances.addServerCa",
     "instances.rotateServerCa": "cloudsql.instances.rotateServerCa",
     "instances.listServerCas": "cloudsql.instances.listServerCas",

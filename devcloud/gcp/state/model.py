@@ -94,6 +94,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
         host: Where its database answers, empty until there is one.
         next_authority: The certificate of the authority that was added and does not sign yet, empty for none.
         former_authority: The certificate of the one that signed before the last rotation, empty for none.
+        logged_from: Since when its logs are kept for point-in-time recovery, None where they are not.
     """
 
     uid: str
@@ -105,6 +106,7 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     host: str = ""
     next_authority: Json = {}
     former_authority: Json = {}
+    logged_from: datetime | None = None
 
     def __repr__(self) -> str:
         return f"Instance({self.key}, {self.uid})"
@@ -133,6 +135,11 @@ class Instance(msgspec.Struct, frozen=True, kw_only=True):
     def runs(self) -> bool:
         """Whether its database answers."""
         return self.state == "RUNNABLE" and not self.is_stopped
+
+    @property
+    def keeps_logs(self) -> bool:
+        """Whether it can be recovered to a point in time."""
+        return bool(self.shown["settings"]["backupConfiguration"].get("pointInTimeRecoveryEnabled"))
 
     def shows(self, **changes: object) -> "Instance":
         """Return it with other fields of its resource."""

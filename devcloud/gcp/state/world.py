@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+import msgspec
+
 from devcloud.gcp.refusals import no_instance, not_running, wrong_state
 from devcloud.gcp.state.model import Backup, Instance, Project
 from devcloud.gcp.state.settings import Json
@@ -45,6 +47,9 @@ class World:
     def put(self, instance: Instance) -> None:
         """Have an instance, new or changed."""
         self.changes += 1
+        if instance.keeps_logs != (instance.logged_from is not None):
+            logged_from = self.clock.now() if instance.keeps_logs else None
+            instance = msgspec.structs.replace(instance, logged_from=logged_from)
         self.instances[instance.key] = instance
         self._note(instance.key, instance.key, is_open=instance.state in _PENDING)
         self.history.add(instance.key, self.clock.now(), instance.shown)

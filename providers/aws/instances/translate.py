@@ -65,7 +65,7 @@ def observed(answer: Answer, tags: Mapping[str, str], target: Where) -> Observed
         password_pending="MasterUserPassword" in waiting or status == states.RESETTING,
         password_elsewhere=bool(answer.get("MasterUserSecret")),
         restart=_restart(answer),
-        tolerated=tuple(_tolerated(facts, target.spec)),
+        tolerated=tuple(_tolerated(answer, facts, target.spec)),
     )
 
 
@@ -74,13 +74,15 @@ def endpoint_of(facts: Facts, ca: str) -> Endpoint:
     return Endpoint(facts.address, facts.port, facts.database, VERIFIED if ca else UNVERIFIED, ca)
 
 
-def _tolerated(facts: Facts, spec: RDSInstanceParameters) -> Iterator[Change]:
+def _tolerated(answer: Answer, facts: Facts, spec: RDSInstanceParameters) -> Iterator[Change]:
     """Yield what RDS moved on by itself, and what a change would undo: it is listed, and left."""
-    wanted = spec.engine_version
+    wanted, max_storage, present = spec.engine_version, spec.max_allocated_storage, answer.get("MaxAllocatedStorage")
     if wanted is not None and _runs(spec, facts.engine_version) and not covers(wanted, facts.engine_version):
         yield Change(("engineVersion",), wanted, facts.engine_version)
     if facts.allocated_storage > spec.allocated_storage:
         yield Change(("allocatedStorage",), spec.allocated_storage, facts.allocated_storage)
+    if max_storage is not None and max_storage <= facts.allocated_storage and max_storage != present:
+        yield Change(("maxAllocatedStorage",), max_storage, present)
 
 
 def _facts(answer: Answer, tags: Mapping[str, str], target: Where, status: str) -> Facts:
@@ -130,6 +132,13 @@ def _same(wanted: str | None, present: str | None) -> str | None:
     return present
 
 
+def _max_storage(answer: Answer, facts: Facts, spec: RDSInstanceParameters) -> int | None:
+    """Return how far RDS may grow the storage; it takes no limit that is not above what there is, as a restore has."""
+    wanted: int | None = spec.max_allocated_storage
+    present: int | None = answer.get("MaxAllocatedStorage")
+    return wanted if wanted is not None and wanted <= facts.allocated_storage else present
+
+
 def _projected(answer: Answer, facts: Facts, spec: RDSInstanceParameters) -> RDSInstanceParameters:
     version, storage = facts.engine_version, facts.allocated_storage
     interval = int(answer.get("MonitoringInterval") or 0)
@@ -141,7 +150,7 @@ def _projected(answer: Answer, facts: Facts, spec: RDSInstanceParameters) -> RDS
         allocated_storage=min(spec.allocated_storage, storage),
         master_username=facts.username,
         engine_version=spec.engine_version if _runs(spec, version) else version,
-        max_allocated_storage=answer.get("MaxAllocatedStorage"),
+        max_allocated_storage=_max_storage(answer, facts, spec),
         storage_type=_same(spec.storage_type, answer.get("StorageType")),
         iops=answer.get("Iops"),
         storage_throughput=answer.get("StorageThroughput"),

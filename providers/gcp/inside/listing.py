@@ -6,9 +6,8 @@ instance, or its own time to be looked at comes. Impure: it sends requests.
 
 from __future__ import annotations
 
-from contextlib import aclosing
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from providers.external.client import ExternalList, Target
 from providers.external.cloud_api.inside import InsideServers
@@ -18,10 +17,8 @@ from providers.gcp.account import GcpAccount
 from providers.gcp.instances.facts import Answer
 from providers.gcp.instances.instance_list import read_instances
 from providers.gcp.instances.states import is_at_rest
-from providers.gcp.operations import Entry, entry_of, is_look_due
-from runtime import clock
-
-_MOST_PAGES: Final = 20
+from providers.gcp.operation_list import read_operations
+from providers.gcp.operations import is_look_due
 
 
 class InsideAccount(InsideServers[SpecT]):
@@ -80,27 +77,3 @@ async def proven_owner(account: GcpAccount, kind: str, target: Target[Any]) -> O
 def server_of(name: str) -> str:
     """Return the instance of what is called `<instance>/<name>`."""
     return name.partition("/")[0]
-
-
-async def read_operations(account: GcpAccount) -> None:
-    """Read the project's operations since the last time, the newest first, and how those ended that were open.
-
-    Raises:
-        Failure: The list was refused; what was known before stands.
-    """
-    began = clock.now()
-    until = covers = account.log.reads_until(began)
-    read: list[Entry] = []
-    count = 0
-    async with aclosing(account.pages("operations.list", "list the project's operations")) as pages:
-        async for page in pages:
-            entries = [entry for entry in map(entry_of, page.items) if entry is not None]
-            read += entries
-            count += 1
-            if entries and max(entry.at for entry in entries) < until and not account.log.lacks(read):
-                break
-            if count == _MOST_PAGES:
-                # What is older than the last one is not known: what was seen before is looked at again.
-                covers = min((entry.began for entry in read), default=began)
-                break
-    account.log.record(read, began, covers=covers)

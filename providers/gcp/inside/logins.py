@@ -62,7 +62,7 @@ def missing_database(target: Where, database: str) -> str:
     if not target.spec.from_backup:
         return ""
     return (
-        f"instance {target.name.partition('/')[0]} has no database {database}: a restored one has those of its backup;"
+        f"instance {target.name.partition('/')[0]} has no database {database}: a restored one has those of its source;"
         " make it anew with the name of one of them (in a claim: databaseName)"
     )
 

@@ -40,6 +40,7 @@ class _Answer(msgspec.Struct, frozen=True):
     active: str
     authorities: str
     created: str
+    lacks_database: bool = False
 
 
 class SqlUsers(Untagged[CloudSQLUserParameters]):
@@ -87,7 +88,8 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
             self._inside.forget(target.name)
             return Absent()
         created = str(instance.get("createTime", ""))
-        seen = _Answer(users, digest(active_authority(instance)), authorities, created)
+        lacks_database = not target.leaving and await self._lacks_database(target)
+        seen = _Answer(users, digest(active_authority(instance)), authorities, created, lacks_database)
         owner = _owner(instance, target) or await proven_owner(self._account, "CREATE_USER", target)
         return self._present(target, instance, seen, owner)
 
@@ -106,8 +108,8 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         self._inside.record_observed(target.name)
         present = {name: tuple(user.get(_ROLES) or ()) for name, user in seen.users.items()}
         endpoint = logins.endpoint_of(instance, seen.authorities, target.spec)
-        is_usable = is_at_rest(instance)
-        if not is_usable:
+        is_at_work = not is_at_rest(instance)
+        if is_at_work:
             # It answers nobody while it is worked on, and may be reached right afterwards.
             self._reachability.forget(endpoint)
         first = seen.users[next(iter(present))]
@@ -115,15 +117,32 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
             name=target.name,
             incarnation=target.name,
             owner=owner,
-            phase=Phase.READY if is_usable else Phase.BUSY,
+            phase=Phase.BUSY if is_at_work else Phase.READY,
             spec=_projected(first, target.spec, present),
             facts=Facts(present),
             at_provider=_at_provider(first, present),
-            state="" if is_usable else str(instance.get("state", "")),
-            usable=is_usable,
+            state=str(instance.get("state", ""))
+            if is_at_work
+            else "without its database"
+            if seen.lacks_database
+            else "",
+            remedy=logins.missing_database(target, str(target.spec.database)) if seen.lacks_database else "",
+            usable=not (is_at_work or seen.lacks_database),
             answer=msgspec.json.encode(seen),
         )
         return Present(replace(observed, endpoint=endpoint))
+
+    async def _lacks_database(self, target: Where) -> bool:
+        """Return whether a restored instance has no database of the name that is published; any other is an object."""
+        spec = target.spec
+        if not spec.from_backup or spec.database_ref is not None or not spec.database:
+            return False
+        server, name = _server(target), spec.database
+        try:
+            await self._account.call("databases.get", f"look at {name} of {server}", instance=server, database=name)
+        except NotThere:
+            return True
+        return False
 
     async def _users(self, server: str) -> dict[str, dict[str, Any]]:
         answer = await self._account.call("users.list", f"list the users of {server}", instance=server)
@@ -137,7 +156,10 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
 
         Raises:
             NotCreated: There is one of the name since.
+            Blocked: `ReferenceNotFound`: a restored instance lacks the database that is to be published.
         """
+        if await self._lacks_database(target):
+            raise Blocked("ReferenceNotFound", logins.missing_database(target, str(target.spec.database)))
         name = credential.username or target.spec.name
         if name in await self._users(_server(target)):
             raise NotCreated(f"user {name} of {_server(target)}")

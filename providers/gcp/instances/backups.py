@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from apis.names import CONSENT
 from providers.external.client import Target
 from providers.gcp.account import GcpAccount
 from providers.gcp.instances.facts import Answer, member
 from providers.gcp.instances.instance_list import owner_in
 from providers.gcp.models import CloudSQLInstanceParameters
-from runtime import kubectl
-from runtime.errors import Blocked, Terminal, Transient
+from runtime.errors import Blocked, Transient
 
 Where = Target[CloudSQLInstanceParameters]
 _DONE, _FAILED, _FINAL = "SUCCESSFUL", "FAILED", "FINAL"
@@ -49,45 +47,25 @@ class InstanceBackups:
             str(backup["name"]) for backup in backups if backup.get("state") == _DONE and _is_own(backup, target)
         )
 
-    async def check_source(self, target: Where) -> None:
-        """Refuse a backup that the target is to begin with and that another namespace's instance was.
-
-        Raises:
-            Terminal: `AdoptionRefused`.
-            Failure: It cannot be read.
-        """
-        source = target.spec.restore_from
-        if source is None or target.restore:
-            return
-        backup = await self._account.call("backups.get", f"look at backup {source.backup}", name=source.backup)
-        if self._account.config.allow_adoption or source.backup in target.agreed or _is_of_namespace(backup, target):
-            return
-        consent = kubectl.annotate(target.address, CONSENT, f"restoreFrom={source.backup}")
-        raise Terminal(
-            "AdoptionRefused",
-            f"backup {source.backup} is not proven to be of this namespace {target.owner.namespace}; the platform team"
-            f" agrees to it by {consent}, or by allowAdoption in the ProviderConfig",
-        )
+    async def whole(self) -> list[dict[str, Any]]:
+        """Return the backups of the project that are whole, those of deleted instances too."""
+        backups = await self._listed("list the backups of the project")
+        return [backup for backup in backups if backup.get("state") == _DONE]
 
     async def _of(self, name: str, incarnation: str) -> list[dict[str, Any]]:
         """Return the backups of an instance, the newest first; of this incarnation where one is named."""
+        backups = await self._listed(f"list the backups of {name}", filter=f"instance:{name}")
+        own = [backup for backup in backups if _is_of_instance(backup, name, incarnation)]
+        return sorted(own, key=_made_at, reverse=True)
+
+    async def _listed(self, action: str, **chosen: str) -> list[dict[str, Any]]:
         parent = f"projects/{self._account.project}"
         backups: list[dict[str, Any]] = []
-        pages = self._account.pages(
-            "backups.list", f"list the backups of {name}", "backups", parent=parent, filter=f"instance:{name}"
-        )
-        async for page in pages:
+        async for page in self._account.pages("backups.list", action, "backups", parent=parent, **chosen):
             if not page.is_whole:
                 raise Transient("a region of the project did not answer; which backups it holds is not known")
-            backups += [backup for backup in page.items if _is_of_instance(backup, name, incarnation)]
-        return sorted(backups, key=_made_at, reverse=True)
-
-
-def _is_of_namespace(backup: Answer, target: Where) -> bool:
-    owner = owner_in(member(backup, "instanceSettings"))
-    if owner is None or owner.installation != target.owner.installation:
-        return False
-    return owner.namespace_uid == target.owner.namespace_uid != ""
+            backups += page.items
+        return backups
 
 
 def _is_own(backup: Answer, target: Where) -> bool:

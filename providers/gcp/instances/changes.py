@@ -17,6 +17,7 @@ from providers.gcp.instances.bodies import put, written
 from providers.gcp.instances.facts import major_of
 from providers.gcp.instances.translate import Seen
 from providers.gcp.models import CloudSQLInstanceParameters
+from providers.gcp.names import owner_from
 
 LABELS, FLAGS = "userLabels", "databaseFlags"
 
@@ -91,11 +92,18 @@ def classify(change: Change, observed: Seen) -> Change:
     """Return a change with its class, whether it travels alone, starts the instance, or cannot be sent now."""
     facts, name = observed.facts, change.path[0]
     rule = _special(change)
+    if _is_unused(observed) and name != "databaseVersion":
+        rule = replace(rule, kind=Class.ONLINE)
     starts = name == "activationPolicy" and change.want == states.ALWAYS and facts.activation == states.NEVER
     # A tier of the other edition is refused without it; the request for the edition names the tier as well.
     along = ("edition",) if name == "tier" and observed.spec.edition != _wanted_edition(change, observed) else ()
     is_alone = rule.alone or bool(along)
     return replace(change, kind=rule.kind, alone=is_alone, along=along, starts=starts, veto=_veto(change, observed))
+
+
+def _is_unused(observed: Seen) -> bool:
+    """Return whether it is a clone that bears the labels of its source yet: nobody uses it, and no change harms."""
+    return observed.owner is not None and not observed.owner.owns(owner_from(observed.facts.labels))
 
 
 def _wanted_edition(change: Change, observed: Seen) -> str | None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from apis.teardown import Policy
 from providers.external.client import Clients, Fence, Operation, Target
@@ -15,13 +16,15 @@ from providers.gcp.instances import changes, create, translate
 from providers.gcp.instances.backups import InstanceBackups
 from providers.gcp.instances.facts import Answer, Facts
 from providers.gcp.instances.instance_list import InstanceList
+from providers.gcp.instances.restores import FromBackup, FromInstance, Restores, Source
 from providers.gcp.instances.translate import Seen
 from providers.gcp.listed import decoded_answer, encoded_answer
 from providers.gcp.models import CloudSQLInstanceParameters
-from providers.gcp.names import RELEASED, owner_labels
+from providers.gcp.names import RELEASED, owner_from, owner_labels
+from providers.gcp.operation_list import read_operations
 from providers.gcp.refusals import Denied
 from runtime import clock
-from runtime.errors import Blocked, Conflict, Transient
+from runtime.errors import Blocked, Conflict, Terminal, Transient
 
 Where = Target[CloudSQLInstanceParameters]
 
@@ -32,7 +35,7 @@ class SqlInstances:
     def __init__(self, account: GcpAccount, instances: InstanceList, backups: InstanceBackups) -> None:
         self._account = account
         self._instances = instances
-        self._backups = backups
+        self._restores = Restores(account, backups)
 
     async def observe(self, target: Where) -> Present[CloudSQLInstanceParameters, Facts] | Absent:
         """Observe one instance.
@@ -51,7 +54,20 @@ class SqlInstances:
             return Absent()
         encoded = encoded_answer(answer)
         self._account.instances.record(target.name, encoded, as_of)
-        return Present(replace(self._observed(target, answer), answer=encoded))
+        seen = replace(self._observed(target, answer), answer=encoded)
+        return Present(replace(seen, owner=target.owner) if await self._is_own_clone(target, seen) else seen)
+
+    async def _is_own_clone(self, target: Where, seen: Seen) -> bool:
+        """Return whether an instance is the clone that was made for a resource, and bears its source's labels yet.
+
+        It has the name by rule, which nobody chose, and the project's operations name who made it last.
+        """
+        source = target.spec.restore_from
+        is_clone = source is not None and source.clone is not None and target.is_by_rule
+        if not is_clone or target.owner.owns(seen.owner):
+            return False
+        await read_operations(self._account)
+        return self._account.log.is_created_by_us(target.name)
 
     async def observe_listed(self, target: Where, answer: bytes) -> Present[CloudSQLInstanceParameters, Facts]:
         """Observe an instance by what a list or a look answered about it."""
@@ -71,19 +87,21 @@ class SqlInstances:
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
         """Create the instance with its labels, empty or from a backup; one that is there and ours is already made.
 
+        A clone has its labels by the first patch after it.
+
         Raises:
             Blocked: `NameTaken`: nothing is there, and the name may not be used yet: Google kept names of deleted
                 instances for up to a week.
         """
         del credential
-        body, backup = create.body_for(target), create.with_data(target)
-        await self._backups.check_source(target)
+        source = await self._restores.source_of(target)
+        if source is not None:
+            target = create.with_disk_of(target, source.disk_gb)
+            refusal = self._instances.refusal(target.spec)
+            if refusal is not None:
+                raise Terminal(*refusal)
         try:
-            if backup:
-                return await self._restore(target, body, backup, fence)
-            answer = await self._account.call(
-                "instances.insert", f"create instance {target.name}", fence=fence, body=body
-            )
+            answer = await self._make(target, source, fence)
         except AlreadyThere:
             observation = await self.observe(target)
             if isinstance(observation, Present):
@@ -97,17 +115,23 @@ class SqlInstances:
             ) from None
         return operation_of(answer, "Create")
 
-    async def _restore(self, target: Where, settings: dict[str, Any], backup: str, fence: Fence) -> Operation:
-        """Create the instance from a backup; the settings are this one's, and not those of the backup."""
-        body = {"backup": backup, "restoreInstanceSettings": settings}
-        answer = await self._account.call(
-            "instances.restoreBackup",
-            f"restore instance {target.name} from {backup}",
-            fence=fence,
-            body=body,
-            instance=target.name,
-        )
-        return operation_of(answer, "Create")
+    async def _make(self, target: Where, source: Source | None, fence: Fence) -> Answer:
+        """Create the instance; from a backup it begins with its own settings, as a clone with those of its source."""
+        call = functools.partial(self._account.call, fence=fence)
+        body, name = create.body_for(target), target.name
+        match source:
+            case None:
+                return await call("instances.insert", f"create instance {name}", body=body)
+            case FromBackup(name=backup):
+                action = f"restore instance {name} from {backup}"
+                body = {"backup": backup, "restoreInstanceSettings": body}
+                return await call("instances.restoreBackup", action, body=body, instance=name)
+            case FromInstance():
+                action = f"clone instance {source.name} into {name}"
+                body = {"cloneContext": create.clone_context(name, source.point_in_time)}
+                return await call("instances.clone", action, body=body, instance=source.name)
+            case never:
+                assert_never(never)
 
     async def update(
         self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence
@@ -130,9 +154,10 @@ class SqlInstances:
         return await self._patch(observed, _labelled(observed, labels), "take over", fence)
 
     async def release(self, target: Where, observed: Seen, fence: Fence) -> Operation | None:
-        """Write into a label that the instance was released, in Unix time in seconds."""
-        del target
+        """Write into a label that the instance was released, in Unix time in seconds, beside its owner's labels."""
         labels: dict[str, str | None] = {RELEASED: str(int(clock.now().timestamp()))}
+        if not target.owner.owns(owner_from(observed.facts.labels)):
+            labels |= owner_labels(target.owner)
         return await self._patch(observed, _labelled(observed, labels), "release", fence)
 
     async def delete(self, target: Where, observed: Seen | None, policy: Policy, fence: Fence) -> Operation | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -37,10 +38,16 @@ def body_for(target: Target[CloudSQLInstanceParameters]) -> dict[str, Any]:
     return body
 
 
-def with_data(target: Target[CloudSQLInstanceParameters]) -> str:
-    """Return the backup that the instance begins with: another's, or its own of before it was lost; empty for none."""
-    source = target.spec.restore_from
-    return target.restore or ("" if source is None else source.backup)
+def with_disk_of(target: Target[CloudSQLInstanceParameters], disk_gb: int) -> Target[CloudSQLInstanceParameters]:
+    """Return the target with a disk that is at least as large as that of what it is restored from."""
+    spec = msgspec.structs.replace(target.spec, data_disk_size_gb=max(target.spec.data_disk_size_gb or 0, disk_gb))
+    return replace(target, spec=spec) if disk_gb else target
+
+
+def clone_context(name: str, point_in_time: str) -> dict[str, str]:
+    """Return the CloneContext of a new instance: its source at a time, or as it is."""
+    context = {"kind": "sql#cloneContext", "destinationInstanceName": name}
+    return context | ({"pointInTime": point_in_time} if point_in_time else {})
 
 
 def _place(name: str, encoded: str) -> str:

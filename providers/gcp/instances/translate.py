@@ -106,9 +106,12 @@ def _number(value: Any, default: int | None) -> int | None:
 
 
 def _disk(facts: Facts, spec: CloudSQLInstanceParameters) -> int:
-    """Return the size as the spec has it where it is a floor: Cloud SQL grows a disk by itself and never shrinks it."""
+    """Return the size as the spec has it where it is a floor: Cloud SQL grows a disk by itself and never shrinks it.
+
+    What was restored has the disk of its source at least.
+    """
     wanted = spec.data_disk_size_gb
-    is_floor = facts.auto_resize and spec.storage_auto_resize is not False
+    is_floor = (facts.auto_resize and spec.storage_auto_resize is not False) or spec.restore_from is not None
     return min(wanted, facts.disk_gb) if wanted is not None and is_floor else facts.disk_gb
 
 

@@ -143,6 +143,7 @@ CALLS: dict[str, tuple[str, str, object]] = {
     "instances.delete": ("DELETE", "instances/none", None),
     "instances.restart": ("POST", "instances/none/restart", None),
     "instances.failover": ("POST", "instances/none/failover", {}),
+    "instances.clone": ("POST", "instances/none/clone", {}),
     "instances.restoreBackup": ("POST", "instances/none/restoreBackup", {}),
     "instances.addServerCa": ("POST", "instances/none/addServerCa", None),
     "instances.rotateServerCa": ("POST", "instances/none/rotateServerCa", {}),

@@ -144,10 +144,10 @@ def test_absent_instance_and_a_method_that_is_not_simulated_are_refused_in_words
     for method, path in (("PATCH", "instances/none"), ("DELETE", "instances/none"), ("GET", "instances/none/users")):
         assert cloud.call(method, path, {} if method == "PATCH" else None).refusal == (404, "instanceDoesNotExist")
 
-    reply = cloud.call("POST", "instances/db-1/clone", {})
+    reply = cloud.call("POST", "instances/db-1/promoteReplica", {})
 
     assert reply.refusal == (400, "notSimulated")
-    assert "instances/db-1/clone" in reply.message
+    assert "instances/db-1/promoteReplica" in reply.message
     assert cloud.send("GET", "nothing").refusal == (404, "notFound")
 
 

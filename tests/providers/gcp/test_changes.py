@@ -13,7 +13,7 @@ from providers.external.observation import Change, Class
 from providers.gcp.instances import create, states
 from providers.gcp.instances.changes import RULES, classify, patch
 from providers.gcp.instances.flags import as_cloud_sql_writes
-from providers.gcp.models import CloudSQLInstanceParameters, DenyMaintenancePeriod, RestoreFrom
+from providers.gcp.models import CloudSQLInstanceParameters, DenyMaintenancePeriod
 from providers.gcp.names import owner_labels
 from tests.providers.gcp.answers import OWNER, instance, seen, spec, target
 
@@ -209,13 +209,6 @@ def test_new_instance_is_made_with_its_labels_and_all_that_the_spec_says() -> No
 def test_people_cannot_overwrite_our_labels_at_creation() -> None:
     body = create.body_for(target(spec(user_labels={"fairlead-claim": "another"})))
     assert body["settings"]["userLabels"] == owner_labels(OWNER)
-
-
-def test_a_lost_instance_begins_with_its_own_backup_before_that_of_the_spec() -> None:
-    wanted = spec(restore_from=RestoreFrom(backup="projects/p/backups/spec"))
-    assert create.with_data(target(wanted)) == "projects/p/backups/spec"
-    assert create.with_data(target(wanted, restore="projects/p/backups/own")) == "projects/p/backups/own"
-    assert create.with_data(target()) == ""
 
 
 FLAGS = [

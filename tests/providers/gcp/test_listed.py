@@ -10,11 +10,11 @@ from devcloud.gcp.server import Served
 from providers.external.client import Target
 from providers.external.observation import Present
 from providers.gcp.inside import databases, users
-from providers.gcp.inside.listing import read_operations
 from providers.gcp.instances.client import clients
 from providers.gcp.listed import FRESH, InstanceAnswers, encoded_answer
 from providers.gcp.models import CloudSQLDatabaseParameters, CloudSQLUserParameters
 from providers.gcp.names import owner_labels
+from providers.gcp.operation_list import read_operations
 from runtime.errors import Blocked
 from tests.providers.gates import OPEN
 from tests.providers.gcp.answers import OWNER, instance, target

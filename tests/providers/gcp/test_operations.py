@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from providers.gcp.account import GcpAccount
-from providers.gcp.inside.listing import read_operations
+from providers.gcp.operation_list import read_operations
 from providers.gcp.operations import KEPT, Entry, OperationLog, entry_of, is_look_due, period_of
 from runtime.errors import Failure
 from tests.providers.gcp.wire import Wire, refused

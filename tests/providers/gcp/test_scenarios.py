@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -62,6 +62,32 @@ async def test_a_protected_instance_waits_in_words_and_goes_once_the_spec_says_s
     await world.rest()
     assert world.get() is None
     assert world.changes() == [PATCH, DELETE]
+
+
+async def test_a_clone_has_the_labels_and_the_settings_of_its_spec_after_one_patch(served: Served) -> None:
+    source = await ready(served, pointInTimeRecoveryEnabled=True, dataDiskSizeGb=30)
+    source.pass_time(timedelta(minutes=10))
+    time = (datetime.fromisoformat(control(served, "GET", "clock")["now"]) - timedelta(minutes=5)).isoformat()
+    clone = SqlWorld(served, spec={**source.spec, "tier": "db-custom-2-7680", "retainedBackups": 3})
+    clone.now = source.now
+    control(served, "POST", "faults", {"action": "instances.clone", "kind": "drop", "times": 1})
+    clone.ask(parameters={"restoreFrom": {"clone": {"sourceInstance": source.external_name, "pointInTime": time}}})
+    clone.compose()
+    await clone.rest()
+    assert (clone.reason("Ready"), clone.reason()) == ("Available", "InSync"), clone.get()
+    assert clone.changes() == ["instances.clone", PATCH]
+    labels = clone.shown()["settings"]["userLabels"]
+    assert labels["fairlead-identity"] != source.shown()["settings"]["userLabels"]["fairlead-identity"]
+    assert clone.shown()["settings"]["dataDiskSizeGb"] == "30"
+
+    user = inside_of(clone, USERS, fromBackup=True, database="orders")
+    await user.step()
+    assert "has no database orders" in user.condition()["message"]
+    assert "users.insert" not in user.changes()
+    for database, reason in (("postgres", "Available"), ("orders", "DatabaseFailed")):
+        user.ask(parameters={"database": database})
+        await user.rest()
+        assert user.reason("Ready") == reason
 
 
 async def test_a_database_is_made_inside_and_stays_with_its_instance(served: Served) -> None:
