@@ -1,4 +1,4 @@
-"""The shipped policies of IAM allow in RDS what the provider calls, nothing else, and a fresh account's first instance."""
+"""The shipped policies of IAM allow in RDS what the provider calls and nothing else, and a fresh account's database."""
 
 from __future__ import annotations
 

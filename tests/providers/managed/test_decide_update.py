@@ -29,6 +29,7 @@ PORT = Change(("port",), 5433, 5432, Class.LOCKOUT)
 MAJOR = Change(("version",), "17", "16.4", Class.LOSS, Queue.OPEN)
 WINDOW = Change(("window",), "a", "b")
 GROUP = Change(("group",), "of-17", "of-16", along=("version",))
+DUE = Change(("restart",), "done", "due for a", Class.RESTART, alone=True)
 EDITION = Change(("edition",), "b", "a", alone=True)
 TIER = Change(("tier",), "b", "a", alone=True)
 BUSY = replace(STORAGE, veto=("CloudBusy", "being optimized"))
@@ -113,6 +114,8 @@ CASES = {
     "what travels alone is not queued beside another": case((TIER, CLASS), (TIER,), reason="WaitingForWindow"),
     "what the state forbids waits beside the rest": case((BUSY, WINDOW), (WINDOW,), reason="CloudBusy"),
     "what can never be is refused": case((OLDER,), reason="InvalidValue"),
+    "a restart that is due waits for the window alone": case((DUE,), reason="PendingRestart", correct_drift=True),
+    "a restart that is due is no drift": case((DUE,), (DUE,), apply_now=True, external_ref=DRIFTED),
     "nobody can use it and nothing is left to do": case((), reason="DatabaseFailed", usable=False),
     "nobody can use it and a change may help": case((STORAGE,), (STORAGE,), usable=False),
     "nobody can use it and what is left does not help": case((BUSY,), reason="DatabaseFailed", usable=False),
