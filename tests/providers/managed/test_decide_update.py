@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from providers.credentials.passwords import Keep, Missing
 from providers.external.consent import Consent
 from providers.external.observation import Change, Class, Converged, ExternalRef, Observed, Present, Queue
 from providers.managed.decisions.attempts import MOST_TRIES, InFlight, Sendable
 from providers.managed.decisions.decide_update import decide_update
 from providers.managed.decisions.plan import Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
+from providers.managed.summary import summary_of
 from tests.providers.managed import test_decide
-from tests.providers.managed.test_decide import NOW, Spec, there
+from tests.providers.managed.test_decide import ADDRESS, NOW, Spec, there
 
 SEEN = replace(there().observed, state="available")
 RECORDED = ExternalRef("orders_x", "oid-1", "account-1", Converged(1, "before", "seen", 1))
@@ -177,6 +179,17 @@ def test_static_parameters_are_reported_once_nothing_else_is_left() -> None:
     plan = decide_update(inputs(seen), seen)
     assert plan == Rest("PendingRestart", "static parameters wait")
     assert isinstance(decide_update(inputs(SEEN), SEEN), Settled)
+
+
+def test_password_that_nobody_knows_is_said_before_what_waits() -> None:
+    unknown = replace(inputs(SEEN), step=Missing())
+    waits = Rest("WaitingForWindow", "waits", (PORT,))
+    summaries = [summary_of(unknown, plan) for plan in (waits, Update((), waits))]
+    assert [(summary.reason, summary.held) for summary in summaries] == [("PasswordUnknown", (PORT,))] * 2
+    assert f"`kubectl patch {ADDRESS} --type=merge -p " in summaries[0].message
+    refused = Refuse("HeldChange", "loses data", (PORT,))
+    assert summary_of(unknown, refused).reason == "HeldChange"
+    assert summary_of(replace(unknown, step=Keep()), waits).reason == "WaitingForWindow"
 
 
 SETTLE = timedelta(seconds=60)
