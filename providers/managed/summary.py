@@ -8,7 +8,7 @@ from typing import Any
 from apis.reasons import CUT_OFF, UNUSABLE, ReasonClass, class_of_managed
 from providers.credentials.passwords import Await, Keep, Missing, unproven_text
 from providers.external.credential import Login
-from providers.external.observation import Change, Phase, Present
+from providers.external.observation import Absent, Change, Phase, Present
 from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome
@@ -84,7 +84,9 @@ def summary_of(inputs: Inputs[Any], plan: Plan) -> Summary:
         # Nothing is published, whatever waits.
         of_password = _of_password(inputs)
         return Summary(of_password.reason, of_password.message, waits.held)
-    return _of_plan(inputs, plan)
+    summary = _of_plan(inputs, plan)
+    is_gone = summary.reason == "BackupImpossible" and isinstance(inputs.observation, Absent)
+    return Summary(summary.reason, summary.message, summary.held, unusable=True) if is_gone else summary
 
 
 def _of_plan(inputs: Inputs[Any], plan: Plan) -> Summary:  # noqa: PLR0911 - one arm for each cause
