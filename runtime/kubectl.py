@@ -35,9 +35,9 @@ def remove_finalizers(address: str) -> str:
     return _patch(address, {"metadata": {"finalizers": None}})
 
 
-def set_parameter(address: str, name: str, value: object) -> str:
-    """Return the command that sets a field of `spec.forProvider`, between backticks."""
-    return _patch(address, {"spec": {"forProvider": {name: value}}})
+def set_spec(address: str, fields: object) -> str:
+    """Return the command that sets fields of `spec`, between backticks."""
+    return _patch(address, {"spec": fields})
 
 
 def annotate_until_next_hour(address: str, name: str, *, overwrites: bool = False) -> str:

@@ -33,6 +33,7 @@ from devcloud.aws.api.wire import Tree
 from devcloud.aws.audit import SECRETS, AwsEntry, identifier_of, mutates
 from devcloud.aws.behaviour import AwsBehaviour
 from devcloud.aws.iam import signatures
+from devcloud.aws.iam.linked_roles import make_linked_role
 from devcloud.aws.iam.policies import refuse_denied
 from devcloud.aws.iam.principals import Key, Principals
 from devcloud.aws.jobs import Jobs
@@ -181,6 +182,7 @@ class Simulator:
         action = ACTIONS.get(name)
         if action is None:
             raise Refusal("InvalidAction", f"The action {name} is not simulated.")
+        make_linked_role(self.accounts.principals, caller, name)
         content = action(Call(region, admitted.parameters, controls.behaviour, self.accounts.xml))
         return wire.answer(admitted.model, content, admitted.request_id)
 

@@ -76,6 +76,12 @@ _REMEDIES = {
     "SnapshotQuotaExceeded": "delete manual snapshots of the region or have the quota raised; or choose another policy",
     "KMSKeyNotAccessible": "the key is off, gone or closed to this account",
 }
+_ROLE_REMEDY = (
+    "the account lacks the role that RDS makes at its first use: allow iam:CreateServiceLinkedRole for"
+    " rds.amazonaws.com, as deploy/iam/aws does, or run"
+    " `aws iam create-service-linked-role --aws-service-name rds.amazonaws.com`"
+)
+_ROLE = re.compile(r"service[- ]linked role|ServiceLinkedRoles", re.IGNORECASE)
 _PROTECTED = re.compile(r"deletion ?protection|protected DB ?instance", re.IGNORECASE)
 _OPTIMIZED = re.compile(r"storage.{0,80}being optimi[sz]ed|storage-optimization", re.IGNORECASE)
 _PASSWORD = re.compile(r"MasterUserPassword|master (user )?password", re.IGNORECASE)
@@ -151,6 +157,8 @@ def _refused(response: Mapping[str, Any], action: str, hide: Iterable[str]) -> F
 
 def _invalid(said: str, text: str) -> Failure:
     """Return the class of what RDS says with one code for all: only its sentence names the cause."""
+    if _ROLE.search(said):
+        return Terminal("AccessDenied", f"{text}; {_ROLE_REMEDY}")
     if _PROTECTED.search(said):
         return Blocked("DeleteBlocked", f"{text}; turn deletionProtection off first")
     if _OPTIMIZED.search(said):

@@ -66,8 +66,8 @@ FLEXIBLE_SERVERS: Kind[FlexibleServerParameters, Facts] = Kind(
     server_of=lambda target: target.name,
     # "Restore a deleted server": its backups are kept for five days.
     revival=Revival(timedelta(days=5), "az postgres flexible-server revive-dropped"),
-    # Two logins get their rights in a database once it is there.
-    contents=(DATABASES,),
+    # Two logins get their rights in a database once it is there; a configuration may wait for a restart.
+    contents=(DATABASES, CONFIGURATIONS),
     read_answer=lambda answer, target: translate.observed(decoded_answer(answer), target),
 )
 

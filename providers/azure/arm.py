@@ -36,6 +36,7 @@ from providers.azure.credentials import source_of
 from providers.azure.errors import failure_of, refused
 from providers.azure.listed import ListedServers
 from providers.azure.names import NAMESPACE, ServerName, server_in_path
+from providers.azure.restarts import Restarts
 from providers.azure.tokens import credential_of
 from providers.azure.transport import NewTransport, Transport
 from providers.external import retries
@@ -102,7 +103,7 @@ class AzureAccount:
     `ca` is the PEM by which its servers are verified, empty where the system's roots serve; `now` is the clock.
     Each request to ARM passes through `meter`: each page, each poll of an operation, each time that a read is sent
     again. Those for tokens go to Entra, and do not. `listed` is what the last list said of its servers, `awaited` which
-    databases are not to be used yet.
+    databases are not to be used yet, `restarts` what waits for a server's restart.
     """
 
     config: ProviderConfigSpec
@@ -114,6 +115,7 @@ class AzureAccount:
     now: Callable[[], datetime] = field(default=clock.now, repr=False)
     listed: ListedServers = field(default_factory=lambda: ListedServers(clock.monotonic), repr=False)
     awaited: AwaitedRights = field(default_factory=AwaitedRights, repr=False)
+    restarts: Restarts = field(default_factory=lambda: Restarts(clock.monotonic), repr=False)
 
     @property
     def subscription(self) -> str:

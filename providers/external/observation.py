@@ -23,6 +23,8 @@ SERVER_NOT_OWNED: Final = "AdoptionRefused"
 """The reason of what is unknown since its server is not this namespace's."""
 Path: TypeAlias = tuple[str, ...]
 """Where a difference is, segment by segment: a name in it is an element of its own, whatever characters it holds."""
+RESTART: Final[Path] = ("restart",)
+"""The path of the change that restarts a database, for what takes effect with a restart alone."""
 Keys: TypeAlias = Mapping[str, tuple[str, ...]]
 """Keys of maps, by the map's path below forProvider."""
 

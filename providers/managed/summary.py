@@ -8,11 +8,12 @@ from typing import Any
 from apis.reasons import CUT_OFF, UNUSABLE, ReasonClass, class_of_managed
 from providers.credentials.passwords import Await, Keep, Missing, unproven_text
 from providers.external.credential import Login
-from providers.external.observation import Change, Phase, Present
+from providers.external.observation import Absent, Change, Phase, Present
 from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import Outcome
 from providers.managed.record import InvalidSpec
+from runtime import kubectl
 from runtime.conditions import Condition, find
 from runtime.errors import ApiError, Conflict, Failure, NotLeading, WriteConflict
 from runtime.objects import Object, status_of
@@ -78,7 +79,14 @@ def summary_of(inputs: Inputs[Any], plan: Plan) -> Summary:
         plan = Settled()
     if _is_login_dead(inputs) and not (isinstance(plan, Refuse) and plan.reason in UNUSABLE):
         return Summary("PasswordUnknown", _login_refused(inputs), unusable=True)
-    return _of_plan(inputs, plan)
+    waits = plan.held if isinstance(plan, Update) else plan
+    if isinstance(waits, Rest) and waits.reason in _ASIDE and isinstance(inputs.step, Missing):
+        # Nothing is published, whatever waits.
+        of_password = _of_password(inputs)
+        return Summary(of_password.reason, of_password.message, waits.held)
+    summary = _of_plan(inputs, plan)
+    is_gone = summary.reason == "BackupImpossible" and isinstance(inputs.observation, Absent)
+    return Summary(summary.reason, summary.message, summary.held, unusable=True) if is_gone else summary
 
 
 def _of_plan(inputs: Inputs[Any], plan: Plan) -> Summary:  # noqa: PLR0911 - one arm for each cause
@@ -178,9 +186,11 @@ def login_of(inputs: Inputs[Any]) -> str:
 def _password_remedy(inputs: Inputs[Any]) -> str:
     if inputs.user_password:
         return "change the password in the Secret that passwordSecretRef names"
+    command = kubectl.set_spec(inputs.target.address, {"passwordSecretRef": {"name": "SECRET", "key": "password"}})
     return (
-        "whoever knows it names a Secret with it in passwordSecretRef of the managed resource; or set"
-        " passwordRotation.token to a new value for a new password"
+        f"whoever knows it puts it into a Secret of this namespace and names that: {command}; or, for a"
+        " new password, which ends the present one, set spec.passwordRotation.token (of the claim, where there is one)"
+        " to a new value"
     )
 
 

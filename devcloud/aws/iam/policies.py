@@ -1,7 +1,7 @@
 """Whether a policy allows a call. Pure.
 
 After "Policy evaluation logic" and "IAM JSON policy elements" of the IAM User Guide, cut to what database calls meet:
-Effect, Action, NotAction, Resource, and conditions on tags.
+Effect, Action, NotAction, Resource, and conditions on tags and on the service that a role is for.
 """
 
 from collections.abc import Mapping
@@ -26,12 +26,14 @@ class Ask(msgspec.Struct, frozen=True, kw_only=True):
         resource: The ARN that it concerns, `*` for none.
         resource_tags: The tags of what it concerns.
         request_tags: The tags that it brings.
+        context: Other keys of conditions, in lower case, such as `iam:awsservicename`.
     """
 
     action: str
     resource: str
     resource_tags: Mapping[str, str] = {}
     request_tags: Mapping[str, str] = {}
+    context: Mapping[str, str] = {}
 
 
 def refuse_denied(policy: Mapping[str, Any], ask: Ask, principal_arn: str) -> None:
@@ -97,8 +99,8 @@ def _values(key: str, ask: Ask) -> list[str]:
             return [ask.request_tags[tag]] if tag in ask.request_tags else []
         case "aws:tagkeys":
             return sorted(ask.request_tags)
-        case _:
-            return []
+        case word:
+            return [ask.context[word]] if word in ask.context else []
 
 
 def _any_matches(patterns: Any, value: str, *, fold: bool = False) -> bool:

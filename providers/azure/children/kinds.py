@@ -26,9 +26,11 @@ from providers.azure.models import (
 )
 from providers.azure.names import NO_SERVER, ServerName, child_in, server_in
 from providers.azure.operations import ArmOperations, operation_of
+from providers.azure.restarts import waits_for_restart
 from providers.external.client import Clients, Fence, Operation, Target
 from providers.external.cloud_api.naming import hash_in, name_of
 from providers.external.cloud_api.refusals import NotThere
+from providers.external.credential import Credential
 from providers.external.observation import Observed, SpecT
 from providers.external.ownership import Identity
 from providers.external.provider import Kind, Naming, Reference
@@ -136,15 +138,20 @@ class Configurations(ServerChild[Settings]):
         self, answer: Answer, server: ServerState, target: Target[Settings]
     ) -> Observed[Settings, None] | None:
         properties, spec = _properties(answer), target.spec
+        waits = waits_for_restart(answer)
         value = str(properties.get("value") or "")
         same = same_value(_written(properties, spec.value), value)
         is_set = str(properties.get("source") or "").lower() != _BY_NOBODY
+        is_first = False
+        if target.leaving or is_set or same:
+            restarts, whose = self._account.restarts, server_in(target.name)
+            is_first = restarts.record_set(whose, child_in(target.name), waits=waits)
         # On the way out what nobody set is gone, whatever its value is.
         if not is_set and (target.leaving or not same):
             return None
         have = msgspec.structs.replace(spec, value=spec.value if same else value)
-        waits = properties.get("isConfigPendingRestart") is True
-        text = f"configuration {spec.name} waits for a restart of its server; restart it when it suits"
+        when = "its FlexibleServer says when" if spec.server_ref is not None else "restart it when it suits"
+        text = f"configuration {spec.name} waits for a restart of its server; {when}"
         return self._seen(
             target,
             server,
@@ -154,7 +161,30 @@ class Configurations(ServerChild[Settings]):
             # Azure counts a value that is the default one as set by nobody: then nobody else's is taken.
             owner=None if is_set else target.owner,
             restart=text if waits else "",
+            waits="its server, which nobody uses yet, is restarted first" if is_first else "",
         )
+
+    async def _read(self, path: str, server: ServerState, target: Target[Settings]) -> Observed[Settings, None] | None:
+        observed = await super()._read(path, server, target)
+        if observed is None and not target.leaving:
+            self._record_unset(target, refused=False)
+        return observed
+
+    async def create(self, target: Target[Settings], credential: Credential, fence: Fence) -> Operation | None:
+        """Set the value.
+
+        Raises:
+            Terminal: It is refused; nothing waits for it.
+        """
+        try:
+            return await super().create(target, credential, fence)
+        except Terminal:
+            self._record_unset(target, refused=True)
+            raise
+
+    def _record_unset(self, target: Target[Settings], *, refused: bool) -> None:
+        server, name = server_in(target.name), child_in(target.name)
+        self._account.restarts.record_unset(server, name, target.owner.identity, refused=refused)
 
     async def delete(
         self, target: Target[Settings], observed: Observed[Settings, None] | None, policy: Policy, fence: Fence

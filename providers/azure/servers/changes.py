@@ -15,7 +15,7 @@ from providers.azure.models import FlexibleServerParameters
 from providers.azure.servers.facts import Facts, at_least_tier
 from providers.azure.servers.roles import is_of_logins
 from providers.external.cloud_api.tags import FIELD, Tags, tag_changes
-from providers.external.observation import Change, Class, Observed, Value
+from providers.external.observation import RESTART, Change, Class, Observed, Value
 
 Seen = Observed[FlexibleServerParameters, Facts]
 
@@ -70,7 +70,7 @@ _BY_KEY = "AzureKeyVault"
 
 def classify(change: Change, observed: Seen) -> Change:
     """Return a change with its class, and why it cannot be sent as things are."""
-    if change.path[0] == FIELD or is_of_logins(change):
+    if change.path[0] == FIELD or change.path == RESTART or is_of_logins(change):
         return change
     veto, kind = _veto(change, observed.facts), _kind(change)
     # An upgrade is refused beside any other change ("Major version upgrade", considerations).

@@ -13,6 +13,7 @@ from providers.azure.arm import Answer, AzureAccount
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.names import NAMESPACE, server_in, server_of_id
 from providers.azure.operations import ArmOperations, operation_of
+from providers.azure.restarts import waits_for_restart
 from providers.azure.servers import changes, create, restores, roles, translate
 from providers.azure.servers.facts import DEFAULT_DATABASE, Facts
 from providers.azure.servers.logins import ServerLogins
@@ -21,11 +22,11 @@ from providers.external.client import Clients, Fence, NotCreated, Operation, Tar
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.cloud_api.tags import RELEASED, released_tag, with_owner
 from providers.external.credential import Credential
-from providers.external.observation import Absent, Change, Observed, Present
+from providers.external.observation import RESTART, Absent, Change, Observed, Phase, Present
 from providers.external.reachability import Reachability
 from providers.external.sql.alternating import is_of_roles
 from runtime import kubectl
-from runtime.errors import Blocked, Terminal, Transient
+from runtime.errors import Blocked, Failure, Terminal, Transient
 
 Seen = Observed[FlexibleServerParameters, Facts]
 Where = Target[FlexibleServerParameters]
@@ -63,10 +64,29 @@ class FlexibleServers:
         if not seen.usable:
             # It answers nobody while it is worked on, and may be reached right afterwards.
             self._reachability.forget(replace(seen.endpoint, database=DEFAULT_DATABASE))
+        seen = await self._with_restarts(target, seen)
         if roles.alternates(target):
             return await self.logins.roles.observed(target, seen)
         self._account.awaited.record_none(server_in(target.name))
         return seen
+
+    async def _with_restarts(self, target: Where, seen: Seen) -> Seen:
+        """Return a server with what waits for its restart; that of a new one waits until all is set."""
+        server, restarts = server_in(target.name), self._account.restarts
+        if seen.phase is not Phase.READY or not target.owner.owns(seen.owner) or target.leaving:
+            return seen
+        restarts.record_ready(server)
+        if restarts.is_none_waiting(server) or restarts.is_being_set(server):
+            return seen
+        try:
+            path, action = self._account.server(server, "configurations"), f"list the configurations of {server}"
+            configurations = [entry async for entry in self._account.pages(path, action)]
+        except Failure:
+            return replace(seen, incomplete=True)
+        waiting = tuple(str(entry.get("name")) for entry in configurations if waits_for_restart(entry))
+        restarts.record_waiting(server, waiting)
+        facts = replace(seen.facts, restart_for=waiting, is_new=restarts.is_new(server))
+        return replace(seen, facts=facts)
 
     def _path(self, name: str) -> str:
         server = server_in(name)
@@ -123,6 +143,7 @@ class FlexibleServers:
             if await self._is_ours(target):
                 return None
             raise NotCreated(f"server {target.name}") from None
+        self._account.restarts.record_made(server_in(target.name), target.owner.identity)
         return self._operation(answer, "Create")
 
     async def _is_free(self, target: Where) -> bool:
@@ -146,7 +167,10 @@ class FlexibleServers:
     async def update(
         self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence
     ) -> Operation | None:
-        """Make the changes: those of roles by SQL, then all the rest by one PATCH of what changed."""
+        """Make the changes: a restart; or those of roles by SQL, then all the rest by one PATCH of what changed."""
+        if any(change.path == RESTART for change in changed):
+            path, action = f"{self._path(observed.name)}/restart", f"restart server {observed.name}"
+            return self._operation(await self._account.send("POST", path, action, fence=fence), "Update")
         if any(is_of_roles(change) for change in changed):
             await self.logins.roles.put_in_order(target, observed, fence)
         body = changes.request(target.spec, observed, changed)

@@ -24,6 +24,7 @@ class Facts:
     `roles` is what a session as the administrator saw, None where there was none; `administrator_refused` that the
     server refuses the password that the provider alone knows; `database_missing` that the application's database was
     not there, so that nothing is known of rights in it; `rights_awaited` that it came a moment ago, without any.
+    `restart_for` are configurations that take effect with a restart alone, `is_new` that nobody uses the server yet.
     """
 
     id: str
@@ -43,6 +44,8 @@ class Facts:
     administrator_refused: bool = False
     database_missing: bool = False
     rights_awaited: bool = False
+    restart_for: tuple[str, ...] = ()
+    is_new: bool = False
 
 
 def next_size(wanted: int) -> int:

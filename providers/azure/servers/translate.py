@@ -15,7 +15,7 @@ from providers.azure.servers.states import Window
 from providers.external.client import Target
 from providers.external.cloud_api.tags import missing_owner_tags, owner_tags
 from providers.external.endpoint import NO_ENDPOINT, VERIFIED, Endpoint
-from providers.external.observation import Change, Observed, Phase, Value, digest
+from providers.external.observation import RESTART, Change, Class, Observed, Phase, Value, digest
 from providers.external.sql.alternating import names_of
 from runtime.objects import Object
 
@@ -231,9 +231,16 @@ def _at_provider(answer: Answer, properties: Answer, facts: Facts) -> Object:
 
 
 def invariants(target: Where, seen: Observed[FlexibleServerParameters, Facts]) -> tuple[Change, ...]:
-    """Return what is kept true whatever the spec says: our tags, and the roles of two logins."""
+    """Return what is kept true whatever the spec says: our tags, the roles of two logins, a restart that is due."""
     tags = missing_owner_tags(target.owner, spelled_tags(seen.facts.tags, owner_tags(target.owner)))
-    return (*tags, *roles.differences(target, seen))
+    return (*tags, *roles.differences(target, seen), *_restart(seen.facts))
+
+
+def _restart(facts: Facts) -> Iterator[Change]:
+    """Yield the restart that configurations wait for; of a server that nobody uses it interrupts nobody."""
+    if facts.restart_for:
+        kind = Class.ONLINE if facts.is_new else Class.RESTART
+        yield Change(RESTART, "done", f"due for {', '.join(facts.restart_for)}", kind, alone=True, first=True)
 
 
 def login_versions(seen: Observed[FlexibleServerParameters, Facts]) -> dict[str, str]:

@@ -38,7 +38,7 @@ def protected(name: str, address: str, field: str) -> Blocked:
 
     The claim of a resource that is deleted already keeps its spec no more, whatever the claim says since.
     """
-    command = kubectl.set_parameter(address, field, value=False)
+    command = kubectl.set_spec(address, {"forProvider": {field: False}})
     text = f"instance {name} is protected from deletion by its resource's {field}; to let it go: {command}"
     return Blocked("DeleteBlocked", text)
 

@@ -60,13 +60,22 @@ def _plan(inputs: Inputs[SpecT]) -> Plan:
         case Unknown(reason=reason, message=message) if reason == SERVER_NOT_OWNED:
             return Refuse(reason, message)
         case Unknown(reason=reason, message=message):
-            return Wait(reason, message, LATER)
+            return Wait(reason, _unknown_text(inputs, reason, message), LATER)
         case Absent():
             return _absent(inputs)
         case Present(observed=observed):
             return _present(inputs, observed)
         case never:
             assert_never(never)
+
+
+def _unknown_text(inputs: Inputs[Any], reason: str, message: str) -> str:
+    """Return why nothing is known; what went with its server can be given up before that is made anew."""
+    if reason != "DatabaseLost" or not inputs.stateful:
+        return message
+    lost = inputs.external_ref.incarnation
+    empty = f"{inputs.consent_command(f'recreate={lost}')}{inputs.consent.again('recreate', lost)}"
+    return f"{message}; to have an empty one in a server made anew: {empty}"
 
 
 def _blocked(inputs: Inputs[SpecT]) -> Plan | None:

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 import msgspec
 
-from providers.external.observation import Change, Class, Observed, Queue, SpecT, describe
+from providers.external.observation import RESTART, Change, Class, Observed, Queue, SpecT, describe
 from providers.managed.decisions.plan import Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
 
@@ -81,7 +81,7 @@ def _is_projection_change(inputs: Inputs[SpecT]) -> bool:
 
 
 def _in_time(inputs: Inputs[SpecT], change: Change, *, edited: bool) -> bool:
-    is_immediate = inputs.apply_now if edited else inputs.correct_drift
+    is_immediate = inputs.apply_now if edited or change.path == RESTART else inputs.correct_drift
     # What the cloud's queue can hold is made by the cloud when its window opens; the rest is sent by our clock.
     return is_immediate or (inputs.window_open and change.queue is Queue.NONE)
 
@@ -187,7 +187,16 @@ def _cause_of_hold(
     if vetoed:
         reason, text = vetoed[0]
         return Wait(reason, text, _LATER, held=held) if reason == "CloudBusy" else Refuse(reason, text, held)
+    return _until_window(inputs, held, edited=edited)
+
+
+def _until_window(inputs: Inputs[Any], held: tuple[Change, ...], *, edited: bool) -> Rest:
     window = "a maintenance window, and none is set" if inputs.window_at is None else "the maintenance window"
+    if all(change.path == RESTART for change in held):
+        text = (
+            f"a restart is {describe(held[0].have)}; it waits for {window}, maintenance.apply: Immediate, or a person"
+        )
+        return Rest("PendingRestart", text, held)
     if edited:
         return Rest("WaitingForWindow", f"waits for {window}: {describe_changes(held)}", held)
     return Rest("DriftHeld", f"waits for {window}, or driftPolicy Correct: {describe_changes(held)}", held)

@@ -88,7 +88,7 @@ def is_followed(inputs: Inputs[Any], plan: Plan) -> bool:
 def until_window(inputs: Inputs[Any], plan: Plan) -> timedelta | None:
     """Return after how long the maintenance window opens for which a change waits; None where none does."""
     held = plan.held if isinstance(plan, Update) else plan
-    is_waiting = isinstance(held, Rest) and held.reason in {"WaitingForWindow", "DriftHeld"}
+    is_waiting = isinstance(held, Rest) and held.reason in {"WaitingForWindow", "DriftHeld", "PendingRestart"}
     if not is_waiting or inputs.window_at is None or inputs.window_at <= inputs.now:
         return None
     return inputs.window_at - inputs.now

@@ -83,6 +83,16 @@ CASES = (
         "a version that is not offered", "InvalidParameterCombination", Terminal, "UnsupportedVersion",
         message="Cannot find version 99.1 for postgres",
     ),
+    Case(
+        "the right to make the role of RDS", "InvalidParameterValue", Terminal, "AccessDenied",
+        message="Unable to create the resource. Verify that you have permission to create service linked role. "
+        "Otherwise wait and try again later", source="hashicorp/terraform-provider-aws 10100",
+    ),
+    Case(
+        "the same of a subnet group", "InvalidParameterValue", Terminal, "AccessDenied",
+        message="Missing necessary credentials. Please check http://docs.aws.amazon.com/AmazonRDS/latest/UserGuide/"
+        "UsingWithRDS.IAM.ServiceLinkedRoles.html", source="crossplane-contrib/provider-aws 479",
+    ),
     Case("a right that is missing", "AccessDenied", Terminal, "AccessDenied", status=403, source="Common Errors"),
     Case("a right that is missing, in STS", "AccessDeniedException", Terminal, "AccessDenied", status=403),
     Case("a region that is off", "OptInRequired", Terminal, "AccessDenied", status=403, source="Common Errors"),

@@ -15,6 +15,7 @@ from providers.azure import FLEXIBLE_SERVERS, PROVIDER
 from providers.azure.arm import client_of
 from providers.azure.children.kinds import CONFIGURATIONS, DATABASES, FIREWALL_RULES
 from providers.azure.config import ProviderConfigSpec
+from providers.azure.restarts import Restarts
 from providers.external.metering import Meter
 from providers.external.provider import Kind, RecordedAccount
 from runtime.errors import Failure
@@ -77,14 +78,14 @@ class ArmWorld(World):
         process: str = "process-1",
         calls: Calls | None = None,
     ) -> None:
-        self.arm, self.spec = arm, SERVER if spec is None else spec
+        self.arm, self.spec, self.restarts = arm, SERVER if spec is None else spec, Restarts(self._seconds)
 
         @asynccontextmanager
         async def connect(
             config: ProviderConfigSpec, _secrets: Any, _recorded: RecordedAccount, meter: Meter
         ) -> AsyncIterator[Any]:
             account = client_of(config, EntraToken(arm.token), meter)
-            account.now = lambda: self.now
+            account.now, account.restarts = lambda: self.now, self.restarts
             async with account.client:
                 await account.whoami()
                 yield account if calls is None else GatedAccount(account, calls)
@@ -176,7 +177,7 @@ async def server_at_rest(arm: Arm, **spec: Any) -> ArmWorld:
 def inside_of(server: ArmWorld, kind: Kind[Any, Any], spec: Object, calls: Calls | None = None) -> ArmWorld:
     """Return a world of what is in a server, by the same clock."""
     world = ArmWorld(server.arm, kind=kind, spec={**spec, "server": server.name_of()}, calls=calls)
-    world.now = server.now
+    world.now, world.restarts = server.now, server.restarts
     return world
 
 

@@ -78,7 +78,59 @@ def _hour_of_the_window(world: ArmWorld, at: str) -> bool:
     return moment.isoweekday() == 7 and moment.hour == 3
 
 
-async def test_static_parameter_waits_for_a_restart_that_only_its_user_makes(arm: Arm) -> None:
+RESTART = "flexibleServers.restart"
+WINDOW: Object = {"customWindow": "Enabled", "dayOfWeek": 0, "startHour": 3, "startMinute": 0}
+
+
+async def test_static_parameter_that_comes_or_goes_restarts_its_server_in_the_window_or_when_it_may(arm: Arm) -> None:
+    server = await server_at_rest(arm, parameters=WINDOW)
+    world = inside_of(server, CONFIGURATIONS, {"name": "max_connections", "value": "100"})
+    world.ask()
+    await world.until("PendingRestart")
+    world.delete()
+    await world.until(lambda: world.get() is None)
+    server.now, begun = max(server.now, world.now), arm.changes()
+    assert await server.for_hours(2) == {"PendingRestart"}
+    assert (server.reason("Ready"), arm.changes()) == ("Available", begun)
+    assert "restart is due for max_connections" in server.condition()["message"]
+    paced = Paced(server)
+    await paced.until(server.now + timedelta(days=1))
+    assert (server.reason(), arm.changes()) == ("InSync", [*begun, RESTART])
+    (call,) = arm.calls(RESTART)
+    assert _hour_of_the_window(server, call["at"])
+
+    world.now = max(server.now, world.now)
+    world.ask()
+    await world.until("PendingRestart")
+    server.now = world.now
+    server.ask(parameters=WINDOW, maintenance=NOW)
+    await server.rest()
+    assert len(arm.calls(RESTART)) == 2
+
+
+async def test_new_server_of_a_claim_is_restarted_before_its_configurations_are_ready(arm: Arm) -> None:
+    server = ArmWorld(arm)
+    server.ask()
+    server.compose()
+    await server.until("Creating")
+    world = inside_of(server, CONFIGURATIONS, {"name": "max_connections", "value": "100"})
+    world.ask()
+    world.compose()
+    await world.step()
+    server.now = max(server.now, world.now)
+    await server.until("InSync")
+    world.now = max(server.now, world.now)
+    await world.until(lambda: "restarted first" in str(world.condition("Synced")["message"]))
+    assert world.condition("Ready")["status"] == "False"
+    server.now = world.now
+    await server.until(lambda: RESTART in arm.changes())
+    await server.rest()
+    world.now = server.now
+    await world.rest()
+    assert arm.changes() == [PUT, "configurations.put", RESTART]
+
+
+async def test_static_parameter_is_used_with_its_former_value_until_a_restart(arm: Arm) -> None:
     server = await server_at_rest(arm)
     world = inside_of(server, CONFIGURATIONS, {"name": "max_connections", "value": "100"})
     world.ask()

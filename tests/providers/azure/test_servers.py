@@ -200,7 +200,11 @@ async def test_roles_allow_what_is_asked_for_and_no_more(arm: Arm) -> None:
         child.delete()
         await child.until(lambda child=child: child.get() is None)  # type: ignore[misc]  # a lambda of this round
         server.now = child.now
-    server.ask(parameters={"backupRetentionDays": 20})
+    static = inside_of(server, CONFIGURATIONS, {"name": "max_connections", "value": "100"})
+    static.ask()
+    await static.until("PendingRestart")
+    server.now = static.now
+    server.ask(parameters={"backupRetentionDays": 20}, maintenance={"apply": "Immediate"})
     await server.rest()
     server.delete()
     await server.until(lambda: server.get() is None)

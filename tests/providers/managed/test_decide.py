@@ -41,6 +41,8 @@ from providers.managed.decisions.plan import (
     Wait,
 )
 from providers.managed.inputs import Inputs, Lifecycle
+from runtime.conditions import timestamp
+from runtime.objects import Object
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -101,6 +103,10 @@ def leaving(plan: type, observation: Any, external_ref: ExternalRef = RECORDED, 
     return row(plan, observation, external_ref, deleting=True, **changed)
 
 
+def made(*, minutes: int) -> Object:
+    return {"status": {"madeAt": timestamp(NOW - timedelta(minutes=minutes))}}
+
+
 def to(**agreed: str) -> Consent:
     return Consent(tuple(agreed.items()))
 
@@ -116,6 +122,7 @@ FRESH = ExternalRef()
 LONG_GONE = replace(RECORDED, absent_since=NOW - GRACE)
 MISNAMED = replace(RECORDED, former_name="orders_w", absent_since=NOW - GRACE)
 JUST_GONE = replace(RECORDED, absent_since=NOW - timedelta(seconds=1))
+EMPTY = f"`kubectl annotate {ADDRESS} fairlead.dev/consent=recreate=oid-1`"
 UNKNOWN = Unknown("CloudUnreachable", "no answer")
 
 REFUSED = {"status": {"conditions": [{"type": "Synced", "status": "False", "reason": "CloudBusy", "message": "x"}]}}
@@ -123,6 +130,9 @@ REFUSED = {"status": {"conditions": [{"type": "Synced", "status": "False", "reas
 ROWS: dict[str, Row] = {
     # Nothing known
     "unknown creates nothing": row(Wait, UNKNOWN, FRESH, reason="CloudUnreachable"),
+    "what went with its server names its own consent at once": row(
+        Wait, Unknown("DatabaseLost", "x"), holds={"message": f"x; to have an empty one in a server made anew: {EMPTY}"}
+    ),
     "unknown changes nothing": row(Wait, UNKNOWN, reason="CloudUnreachable"),
     "a server of others is refused, whatever is recorded": row(
         Refuse, OTHERS_SERVER, reason="AdoptionRefused", holds={"message": "x"}
@@ -326,6 +336,10 @@ ROWS: dict[str, Row] = {
     "what a crashed create left is taken away": leaving(Delete, REMAINS, FRESH, holds={"policy": Policy.DELETE}),
     "one not-found lets nothing go": leaving(Wait, GONE, holds={"quiet": True}),
     "two not-founds over the grace let go": leaving(RemoveFinalizer, GONE, LONG_GONE),
+    "what was made a moment ago is not let go by answers that may be older": leaving(
+        Wait, GONE, LONG_GONE, eventual=True, unlisted=True, obj=made(minutes=14), holds={"quiet": True}
+    ),
+    "what they must show by now is": leaving(RemoveFinalizer, GONE, LONG_GONE, eventual=True, obj=made(minutes=15)),
     "our own deletion needs no grace": leaving(RemoveFinalizer, GONE, delete_intended=True),
     "our own deletion is finished": leaving(Delete, REMAINS, delete_intended=True, holds={"policy": Policy.DELETE}),
     "what others took away is not let go under Snapshot without a backup": leaving(

@@ -8,14 +8,16 @@ from typing import Any
 
 import pytest
 
+from providers.credentials.passwords import Keep, Missing
 from providers.external.consent import Consent
 from providers.external.observation import Change, Class, Converged, ExternalRef, Observed, Present, Queue
 from providers.managed.decisions.attempts import MOST_TRIES, InFlight, Sendable
 from providers.managed.decisions.decide_update import decide_update
 from providers.managed.decisions.plan import Plan, Refuse, Rest, Settled, Update, Wait
 from providers.managed.inputs import Inputs
+from providers.managed.summary import summary_of
 from tests.providers.managed import test_decide
-from tests.providers.managed.test_decide import NOW, Spec, there
+from tests.providers.managed.test_decide import ADDRESS, NOW, Spec, there
 
 SEEN = replace(there().observed, state="available")
 RECORDED = ExternalRef("orders_x", "oid-1", "account-1", Converged(1, "before", "seen", 1))
@@ -29,6 +31,7 @@ PORT = Change(("port",), 5433, 5432, Class.LOCKOUT)
 MAJOR = Change(("version",), "17", "16.4", Class.LOSS, Queue.OPEN)
 WINDOW = Change(("window",), "a", "b")
 GROUP = Change(("group",), "of-17", "of-16", along=("version",))
+DUE = Change(("restart",), "done", "due for a", Class.RESTART, alone=True)
 EDITION = Change(("edition",), "b", "a", alone=True)
 TIER = Change(("tier",), "b", "a", alone=True)
 BUSY = replace(STORAGE, veto=("CloudBusy", "being optimized"))
@@ -113,6 +116,8 @@ CASES = {
     "what travels alone is not queued beside another": case((TIER, CLASS), (TIER,), reason="WaitingForWindow"),
     "what the state forbids waits beside the rest": case((BUSY, WINDOW), (WINDOW,), reason="CloudBusy"),
     "what can never be is refused": case((OLDER,), reason="InvalidValue"),
+    "a restart that is due waits for the window alone": case((DUE,), reason="PendingRestart", correct_drift=True),
+    "a restart that is due is no drift": case((DUE,), (DUE,), apply_now=True, external_ref=DRIFTED),
     "nobody can use it and nothing is left to do": case((), reason="DatabaseFailed", usable=False),
     "nobody can use it and a change may help": case((STORAGE,), (STORAGE,), usable=False),
     "nobody can use it and what is left does not help": case((BUSY,), reason="DatabaseFailed", usable=False),
@@ -174,6 +179,17 @@ def test_static_parameters_are_reported_once_nothing_else_is_left() -> None:
     plan = decide_update(inputs(seen), seen)
     assert plan == Rest("PendingRestart", "static parameters wait")
     assert isinstance(decide_update(inputs(SEEN), SEEN), Settled)
+
+
+def test_password_that_nobody_knows_is_said_before_what_waits() -> None:
+    unknown = replace(inputs(SEEN), step=Missing())
+    waits = Rest("WaitingForWindow", "waits", (PORT,))
+    summaries = [summary_of(unknown, plan) for plan in (waits, Update((), waits))]
+    assert [(summary.reason, summary.held) for summary in summaries] == [("PasswordUnknown", (PORT,))] * 2
+    assert f"`kubectl patch {ADDRESS} --type=merge -p " in summaries[0].message
+    refused = Refuse("HeldChange", "loses data", (PORT,))
+    assert summary_of(unknown, refused).reason == "HeldChange"
+    assert summary_of(replace(unknown, step=Keep()), waits).reason == "WaitingForWindow"
 
 
 SETTLE = timedelta(seconds=60)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+from botocore.exceptions import ClientError
+
 from tests.devcloud.aws.conftest import Cloud, refusal
 
 
@@ -39,8 +42,9 @@ def test_a_policy_allows_by_action_and_tag_and_a_deny_wins(cloud: Cloud) -> None
     assert refusal(lambda: rds.delete_db_instance(**drop)) == ("AccessDenied", 403)
 
 
-def test_a_creation_needs_a_permission_on_each_resource_and_to_tag(cloud: Cloud) -> None:
-    cloud.rds.create_db_parameter_group(
+def test_a_creation_needs_a_permission_on_each_resource_to_tag_and_once_to_make_the_role_of_rds(cloud: Cloud) -> None:
+    account = "210987654321"
+    _key(cloud, "AKIAFRESH00000000000", account=account).create_db_parameter_group(
         DBParameterGroupName="own", DBParameterGroupFamily="postgres16", Description="d"
     )
     ours = {
@@ -49,13 +53,22 @@ def test_a_creation_needs_a_permission_on_each_resource_and_to_tag(cloud: Cloud)
     }
     name_it = {**_allow("rds:CreateDBInstance"), "Resource": "arn:aws:rds:*:*:pg:own"}
     tag_it = _allow("rds:AddTagsToResource", {"Null": {"aws:ResourceTag/owner": "true"}})
+    link_it = _allow("iam:CreateServiceLinkedRole", {"StringEquals": {"iam:AWSServiceName": "rds.amazonaws.com"}})
+    cover_it = _allow("rds:CreateDBSubnetGroup")
     tags = [{"Key": "owner", "Value": "fairlead-1"}]
 
+    def key(number: int, *statements: dict[str, Any]) -> Any:
+        return _key(cloud, f"AKIATAGGED{number:010}", account=account, policy={"Statement": statements})
+
     def creating(number: int, *statements: dict[str, Any], **request: Any) -> None:
-        key = _key(cloud, f"AKIATAGGED{number:010}", policy={"Statement": statements})
-        Cloud(cloud.served, key).create(f"fl-{number}", DBParameterGroupName="own", **request)
+        Cloud(cloud.served, key(number, *statements)).create(f"fl-{number}", DBParameterGroupName="own", **request)
 
     assert refusal(lambda: creating(1, ours, name_it, tag_it)) == ("AccessDenied", 403)
     assert refusal(lambda: creating(2, ours, name_it, Tags=tags)) == ("AccessDenied", 403)
     assert refusal(lambda: creating(3, ours, tag_it, Tags=tags)) == ("AccessDenied", 403)
-    creating(4, ours, name_it, tag_it, Tags=tags)
+    assert refusal(lambda: creating(4, ours, name_it, tag_it, Tags=tags)) == ("InvalidParameterValue", 400)
+    group = {"DBSubnetGroupName": "g", "DBSubnetGroupDescription": "d", "SubnetIds": ["subnet-none"]}
+    with pytest.raises(ClientError, match="Missing necessary credentials"):
+        key(5, cover_it).create_db_subnet_group(**group)
+    creating(6, ours, name_it, tag_it, link_it, Tags=tags)
+    creating(7, ours, name_it, tag_it, Tags=tags)
