@@ -64,7 +64,13 @@ class ClaimReconciler:
         self._tools = tools
         self._failures = Failures()
         self._writer = ClaimWriter(
-            tools.kube, tools.gatherer, tools.publisher, EventEmitter(tools.events), tools.now, tools.monotonic
+            tools.kube,
+            tools.gatherer,
+            tools.publisher,
+            EventEmitter(tools.events),
+            tools.now,
+            tools.monotonic,
+            tools.preparer.spec_in_use,
         )
         self._deletion = DeletionPass(
             tools.kube, tools.gatherer, tools.preparer, tools.actor, self._writer, self._failures, tools.passwords
