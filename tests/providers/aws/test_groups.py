@@ -85,6 +85,7 @@ async def test_subnet_group_is_created_changed_and_deleted(account: AwsAccount, 
     observed, changes = await _subnets_of(cloud, grown)
     assert changes == ()
     assert "fl-orders" in (await cloud.list()).items
+    assert await cloud.owners(["fl-orders", "gone"]) == {"fl-orders": OWNER}
 
     # A tag that the spec set and names no more goes; another's stays.
     await account.call(
