@@ -210,9 +210,8 @@ def _first_cause(tree: Node) -> int | None:
     texts = {at: tree.children[at].message for at in unhealthy}
     repeated = [at for at, text in texts.items() if text and tree.message.startswith(text)]
     named = [at for at in unhealthy if f"{tree.children[at].kind} {tree.children[at].name}" in tree.message]
-    spoken_of = [*repeated, *named]
-    if spoken_of or not unhealthy:
-        return next(iter(spoken_of), None)
+    if repeated or named or not unhealthy:
+        return next(iter((*repeated, *named)), None)
     worst = min(unhealthy, key=lambda at: _severity(tree.children[at]))
     return worst if tree.is_healthy or _severity(tree.children[worst]) <= _severity(tree) else None
 

@@ -381,17 +381,15 @@ async def test_orphans_of_a_kind_whose_lists_show_no_tags_are_looked_at_one_by_o
             return ExternalList({"there": "", "left": "", "theirs": ""}, complete=True)
 
         async def owners(self, names: Iterable[str]) -> dict[str, Owner]:
-            assert list(names) == ["left", "theirs"]
-            return {"left": _owner("team", "u"), "theirs": _owner("team", "u", "other")}
+            return {name: _owner("team", installation={"left": "home"}.get(name, "other")) for name in names}
 
     world, groups = World(0), Groups()
-    annotated = {**toy("there"), "status": {"externalName": "there"}}
     listing = Listing(world.informer.store)
-    listing.add(dumps(annotated))
+    listing.add(dumps({**toy("there"), "status": {"externalName": "there"}}))
     tuple(world.informer.store.replace_all(listing, "2"))
     world.configs.clients = SimpleNamespace(account=groups, owners=groups)
 
-    assert await world.limiter.list_orphans("default") == ({"left": _owner("team", "u")}, True)
+    assert await world.limiter.list_orphans("default") == ({"left": _owner("team")}, True)
 
 
 async def test_orphans_inside_a_server_are_neither_listed_nor_missing() -> None:

@@ -233,6 +233,7 @@ class Case(msgspec.Struct, frozen=True):
 
 CASES = (
     Case("memory in another unit", "work_mem", "64MB", "65536"),
+    Case("half of a unit", "shared_buffers", "0.5GB", "65536"),
     Case("memory in pages", "shared_buffers", "1GB", "131072"),
     Case("memory in its own unit", "max_wal_size", "4096MB", "4096"),
     Case("time in another unit", "statement_timeout", "2min", "120000"),

@@ -220,6 +220,9 @@ def test_a_lost_instance_begins_with_its_own_backup_before_that_of_the_spec() ->
 
 FLAGS = [
     ("work_mem", "64MB", "65536"),
+    ("work_mem", "0.5GB", "524288"),
+    ("work_mem", "0.3GB", "314368"),
+    ("work_mem", "0.3kB", "0.3kB"),
     ("work_mem", "4096", "4096"),
     ("work_mem", "1500B", "1500B"),
     ("shared_buffers", "1GB", "131072"),
