@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from apis import names
-from apis.reasons import needs_a_person, next_actor
+from apis.reasons import REASONS, ReasonClass, class_of_claim, needs_a_person, next_actor
 from fairlead.exits import Exit
 from runtime.conditions import conditions_of
 from runtime.kstatus import kstatus
@@ -195,15 +195,31 @@ def _age(obj: Object, now: datetime) -> timedelta | None:
 
 
 def _with_cause(tree: Node) -> Node:
-    """Mark the deepest failing node, in order: what stands above it only repeats its text."""
-    if tree.reason == "Paused":
-        # It says by whom and when; the children only follow it.
-        return replace(tree, is_cause=True)
-    for position, child in enumerate(tree.children):
-        if not child.is_healthy:
-            marked = _with_cause(child)
-            return replace(tree, children=(*tree.children[:position], marked, *tree.children[position + 1 :]))
-    return tree if tree.is_healthy else replace(tree, is_cause=True)
+    """Mark the node that a claim speaks of: what stands above it only repeats its text."""
+    position = None if tree.reason == "Paused" else _first_cause(tree)
+    # Of a pause the claim says by whom and when; the children only follow it.
+    if position is None:
+        return tree if tree.is_healthy else replace(tree, is_cause=True)
+    marked = _with_cause(tree.children[position])
+    return replace(tree, children=(*tree.children[:position], marked, *tree.children[position + 1 :]))
+
+
+def _first_cause(tree: Node) -> int | None:
+    """Return the child whose words a node repeats, or that it names, else the worst; None where it is worse itself."""
+    unhealthy = [at for at, child in enumerate(tree.children) if not child.is_healthy]
+    texts = {at: tree.children[at].message for at in unhealthy}
+    repeated = [at for at, text in texts.items() if text and tree.message.startswith(text)]
+    named = [at for at in unhealthy if f"{tree.children[at].kind} {tree.children[at].name}" in tree.message]
+    if repeated or named or not unhealthy:
+        return next(iter((*repeated, *named)), None)
+    worst = min(unhealthy, key=lambda at: _severity(tree.children[at]))
+    return worst if tree.is_healthy or _severity(tree.children[worst]) <= _severity(tree) else None
+
+
+def _severity(node: Node) -> ReasonClass:
+    if node.stalled:
+        return ReasonClass.STALLED
+    return class_of_claim(node.reason) if node.reason in REASONS and not node.is_healthy else ReasonClass.PROGRESS
 
 
 def _rows(node: Node, branch: str, indent: str) -> Iterator[tuple[Node, str, str]]:

@@ -78,7 +78,10 @@ class Actor:
         self.refusals = Refusals()
 
     async def act(self, snapshot: Snapshot, steps: Sequence[Step]) -> tuple[Outcome, ...]:
-        """Carry out all steps at once; deletions under a claim that lives come last, and only if nothing failed."""
+        """Carry out all steps at once; deletions under a claim that lives come last, and only if nothing failed.
+
+        What holds neither data nor a login is deleted whatever failed.
+        """
         last = {
             index for index, step in enumerate(steps) if isinstance(step, Delete | Orphan) and not snapshot.deleting
         }
@@ -89,10 +92,10 @@ class Actor:
             outcomes.update(zip(chosen, results, strict=True))
 
         await carry_out([index for index in range(len(steps)) if index not in last])
-        if any(outcome.cause or outcome.error for outcome in outcomes.values()):
-            outcomes |= {index: Outcome(steps[index].entry) for index in last}
-        else:
-            await carry_out(sorted(last))
+        has_failed = any(outcome.cause or outcome.error for outcome in outcomes.values())
+        now = {index for index in last if not has_failed or (isinstance(step := steps[index], Delete) and step.is_free)}
+        outcomes |= {index: Outcome(steps[index].entry) for index in last - now}
+        await carry_out(sorted(now))
         return tuple(outcomes[index] for index in range(len(steps)))
 
     async def propagate_request(self, snapshot: Snapshot) -> Snapshot:

@@ -209,14 +209,17 @@ class Preparer:
         Where the claim's status was lost, the policy in force is unknown: nothing is destroyed without a backup, and
         one is taken where the claim has policy Snapshot, or its deletion is held.
         """
-        wanted = (snapshot.status.get("composition") or {}).get("revision")
-        if not wanted:
+        if not (snapshot.status.get("composition") or {}).get("revision"):
             return ("Orphan", "Snapshot")
-        for revision in self._library.revisions(snapshot.chosen):
-            if revision.name == wanted:
-                spec = readable(revision.composition)
-                return spec.deletion_policies if spec else None
-        return None
+        spec = self.spec_in_use(snapshot)
+        return spec.deletion_policies if spec else None
+
+    def spec_in_use(self, snapshot: Snapshot) -> CompositionSpec | None:
+        """Return the spec of the revision that the claim has; None where it cannot be read any more."""
+        wanted = (snapshot.status.get("composition") or {}).get("revision")
+        revisions = self._library.revisions(snapshot.chosen)
+        revision = next((revision for revision in revisions if revision.name == wanted), None)
+        return readable(revision.composition) if revision else None
 
     def _choose(self, snapshot: Snapshot) -> Chosen | _Unchecked | Cause:
         spec = snapshot.spec

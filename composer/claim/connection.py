@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from composer.claim.snapshot import Snapshot
 from composer.connection.passwords import KeptPasswords, PasswordKeeper, recorded, wanted_passwords
 from composer.connection.publisher import Publisher
 from composer.connection.secret import (
+    STRUCTURED,
     Origin,
     SecretTarget,
     Wanted,
@@ -28,12 +29,23 @@ from composer.connection.secret import (
     of_foreign,
     published,
     wanted,
+    with_published,
 )
+from composer.models import CompositionSpec
+from composer.render.operators.table import is_current
 from composer.render.passwords import secret_names
 from composer.render.render import Rendered
 from runtime import secret_rights
 from runtime.errors import Forbidden
-from runtime.objects import Key, Object, is_name
+from runtime.objects import Key, Object, is_name, status_of, version_of
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A published Secret of a claim that cannot be composed now: why it cannot be used, and what happened to it."""
+
+    lost: Cause | None = None
+    notes: tuple[Note, ...] = ()
 
 
 async def connect(publisher: Publisher, snapshot: Snapshot, prepared: Prepared) -> Connected:
@@ -42,10 +54,17 @@ async def connect(publisher: Publisher, snapshot: Snapshot, prepared: Prepared) 
     Where it cannot be published in this pass, the Secret that the claim names is looked for.
     """
     connected = await _connected(publisher, snapshot, prepared)
-    lost = None if connected.is_seen else await lost_secret(publisher, snapshot)
-    if lost is None:
+    if connected.is_seen:
         return connected
-    return replace(connected, causes=tuple(dict.fromkeys((*connected.causes, lost))), is_lost=True)
+    spec = prepared.spec
+    followed = (
+        Followed(await lost_secret(publisher, snapshot))
+        if connected.causes
+        else await follow(publisher, snapshot, spec)
+    )
+    lost = () if followed.lost is None else (followed.lost,)
+    causes = tuple(dict.fromkeys((*connected.causes, *lost)))
+    return replace(connected, causes=causes, notes=(*connected.notes, *followed.notes), is_lost=bool(lost))
 
 
 async def lost_secret(publisher: Publisher, snapshot: Snapshot) -> Cause | None:
@@ -61,11 +80,68 @@ async def lost_secret(publisher: Publisher, snapshot: Snapshot) -> Cause | None:
         return None
 
 
-async def with_unusable(publisher: Publisher, snapshot: Snapshot, findings: Findings) -> Findings:
-    """Return the findings of a pass that stopped early with the children and the Secret that are unusable."""
+async def follow(publisher: Publisher, snapshot: Snapshot, spec: CompositionSpec | None) -> Followed:
+    """Keep the connection Secret of a claim that cannot be composed now at what its child publishes.
+
+    A password may be replaced meanwhile. `spec` is of the revision that the claim has, None where it is gone.
+    Raises ApiError.
+    """
+    name = (snapshot.status.get("binding") or {}).get("name", "")
+    declared = spec.connection if spec else {}
+    live = _source_of(snapshot, declared)
+    if not is_name(name) or live is None:
+        return Followed(await lost_secret(publisher, snapshot))
+    key = Key(snapshot.key.namespace, name)
+    try:
+        before = await publisher.last_wanted(key, snapshot.key, snapshot.identity.uid)
+        if isinstance(before, Cause):
+            return Followed(before)
+        want = _followed(before, declared, live, is_known=spec is not None)
+        if want is None:
+            return Followed(await lost_secret(publisher, snapshot))
+        publication = await publisher.publish(want, known_hash=want.hash, is_requested=snapshot.is_requested)
+    except Forbidden:
+        return Followed()
+    problem = publication.problem
+    if problem is not None:
+        # Another login's password is about to be published by its child: until then the former one is taken.
+        return Followed(None if problem.reason == "ConnectionIncomplete" else problem)
+    return Followed(notes=(_published_note(name),) if publication.changed else ())
+
+
+def _source_of(snapshot: Snapshot, declared: Mapping[str, Any]) -> Object | None:
+    """Return the child that a connection is of: the one that the Composition names, else the only one that has any."""
+    resource = declared.get("from") or (declared.get("secretRef") or {}).get("resource")
+    live = [child.live for child in snapshot.children if child.live is not None and child.entry.resource == resource]
+    if not live and "secretRef" not in declared:
+        live = [child.live for child in snapshot.children if child.live and status_of(child.live).get("connection")]
+    return live[0] if len(live) == 1 else None
+
+
+def _followed(want: Wanted, declared: Mapping[str, Any], live: Object, *, is_known: bool) -> Wanted | None:
+    """Return what is wanted by what a child publishes now; None where that is not known."""
+    if "secretRef" in declared:
+        # Which Secret of the operator it is was computed, and is remembered by the process that published it.
+        is_whole = bool(want.source_version) and is_current(live, is_silent=False)
+        return msgspec.structs.replace(want, source_version=version_of(live)) if is_whole else None
+    stored = published(live)
+    if isinstance(stored, Cause):
+        return None
+    origin, own = of_contract(stored), set(declared) - STRUCTURED
+    if "certificates" not in origin.kept and ("caRef" in declared or not is_known):
+        own.add("certificates")
+    return with_published(want, origin, own)
+
+
+async def with_unusable(
+    publisher: Publisher, snapshot: Snapshot, findings: Findings, spec: CompositionSpec | None
+) -> tuple[Findings, tuple[Note, ...]]:
+    """Return the findings of a pass that stopped early with what is unusable, children and Secret, and notes."""
     findings = with_broken(snapshot, findings)
-    lost = await lost_secret(publisher, snapshot) if findings.rendered is None else None
-    return replace(findings, causes=(*findings.causes, lost), published=False) if lost else findings
+    followed = await follow(publisher, snapshot, spec) if findings.rendered is None else Followed()
+    if followed.lost:
+        findings = replace(findings, causes=(*findings.causes, followed.lost), published=False)
+    return findings, followed.notes
 
 
 async def _connected(  # noqa: PLR0911 - one return for each thing that may be missing
@@ -117,8 +193,7 @@ async def _publish(publisher: Publisher, snapshot: Snapshot, want: Wanted, bound
     if publication.problem:
         return Connected(bound.secret, bound.hash, causes=(publication.problem,), again=publication.again)
     # The first one is no event of its own: with it the claim becomes Ready.
-    note = Note("ConnectionPublished", f"Secret {want.key.name} holds the credentials")
-    notes = (note,) if publication.changed and bound.secret else ()
+    notes = (_published_note(want.key.name),) if publication.changed and bound.secret else ()
     if bound.secret != want.key.name and is_name(bound.secret):
         former = Key(want.key.namespace, bound.secret)
         if await publisher.disown(former, snapshot.identity.uid, keep=False, collected_with=""):
@@ -152,6 +227,10 @@ async def drop_former(
         if record.former:
             await keeper.drop(Key(snapshot.key.namespace, record.former), snapshot.identity.uid)
     return replace(kept, records=tuple(msgspec.structs.replace(record, former="") for record in kept.records))
+
+
+def _published_note(secret: str) -> Note:
+    return Note("ConnectionPublished", f"Secret {secret} holds the credentials")
 
 
 def _former_secret_note(former: str, present: str) -> Note:

@@ -1,7 +1,7 @@
 """Decides the step of each child of a claim that lives. Pure; every row is a test case.
 
 Ours or not ours, wanted or not, alive or being deleted, as sent or not: each combination has one step. Nothing that
-holds data is deleted without consent, and nothing at all while any part of the render is unresolved.
+holds data is deleted without consent, and what may hold data or a login not while any part of the render is unresolved.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from composer.claim.prune_guard import (
     taken_over,
     unwanted,
 )
-from composer.claim.snapshot import ObservedChild, Snapshot, is_stored
+from composer.claim.snapshot import ObservedChild, Snapshot, is_free, is_stored
 from composer.hashes import is_sent
 from composer.inventory import NEVER_READY, Entry, external_reference_of
 from composer.kinds.catalog import KindFacts
@@ -99,6 +99,11 @@ class Delete:
     why: str
     policy: str = ""
 
+    @property
+    def is_free(self) -> bool:
+        """Whether the object holds neither data nor a login."""
+        return is_free(self.entry, self.facts, self.live)
+
 
 @dataclass(frozen=True, slots=True)
 class RemoveFinalizer:
@@ -161,12 +166,14 @@ def decide(snapshot: Snapshot, rendered: Rendered, *, now: str) -> Plan:
         steps = _without_new(steps, recorded)
     waiting = {pending.resource for pending in rendered.waiting}
     steps += [Keep(observed.entry) for observed in snapshot.children if observed.entry.resource in waiting]
-    has_failed = bool(causes)
-    changing = {step.entry.place for step in steps if isinstance(step, Create | Apply)}
+    failed = {why.resource for why in causes}
+    changing = {step.entry.place for step in steps if not isinstance(step, Keep | Annotate)}
+    changing |= {child.entry.place for child in snapshot.children if child.entry.resource in failed | waiting}
     for observed, why in leaving:
-        if why is None and not (has_failed and observed.live is not None):
+        entry, live = observed.entry, observed.live
+        if why is None and (not failed or live is None or is_free(entry, observed.facts, live)):
             needed = still_needed(observed, leaving) or still_used(snapshot, observed, changing)
-            steps += _prune(snapshot, observed, needed=needed)
+            steps += prune(snapshot, observed, needed=needed)
         else:
             steps.append(held_step(snapshot, observed))
             causes.append(why or pruned_later(observed, "when nothing fails any more"))
@@ -349,7 +356,7 @@ def has_instruction(plan: Plan) -> bool:
     )
 
 
-def _prune(snapshot: Snapshot, child: ObservedChild, *, needed: bool) -> Iterator[Step]:
+def prune(snapshot: Snapshot, child: ObservedChild, *, needed: bool) -> Iterator[Step]:
     """Yield the step of a child that is not wanted any more; none where it is gone."""
     entry, live = child.entry, child.live
     if live is None:

@@ -8,13 +8,13 @@ from apis import names
 from apis.reasons import ReasonClass
 from apis.teardown import ENDING, instruction
 from composer.causes import Cause, cause
-from composer.claim.snapshot import ObservedChild, Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot, is_free
 from composer.inventory import Entry
 from composer.render.operators.table import kind_of
 from composer.render.render import Child, Rendered
 from runtime import kubectl
 from runtime.conditions import find
-from runtime.objects import Object, deleting, generation_of, observed_generation_of, status_of, uid_of
+from runtime.objects import Object, deleting, generation_of, observed_generation_of, uid_of
 
 _MASS_LEAST = 3
 
@@ -48,14 +48,8 @@ def unwanted(snapshot: Snapshot, rendered: Rendered) -> list[tuple[ObservedChild
 
 
 def _counts(child: ObservedChild) -> bool:
-    """Return whether a child counts among what a claim must not lose at once: it may hold data, or a login.
-
-    A managed one without either goes as soon as it is taken out: a rule that stayed would leave a network open. Of
-    another operator's kind it is not known what it holds.
-    """
-    if child.live is None or child.entry.stateful or child.facts is None or not child.facts.managed:
-        return child.live is not None
-    return bool(status_of(child.live).get("connection"))
+    """Return whether a child counts among what a claim must not lose at once: it may hold data, or a login."""
+    return child.live is not None and not is_free(child.entry, child.facts, child.live)
 
 
 def _stays(
@@ -190,7 +184,7 @@ def _hold(snapshot: Snapshot, child: ObservedChild, *, too_many: bool, unresolve
     if too_many and _counts(child):
         text = f"{subject}, as most of the children of this claim; to let it go: {consent}"
         return cause("HeldDeletion", text, resource=entry.resource)
-    return pruned_later(child, "when nothing is pending any more") if unresolved else None
+    return pruned_later(child, "when nothing is pending any more") if unresolved and _counts(child) else None
 
 
 def _left_in_the_cloud(snapshot: Snapshot, entry: Entry) -> Cause | None:
@@ -279,17 +273,17 @@ def held_on_rollback(snapshot: Snapshot, rendered: Rendered, revision: str) -> t
 
 
 def still_needed(child: ObservedChild, leaving: list[tuple[ObservedChild, Cause | None]]) -> bool:
-    """Return whether a child that depends on this one must go before it."""
-    going = [other for other, why in leaving if other is not child and (other.unseen or (why is None and other.live))]
-    return any(child.entry.resource in other.entry.depends_on for other in going)
+    """Return whether a child that depends on this one must go before it; one that is held keeps it."""
+    others = (other for other, _ in leaving if other is not child and (other.unseen or other.live))
+    return any(child.entry.resource in other.entry.depends_on for other in others)
 
 
 def still_used(snapshot: Snapshot, child: ObservedChild, changing: Collection[tuple[str, str, str]]) -> bool:
     """Return whether a wanted child depended on this one, and has not carried out yet what it was asked for since.
 
-    `changing` are the places of the children whose spec this pass changes. A parameter group, say, goes only once its
-    instance has the next one: an edit that is withdrawn before finds the former group as it was. What holds data goes
-    by consent alone, which nothing delays.
+    `changing` are the places of the children whose spec this pass changes, or would where nothing were in the way. A
+    parameter group, say, goes only once its instance has the next one: an edit that is withdrawn before finds the
+    former group as it was. What holds data goes by consent alone, which nothing delays.
     """
     return not child.entry.stateful and any(
         child.entry.resource in other.entry.depends_on

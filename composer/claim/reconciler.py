@@ -14,14 +14,14 @@ from composer.causes import Cause
 from composer.claim.act import Actor
 from composer.claim.compose import Choice, Prepared, Preparer, held_back, untouched
 from composer.claim.connection import connect, drop_former, keep_passwords, lost_secret
-from composer.claim.decide import Plan, decide, has_instruction
+from composer.claim.decide import Plan, decide, has_instruction, prune
 from composer.claim.deletion_pass import DeletionPass
 from composer.claim.failures import Failures, cause_of
 from composer.claim.gather import Gatherer
-from composer.claim.outcomes import Acted, PassResult, after, findings_of, raise_first
+from composer.claim.outcomes import Acted, PassResult, after, findings_of, notes_of, raise_first
 from composer.claim.report import NOBODY, Findings, Pauser, pauser, report_pause
 from composer.claim.snapshot import Snapshot
-from composer.claim.undecided import mirrored_pause, steps_unrendered
+from composer.claim.undecided import mirrored_pause, steps_unrendered, taken_out
 from composer.claim.write import ClaimWriter, EventEmitter
 from composer.connection.passwords import PasswordKeeper
 from composer.connection.publisher import Publisher
@@ -64,7 +64,13 @@ class ClaimReconciler:
         self._tools = tools
         self._failures = Failures()
         self._writer = ClaimWriter(
-            tools.kube, tools.gatherer, tools.publisher, EventEmitter(tools.events), tools.now, tools.monotonic
+            tools.kube,
+            tools.gatherer,
+            tools.publisher,
+            EventEmitter(tools.events),
+            tools.now,
+            tools.monotonic,
+            tools.preparer.spec_in_use,
         )
         self._deletion = DeletionPass(
             tools.kube, tools.gatherer, tools.preparer, tools.actor, self._writer, self._failures, tools.passwords
@@ -146,8 +152,29 @@ class ClaimReconciler:
             self._tools.actor.memory.forget_conflicts({uid_of(child.live) for child in snapshot.children if child.live})
         held = held_back(prepared)
         if held is not None:
-            return await self._writer.publish(snapshot, held)
+            return await self._held(prepared, held)
         return await self._recorded(prepared, await self._record(choice))
+
+    async def _held(self, prepared: Prepared, held: Findings) -> Result:
+        """Report an edit that is held whole; the rules and settings that it took out go. Raises ApiError."""
+        snapshot = prepared.snapshot
+        resources = frozenset(resource.name for resource in prepared.spec.resources)
+        gone = () if prepared.is_rollback else taken_out(snapshot, prepared.rendered, resources)
+        live = await self._tools.gatherer.gather_live(snapshot) if gone else None
+        if live is None or live.deleting or await self._tools.gatherer.unseen(live):
+            return await self._writer.publish(snapshot, held)
+        seen = replace(snapshot, namespace=live.namespace, kind_deleting=live.kind_deleting)
+        outcomes = await self._tools.actor.act(
+            seen, [step for child in gone for step in prune(seen, child, needed=False)]
+        )
+        out = {(child.entry.place, child.entry.name) for child in gone}
+        entries = [entry for entry in held.entries if (entry.place, entry.name) not in out]
+        entries += [outcome.entry for outcome in outcomes if outcome.entry]
+        kept = tuple(child for child in snapshot.children if child not in gone)
+        held = replace(held, entries=tuple(entries))
+        reported = await self._writer.publish(replace(snapshot, children=kept), held, notes_of(outcomes))
+        raise_first(outcomes)
+        return reported
 
     async def _prepare_first(self, choice: Choice) -> Prepared | Result:
         """Render a claim that has composed nothing while its finalizer is written: the choice alone decides that.

@@ -14,6 +14,7 @@ from composer.hashes import digest
 from composer.inventory import Entry, external_reference_of, recorded_kinds
 from composer.kinds.catalog import Catalog, KindFacts
 from composer.models import ClaimSpec
+from composer.render.operators.table import kind_of
 from composer.render.schema import Schema, project
 from runtime.objects import (
     Key,
@@ -26,6 +27,7 @@ from runtime.objects import (
     key_of,
     labels_of,
     metadata,
+    status_of,
     uid_of,
 )
 
@@ -139,6 +141,20 @@ class Snapshot:
     def namespace_deleting(self) -> bool:
         """Whether the claim's namespace is being deleted."""
         return self.namespace is not None and deleting(self.namespace)
+
+
+def is_free(entry: Entry, facts: KindFacts | None, live: Object) -> bool:
+    """Return whether an object holds neither data nor a login, by what its provider or its operator says.
+
+    It goes as soon as it is taken out, whatever else waits or fails: a rule that stayed would leave a network open. Of
+    another operator's kind that is not known by name it is not known what it holds.
+    """
+    if entry.stateful or facts is None:
+        return False
+    if facts.managed:
+        return not status_of(live).get("connection")
+    kind = kind_of(live)
+    return kind is not None and not kind.holds_data
 
 
 def kept_kinds(snapshot: Snapshot) -> frozenset[str]:

@@ -1,16 +1,39 @@
-"""The steps of a claim on which nothing is decided: paused, asked for another pass, or not rendered. Pure."""
+"""The steps of a claim on which nothing else is decided: paused, to be looked at, held whole, not rendered. Pure."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from apis import names
 from composer.claim.decide import Annotate, Keep, Step, copied_pause, corrections, held_step
-from composer.claim.snapshot import Snapshot
+from composer.claim.prune_guard import still_needed, still_used, unwanted
+from composer.claim.snapshot import ObservedChild, Snapshot, is_free
+from composer.render.render import Rendered
 from runtime.objects import Object, annotations_of, deleting
 
 
 def steps_unrendered(snapshot: Snapshot) -> tuple[Step, ...]:
     """Return the steps of a claim that cannot be rendered: children that somebody else deleted are released."""
     return tuple(step for child in snapshot.children if isinstance(step := held_step(snapshot, child), Annotate))
+
+
+def taken_out(snapshot: Snapshot, rendered: Rendered, resources: Collection[str]) -> tuple[ObservedChild, ...]:
+    """Return what an edit that is held whole took out and holds neither data nor a login: it goes all the same.
+
+    `resources` are those of the Composition: what it has renamed stays, since nothing new is made in its place.
+    """
+    leaving = unwanted(snapshot, rendered)
+    unchanged = {observed.entry.place for observed in snapshot.children}
+    return tuple(
+        child
+        for child, why in leaving
+        if why is None and child.entry.resource in resources and _is_free(child)
+        if not (still_needed(child, leaving) or still_used(snapshot, child, unchanged))
+    )
+
+
+def _is_free(child: ObservedChild) -> bool:
+    return is_free(child.entry, child.facts, child.live) if child.live else not child.entry.stateful
 
 
 def mirrored_pause(snapshot: Snapshot) -> tuple[Step, ...]:

@@ -27,6 +27,7 @@ from composer.claim.report import Findings, report, report_deletion
 from composer.claim.snapshot import Snapshot, kept_kinds
 from composer.composition.revision import Revision, kinds_of
 from composer.connection.publisher import Publisher
+from composer.models import CompositionSpec
 from runtime import finalizers
 from runtime.conditions import find
 from runtime.errors import Conflict, Invalid, NotFound
@@ -83,7 +84,10 @@ class EventEmitter:
 
 @dataclass(frozen=True, slots=True)
 class ClaimWriter:
-    """Writes claims of one kind; each write names the version of the claim that was read."""
+    """Writes claims of one kind; each write names the version of the claim that was read.
+
+    `spec_in_use` gives the Composition's spec by which a claim was composed last.
+    """
 
     kube: Kube
     gatherer: Gatherer
@@ -91,6 +95,7 @@ class ClaimWriter:
     events: EventEmitter
     now: Callable[[], datetime]
     monotonic: Callable[[], float]
+    spec_in_use: Callable[[Snapshot], CompositionSpec | None]
     debounce: Debounce = field(default_factory=Debounce)
     unwritten: UnwrittenEntries = field(default_factory=UnwrittenEntries)
 
@@ -126,13 +131,13 @@ class ClaimWriter:
 
     async def publish(self, snapshot: Snapshot, findings: Findings, notes: Iterable[Note] = ()) -> Result:
         """Report findings: write the status when it differs and emit the events; return when to make the next pass."""
-        findings = await with_unusable(self.publisher, snapshot, findings)
+        findings, more = await with_unusable(self.publisher, snapshot, findings, self.spec_in_use(snapshot))
         first = most_severe(findings.causes)
         waited = self.debounce.held(snapshot.key, first.reason if first else "", self.monotonic())
         findings = replace(findings, waited=waited)
         early = self.debounce.hold_back(snapshot.key, findings.early, self.monotonic())
         is_whole = findings.rendered is None or not findings.rendered.waiting
-        self.events.emit(snapshot, findings.causes, notes, is_whole=is_whole)
+        self.events.emit(snapshot, findings.causes, (*notes, *more), is_whole=is_whole)
         if early is not None:
             self.unwritten.note(snapshot.key, findings.entries)
             return Result(requeue_after=early)

@@ -148,12 +148,26 @@ class Publisher:
         try:
             stored = await self._kube.get(SECRETS, key)
         except NotFound:
-            text = f"the connection Secret {key.name} was deleted; it is written again once the claim is carried out"
-            return cause("SecretNotFound", text)
+            return _deleted(key)
         if not connection.is_ours(stored, identity):
             return _not_owned(key)
         self._looked[key] = now
         return None
+
+    async def last_wanted(self, key: Key, claim: Key, identity: str) -> Wanted | Cause:
+        """Return what a published Secret was made of last, after a start as it is stored; the cause where it is lost.
+
+        Raises Forbidden.
+        """
+        if key in self._wants:
+            return self._wants[key]
+        try:
+            stored = await self._kube.get(SECRETS, key)
+        except NotFound:
+            return _deleted(key)
+        return (
+            connection.as_stored(stored, claim, identity) if connection.is_ours(stored, identity) else _not_owned(key)
+        )
 
     async def disown(self, key: Key, identity: str, *, keep: bool, collected_with: str) -> bool:
         """Delete a claim's Secret, or keep it without owner; one owned by uid `collected_with` is collected with it.
@@ -314,6 +328,11 @@ class Publisher:
     def _wrote(self, want: Wanted, made: Object) -> None:
         self._written[want.key] = version_of(made)
         self._saw(want, want.key, made)
+
+
+def _deleted(key: Key) -> Cause:
+    text = f"the connection Secret {key.name} was deleted; it is written again once the claim is carried out"
+    return cause("SecretNotFound", text)
 
 
 def _not_owned(key: Key) -> Cause:

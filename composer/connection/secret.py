@@ -6,7 +6,7 @@ Secret values come in after the render; no template ever sees one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -32,6 +32,8 @@ SYSTEM_ROOTS = "system"
 _JDBC_SYSTEM_ROOTS = "sslfactory=org.postgresql.ssl.DefaultJavaSSLFactory"
 
 _TYPES = "servicebinding.io/"
+_OF_A_CHILD = frozenset({*POSTGRESQL_KEYS, "sslrootcert", "certificates"})
+_FOLLOWING = frozenset({"password", "uri", "jdbc-url"})
 _OF_CA_REF = "the platform team, whose Composition names it under connection.caRef"
 
 
@@ -144,22 +146,47 @@ def wanted(claim: Object, declared: Mapping[str, Any], source: Object, origin: O
         identity=secret.identity,
         owner=_owner(claim) if secret.owned else None,
     )
-    if "certificates" in unhashed.kept:
-        # The Composition's own: then the system's roots say nothing.
-        plain = {
-            name: value for name, value in unhashed.plain.items() if (name, value) != ("sslrootcert", SYSTEM_ROOTS)
-        }
-        unhashed = msgspec.structs.replace(unhashed, plain=plain)
     # An operator gives a recreated object another password, and its status has no hash of that.
     source_uid = [] if "from" in declared else [metadata(source).get("uid", "")]
-    content: Object = msgspec.to_builtins(unhashed)
-    # Who makes what, and which version was read, decides nothing of the content.
-    del content["makers"], content["source_version"], content["source_created"]
     makers = {name: server if ref == origin.kept.get(name) else _OF_CA_REF for name, ref in unhashed.kept.items()}
     version = "" if "from" in declared else str(metadata(source).get("resourceVersion", ""))
-    hashed = digest([content, *source_uid])
     created = str(metadata(source).get("creationTimestamp", "")) if ours and "from" in declared else ""
-    return msgspec.structs.replace(unhashed, hash=hashed, makers=makers, source_version=version, source_created=created)
+    hashed = _with_hash(_without_system_roots(unhashed), *source_uid)
+    return msgspec.structs.replace(hashed, makers=makers, source_version=version, source_created=created)
+
+
+def _without_system_roots(want: Wanted) -> Wanted:
+    """Return what is wanted without the word for the system's roots where certificates of its own say more."""
+    if "certificates" not in {**want.kept, **want.plain}:
+        return want
+    plain = {name: value for name, value in want.plain.items() if (name, value) != ("sslrootcert", SYSTEM_ROOTS)}
+    return msgspec.structs.replace(want, plain=plain)
+
+
+def _with_hash(want: Wanted, *source_uid: str) -> Wanted:
+    content: Object = msgspec.to_builtins(msgspec.structs.replace(want, hash=""))
+    # Who makes what, and which version was read, decides nothing of the content.
+    del content["makers"], content["source_version"], content["source_created"]
+    return msgspec.structs.replace(want, hash=digest([content, *source_uid]))
+
+
+def as_stored(stored: Object, claim: Key, identity: str) -> Wanted:
+    """Return a stored connection Secret as what is wanted: every text is plain but the password and what follows."""
+    texts = {name: value_of(stored, name) for name in stored.get("data") or {} if name not in _FOLLOWING}
+    plain = {name: text for name, text in texts.items() if text is not None}
+    plain["type"] = str(stored["type"]).removeprefix(_TYPES)
+    owner = next(iter(metadata(stored).get("ownerReferences") or ()), None)
+    return Wanted(key_of(stored), claim, plain, {}, identity, owner)
+
+
+def with_published(before: Wanted, origin: Origin, own: Collection[str]) -> Wanted:
+    """Return what was wanted, with what a child publishes now; `own` are the keys that the Composition sets itself."""
+    theirs = _OF_A_CHILD - set(own)
+    plain = {name: text for name, text in before.plain.items() if name not in theirs}
+    kept = {name: ref for name, ref in before.kept.items() if name not in theirs}
+    plain |= {name: text for name, text in origin.plain.items() if name in theirs}
+    kept |= {name: ref for name, ref in origin.kept.items() if name in theirs}
+    return _with_hash(_without_system_roots(msgspec.structs.replace(before, plain=plain, kept=kept)))
 
 
 def missing_keys(want: Wanted) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -15,7 +15,7 @@ from apis.names import DESTROY_LIMIT_LIFTED, EPHEMERAL_LABEL, TEARDOWN_FINALIZER
 from providers.accounts import destroy_rate
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, made_at, with_one_more
-from providers.accounts.orphans import Orphans
+from providers.accounts.orphans import BY_EXTERNAL_NAME, Orphans
 from providers.external.client import ExternalList
 from providers.external.config import Limits
 from providers.external.ownership import Owner, held
@@ -181,7 +181,10 @@ class Limiter:
         if self._inside:
             return {}, True
         account = await self._accounts.connect(config)
-        listing = await account.clients.account.list()
+        listing, owners = await account.clients.account.list(), account.clients.owners
+        if owners is not None:
+            unknown = (name for name in listing.items if not self._resources.store.by_index(BY_EXTERNAL_NAME, name))
+            listing = replace(listing, owners=await owners.owners(unknown))
         return self.orphans.among(listing), listing.complete
 
     def _counts_orphans(self, config: Object) -> bool:

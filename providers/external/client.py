@@ -12,7 +12,7 @@ Guarantees that the generic reconciler builds on:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -230,6 +230,13 @@ class Listed(Protocol[SpecT, FactsT]):
         """
 
 
+class Owners(Protocol):
+    """What a kind has whose lists show no tags: asked when somebody wants to know what has no resource."""
+
+    async def owners(self, names: Iterable[str]) -> Mapping[str, Owner]:
+        """Return the owners of what is there under these names and has one."""
+
+
 class ChangeLog(Protocol):
     """What a kind has whose lists show no object, but all changes of the account's objects: `Account.list` reads it.
 
@@ -276,3 +283,4 @@ class Clients(Generic[SpecT, FactsT]):
     try_login: TryLogin | None = None
     listed: Listed[SpecT, FactsT] | None = None
     changes: ChangeLog | None = None
+    owners: Owners | None = None

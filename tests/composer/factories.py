@@ -21,6 +21,11 @@ VOLUMES = Resource("", "v1", "PersistentVolumeClaim", "persistentvolumeclaims")
 
 DATABASE = KindFacts(DATABASES, stateful=True, allowed=True)
 SETTINGS = KindFacts(CONFIG_MAPS, stateful=False, allowed=True)
+RULES = KindFacts(
+    Resource("azure.fairlead.dev", "v1alpha1", "FlexibleServerFirewallRule", "flexibleserverfirewallrules"),
+    stateful=False,
+    allowed=True,
+)
 VOLUME = KindFacts(VOLUMES, stateful=True, allowed=True)
 CATALOG: Catalog = {facts.resource.group_kind: facts for facts in (DATABASE, SETTINGS, VOLUME)}
 IDENTITY = Identity("claim-uid", "shop", "orders")

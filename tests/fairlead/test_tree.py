@@ -278,6 +278,32 @@ def test_a_tree_begins_with_what_is_wrong(case: Case) -> None:
     assert exit_of(tree) is case.exit_code
 
 
+NOT_OURS = (
+    condition("Ready", "True", "Available"),
+    condition("Stalled", "True", "SecretNotOwned", "Secret x is taken"),
+)
+NAMING = (condition("Stalled", "True", "ChildFailed", "Cluster orders-x does not become ready by itself"),)
+CLUSTER = foreign("postgresql.cnpg.io/v1", "Cluster", status={"conditions": [condition("Ready", "False", "x")]})
+
+
+@pytest.mark.parametrize(
+    ("of_claim", "children", "kind"),
+    [
+        (LOST, (foreign("apps/v1", "Deployment", status={"observedGeneration": 0}), child(*LOST)), "PostgresDatabase"),
+        (NOT_OURS, (child(*CREATING),), "PostgreSQLInstance"),
+        (NAMING, (child(*CREATING), CLUSTER), "Cluster"),
+        (CREATING, (child(*CREATING[:1]), foreign("v1", "Gone")), "PostgresDatabase"),
+    ],
+    ids=["repeated", "the claim's own", "named", "as bad as the claim"],
+)
+def test_the_first_cause_is_the_one_that_the_claim_speaks_of(
+    of_claim: tuple[JsonObject, ...], children: tuple[tuple[str, str, JsonObject], ...], kind: str
+) -> None:
+    lines = [line for line, _ in lines_of(tree_of(claim(*of_claim), children, None, NOW)) if "first cause" in line]
+
+    assert [line.strip("├└─ ").partition("/")[0] for line in lines] == [kind]
+
+
 def test_an_object_of_the_cluster_has_no_secret() -> None:
     config = claim(*READY) | {"kind": "ProviderConfig", "metadata": {"name": "default", "generation": 1}}
 

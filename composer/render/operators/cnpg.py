@@ -14,9 +14,12 @@ from composer.render.operators.state import OperatorKind, State, number_at, text
 from runtime.conditions import is_true
 from runtime.objects import Object, generation_of, observed_generation_of, status_of
 
-_FAILING: Final = frozenset({
+_LOST: Final = frozenset({
     "Cluster is in an unrecoverable state, needs manual intervention",
     "Cluster is unrecoverable and needs manual intervention",
+})  # fmt: skip
+"""The phases of what cannot be recovered, whatever the condition says; earlier releases have the first one."""
+_FAILING: Final = _LOST | frozenset({
     "Cluster cannot proceed to reconciliation due to an unknown plugin being required",
     "Cluster cannot proceed to reconciliation due to an error while interacting with plugins",
     "Cluster has incomplete or invalid image catalog",
@@ -24,7 +27,7 @@ _FAILING: Final = frozenset({
     "Unable to create required cluster objects",
     "Waiting for user action",
 })  # fmt: skip
-"""The phases that do not end by themselves; earlier releases have the first one for the second."""
+"""The phases that do not end by themselves."""
 
 
 def _cluster(live: Object) -> State:
@@ -34,7 +37,8 @@ def _cluster(live: Object) -> State:
     if is_up and not failed:
         return State(ready=True, usable=True)
     words = ": ".join(filter(None, (phase, text_at(live, "phaseReason")))) or words_of(live, "Ready")
-    return State(ready=False, usable=is_up or _has_primary(live), failed=failed, why=words)
+    is_usable = phase not in _LOST and (is_up or _has_primary(live))
+    return State(ready=False, usable=is_usable, failed=failed, why=words)
 
 
 def _has_primary(live: Object) -> bool:

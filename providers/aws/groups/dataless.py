@@ -24,6 +24,7 @@ from providers.external.cloud_api.tags import missing_owner_tags, owner_from
 from providers.external.cloud_api.without_data import WithoutData
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Phase, Present, SpecT, digest
+from providers.external.ownership import Owner
 from providers.external.provider import Kind
 from providers.external.spec import Envelope
 from runtime.errors import Transient
@@ -65,17 +66,29 @@ class Dataless(WithoutData[SpecT], Generic[SpecT]):
 
     async def observe(self, target: Target[SpecT]) -> Present[SpecT, Tags] | Absent:
         """Read one group and its tags, which no list of groups carries."""
-        action = f"look at {self.noun} {target.name}"
-        named: dict[str, Any] = {f"{self.word}Name": target.name}
         try:
-            answer = await self._account.call(f"describe_{self.call}s", action, **named)
-            members: list[Answer] = answer.get(f"{self.word}s") or []
-            if len(members) != 1:
-                raise Transient(f"cannot {action}: the answer names {len(members)}")
-            tags = await self._tagged(target.name, members[0][f"{self.word}Arn"]).read()
-            return Present(await self._projected(members[0], tags, target))
+            return Present(await self._projected(*await self._read(target.name), target))
         except NotThere:
             return Absent()
+
+    async def _read(self, name: str) -> tuple[Answer, Tags]:
+        """Return what RDS answers about one group, and its tags. Raises NotThere."""
+        action = f"look at {self.noun} {name}"
+        named: dict[str, Any] = {f"{self.word}Name": name}
+        answer = await self._account.call(f"describe_{self.call}s", action, **named)
+        members: list[Answer] = answer.get(f"{self.word}s") or []
+        if len(members) != 1:
+            raise Transient(f"cannot {action}: the answer names {len(members)}")
+        return members[0], await self._tagged(name, members[0][f"{self.word}Arn"]).read()
+
+    async def owners(self, names: Iterable[str]) -> Mapping[str, Owner]:
+        """Return the owners that the tags of these groups name; RDS's own groups have none."""
+        owners: dict[str, Owner] = {}
+        for name in names:
+            with suppress(NotThere):
+                owner = None if name.startswith("default.") else owner_from((await self._read(name))[1])
+                owners |= {name: owner} if owner else {}
+        return owners
 
     async def _projected(self, answer: Answer, tags: dict[str, str], target: Target[SpecT]) -> Observed[SpecT, Tags]:
         """Read an answer as the spec, and what else about the group is to be asked."""
@@ -151,7 +164,7 @@ def kind_of(
 
     def clients(account: AwsAccount) -> Clients[SpecT, Tags]:
         groups = client_for(account)
-        return Clients(groups, groups)
+        return Clients(groups, groups, owners=groups)
 
     return Kind(
         resource=Resource(GROUP, "v1alpha1", *resource),

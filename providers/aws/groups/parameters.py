@@ -7,8 +7,9 @@ and `vartype = 'bool'`; a test compares them with a real server. RDS's own param
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+
+from providers.external.cloud_api.quantities import in_units
 
 _UNITS = {
     "8kB": "effective_cache_size min_parallel_index_scan_size min_parallel_table_scan_size shared_buffers temp_buffers"
@@ -41,11 +42,7 @@ _SWITCHES = """
     update_process_title
 """
 SWITCHES = frozenset(_SWITCHES.split())
-# In bytes and in microseconds.
-_BYTES = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
-_TIMES = {"us": 1, "ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
 _ON, _OFF = frozenset({"on", "true", "yes", "1"}), frozenset({"off", "false", "no", "0"})
-_WITH_UNIT = re.compile(r"([0-9]{1,15})\s*([A-Za-z]{1,3})")
 
 
 def as_rds_writes(name: str, value: str) -> str:
@@ -57,15 +54,4 @@ def as_rds_writes(name: str, value: str) -> str:
     if name in SWITCHES:
         word = text.lower()
         return "1" if word in _ON else "0" if word in _OFF else value
-    unit, quantity = UNIT_OF.get(name), _WITH_UNIT.fullmatch(text)
-    if unit is None or quantity is None:
-        return value
-    return _converted(int(quantity[1]), quantity[2], unit) or value
-
-
-def _converted(amount: int, written: str, unit: str) -> str:
-    scale = _TIMES if unit in _TIMES else _BYTES
-    factor = 8 * 2**10 if unit == "8kB" else scale[unit]
-    if written not in scale or amount * scale[written] % factor:
-        return ""
-    return str(amount * scale[written] // factor)
+    return in_units(text, UNIT_OF.get(name, "")) or value

@@ -7,8 +7,9 @@ switches are `pg_settings.unit` and `vartype = 'bool'`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+
+from providers.external.cloud_api.quantities import in_units
 
 _UNITS = {
     "8kB": "effective_cache_size min_parallel_index_scan_size min_parallel_table_scan_size shared_buffers temp_buffers"
@@ -24,9 +25,6 @@ _UNITS = {
     "s": "autovacuum_naptime checkpoint_timeout checkpoint_warning tcp_keepalives_idle tcp_keepalives_interval",
 }
 UNIT_OF: Mapping[str, str] = {name: unit for unit, names in _UNITS.items() for name in names.split()}
-_BYTES = {"B": 1, "kB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
-_TIMES = {"us": 1, "ms": 10**3, "s": 10**6, "min": 60 * 10**6, "h": 3600 * 10**6, "d": 86400 * 10**6}
-_WITH_UNIT = re.compile(r"([0-9]{1,15})\s*([A-Za-z]{1,3})")
 _ON, _OFF = frozenset({"on", "true", "yes"}), frozenset({"off", "false", "no"})
 
 
@@ -39,12 +37,4 @@ def as_cloud_sql_writes(name: str, value: str) -> str:
     word = text.lower()
     if word in _ON or word in _OFF:
         return "on" if word in _ON else "off"
-    unit, quantity = UNIT_OF.get(name), _WITH_UNIT.fullmatch(text)
-    if unit is None or quantity is None:
-        return value
-    scale = _TIMES if unit in _TIMES else _BYTES
-    factor = 8 * 2**10 if unit == "8kB" else scale[unit]
-    written, amount = quantity[2], int(quantity[1])
-    if written not in scale or amount * scale[written] % factor:
-        return value
-    return str(amount * scale[written] // factor)
+    return in_units(text, UNIT_OF.get(name, "")) or value

@@ -52,14 +52,15 @@ CREATIONS = (
 EDITS = (
     Case("storage may grow", {"allocatedStorage": 200}),
     Case("storage may not shrink", {"allocatedStorage": 99}, "make a new smaller RDSInstance"),
-    Case("a version goes up", {"engineVersion": "16.9"}),
+    Case("a version goes up", {"engineVersion": "16.10"}),
+    Case("a version goes up to one below that which runs", {"engineVersion": "16.6"}),
     Case("a major version goes up", {"engineVersion": "17"}),
     Case("a minor version becomes any", {"engineVersion": "16"}),
     Case("a version does not go down", {"engineVersion": "16.3"}, "restore a snapshot of before the upgrade"),
     Case(
         "a major version does not go down",
         {"engineVersion": "15"},
-        "engineVersion cannot go below the version that runs",
+        "engineVersion cannot go below the version that runs and the one of before",
     ),
     Case("the login is fixed", {"masterUsername": "other"}, "masterUsername is fixed at creation; make further logins"),
     Case("the database is fixed", {"dbName": "other"}, "dbName is fixed at creation; make another database with SQL"),
@@ -77,7 +78,7 @@ EDITS = (
 
 async def test_the_rules_of_instances(api: Api, namespace: str) -> None:
     await assert_creations(api, RDS_INSTANCE, namespace, INSTANCE, CREATIONS)
-    created = await stored(api, RDS_INSTANCE, namespace, INSTANCE, engineVersion="16.4", allocatedStorage=100)
+    created = await stored(api, RDS_INSTANCE, namespace, INSTANCE, engineVersion="16.9", allocatedStorage=100)
     await assert_edits(api, RDS_INSTANCE, created, EDITS)
 
 

@@ -159,6 +159,9 @@ class Prepares:
     def supported_policies(self, _view: Snapshot) -> tuple[str, ...]:
         return ("Orphan", "Snapshot", "Delete")
 
+    def spec_in_use(self, _view: Snapshot) -> CompositionSpec | None:
+        return None
+
     async def prepare(self, seen: Snapshot) -> Prepared | Findings:
         return await self.render(self.choose(seen))
 

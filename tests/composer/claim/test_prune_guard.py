@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -9,14 +11,15 @@ from apis import names
 from composer.claim.decide import Annotate, Delete, Keep, decide
 from composer.claim.prune_guard import replacing_data, unwanted
 from composer.claim.snapshot import ObservedChild, live_hash
-from composer.claim.undecided import steps_unrendered
+from composer.claim.undecided import steps_unrendered, taken_out
 from composer.hashes import sent_hash
 from composer.kinds.catalog import KindFacts
-from composer.render.render import Child
+from composer.render.render import Child, Waiting
 from runtime.objects import Object, Resource
 from tests.composer.factories import (
     DATABASE,
     NOW,
+    RULES,
     SETTINGS,
     annotated,
     child,
@@ -101,8 +104,8 @@ def test_a_held_child_that_is_gone_is_held_on(known: Object, annotations: dict[s
     assert bool(replacing_data(snapshot(gone, of=of), rendered(RENAMED))) is held
 
 
-RULES = KindFacts(
-    Resource("azure.fairlead.dev", "v1alpha1", "FlexibleServerFirewallRule", "flexibleserverfirewallrules"),
+ASO_RULES = KindFacts(
+    Resource("dbforpostgresql.azure.com", "v1", "FlexibleServersFirewallRule", "flexibleserversfirewallrules"),
     stateful=False,
     allowed=True,
 )
@@ -156,6 +159,36 @@ def test_what_holds_neither_data_nor_a_login_goes_at_once(
     assert set(causes) == set(facts_of) - set(wanted)
     assert {name for name, why in causes.items() if why is not None} == set(held)
     assert {why.reason for why in causes.values() if why is not None} <= {"HeldDeletion"}
+
+
+STRANGER = ObservedChild(entry(uid=""), live(OLD, uid="strangers", labels={}), DATABASE)
+USER_OF_RULES = replace(HELD, entry=entry(depends_on=("rule-0", "rule-1")))
+OTHERS: dict[str, tuple[ObservedChild, tuple[Child, ...], tuple[Waiting, ...], set[str]]] = {
+    "is not the claim's": (STRANGER, (SAME,), (), {"rule-0", "rule-1"}),
+    "waits": (HELD, (), (Waiting("database", "network", "p"),), {"rule-0", "rule-1"}),
+    "is held": (HELD, (RENAMED,), (), {"rule-0", "rule-1"}),
+    "is held, and depends on them": (USER_OF_RULES, (RENAMED,), (), set()),
+    "waits, and depends on them": (USER_OF_RULES, (), (Waiting("database", "network", "p"),), set()),
+}
+
+
+@pytest.mark.parametrize(("other", "wanted", "waiting", "going"), OTHERS.values(), ids=OTHERS.keys())
+def test_rules_go_whatever_another_part_of_the_claim_waits_for_but_for_their_order(
+    other: ObservedChild, wanted: tuple[Child, ...], waiting: tuple[Waiting, ...], going: set[str]
+) -> None:
+    rules = (*(_there(f"rule-{number}", RULES) for number in range(2)), _there("aso", ASO_RULES), _there("s", SETTINGS))
+    composed = rendered(*wanted, waiting=waiting)
+    going = {*going, "aso"}
+    plan = decide(snapshot(other, *rules), composed, now=NOW)
+
+    assert {step.entry.resource for step in plan.steps if isinstance(step, Delete)} - {"s"} == going
+    if wanted == (RENAMED,):
+        resources = {"elsewhere", "rule-0", "rule-1", "aso"}
+        held = taken_out(snapshot(other, *rules), composed, resources)
+        assert {gone.entry.resource for gone in held} == going
+        assert taken_out(snapshot(other, *rules), composed, {"elsewhere"}) == ()
+    else:
+        assert {why.resource for why in plan.causes} == {"database", "s"}
 
 
 SYNCED = {"observedGeneration": 1, "conditions": [{"type": "Synced", "status": "True", "reason": "InSync"}]}

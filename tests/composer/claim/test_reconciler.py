@@ -25,6 +25,7 @@ from tests.composer.factories import (
     DATABASE,
     DATABASES,
     NOW,
+    RULES,
     SETTINGS,
     child,
     claim,
@@ -126,16 +127,23 @@ async def test_a_child_is_not_removed_while_its_replacement_could_not_be_created
     kube.there(SETTLED)
     actor = Actor(kube, now=lambda: datetime(2026, 11, 21, 12, tzinfo=UTC), remember=lambda _facts, _obj, _over: None)
 
+    again = ["create ConfigMap"] if isinstance(refusal, Unavailable) else []
     outcomes = await actor.act(snapshot(), _replaced())
     assert kube.verbs() == ["create ConfigMap"]
     assert [outcome.entry.resource for outcome in outcomes if outcome.entry] == (
         ["fresh", "settings"] if isinstance(refusal, Unavailable) else ["settings"]
     )
 
+    # A rule goes all the same.
+    rule = live(desired("rule", RULES))
+    kube.objects[RULES.resource, key_of(rule)] = rule
+    await actor.act(snapshot(), (*_replaced(), Delete(entry("rule", RULES), RULES, rule, "", "not wanted any more")))
+    assert kube.verbs()[1:] == [*again, "delete FlexibleServerFirewallRule"]
+    kube.written.clear()
+
     # What was refused is not sent again, and holds the other back all the same.
     await actor.act(snapshot(), _replaced())
-    again = ["create ConfigMap"] if isinstance(refusal, Unavailable) else []
-    assert kube.verbs() == ["create ConfigMap", *again]
+    assert kube.verbs() == again
 
     kube.refusal = None
     await actor.act(replace(snapshot(), claim=claim(annotations={names.RECONCILE_REQUESTED_AT: "now"})), _replaced())

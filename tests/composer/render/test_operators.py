@@ -82,6 +82,9 @@ STATES: dict[str, tuple[str, Any, State]] = {
     "a Cluster cannot be recovered": (
         CLUSTER, _conditions(_NOT_UP, phase=_LOST), State(ready=False, usable=False, failed=True, why=_LOST),
     ),
+    "a Cluster cannot be recovered, and its condition is of before": (
+        CLUSTER, _conditions(_UP, phase=_LOST), State(ready=False, usable=False, failed=True, why=_LOST),
+    ),
     "a Cluster waits for a person with all instances up": (
         CLUSTER, _conditions(_UP, phase=_USER), State(ready=False, usable=True, failed=True, why=_USER),
     ),

@@ -85,6 +85,7 @@ async def test_subnet_group_is_created_changed_and_deleted(account: AwsAccount, 
     observed, changes = await _subnets_of(cloud, grown)
     assert changes == ()
     assert "fl-orders" in (await cloud.list()).items
+    assert await cloud.owners(["fl-orders", "gone"]) == {"fl-orders": OWNER}
 
     # A tag that the spec set and names no more goes; another's stays.
     await account.call(
@@ -232,6 +233,7 @@ class Case(msgspec.Struct, frozen=True):
 
 CASES = (
     Case("memory in another unit", "work_mem", "64MB", "65536"),
+    Case("half of a unit", "shared_buffers", "0.5GB", "65536"),
     Case("memory in pages", "shared_buffers", "1GB", "131072"),
     Case("memory in its own unit", "max_wal_size", "4096MB", "4096"),
     Case("time in another unit", "statement_timeout", "2min", "120000"),

@@ -212,6 +212,7 @@ def test_window(window: Window | None, moment: str, opens: str | None) -> None:
     [
         ("64MB", "KB", "Integer", "65536"),
         ("64MB", "8KB", "Integer", "8192"),
+        ("0.5GB", "8KB", "Integer", "65536"),
         ("1GB", "MB", "Integer", "1024"),
         ("5min", "ms", "Integer", "300000"),
         ("5min", "s", "Integer", "300"),

@@ -213,6 +213,9 @@ def test_people_cannot_overwrite_our_labels_at_creation() -> None:
 
 FLAGS = [
     ("work_mem", "64MB", "65536"),
+    ("work_mem", "0.5GB", "524288"),
+    ("work_mem", "0.3GB", "314368"),
+    ("work_mem", "0.3kB", "0.3kB"),
     ("work_mem", "4096", "4096"),
     ("work_mem", "1500B", "1500B"),
     ("shared_buffers", "1GB", "131072"),
