@@ -15,9 +15,8 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from devcloud import clouds as simulated
-from fairlead.cli_live import Namespace, Where, add_to
+from fairlead import cli_live, cli_plan
 from fairlead.exits import CommandError, Exit
-from fairlead.kube_options import USUAL
 from fairlead.printing import to_errors, to_output
 
 _EXITS = """Exit codes: 0 done or no change; 1 the tool failed; 2 invalid input or template; 3 differences or drift;
@@ -322,46 +321,6 @@ def validate(
     return validity.exit_code(strict=strict)
 
 
-@app.command
-def plan(
-    *paths: Path,
-    namespace: Namespace = None,
-    server: Where = USUAL,
-    output: Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])] = "text",
-) -> Exit:
-    """Show what edited claims, Compositions and environments would do to every child, and change nothing.
-
-    Args:
-        paths: Files or folders with claims, Compositions and environments (ConfigMaps of namespace fairlead-system, or
-            of none), `-` for standard input. The labels of a Namespace in them count where a Composition is chosen.
-        namespace: Of claims that name none; of the claims that an edited Composition or environment changes. Default:
-            the context's; all.
-        server: Which API server.
-        output: `text` (default) for people, `json` for programs.
-    """
-    import asyncio
-
-    from fairlead import plan as planning_run
-    from fairlead.exits import worst
-    from fairlead.output import show_json
-    from fairlead.plan_diff import SCHEMA_VERSION, summary
-
-    if not paths:
-        raise CommandError("plan: name files or folders with what is edited", exit_code=Exit.USAGE)
-    outcome = asyncio.run(planning_run.plan(planning_run.Options(paths, namespace, server)))
-    plans = outcome.claims
-    if output == "json":
-        show_json({"schemaVersion": SCHEMA_VERSION, "claims": plans})
-    else:
-        for claim_plan in plans:
-            for line in claim_plan.lines():
-                to_output(line)
-        print(summary(plans))
-    for remark in outcome.remarks:
-        to_errors(remark)
-    return worst(claim_plan.exit_code for claim_plan in plans)
-
-
 @app.command(name="test")
 def run_tests(
     path: Path, /, *, crds: Path | None = None, update: Annotated[bool, Parameter(negative="")] = False
@@ -384,4 +343,5 @@ def run_tests(
     return testing.exit_of(results)
 
 
-add_to(app)
+cli_plan.add_to(app)
+cli_live.add_to(app)

@@ -6,9 +6,8 @@ Reads the API server and writes nothing. What a provider would do in its cloud i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,11 @@ from fairlead.discovery import Discovery
 from fairlead.edits import Edits, edits_in
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL, Server
+from fairlead.plan_clouds import Clouds, config_place, provider_of
 from fairlead.plan_diff import ClaimPlan, Renders, blocked, changes_of, homeless, moved_connection
 from fairlead.rendering import NO_UID, checked_claim, located
 from fairlead.yaml_files import Document, invalid
+from runtime import clock
 from runtime.conditions import timestamp
 from runtime.errors import Forbidden, NotFound
 from runtime.kube import Kube, Selection
@@ -138,7 +139,7 @@ async def plan(options: Options) -> Outcome:
                 plans += [await cluster.of_live(claim) for claim in await cluster.users(name, claim_type, seen)]
         except Forbidden as error:
             raise CommandError(f"{error}; {_RIGHTS}") from error
-    return Outcome(tuple(plans), (*edits.remarks, *_elsewhere(edits, options.namespace)))
+    return Outcome(tuple(plans), (*edits.remarks, *_elsewhere(edits, options.namespace), *sorted(cluster.remarks)))
 
 
 def _elsewhere(edits: Edits, namespace: str | None) -> Iterator[str]:
@@ -163,6 +164,8 @@ class _Cluster:
     edits: Edits
     library: _Library
     edited: _Library
+    configs: dict[tuple[str, str], Object] = field(default_factory=dict)
+    remarks: set[str] = field(default_factory=set)
 
     @classmethod
     async def read(cls, kube: Kube, options: Options, edits: Edits) -> _Cluster:
@@ -267,11 +270,26 @@ class _Cluster:
             snapshot = Snapshot(live, resource, home, kind_deleting=False, catalog=self.kinds, children=known)
             earlier = await Preparer(self.library, _Here()).prepare(snapshot)
             before = earlier.rendered if isinstance(earlier, Prepared) else None
-        now = datetime.now(UTC)
-        decided = decide(prepared.snapshot, prepared.rendered, now=timestamp(now))
-        changes = changes_of(decided, Renders(prepared.rendered, before), now, is_new=live is None)
+        clouds = await self._clouds(child.object for child in prepared.rendered.children)
+        decided = decide(prepared.snapshot, prepared.rendered, now=timestamp(clouds.now))
+        changes = changes_of(decided, Renders(prepared.rendered, before), clouds, is_new=live is None)
         changes = (*changes, *moved_connection(live, claim))
         return ClaimPlan(label, prepared.composition, changes if edited_home else (*changes, homeless(claim)))
+
+    async def _clouds(self, children: Iterable[Object]) -> Clouds:
+        """Read the ProviderConfigs that serve children."""
+        groups = ((str(child["apiVersion"]).partition("/")[0], child) for child in children)
+        places = {config_place(group, child) for group, child in groups if provider_of(group) is not None}
+        for group, name in sorted(places - set(self.configs)):
+            provider = provider_of(group)
+            assert provider is not None, "it was asked for above"  # noqa: S101 - for the type
+            try:
+                self.configs[group, name] = await self.kube.get(provider.config_resource, Key("", name))
+            except NotFound:
+                continue
+            except Forbidden:
+                self.remarks.add(f"the limits of ProviderConfigs of {group} are not considered: you may not read them")
+        return Clouds(clock.now(), self.configs)
 
     async def _around(self, claim: Object) -> tuple[tuple[ObservedChild, ...], Object | None]:
         """Read the children of a claim and its namespace, None where there is none."""

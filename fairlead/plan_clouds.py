@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from providers.external.observation import Change, Class, describe
-from providers.external.provider import Kind, Provider
+from providers.external.observation import Change, Class, Queue, describe
+from providers.external.provider import Kind, Provider, decode_config
 from providers.managed.decisions.decide_update import INTERRUPTING
 from providers.managed.decisions.foresee import Foresight, foresee
 from providers.managed.decisions.plan import Refuse, Rest, Update, Wait
-from providers.managed.record import InvalidSpec
+from providers.managed.record import InvalidSpec, envelope_of
 from runtime.conditions import timestamp
-from runtime.objects import Object
+from runtime.objects import Object, Resource, status_of
 
 Effect: TypeAlias = Literal[
     "in place", "restarts", "locks out", "loses data", "in the window", "waits", "waits for consent", "refused",
@@ -34,6 +35,7 @@ _NOW: Final[Mapping[Class, Effect]] = {
     Class.LOCKOUT: "locks out",
     Class.LOSS: "loses data",
 }
+LEAVES_THE_QUEUE: Final = "it is so, and what waits in the cloud's queue is taken out of it"
 _UNOBSERVED: Final = "its provider has not said yet what it observed (status.observed)"
 
 
@@ -63,28 +65,86 @@ class CloudChange(msgspec.Struct, frozen=True):
         return f"{field}{self.effect}{when}{kind}{drift}{why}"
 
 
-def kind_of(group: str, kind: str) -> Kind[Any, Any] | None:
-    """Return the managed kind of a group and kind, None for another project's."""
+@dataclass(frozen=True, slots=True)
+class Clouds:
+    """What the clouds' part of a plan reads beside the objects: the time, and ProviderConfigs by group and name."""
+
+    now: datetime
+    configs: Mapping[tuple[str, str], Object] = field(default_factory=dict)
+
+    def config_of(self, resource: Resource, obj: Object) -> Any:
+        """Return the spec of an object's ProviderConfig as its provider reads it, None where that is not known."""
+        provider, config = provider_of(resource.group), self.configs.get(config_place(resource.group, obj))
+        if provider is None or config is None:
+            return None
+        try:
+            return decode_config(provider, config.get("spec") or {})
+        except msgspec.ValidationError:
+            return None
+
+
+def config_place(group: str, obj: Object) -> tuple[str, str]:
+    """Return group and name of the ProviderConfig that serves a managed resource."""
+    reference = (obj.get("spec") or {}).get("providerConfigRef") or {}
+    return group, str(reference.get("name") or "default")
+
+
+def provider_of(group: str) -> Provider[Any] | None:
+    """Return the provider of an API group, None for another project's."""
     cloud = group.removesuffix(_SUFFIX)
     if group == cloud or cloud not in CLOUDS:
         return None
     provider: Provider[Any] = importlib.import_module(f"providers.{cloud}").PROVIDER
-    return next((known for known in provider.kinds if known.resource.kind == kind), None)
+    return provider
 
 
-def cloud_changes(kind: Kind[Any, Any], live: Object, edited: Object, now: datetime) -> tuple[CloudChange, ...]:
-    """Return what an edit of a managed resource does in its cloud, and what differs there without it."""
+def kind_of(resource: Resource) -> Kind[Any, Any] | None:
+    """Return the managed kind of a resource, None for another project's."""
+    provider = provider_of(resource.group)
+    kinds = () if provider is None else provider.kinds
+    return next((kind for kind in kinds if kind.resource.kind == resource.kind), None)
+
+
+def cloud_creation(resource: Resource, obj: Object, clouds: Clouds) -> tuple[CloudChange, ...]:
+    """Return why a managed resource that is to be made would not be, nothing where it would."""
+    kind, config = kind_of(resource), clouds.config_of(resource, obj)
+    if kind is None or config is None:
+        return ()
     try:
-        foresight = foresee(kind, edited, now)
+        refusal = kind.refusal(envelope_of(obj, kind.spec_type).for_provider, config, {})
+    except InvalidSpec as error:
+        return (CloudChange("refused", why=error.message),)
+    return () if refusal is None else (CloudChange("refused", why=f"{refusal[1]} [{refusal[0]}]"),)
+
+
+def cloud_changes(resource: Resource, live: Object, edited: Object, clouds: Clouds) -> tuple[CloudChange, ...]:
+    """Return what an edit of a managed resource does in its cloud, and what differs there without it."""
+    kind, config = kind_of(resource), clouds.config_of(resource, edited)
+    if kind is None:
+        return ()
+    try:
+        foresight = foresee(kind, edited, clouds.now, config, _resolved(kind, live, edited))
     except InvalidSpec as error:
         return (CloudChange("refused", why=error.message),)
     if foresight is None:
         return (CloudChange("not known", why=_UNOBSERVED),)
-    present = foresee(kind, live, now)
+    present = foresee(kind, live, clouds.now, config)
     differing = {(change.shown, change.want) for change in present.changes} if present else set()
     return tuple(
         msgspec.structs.replace(change, drift=(change.path, want) in differing) for change, want in _changes(foresight)
     )
+
+
+def _resolved(kind: Kind[Any, Any], live: Object, edited: Object) -> dict[str, str]:
+    """Return what references resolve to after an edit: one that names another object, to what that is called here."""
+    resolved = dict(status_of(live).get("resolved") or {})
+    for reference in kind.references:
+        before, after = (
+            ((obj.get("spec") or {}).get("forProvider") or {}).get(f"{reference.shown}Ref") for obj in (live, edited)
+        )
+        if after and after != before:
+            resolved[reference.shown] = f"({reference.resource.kind} {after.get('name')})"
+    return resolved
 
 
 def _changes(foresight: Foresight) -> Iterator[tuple[CloudChange, object]]:
@@ -92,7 +152,8 @@ def _changes(foresight: Foresight) -> Iterator[tuple[CloudChange, object]]:
     cause = plan.held if isinstance(plan, Update) else plan
     if isinstance(plan, Update):
         for change in plan.changes:
-            yield _of(change, _NOW[change.kind], why=_busy(foresight)), change.want
+            leaves = LEAVES_THE_QUEUE if change.queue is Queue.CANCEL else ""
+            yield _of(change, _NOW[change.kind], why=leaves or _busy(foresight)), change.want
         for change in plan.queued:
             yield _of(change, "in the window", at=_window(foresight)), change.want
     if isinstance(cause, Rest | Refuse | Wait):

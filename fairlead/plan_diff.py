@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -20,7 +19,7 @@ from composer.render.render import Rendered
 from composer.render.schema import project
 from composer.validation.trials import breaches
 from fairlead.exits import Exit, worst
-from fairlead.plan_clouds import CloudChange, Effect, cloud_changes, kind_of
+from fairlead.plan_clouds import CloudChange, Clouds, Effect, cloud_changes, cloud_creation
 from runtime.objects import Object, key_of, metadata, status_of
 
 Verb: TypeAlias = Literal["create", "update", "replace", "delete", "release", "hold", "wait", "block"]
@@ -125,10 +124,10 @@ class Renders:
     before: Rendered | None
 
 
-def changes_of(plan: Plan, renders: Renders, now: datetime, *, is_new: bool = False) -> tuple[Change, ...]:
+def changes_of(plan: Plan, renders: Renders, clouds: Clouds, *, is_new: bool = False) -> tuple[Change, ...]:
     """Return a plan of the composer's as changes of children; `is_new`: the claim does not live yet."""
     earlier = {child.name: child.object for child in renders.before.children} if renders.before else {}
-    changes = [change for step in plan.steps for change in (*_refused(step), *_of_step(step, earlier, now))]
+    changes = [change for step in plan.steps for change in (*_refused(step), *_of_step(step, earlier, clouds))]
     changes += [_of_cause(cause) for cause in plan.causes]
     if is_new:
         changes = [msgspec.structs.replace(change, name="") for change in changes]
@@ -182,17 +181,19 @@ def _refused(step: Step) -> Iterator[Change]:
             return
 
 
-def _of_step(step: Step, earlier: Mapping[str, Object], now: datetime) -> Iterator[Change]:
+def _of_step(step: Step, earlier: Mapping[str, Object], clouds: Clouds) -> Iterator[Change]:
     match step:
         case Adopt(entry=entry):
             yield _change("update", entry, why="it is taken over of an earlier claim")
-        case Create(entry=entry):
-            yield _change("create", entry)
+        case Create(entry=entry, facts=facts, object=desired):
+            yield _change("create", entry, cloud=cloud_creation(facts.resource, desired, clouds))
         case Apply(entry=entry, object=desired, live=live, facts=facts):
             fields = tuple(_fields(project(live, desired, facts.schema), desired, ""))
             fields += tuple(_left(earlier.get(entry.name), desired))
             if fields:
-                yield _change("update", entry, fields=fields, cloud=_in_the_cloud(step, earlier.get(entry.name), now))
+                yield _change(
+                    "update", entry, fields=fields, cloud=_in_the_cloud(step, earlier.get(entry.name), clouds)
+                )
         case Delete(entry=entry, why=why, instruction=instruction):
             yield _change(*_ending(instruction, entry, why))
         case Annotate(entry=entry, annotations=annotations) if annotations.get(names.TEARDOWN):
@@ -211,13 +212,9 @@ def _ending(instruction: str, entry: Entry, why: str) -> tuple[Verb, Entry, str]
     return "release", entry, f"{why}; what it stands for in the cloud stays ({policy})"
 
 
-def _in_the_cloud(step: Apply, earlier: Object | None, now: datetime) -> tuple[CloudChange, ...]:
-    resource = step.facts.resource
-    kind = kind_of(resource.group, resource.kind)
-    if kind is None:
-        return ()
+def _in_the_cloud(step: Apply, earlier: Object | None, clouds: Clouds) -> tuple[CloudChange, ...]:
     spec = _merged(step.live.get("spec"), step.object.get("spec"), (earlier or {}).get("spec"))
-    return cloud_changes(kind, step.live, {**step.live, "spec": spec}, now)
+    return cloud_changes(step.facts.resource, step.live, {**step.live, "spec": spec}, clouds)
 
 
 def _merged(live: Any, desired: Any, earlier: Any) -> Any:

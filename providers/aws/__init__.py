@@ -11,6 +11,7 @@ from providers.aws.instances import create, listing, states, translate
 from providers.aws.instances.changes import classify
 from providers.aws.instances.client import clients
 from providers.aws.instances.facts import Facts
+from providers.aws.instances.refusal import refusal
 from providers.aws.instances.translate import VERSION, invariants, login_versions
 from providers.aws.models import DBParameterGroupSpec, DBSubnetGroupSpec, RDSInstanceParameters, RDSInstanceSpec
 from providers.aws.tag_lists import decoded_tags
@@ -65,6 +66,7 @@ INSTANCES: Kind[RDSInstanceParameters, Facts] = Kind(
     asynchronous=True,
     verified_by_config=True,
     read_answer=_read_answer,
+    refusal=lambda spec, config, _at_provider: refusal(spec, config),
 )
 
 PROVIDER: Provider[ProviderConfigSpec] = Provider(

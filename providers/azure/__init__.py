@@ -20,6 +20,7 @@ from providers.azure.servers import roles, states, translate
 from providers.azure.servers.changes import classify
 from providers.azure.servers.client import clients
 from providers.azure.servers.facts import Facts
+from providers.azure.servers.refusal import refusal
 from providers.azure.servers.server_list import decoded_answer
 from providers.azure.servers.translate import VERSION, invariants, is_restored, login_versions
 from providers.external.cloud_api.naming import hash_in, name_of
@@ -69,6 +70,7 @@ FLEXIBLE_SERVERS: Kind[FlexibleServerParameters, Facts] = Kind(
     # Two logins get their rights in a database once it is there; a configuration may wait for a restart.
     contents=(DATABASES, CONFIGURATIONS),
     read_answer=lambda answer, target: translate.observed(decoded_answer(answer), target),
+    refusal=lambda spec, config, _at_provider: refusal(config.limits, spec),
 )
 
 PROVIDER: Provider[ProviderConfigSpec] = Provider(

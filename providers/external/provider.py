@@ -122,7 +122,8 @@ class Kind(Generic[SpecT, FactsT]):
     are kinds whose objects refer to one of this kind, and of which each that is not Ready has it looked at anew.
     `names_siblings` says whether a spec names others of this kind, which have to be of the same claim.
     `read_answer` reads what was answered (`Observed.answer`) for a target without a call; None where the fields of the
-    spec say all that decisions about it read.
+    spec say all that decisions about it read. `refusal` is why a ProviderConfig, or the cloud at once, allows no such
+    spec: reason and sentence, from the spec, the ProviderConfig's and `status.atProvider`, which is empty of a new one.
     """
 
     resource: Resource
@@ -145,6 +146,7 @@ class Kind(Generic[SpecT, FactsT]):
     contents: tuple[Kind[Any, Any], ...] = ()
     names_siblings: Callable[[SpecT], bool] = lambda _spec: False
     read_answer: Callable[[bytes, Target[SpecT]], Observed[SpecT, FactsT]] | None = None
+    refusal: Callable[[SpecT, Any, Object], tuple[str, str] | None] = lambda _spec, _config, _at_provider: None
 
     @property
     def doubts_creates(self) -> bool:

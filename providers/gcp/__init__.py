@@ -13,6 +13,7 @@ from providers.gcp.inside import databases, logins, users
 from providers.gcp.instances import client, states, translate
 from providers.gcp.instances.changes import classify
 from providers.gcp.instances.facts import Facts
+from providers.gcp.instances.refusal import refusal
 from providers.gcp.listed import decoded_answer
 from providers.gcp.models import (
     CloudSQLDatabaseParameters,
@@ -56,6 +57,7 @@ INSTANCES: Kind[CloudSQLInstanceParameters, Facts] = Kind(
     asynchronous=True,
     server_of=lambda target: target.name,
     read_answer=lambda answer, target: translate.observed(decoded_answer(answer), target),
+    refusal=lambda spec, config, _at_provider: refusal(spec, config),
 )
 
 DATABASES: Kind[CloudSQLDatabaseParameters, None] = Kind(

@@ -107,8 +107,9 @@ class CloudReader(Generic[SpecT, ConfigT]):
         if not live and self._may_use_answer(obj):
             answer = await self.answers.answer(account, target.name)
             known = None if answer is None else await reader.observe_listed(target, answer)
-            if known is not None and _is_recorded(target, known):
-                return Look(account, known, live=False, listed=True)
+            if answer is not None and known is not None and _is_recorded(target, known):
+                seen = Present(replace(known.observed, answer=answer))
+                return Look(account, seen, live=False, listed=True)
         as_of = self.answers.now()
         observation = await account.clients.external.observe(target)
         self.record(account, target.name, observation, as_of)
@@ -174,12 +175,13 @@ class CloudReader(Generic[SpecT, ConfigT]):
         is_asked = record.is_reconcile_requested(obj) or bool(once or consent.adopt)
         return not (is_open or is_asked or record.operation_of(obj) is not None)
 
-    async def facts(
+    async def facts(  # noqa: PLR0913 - a pass, what it saw, and what it may do
         self,
         account: ConnectedAccount[SpecT, ConfigT],
         target: Target[SpecT],
         observation: Observation[SpecT],
         policy: Policy | None,
+        now: datetime,
         *,
         delete_intended: bool,
     ) -> tuple[dict[str, Any], Observation[SpecT]]:
@@ -188,7 +190,8 @@ class CloudReader(Generic[SpecT, ConfigT]):
         backups = account.clients.backups
         match observation:
             case Present(observed=observed):
-                facts["window_at"] = self._kind.next_window(observed, self._settings.now())
+                # By the clock of the pass: one that is open is open at its `now`, however long the look took.
+                facts["window_at"] = self._kind.next_window(observed, now)
             case Absent() if backups is not None and target.incarnation and self._kind.stateful and not target.leaving:
                 with suppress(Failure):
                     facts["backups"] = await backups.restorable(target)

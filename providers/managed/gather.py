@@ -109,7 +109,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
         allowed["refusal"] = allowed.get("refusal") or resolved.missing
         if account is not None and not account.changed:
             facts, observation = await self._cloud.facts(
-                account, target, observation, lifecycle.policy, delete_intended=allowed["delete_intended"]
+                account, target, observation, lifecycle.policy, now, delete_intended=allowed["delete_intended"]
             )
             allowed |= facts
         if allowed.get("predecessors") and isinstance(observation, Absent):

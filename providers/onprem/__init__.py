@@ -11,8 +11,9 @@ from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import Facts
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec
 from providers.onprem.names import hash_in, names_of
+from providers.onprem.refusal import refusal_of
 from providers.onprem.translate import VERSION, invariants, login_versions, target_names
-from runtime.objects import Resource
+from runtime.objects import Object, Resource
 
 CRD_MODELS: tuple[tuple[str, type], ...] = (
     ("PostgresDatabase", PostgresDatabaseSpec),
@@ -25,6 +26,13 @@ def _secrets(config: ProviderConfigSpec) -> tuple[str, ...]:
     return (config.admin_secret_ref.name, *ca)
 
 
+def _refusal(
+    spec: PostgresDatabaseParameters, config: ProviderConfigSpec, at_provider: Object
+) -> tuple[str, str] | None:
+    runs = str(at_provider.get("serverVersion") or spec.version or "").partition(".")[0]
+    return refusal_of(spec, int(runs) if runs.isdigit() else 0, config)
+
+
 DATABASES: Kind[PostgresDatabaseParameters, Facts] = Kind(
     resource=Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases"),
     spec_type=PostgresDatabaseSpec,
@@ -34,6 +42,7 @@ DATABASES: Kind[PostgresDatabaseParameters, Facts] = Kind(
     invariants=invariants,
     clients=lambda cloud: metered(Clients(cloud, cloud, cloud, cloud, try_login=cloud.try_login), cloud.meter),
     logins=LoginRules(names=lambda target: target_names(target).logins, versions=login_versions),
+    refusal=_refusal,
 )
 
 PROVIDER: Provider[ProviderConfigSpec] = Provider(

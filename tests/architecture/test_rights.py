@@ -22,6 +22,7 @@ GRANTED: dict[str, dict[str, str]] = {
     "fairlead-plan": {
         "fairlead.dev/compositions": _READS,
         "fairlead.dev/compositionrevisions": _READS,
+        **{f"{cloud}.fairlead.dev/providerconfigs": "get" for cloud in ("aws", "azure", "gcp", "onprem")},
         "apiextensions.k8s.io/customresourcedefinitions": _READS,
     },
     "fairlead-system/fairlead-plan-environments": {"/configmaps": "get"},

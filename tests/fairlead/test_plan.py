@@ -67,6 +67,8 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeKube:
         yield made
 
     monkeypatch.setattr("fairlead.plan.connected", connect)
+    monkeypatch.setattr("fairlead.saved_plan.connected", connect)
+    monkeypatch.setattr("fairlead.saved_plan.current_namespace", lambda _: "shop")
     monkeypatch.setattr("fairlead.plan.current_namespace", lambda _: "shop")
     return made
 
@@ -99,15 +101,19 @@ def plan(cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     return planned
 
 
-def _compose(cluster: FakeKube, *, limit: str) -> None:
-    """Let the claim have the child that the Composition gives with this limit."""
-    uid = cluster.objects[CLAIMS, Key("shop", "orders")]["metadata"]["uid"]
-    name = child_name(Identity(uid, "shop", "orders"), "settings")
-    meta = {"labels": {names.CLAIM_LABEL: uid}, "annotations": {names.CLAIM_NAME: "orders", names.RESOURCE: "settings"}}
+def _child(cluster: FakeKube, claim: str) -> Key:
+    uid = cluster.objects[CLAIMS, Key("shop", claim)]["metadata"]["uid"]
+    return Key("shop", child_name(Identity(uid, "shop", claim), "settings"))
+
+
+def _compose(cluster: FakeKube, *, limit: str, claim: str = "orders") -> None:
+    """Let a claim have the child that the Composition gives with this limit."""
+    uid, name = cluster.objects[CLAIMS, Key("shop", claim)]["metadata"]["uid"], _child(cluster, claim).name
+    meta = {"labels": {names.CLAIM_LABEL: uid}, "annotations": {names.CLAIM_NAME: claim, names.RESOURCE: "settings"}}
     child = cluster.put(CONFIG_MAPS, name, namespace="shop", metadata=meta, data={"limit": limit})
     entry = {"resource": "settings", "apiVersion": "v1", "kind": "ConfigMap", "name": name}
     entry["uid"] = child["metadata"]["uid"]
-    cluster.objects[CLAIMS, Key("shop", "orders")]["status"]["inventory"] = [entry]
+    cluster.objects[CLAIMS, Key("shop", claim)]["status"]["inventory"] = [entry]
 
 
 def test_an_edited_environment_is_planned_for_the_claims_that_read_it(cluster: FakeKube, plan: Planned) -> None:
@@ -218,6 +224,62 @@ def test_a_file_that_names_another_namespace_than_the_option_is_said(plan: Plann
 
     assert out.startswith("shop/new by team\n")
     assert "planned in namespace shop, which the file names; -n other is for claims that name none" in errors
+
+
+def test_plans_that_differ_in_names_alone_are_said_once(cluster: FakeKube, plan: Planned) -> None:
+    for name in ("bills", "carts"):
+        _claim(cluster, name)
+    for name in ("bills", "carts", "orders"):
+        _compose(cluster, limit="10", claim=name)
+    code, out, _ = plan(_environment("15"), options=("-o", "markdown"))
+
+    title, _, fence, *lines, end = out.splitlines()
+    assert (code, title, fence, end) == (Exit.DIFFERENCES, "### fairlead plan: 3 claims: 3 to update", "```text", "```")
+    assert lines == [
+        "3 claims by team: shop/bills, shop/carts, shop/orders",
+        "  ~ update settings (ConfigMap of each)",
+        "      data.limit: 10 → 15",
+        "      metadata.annotations.fairlead.dev/composition: (not set) → team",
+    ]
+
+
+def test_a_saved_plan_is_applied_once_nothing_has_moved(
+    cluster: FakeKube,
+    plan: Planned,
+    tmp_path_factory: pytest.TempPathFactory,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    applied: list[tuple[str, Object]] = []
+
+    async def apply(_: Resource, obj: Object, *, manager: str) -> Object:
+        applied.append((manager, obj))
+        return obj
+
+    monkeypatch.setattr(cluster, "apply", apply)
+    file = str(tmp_path_factory.mktemp("plans") / "plan.json")
+    _compose(cluster, limit="10")
+    plan(_environment("15"), options=("--out", file))
+    child = cluster.objects[CONFIG_MAPS, _child(cluster, "orders")]
+    child["data"]["limit"] = "12"
+    refused = run(["apply", file]), capsys.readouterr().err
+    assert (refused[0], applied) == (Exit.REFUSED, [])
+    assert "something moved since it was planned:\n  shop/orders\n" in refused[1]
+
+    child["data"]["limit"] = "10"
+    assert (run(["apply", file]), capsys.readouterr().out) == (
+        Exit.DONE,
+        "ConfigMap fairlead-system/defaults applied\n",
+    )
+    assert applied == [("kubectl", _environment("15"))]
+
+
+@pytest.mark.parametrize("written", ["{}", "no JSON", '{"format": 9, "settings": "", "objects": [], "claims": []}'])
+def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], written: str) -> None:
+    (tmp_path / "plan.json").write_text(written)
+
+    assert run(["apply", str(tmp_path / "plan.json")]) == Exit.INVALID_INPUT
+    assert "plan" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("refused", ["list compositions", "list customresourcedefinitions", "get configmaps"])

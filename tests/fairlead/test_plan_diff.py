@@ -13,10 +13,11 @@ from composer.claim.decide import Annotate, Apply, Create, Delete, Keep, Orphan,
 from composer.inventory import Entry
 from composer.render.render import Child, Rendered
 from fairlead.exits import Exit
+from fairlead.plan_clouds import Clouds
 from fairlead.plan_diff import ClaimPlan, FieldChange, Renders, changes_of, summary
 from tests.composer.factories import DATABASE, SETTINGS
 
-NOW = datetime(2026, 11, 28, tzinfo=UTC)
+CLOUDS = Clouds(datetime(2026, 11, 28, tzinfo=UTC))
 _ENTRY = Entry("settings", "v1", "ConfigMap", "orders-settings", uid="u")
 
 
@@ -122,7 +123,7 @@ CASES = {
 def test_a_plan_reads_as(case: Case) -> None:
     after = next((step.object for step in case.steps if isinstance(step, Apply)), _object())
     renders = Renders(_rendered(after), _rendered(case.before) if case.before else None)
-    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(case.steps, case.causes), renders, NOW))
+    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(case.steps, case.causes), renders, CLOUDS))
 
     assert tuple(line for change in plan.changes for line in change.lines()) == case.says
     assert plan.exit_code == case.exit_code
@@ -133,14 +134,14 @@ def test_a_value_that_follows_from_the_claim_is_no_change() -> None:
     desired = {**_object(a="1"), "metadata": {"name": "orders-settings", "ownerReferences": [{}], "labels": {"a": "x"}}}
     plan = Plan((Apply(_ENTRY, SETTINGS, desired, live),), ())
 
-    (change,) = changes_of(plan, Renders(_rendered(desired), None), NOW)
+    (change,) = changes_of(plan, Renders(_rendered(desired), None), CLOUDS)
 
     assert change.fields == (FieldChange("metadata.labels.a", "b", "x"),)
 
 
 def test_a_claim_that_does_not_live_names_no_child() -> None:
     plan = Plan((Create(_ENTRY, SETTINGS, _object()),), ())
-    (change,) = changes_of(plan, Renders(_rendered(_object()), None), NOW, is_new=True)
+    (change,) = changes_of(plan, Renders(_rendered(_object()), None), CLOUDS, is_new=True)
 
     assert list(change.lines()) == ["  + create settings (ConfigMap, its name follows at creation)"]
     assert change.name == ""
@@ -148,7 +149,7 @@ def test_a_claim_that_does_not_live_names_no_child() -> None:
 
 def test_the_last_line_counts() -> None:
     steps = (Create(_ENTRY, SETTINGS, _object()),)
-    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(steps, (_HELD,)), Renders(_rendered(_object()), None), NOW))
+    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(steps, (_HELD,)), Renders(_rendered(_object()), None), CLOUDS))
 
     assert summary([plan]) == "1 claim: 1 to create, 1 to hold"
     assert summary([plan, plan]) == "2 claims: 2 to create, 2 to hold"

@@ -7,13 +7,13 @@ from typing import Any
 
 from providers.aws.account import AwsAccount
 from providers.aws.instances import listing
+from providers.aws.instances.refusal import refusal
 from providers.aws.models import RDSInstanceParameters
 from providers.aws.tags import Tagged
 from providers.external.client import ExternalList
 from providers.external.cloud_api.listed import ListedObject, ListedObjects
 from providers.external.cloud_api.lists import AccountLists
 from providers.external.cloud_api.tags import owner_from
-from providers.external.config import limit_refusal
 from providers.external.observation import Predecessor
 from providers.external.ownership import Owner
 
@@ -54,12 +54,7 @@ class InstanceList:
 
     def refusal(self, spec: RDSInstanceParameters) -> tuple[str, str] | None:
         """Return why the ProviderConfig does not allow such an instance."""
-        return limit_refusal(
-            self._account.config.limits,
-            instance_class=spec.db_instance_class,
-            storage_gib=max(spec.allocated_storage, spec.max_allocated_storage or 0),
-            publicly_accessible=bool(spec.publicly_accessible),
-        )
+        return refusal(spec, self._account.config)
 
     def warnings(self) -> tuple[str, ...]:
         """Return what a missing authority means."""

@@ -15,6 +15,7 @@ from providers.azure.arm import AzureAccount
 from providers.azure.children import ranges
 from providers.azure.children.child import Answer, ServerChild, of_server
 from providers.azure.children.values import as_azure_writes, same_value
+from providers.azure.config import ProviderConfigSpec
 from providers.azure.listed import ServerState
 from providers.azure.models import (
     FlexibleServerConfigurationParameters,
@@ -87,6 +88,14 @@ class ServerDatabases(ServerChild[Databases]):
         return "the logins of its server were not looked at yet" if is_new and not awaited.knows(server) else ""
 
 
+def _rule_refusal(spec: Rules, config: ProviderConfigSpec) -> tuple[str, str] | None:
+    if ranges.is_all_of_azure(spec):
+        return "InvalidValue", "0.0.0.0 alone lets in every service of Azure, other customers' too: name addresses"
+    if config.limits.public_access:
+        return None
+    return "LimitReached", "an address on the internet is not allowed here; ask the platform team"
+
+
 class FirewallRules(ServerChild[Rules]):
     """Ranges of addresses that may connect to a server on the internet."""
 
@@ -106,11 +115,7 @@ class FirewallRules(ServerChild[Rules]):
 
     def refusal(self, spec: Rules) -> tuple[str, str] | None:
         """Return why a rule is not allowed: it opens a server to the internet, or to all of Azure's customers."""
-        if ranges.is_all_of_azure(spec):
-            return "InvalidValue", "0.0.0.0 alone lets in every service of Azure, other customers' too: name addresses"
-        if self._account.config.limits.public_access:
-            return None
-        return "LimitReached", "an address on the internet is not allowed here; ask the platform team"
+        return _rule_refusal(spec, self._account.config)
 
 
 class Configurations(ServerChild[Settings]):
@@ -240,13 +245,14 @@ def _by_rule(spec: Rules, identity: Identity, prefix: str) -> str:
 SERVERS = Resource(GROUP, "v1alpha1", "FlexibleServer", "flexibleservers")
 
 
-def _kind(
+def _kind(  # noqa: PLR0913 - what the three kinds differ in
     names: tuple[str, str],
     spec_type: type[Envelope],
     clients: Callable[[AzureAccount], Clients[SpecT, None]],
     naming: Naming[SpecT],
     *,
     stateful: bool = False,
+    refusal: Callable[[SpecT, ProviderConfigSpec], tuple[str, str] | None] = lambda _spec, _config: None,
 ) -> Kind[SpecT, None]:
     return Kind(
         resource=Resource(GROUP, "v1alpha1", *names),
@@ -261,6 +267,7 @@ def _kind(
         server_of=_server_of,
         inside=True,
         tagged=False,
+        refusal=lambda spec, config, _at_provider: refusal(spec, config),
     )
 
 
@@ -276,6 +283,7 @@ FIREWALL_RULES: Final = _kind(
     FlexibleServerFirewallRuleSpec,
     _clients(FirewallRules),
     Naming(_by_rule, lambda _spec, name: hash_in(name)),
+    refusal=_rule_refusal,
 )
 CONFIGURATIONS: Final = _kind(
     ("FlexibleServerConfiguration", "flexibleserverconfigurations"),

@@ -15,7 +15,7 @@ from providers.azure.models import FlexibleServerParameters
 from providers.azure.servers.facts import Facts, at_least_tier
 from providers.azure.servers.roles import is_of_logins
 from providers.external.cloud_api.tags import FIELD, Tags, tag_changes
-from providers.external.observation import RESTART, Change, Class, Observed, Value
+from providers.external.observation import RESTART, Change, Class, Observed, Path, Value
 
 Seen = Observed[FlexibleServerParameters, Facts]
 
@@ -66,6 +66,7 @@ RULES: Mapping[str, Rule] = {
     "startMinute": _rule("maintenanceWindow", "startMinute", group=_WINDOW),
 }
 _BY_KEY = "AzureKeyVault"
+_BURSTABLE = "Burstable"
 
 
 def classify(change: Change, observed: Seen) -> Change:
@@ -74,7 +75,13 @@ def classify(change: Change, observed: Seen) -> Change:
         return change
     veto, kind = _veto(change, observed.facts), _kind(change)
     # An upgrade is refused beside any other change ("Major version upgrade", considerations).
-    return replace(change, kind=kind, veto=veto, alone=change.path[0] == "version")
+    return replace(change, kind=kind, veto=veto, alone=change.path[0] == "version", along=_along(change, observed))
+
+
+def _along(change: Change, observed: Seen) -> Path:
+    """Return the change without which ARM refuses one: a burstable server gets no standby, but with another tier."""
+    is_standby = change.path == ("highAvailabilityMode",) and change.want != "Disabled"
+    return ("skuTier",) if is_standby and observed.spec.sku_tier == _BURSTABLE else ()
 
 
 def _kind(change: Change) -> Class:

@@ -11,8 +11,8 @@ from providers.external.client import ExternalList
 from providers.external.observation import Predecessor, digest
 from providers.external.ownership import Owner
 from providers.gcp.account import GcpAccount
-from providers.gcp.config import refusal
 from providers.gcp.instances.facts import Answer, member, settings_of
+from providers.gcp.instances.refusal import refusal
 from providers.gcp.listed import encoded_answer
 from providers.gcp.models import CloudSQLInstanceParameters
 from providers.gcp.names import owner_from
@@ -135,11 +135,7 @@ class InstanceList:
 
     def refusal(self, spec: CloudSQLInstanceParameters) -> tuple[str, str] | None:
         """Return why the ProviderConfig does not allow such an instance."""
-        grows = spec.storage_auto_resize is not False and bool(spec.storage_auto_resize_limit)
-        largest = max(spec.data_disk_size_gb or 10, (spec.storage_auto_resize_limit or 0) if grows else 0)
-        networks = spec.authorized_networks if spec.ipv4_enabled is not False else None
-        limits = self._account.config.limits
-        return refusal(limits, tier=spec.tier, storage_gib=largest, networks=networks)
+        return refusal(spec, self._account.config)
 
     def warnings(self) -> tuple[str, ...]:
         """Return nothing: each instance brings the authority that it is verified with."""

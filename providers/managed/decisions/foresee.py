@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +13,7 @@ from providers.external import observed_status
 from providers.external.client import Target
 from providers.external.consent import consent_of
 from providers.external.diff import diff
-from providers.external.observation import Change, Observed, Phase, Present, digest
+from providers.external.observation import Change, Observed, Phase, Present, Queue, digest
 from providers.external.ownership import identity_of, owner_of
 from providers.external.provider import Kind
 from providers.managed import record
@@ -21,6 +22,7 @@ from providers.managed.decisions.plan import Plan, Rest
 from providers.managed.inputs import Inputs, Lifecycle
 from runtime import kubectl
 from runtime.objects import Object, generation_of, key_of, status_of
+from runtime.replaced import replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +38,22 @@ class Foresight:
     state: str = ""
 
 
-def foresee(kind: Kind[Any, Any], obj: Object, now: datetime) -> Foresight | None:
+def foresee(
+    kind: Kind[Any, Any], obj: Object, now: datetime, config: Any = None, resolved: Mapping[str, str] | None = None
+) -> Foresight | None:
     """Return what a pass over `obj` would decide, None where its status does not say what was observed.
 
-    `obj` has the status and annotations that live, and the spec that is to be. What only the account knows (limits,
-    turns, what others changed since) is left out. Raises InvalidSpec.
+    `obj` has the status and annotations that live, and the spec that is to be; `config` is its ProviderConfig's spec,
+    None where that is not known; `resolved` what its references resolve to, where that is not what its status has. What
+    only the account knows (how much is made or destroyed, turns, what others changed since) is left out. Raises
+    InvalidSpec.
     """
-    target = _target(kind, obj)
+    target = _target(kind, obj, status_of(obj).get("resolved") or {} if resolved is None else resolved)
     observed = observed_status.read(kind, obj, target)
     if observed is None:
         return None
-    inputs = _inputs(kind, obj, target, observed, now)
+    refusal = None if config is None else kind.refusal(target.spec, config, status_of(obj).get("atProvider") or {})
+    inputs = replace(_inputs(kind, obj, target, observed, now), refusal=refusal)
     state = "" if observed.phase is Phase.READY else observed.state
     return Foresight(_plan(inputs, observed), inputs.changes, inputs.window_at, state)
 
@@ -59,9 +66,9 @@ def _plan(inputs: Inputs[Any], observed: Observed[Any, Any]) -> Plan:
     return decide_update(inputs, observed)
 
 
-def _target(kind: Kind[Any, Any], obj: Object) -> Target[Any]:
+def _target(kind: Kind[Any, Any], obj: Object, resolved: Mapping[str, str]) -> Target[Any]:
     external_ref = record.external_ref_of(obj, absent_since=None)
-    spec = _resolved(kind, obj, record.envelope_of(obj, kind.spec_type).for_provider)
+    spec = _resolved(kind, resolved, record.envelope_of(obj, kind.spec_type).for_provider)
     key = key_of(obj)
     return Target(
         external_ref.external_name,
@@ -73,13 +80,12 @@ def _target(kind: Kind[Any, Any], obj: Object) -> Target[Any]:
     )
 
 
-def _resolved(kind: Kind[Any, Any], obj: Object, spec: Any) -> Any:
-    """Fill in the references by what the last pass resolved them to."""
-    resolved = status_of(obj).get("resolved") or {}
+def _resolved(kind: Kind[Any, Any], resolved: Mapping[str, str], spec: Any) -> Any:
+    """Fill in the references that a spec has."""
     names = {
         reference.into: resolved[reference.shown]
         for reference in kind.references
-        if reference.shown in resolved and getattr(spec, reference.into) is None
+        if reference.shown in resolved and getattr(spec, reference.field) and getattr(spec, reference.into) is None
     }
     return msgspec.structs.replace(spec, **names)
 
@@ -90,6 +96,9 @@ def _inputs(
     envelope = record.envelope_of(obj, kind.spec_type)
     external_ref = record.external_ref_of(obj, absent_since=None)
     differing = diff(target.spec, observed.spec, ignore=envelope.ignore_fields, applied=external_ref.applied_keys)
+    # Of what a provider keeps true by itself: what leaves the cloud's queue. Tags and roles are no part of an edit.
+    kept_true = kind.invariants(target, observed) if observed.facts is not None else ()
+    left = (change for change in kept_true if change.queue is Queue.CANCEL)
     return Inputs(
         target,
         Present(observed),
@@ -101,7 +110,7 @@ def _inputs(
         observe_only=envelope.management_policy == "Observe",
         correct_drift=envelope.drift_policy == "Correct",
         apply_now=envelope.maintenance.apply == "Immediate",
-        changes=tuple(kind.classify(change, observed) for change in differing),
+        changes=tuple(kind.classify(change, observed) for change in (*differing, *left)),
         observed_hash=digest(observed.spec),
         window_at=kind.next_window(observed, now),
         projection=kind.projection,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,7 +13,7 @@ from providers.external.observation import Phase
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.results import Result
 from tests.providers.managed.test_asynchronous import LateCloud, ready, world_of
-from tests.providers.toy import Seen, ToyCloud, ToyParameters
+from tests.providers.toy import Seen, ToyCloud, ToyParameters, provider_of
 from tests.providers.world import World, settled
 
 UNREACHABLE = Transient("no answer")
@@ -266,3 +266,28 @@ async def test_passes_that_people_request_are_bounded_and_the_last_one_is_made(o
     world.ask(databases[0], size=20)
     await world.settle(databases[0])
     assert world.reason(name=databases[0]) == "InSync"
+
+
+class _MovingWorld(World):
+    """A world in which time passes with each look at the clock, as it does for a process."""
+
+    @property
+    def now(self) -> datetime:
+        self._now += timedelta(milliseconds=1)
+        return self._now
+
+    @now.setter
+    def now(self, now: datetime) -> None:
+        self._now = now
+
+
+async def test_a_window_that_is_open_is_open_in_a_pass_that_looks_at_the_cloud() -> None:
+    cloud = ToyCloud()
+    provider = provider_of(cloud)
+    kind = replace(provider.kinds[0], next_window=lambda _observed, now: now)
+    world = _MovingWorld(cloud, provider=replace(provider, kinds=(kind,)))
+    world.ask()
+    await world.settle()
+    inputs = await world.gatherer.gather(world.get() or {}, live=True)
+
+    assert inputs.window_open

@@ -1,0 +1,171 @@
+"""What `fairlead plan` says of the cloud is what then happens: random edits, planned, applied, and compared."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pytest
+
+from fairlead import plan as planning
+from fairlead.assets import assets
+from fairlead.plan_clouds import LEAVES_THE_QUEUE, CloudChange
+from fairlead.plan_diff import Change
+from fairlead.simulation import clouds, virtual_time
+from fairlead.simulation.platform import CLAIMS, Platform
+from fairlead.simulation.virtual_time import chance_of
+from fairlead.yaml_files import objects_in
+from runtime import clock
+from runtime.kube import Kube
+from runtime.objects import Key, Object
+from tests.simulation.cast import Cast
+from tests.simulation.history import TEAM
+
+pytestmark = pytest.mark.slow
+
+EDITS: Final = 25
+_CLAIM: Final = Key(TEAM, "orders")
+_ENOUGH_S: Final = 1800.0
+_AT_ONCE: Final = frozenset({"in place", "restarts", "locks out", "loses data"})
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One edit: what the plan holds of each child and which children it changes, and what then was held and changed."""
+
+    edit: Object
+    held: dict[str, set[str]]
+    held_then: dict[str, set[str]]
+    changed: set[str]
+    changed_then: set[str]
+
+    def is_so(self) -> bool:
+        """Return whether what was said is what happened."""
+        return (self.held, self.changed) == (self.held_then, self.changed_then)
+
+
+@pytest.mark.parametrize("cloud", clouds.NAMES)
+def test_what_plan_says_of_the_cloud_is_what_then_happens(
+    cloud: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = virtual_time.run(f"plan {cloud}", lambda: _edits(cloud, tmp_path, monkeypatch))
+
+    assert [edit for edit in compared if not edit.is_so()] == []
+    assert sum(bool(edit.changed) for edit in compared) >= EDITS // 4
+    assert cloud == "onprem" or any(edit.held for edit in compared)
+
+
+async def _edits(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Compared]:
+    platform = Platform(f"plan {cloud}", virtual_time.Trace(), clouds.described(cloud))
+    platform.install((TEAM,), objects_in(assets("compositions"), f"postgres-{cloud}.yaml"))
+
+    @asynccontextmanager
+    async def connect(_: object) -> AsyncIterator[Kube]:
+        yield platform.server
+
+    monkeypatch.setattr(planning, "connected", connect)
+    background, cast = platform.background(), Cast(platform, "plan")
+    for process in ("composer", platform.description.provider_process):
+        await platform.start(process)
+    spec: Object = {"version": "16", "size": "small", "deletionPolicy": "Delete"}
+    await cast.make(CLAIMS, _CLAIM, dict(spec))
+    await asyncio.sleep(_ENOUGH_S)
+    compared = []
+    for number in range(EDITS):
+        spec = {**spec, **_edit(chance_of(cloud, f"edit {number}"))}
+        await _pass_the_opening_of_a_window()
+        compared.append(await _compare(platform, cast, spec, folder / "claim.json"))
+    for process in tuple(platform.processes):
+        await platform.kill(process)
+    for task in background:
+        task.cancel()
+    return compared
+
+
+async def _pass_the_opening_of_a_window() -> None:
+    """Let a window open before an edit and not after it: the clouds make then by themselves what waits for it."""
+    now = clock.now()
+    opening = now.replace(hour=3, minute=5, second=0)
+    if timedelta() < opening - now <= timedelta(seconds=_ENOUGH_S) + timedelta(minutes=5):
+        await asyncio.sleep((opening - now).total_seconds())
+
+
+def _edit(chance: random.Random) -> Object:
+    edits: tuple[Object, ...] = (
+        {"size": chance.choice(("small", "medium", "large"))},
+        {"version": "17"},
+        {"highAvailability": chance.random() < 1 / 2},
+        {"backup": {"retentionDays": chance.choice((7, 9, 14))}},
+        {"deletionProtection": chance.random() < 1 / 2},
+    )
+    return {name: value for edit in chance.sample(edits, 2) for name, value in edit.items()}
+
+
+async def _compare(platform: Platform, cast: Cast, spec: Object, file: Path) -> Compared:
+    claim = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "spec": spec}
+    written = {**claim, "metadata": {"name": _CLAIM.name, "namespace": TEAM}}
+    file.write_bytes(msgspec.json.encode(written))  # noqa: ASYNC240 - time is virtual: no task waits meanwhile
+    outcome = await planning.plan(planning.Options((file,)))
+    changes = [change for planned in outcome.claims for change in planned.changes]
+    began, before = clock.monotonic(), _versions(platform)
+    await cast.edit(CLAIMS, _CLAIM, "/spec", spec)
+    await asyncio.sleep(_ENOUGH_S)
+    assert began < clock.monotonic()
+    after = _versions(platform)
+    follows = {(change.name, field.path) for change in changes for field in change.cloud if field.effect == "waits"}
+    held, held_then = _held(platform, changes), {name: _held_in(child) for name, child in _children(platform).items()}
+    return Compared(
+        spec,
+        _without(held, follows),
+        _without(held_then, follows),
+        {change.name for change in changes if any(map(_shows, change.cloud))},
+        {name for name, version in after.items() if before.get(name, version) != version},
+    )
+
+
+def _shows(change: CloudChange) -> bool:
+    """Return whether the cloud shows another value at once."""
+    return change.effect in _AT_ONCE and change.why != LEAVES_THE_QUEUE
+
+
+def _children(platform: Platform) -> dict[str, Object]:
+    return {
+        key.name: child
+        for resource in platform.description.resources
+        for key, child in platform.server.all_of(resource).items()
+    }
+
+
+def _versions(platform: Platform) -> dict[str, Any]:
+    """Return of each child what its cloud showed last of the fields of its spec."""
+    return {
+        name: (child["status"].get("observed") or {}).get("forProvider") for name, child in _children(platform).items()
+    }
+
+
+def _held(platform: Platform, changes: list[Change]) -> dict[str, set[str]]:
+    """Return what the plan holds of each child: of those that it changes, by it; of others as it stands."""
+    present = {name: _held_in(child) for name, child in _children(platform).items()}
+    present |= {
+        change.name: {field.path for field in change.cloud if field.path and field.effect not in _AT_ONCE}
+        for change in changes
+        if change.cloud
+    }
+    return present
+
+
+def _without(held: Mapping[str, set[str]], follows: set[tuple[str, str]]) -> dict[str, set[str]]:
+    """Return what is held, without what follows by itself after other changes."""
+    left = {name: {path for path in paths if (name, path) not in follows} for name, paths in held.items()}
+    return {name: paths for name, paths in left.items() if paths}
+
+
+def _held_in(child: Object) -> set[str]:
+    return {entry["path"] for entry in child["status"].get("drift") or () if entry["action"] == "Held"}
