@@ -249,6 +249,6 @@ async def test_no_server_of_another_namespace_is_copied(stub: ArmStub, source: s
             copied = target_of(create_mode="PointInTimeRestore", source_server_resource_id=name)
             return replace(copied, owner=replace(OWNER, namespace_uid="uid"))
 
-        with pytest.raises((Terminal, NotThere), match="allowAdoption|is ResourceNotFound"):
+        with pytest.raises((Terminal, NotThere), match=r"allowAdoption|is ResourceNotFound"):
             await source_of(account, target(source))
         assert await source_of(account, target(f"{_ID}pg")) == f"{_ID}pg"
