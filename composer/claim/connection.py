@@ -56,12 +56,11 @@ async def connect(publisher: Publisher, snapshot: Snapshot, prepared: Prepared) 
     connected = await _connected(publisher, snapshot, prepared)
     if connected.is_seen:
         return connected
-    spec = prepared.spec
-    followed = (
-        Followed(await lost_secret(publisher, snapshot))
-        if connected.causes
-        else await follow(publisher, snapshot, spec)
-    )
+    # Of another operator's object the Composition may say when its Secret is whole, and was asked just now.
+    if connected.causes or "from" not in prepared.spec.connection:
+        followed = Followed(await lost_secret(publisher, snapshot))
+    else:
+        followed = await follow(publisher, snapshot, prepared.spec)
     lost = () if followed.lost is None else (followed.lost,)
     causes = tuple(dict.fromkeys((*connected.causes, *lost)))
     return replace(connected, causes=causes, notes=(*connected.notes, *followed.notes), is_lost=bool(lost))

@@ -178,6 +178,80 @@ _TEXTS: dict[str, Any] = {
     "{{ [none, true, 1.5] | join(',') }}": "None,True,1.5",
 }
 
+_KEYS: dict[str, Any] = {
+    "{{ ''[{'__class__': 1} | list | sort | first] }}": REFUSED,
+    "{{ ''[(['__class__'] | intersect(['__class__']))[0]] }}": REFUSED,
+    "{{ ''['__class__,x' | split | first] }}": REFUSED,
+    "{{ claim.spec.list[::0] }}": REFUSED,
+    "{{ claim.spec.list[-1] }}": "c",
+    "{{ claim.spec.map[('x', 'y')] }}": REFUSED,
+    "{{ claim.spec.map['\\ud800'] }}": REFUSED,
+    "{{ claim.spec.map[claim.spec.list] }}": REFUSED,
+}
+
+_ARGUMENTS: dict[str, Any] = {
+    "{{ passwords | list }}": [],
+    "{{ [claim] | sort(attribute='metadata.__class__,spec') }}": REFUSED,
+    "{{ [['a']] | join(attribute='0.__class__') }}": REFUSED,
+    "{{ [1] | sum(start='') }}": REFUSED,
+    "{{ [['a']] | sum(start=[]) }}": ["a"],
+    "{{ [claim.spec.map] | max(attribute='x,__class__') }}": {"x": 1, "y": [2]},
+    "{{ 1.5 | round(method='__class__') }}": REFUSED,
+    "{{ ('x' | int(default=claim)).kind }}": "PostgreSQLInstance",
+    "{{ 'aaa' | replace('a', 'b', count=claim) }}": REFUSED,
+    "{{ 'aba' | trim(claim.spec.map) }}": REFUSED,
+    "{{ 'a' | dns_label(claim) }}": REFUSED,
+    "{{ ['Mon', '03:00'] | window(10 ** 9) }}": REFUSED,
+    "{{ '03:00' | shift(1e308 * 10) }}": REFUSED,
+    "{{ '1e400Gi' | gib }}": REFUSED,
+    "{{ '1e-400Gi' | gib }}": REFUSED,
+    "{{ '" + "9" * 2000 + "Gi' | gib }}": REFUSED,
+    "{{ 1.5 | round(0, 'ceil') }}": 2.0,
+    "{{ '.*Gi' | gib }}": REFUSED,
+    "{{ 'Mon 03:00' | window('__class__') }}": REFUSED,
+    "{{ [1, 'a', none] | sort }}": REFUSED,
+    "{{ [claim, claim] | max }}": REFUSED,
+}
+
+_SYNTAX: dict[str, Any] = {
+    "{{ resources.other ~ resources.other }}": REFUSED,
+    "{{ claim is mapping }}": True,
+    "{{ claim.spec is eq(claim.spec) }}": True,
+    "{{ 'a' | upper\u0301 }}": REFUSED,
+    "{{ namespace(a=1).a }}": REFUSED,
+    "{{ [*claim.spec.list] }}": REFUSED,
+    "{{ claim.spec.list @ claim.spec.list }}": REFUSED,
+    "# for x in claim: {{ 1 }}": "# for x in claim: 1",
+    "{# {{ claim.__class__ }} #}a": REFUSED,
+    "{{ '%(x)s' % claim.spec.map }}": REFUSED,
+    "{{ 1 // 0 }}": REFUSED,
+    "{{ passwords | string }}x": REFUSED,
+    "{{ env | string }}": "{}",
+    "{{ [env] | join }}": "{}",
+    "{{ vars ~ '' }}": REFUSED,
+    "{{ each ~ '' }}": REFUSED,
+    "{{ [resources, vars, passwords] | string | lower }}": REFUSED,
+}
+
+_SIZES: dict[str, Any] = {
+    "{{ (('a' * 1000) * 1000) * 1000 }}": REFUSED,
+    "{{ (['a' * 1000] * 1000) | join('b' * 1000) }}": REFUSED,
+    "{{ ([claim.spec.list] * 100000) | unique }}": REFUSED,
+    "{{ 'x' in (claim.spec.list * 1000000) }}": REFUSED,
+    "{{ ('a' * 100000000) | dns_label }}": REFUSED,
+    "{{ (claim.spec.map | combine(claim) | combine(claim)).kind }}": "PostgreSQLInstance",
+    "{{ ([claim.spec.map] * 1000) | first_that_holds(x=1) }}": {"x": 1, "y": [2]},
+    "{{ (claim.spec.list * 100000) | intersect(claim.spec.list * 100000) | length }}": 3,
+    "{{ ('9' * 100000) | int }}": 0,
+    "{{ ('9' * 4300) | int }}": REFUSED,
+    "{{ " + "[" * 300 + "]" * 300 + " }}": REFUSED,
+    "{{ " + "-" * 2000 + "1 }}": REFUSED,
+    "{{ 1" + " and 1" * 3000 + " }}": REFUSED,
+    "{{ " + "1 if claim.spec.number else " * 500 + "2 }}": REFUSED,
+    "{{ (claim.spec.list * 1000000)[::-1] | first }}": REFUSED,
+    "{{ ('\u0149' * 10000000) | upper | length }}": REFUSED,
+}
+
 CLASSES: dict[str, dict[str, Any]] = {
     "codecs": _CODECS,
     "literals": _LITERALS,
@@ -187,4 +261,8 @@ CLASSES: dict[str, dict[str, Any]] = {
     "other names of our objects": _ALIASES,
     "constants folded": _FOLDING,
     "texts of objects": _TEXTS,
+    "keys": _KEYS,
+    "arguments of filters": _ARGUMENTS,
+    "syntax of other languages": _SYNTAX,
+    "sizes and depths": _SIZES,
 }

@@ -161,7 +161,7 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
         if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < history.lasting_s:
             continue
         is_for_people = _is_for_people(last.says) or _awaits_a_held_claim(history, last.says)
-        is_for_people = is_for_people or _is_used_by_others(history, last.says) or _is_denied(history, last.says)
+        is_for_people = is_for_people or _is_used_by_others(history, last) or _is_denied(history, last.says)
         if not is_for_people and (last.policy == "Orphan" or last.serves):
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
@@ -336,11 +336,18 @@ def _is_denied(history: History, says: str) -> bool:
     return "Stalled True AccessDenied" in says and any(name and name in says for name in changed)
 
 
-def _is_used_by_others(history: History, says: str) -> bool:
-    """Return whether something is used by a server that others replaced, or took our labels from: they may end that."""
+def _is_used_by_others(history: History, used: Sample) -> bool:
+    """Return whether something is used by the server of its own claim, which others replaced or took our labels from.
+
+    They may end that. A server that a resource of ours stands for at the end, and that is Ready, is not theirs.
+    """
+    if not any(text in used.says for text in ("are still members of", "is still using it")):
+        return False
     taken = {call.server for call in history.calls if call.principal != PROVIDER and call.action in _TAKES_AWAY}
-    is_there = bool(taken & history.left)
-    return is_there and any(text in says for text in ("are still members of", "is still using it"))
+    ending = (sample for sample in history.samples if sample.at > history.until - 120 and sample.role == "servers")
+    theirs = (taken & history.left) - {sample.external for sample in ending if sample.ready}
+    keepers = {used.name.split()[-1], *history.keepers.get(used.external, ())}
+    return any(keepers & history.keepers.get(server, set()) for server in theirs)
 
 
 def _awaits_a_held_claim(history: History, says: str) -> bool:

@@ -264,8 +264,18 @@ def test_what_a_replacement_of_a_server_uses_waits_for_who_made_that() -> None:
 
     history.calls.append(Made(2, "", "servers.replace", "server", "", had=True))
     history.left.add("server")
+    # It may be another claim's server.
+    history.keepers |= {"server/app": {"claim"}, "server": {"other"}}
+    assert [finding.rule for finding in findings(history)] == ["a deletion never ends"]
 
+    history.keepers["server"].add("claim")
     assert findings(history) == []
+
+    # Or one of ours, in spite of what others changed.
+    history.samples += minutes(
+        replace(DATABASE, name="CloudSQLInstance team/a uid-2", external="server", role="servers")
+    )
+    assert [finding.rule for finding in findings(history)] == ["a deletion never ends"]
 
 
 def test_what_is_denied_since_others_changed_owners_waits_for_people() -> None:

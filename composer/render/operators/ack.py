@@ -74,23 +74,28 @@ _JUDGED_OF_BOTH: Final = {
     "dbSubnetGroupRef.from.name": values.own_name,
 }
 _INSTANCE: Final = fields_of(
-    f"{_OF_BOTH} dbInstanceIdentifier dbInstanceClass dbName maxAllocatedStorage storageThroughput multiAZ"
+    f"{_OF_BOTH} dbInstanceClass dbName maxAllocatedStorage storageThroughput multiAZ"
     " availabilityZone dbParameterGroupName caCertificateIdentifier licenseModel allowMajorVersionUpgrade",
     {
         **_JUDGED_OF_BOTH,
+        "dbInstanceIdentifier": values.own_name,
         "dbClusterIdentifier": values.own_name,
         "dbParameterGroupRef.from.name": values.own_name,
     },
     _ANNOTATIONS,
 )
 _CLUSTER: Final = fields_of(
-    f"{_OF_BOTH} dbClusterIdentifier dbClusterInstanceClass databaseName availabilityZones dbClusterParameterGroupName"
+    f"{_OF_BOTH} dbClusterInstanceClass databaseName availabilityZones dbClusterParameterGroupName"
     " serverlessV2ScalingConfiguration scalingConfiguration",
-    {**_JUDGED_OF_BOTH, "dbClusterParameterGroupRef.from.name": values.own_name},
+    {
+        **_JUDGED_OF_BOTH,
+        "dbClusterIdentifier": values.own_name,
+        "dbClusterParameterGroupRef.from.name": values.own_name,
+    },
     _ANNOTATIONS,
 )
-_PARAMETERS: Final = fields_of("name description family parameterOverrides tags", annotations=_ANNOTATIONS)
-_SUBNETS: Final = fields_of("name description subnetIDs tags", annotations=_ANNOTATIONS)
+_PARAMETERS: Final = fields_of("description family parameterOverrides tags", {"name": values.own_name}, _ANNOTATIONS)
+_SUBNETS: Final = fields_of("description subnetIDs tags", {"name": values.own_name}, _ANNOTATIONS)
 
 KINDS: Final = (
     OperatorKind(

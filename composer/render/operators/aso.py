@@ -48,10 +48,12 @@ _DELETES = (
 
 _ANNOTATIONS: Final = ("serviceoperator.azure.com/reconcile-policy",)
 _SERVER: Final = fields_of(
-    "owner.armId azureName location version sku administratorLoginPassword.key storage highAvailability backup"
+    "owner.armId location version sku administratorLoginPassword.key storage highAvailability backup"
     " maintenanceWindow availabilityZone tags network.delegatedSubnetResourceReference.armId"
     " network.privateDnsZoneArmResourceReference.armId",
     {
+        # Azure Service Operator takes over what is there under that name, and sets its password.
+        "azureName": values.own_name,
         "administratorLogin": values.login,
         "administratorLoginPassword.name": values.own_name,
         "network.publicNetworkAccess": values.one_of("Disabled"),

@@ -46,7 +46,7 @@ _ANNOTATIONS: Final = (
     "cnrm.cloud.google.com/state-into-spec",
 )
 _INSTANCE: Final = fields_of(
-    "resourceID region databaseVersion maintenanceVersion settings.tier settings.edition settings.availabilityType"
+    "region databaseVersion maintenanceVersion settings.tier settings.edition settings.availabilityType"
     " settings.activationPolicy settings.diskSize settings.diskType settings.diskAutoresize"
     " settings.diskAutoresizeLimit settings.deletionProtectionEnabled settings.databaseFlags settings.userLabels"
     " settings.locationPreference settings.pricingPlan settings.connectorEnforcement settings.dataCacheConfig"
@@ -54,7 +54,8 @@ _INSTANCE: Final = fields_of(
     " settings.passwordValidationPolicy settings.backupConfiguration"
     " settings.ipConfiguration.privateNetworkRef.external"
     " settings.ipConfiguration.allocatedIpRange settings.ipConfiguration.requireSsl settings.ipConfiguration.sslMode",
-    {"settings.ipConfiguration.ipv4Enabled": values.off},
+    # Config Connector takes over what is there under that name.
+    {"resourceID": values.own_name, "settings.ipConfiguration.ipv4Enabled": values.off},
     _ANNOTATIONS,
 )
 _DATABASE: Final = fields_of(

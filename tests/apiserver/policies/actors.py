@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from tests.support.api import MERGE, Api, ApiError, JsonObject
+from tests.support.api import JSON_PATCH, MERGE, Api, ApiError, JsonObject
 from tests.support.kinds import CLAIM, COMPOSITION, DATABASE, PROVIDER_CONFIG, REVISION, Kind
 
 COMPOSER = "system:serviceaccount:fairlead-system:fairlead-composer"
@@ -39,7 +39,7 @@ class As:
     user: str
 
     async def request(
-        self, method: str, path: str, body: JsonObject | None = None, *, content_type: str = "application/json"
+        self, method: str, path: str, body: object = None, *, content_type: str = "application/json"
     ) -> JsonObject:
         headers = {"Impersonate-User": self.user, "Content-Type": content_type}
         data = None if body is None else msgspec.json.encode(body)
@@ -53,7 +53,7 @@ class As:
         return await self.request("PATCH", path, body, content_type=MERGE)
 
     async def refusal(
-        self, method: str, path: str, body: JsonObject | None = None, *, content_type: str = "application/json"
+        self, method: str, path: str, body: object = None, *, content_type: str = "application/json"
     ) -> str:
         """Return the sentence by which a request is refused that would not be stored; empty where it is accepted."""
         try:
@@ -105,14 +105,35 @@ async def judge(api: Api, namespace: str, rule: Rule, name: str) -> None:
             who: await As(api, who).refusal("PATCH", target, rule.change, content_type=MERGE)
             for who in (*rule.may, *rule.refused)
         }
+        otherwise = [text for who in rule.refused for text in await _otherwise(As(api, who), path, rule)]
     finally:
         await api.merge(path, {"metadata": {"finalizers": []}})
         if not rule.dying:
             await api.delete(path)
     assert {who: tried[who] for who in rule.may} == dict.fromkeys(rule.may, "")
+    assert [text for text in otherwise if not text.startswith("403")] == []
     for who, words in rule.refused.items():
         assert tried[who].startswith("403"), (who, tried[who])
         assert words in tried[who], (who, tried[who])
+
+
+async def _otherwise(actor: As, path: str, rule: Rule) -> list[str]:
+    """Return how a change of annotations is answered as a replacement, and as a patch of operations."""
+    is_plain = not (rule.dying or rule.subresource)
+    annotations = rule.change.get("metadata", {}).get("annotations") if is_plain else None
+    if not annotations:
+        return []
+    stored = await actor.api.get(path)
+    known = stored["metadata"].get("annotations") or {}
+    stored["metadata"]["annotations"] = {**known, **annotations}
+    operations = [
+        {"op": "add", "path": f"/metadata/annotations/{name.replace('/', '~1')}", "value": value}
+        for name, value in annotations.items()
+    ]
+    if not known:
+        operations.insert(0, {"op": "add", "path": "/metadata/annotations", "value": {}})
+    patch = await actor.refusal("PATCH", path, operations, content_type=JSON_PATCH)
+    return [await actor.refusal("PUT", path, stored), patch]
 
 
 def body_of(on: Kind, namespace: str, annotations: dict[str, str], *, name: str = "one") -> JsonObject:

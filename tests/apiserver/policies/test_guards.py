@@ -34,6 +34,10 @@ _TEARDOWN, _IN_USE = ("fairlead.dev/teardown",), ("fairlead.dev/in-use",)
 _DYING, _LIVING = "finalizer fairlead.dev/teardown", "leave it where it is (a replace has to bring it along)"
 _BY_NO_CLAIM, _OWN = "is removed by the composer, when no claim uses it", "is written by its own controller only"
 _NO_SPEC = "a provider changes no spec"
+# The garbage collector deletes what names it.
+_NOBODY: JsonObject = {
+    "metadata": {"ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "nobody", "uid": "no-uid"}]}
+}
 RULES = (
     Rule("the finalizer of a dying claim", CLAIM, _RELEASED, (COMPOSER, PLATFORM),
          {DEVELOPER: _DYING, ONPREM: _DYING}, finalizers=_TEARDOWN, dying=True),
@@ -52,6 +56,8 @@ RULES = (
     Rule("the spec of a child", CHILD, {"spec": {"deletionPolicy": "Delete"}}, (COMPOSER,), {ONPREM: _NO_SPEC}),
     Rule("the spec of a ProviderConfig", CONFIG, {"spec": {"allowAdoption": True}}, (PLATFORM,),
          {ONPREM: _NO_SPEC, COMPOSER: "the composer changes no ProviderConfig"}),
+    Rule("an owner of a claim", CLAIM, _NOBODY, (DEVELOPER, COMPOSER)),
+    Rule("an owner of a child", CHILD, _NOBODY, (COMPOSER, ONPREM)),
     Rule("the status of a claim", CLAIM, _SEEN, (COMPOSER, PLATFORM), {DEVELOPER: _OWN, ONPREM: _OWN},
          subresource="status"),
     Rule("the status of a child", CHILD, _SEEN, (ONPREM,), {DEVELOPER: _OWN, COMPOSER: _OWN}, subresource="status"),
@@ -200,7 +206,7 @@ async def test_our_processes_touch_no_secret_but_their_own(policed: str, api: Ap
     assert tuple(method for method, answer in answers.items() if not answer) == allowed
     # The server names the first policy that refuses, in no order that can be relied on.
     refusals = [answer for answer in answers.values() if answer]
-    assert [text for text in refusals if not re.search("Policy 'fairlead-(secrets|credentials)'", text)] == []
+    assert [text for text in refusals if not re.search("Policy 'fairlead-(secrets|credentials|composer)'", text)] == []
 
 
 async def test_a_provider_makes_its_hash_key_and_changes_it_never(policed: str, api: Api) -> None:

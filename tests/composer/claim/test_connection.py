@@ -14,6 +14,7 @@ from composer.claim.connection import Followed, connect, follow
 from composer.claim.outcomes import Connected
 from composer.composition.revision import Revision
 from composer.models import CompositionSpec
+from composer.render.render import Waiting
 from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.objects import SECRETS, Key, Object
 from tests.composer.connection.world import OURS, PLAIN, SECRET, World, encoded, published
@@ -107,6 +108,15 @@ async def test_a_claim_that_cannot_be_composed_has_the_login_that_its_child_publ
     rotated = observed(stored={**live(desired()), "status": {"connection": moved}})
     seen = snapshot(rotated, of=claim(status={"binding": {"name": SECRET.name}}))
 
+    if spec and not is_restarted:
+        # A rendered claim whose database waits for something is no other one.
+        waits = rendered(waiting=(Waiting("database", "network", "p"),), connection={"from": "database"})
+        revision = Revision("c-1", 1, "c", SPEC, None)
+        connected = await connect(at.publisher, seen, Prepared("c", revision, spec, waits, seen))
+        assert (connected.causes, len(connected.notes), at.stored()) == ((), 1, "second")
+        at.login("first")
+        await follow(at.publisher, replace(seen, children=(SOURCE,)), spec)
+        at.login("second")
     first, again = [await follow(at.publisher, seen, spec) for _ in range(2)]
     data, reads = at.kube.objects[SECRETS, SECRET]["data"], len(at.kube.reads)
     await follow(at.publisher, seen, spec)

@@ -114,14 +114,15 @@ print(project, credentials.service_account_email, credentials.token)
 def test_metadata_server_gives_the_token_of_its_account(cloud: Cloud, tmp_path: Path) -> None:
     token = "computeMetadata/v1/instance/service-accounts/default/token"
     flavour = {"Metadata-Flavor": "Google"}
-    assert fetch(f"{cloud.served.url}/{token}", "GET", None, flavour).refusal == (404, "notFound")
+    for host in ({}, {"Host": "metadata.google.internal"}):
+        assert fetch(f"{cloud.served.url}/{token}", "GET", None, flavour | host).refusal == (404, "notFound")
     cloud.control("POST", "metadata", {"email": cloud.served.account})
     assert fetch(f"{cloud.served.url}/{token}", "GET", None, {}).refusal == (403, "forbidden")
 
-    host = cloud.served.url.removeprefix("http://")
+    address = cloud.served.url.removeprefix("http://")
     result = subprocess.run(
         [sys.executable, "-c", METADATA],
-        env={**os.environ, "GCE_METADATA_HOST": host, "GCE_METADATA_IP": host, "HOME": str(tmp_path)},
+        env={**os.environ, "GCE_METADATA_HOST": address, "GCE_METADATA_IP": address, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,

@@ -17,16 +17,20 @@ from devcloud.azure.api.routes import _TABLE
 from providers.azure import FLEXIBLE_SERVERS
 from providers.azure.children.kinds import CONFIGURATIONS, DATABASES
 from providers.azure.servers.client import clients
+from providers.azure.servers.restores import source_of
+from providers.external.client import Target
+from providers.external.cloud_api.refusals import NotThere
+from providers.external.cloud_api.tags import owner_tags
 from providers.external.observation import Present
 from providers.external.ownership import identity_of
 from providers.external.provider import Kind
-from runtime.errors import Blocked
+from runtime.errors import Blocked, Terminal
 from runtime.objects import Object
-from tests.providers.azure.arm_stub import ArmStub
+from tests.providers.azure.arm_stub import SUBSCRIPTION, ArmStub
 from tests.providers.azure.arm_world import CHILDREN, INSIDE, KIND_IDS, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.azure_world import connected
 from tests.providers.azure.simulated_arm import Arm, path_of
-from tests.providers.azure.test_translate import answer_of, target_of
+from tests.providers.azure.test_translate import OWNER, answer_of, target_of
 from tests.providers.gates import OPEN, Calls, Gate
 
 each_kind = pytest.mark.parametrize(("kind", "spec", "word"), CHILDREN, ids=KIND_IDS)
@@ -222,3 +226,33 @@ async def test_roles_allow_what_is_asked_for_and_no_more(arm: Arm) -> None:
         assert rights[action] & allowed[f"{_ALL}-subscription"], action
     data = {"flexibleServers/delete", "flexibleServers/databases/delete"}
     assert allowed[f"{_ALL}-delete"] == {f"Microsoft.DBforPostgreSQL/{right}" for right in data}
+
+
+_ID = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg/providers/Microsoft.DBforPostgreSQL/flexibleServers/"
+SOURCES = {
+    "exact id": f"{_ID}theirs",
+    "own id ../ neighbour": f"{_ID}pg/../theirs",
+    "name#fragment": f"{_ID}theirs#pg",
+    "double slash": f"{_ID}/theirs",
+    "encoded": f"{_ID}%74heirs",
+    "subscription in other case": f"{_ID}theirs".replace(SUBSCRIPTION, "AAAAAAAA-2222-3333-4444-555555555555"),
+    "letter case": f"{_ID}theirs".upper(),
+    "other subscription": f"{_ID}theirs".replace(SUBSCRIPTION, "99999999-2222-3333-4444-555555555555"),
+    "bare name": "theirs",
+}
+
+
+@pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES.keys())
+async def test_no_server_of_another_namespace_is_copied(stub: ArmStub, source: str) -> None:
+    theirs = answer_of() | {"tags": owner_tags(replace(OWNER, namespace="theirs", namespace_uid="uid-of-theirs"))}
+    ours = answer_of() | {"tags": owner_tags(replace(OWNER, namespace_uid="uid"))}
+    stub.servers = {"rg/pg": ours, "rg/theirs": theirs, "rg/THEIRS": theirs}
+    async with connected(stub) as account:
+
+        def target(name: str) -> Target[Any]:
+            copied = target_of(create_mode="PointInTimeRestore", source_server_resource_id=name)
+            return replace(copied, owner=replace(OWNER, namespace_uid="uid"))
+
+        with pytest.raises((Terminal, NotThere), match=r"allowAdoption|is ResourceNotFound"):
+            await source_of(account, target(source))
+        assert await source_of(account, target(f"{_ID}pg")) == f"{_ID}pg"

@@ -205,7 +205,7 @@ async def first_lines(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[list[byt
         lines.append(await reader.readline())
 
     async with listening(note) as port:
-        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
+        monkeypatch.setenv("HTTPS_PROXY", f"http://user:canary@127.0.0.1:{port}")
         monkeypatch.setenv("NO_PROXY", "near.example")
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("https_proxy", raising=False)
@@ -218,10 +218,11 @@ async def _token() -> str:
 
 async def test_a_call_goes_by_the_proxy_of_the_environment(first_lines: list[bytes]) -> None:
     async with RestChannel("https://sql.example", _token) as channel:
-        with pytest.raises(Transient):
+        with pytest.raises(Transient) as failed:
             await channel.send(next(iter(METHODS.values())), "v1/projects/p/instances", [], None)
 
     assert first_lines == [b"CONNECT sql.example:443 HTTP/1.1\r\n"]
+    assert "canary" not in str(failed.value)
 
 
 async def test_a_call_to_a_host_that_is_excepted_goes_by_no_proxy(first_lines: list[bytes]) -> None:
@@ -247,9 +248,10 @@ def _credentials_of(key: dict[str, Any]) -> Any:
 
 async def test_a_token_is_asked_for_by_the_proxy_of_the_environment(first_lines: list[bytes], tmp_path: Path) -> None:
     key = _key(tmp_path, None, token_uri="https://token.example/token")
-    with ThreadPoolExecutor(1) as pool, pytest.raises(Transient):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(Transient) as failed:
         await Tokens(_credentials_of(key), pool).token()
 
+    assert "canary" not in str(failed.value)
     assert first_lines[0].startswith(b"CONNECT token.example:443 ")
 
 
