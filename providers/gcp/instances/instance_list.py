@@ -13,6 +13,7 @@ from providers.external.ownership import Owner
 from providers.gcp.account import GcpAccount
 from providers.gcp.config import refusal
 from providers.gcp.instances.facts import Answer, member, settings_of
+from providers.gcp.instances.states import what_a_password_lacks
 from providers.gcp.listed import encoded_answer
 from providers.gcp.models import CloudSQLInstanceParameters
 from providers.gcp.names import owner_from
@@ -134,7 +135,10 @@ class InstanceList:
         )
 
     def refusal(self, spec: CloudSQLInstanceParameters) -> tuple[str, str] | None:
-        """Return why the ProviderConfig does not allow such an instance."""
+        """Return why the ProviderConfig does not allow such an instance, or no published login would open it."""
+        lacks = what_a_password_lacks(spec.ssl_mode, spec.connector_enforcement)
+        if lacks:
+            return "InvalidValue", lacks
         grows = spec.storage_auto_resize is not False and bool(spec.storage_auto_resize_limit)
         largest = max(spec.data_disk_size_gb or 10, (spec.storage_auto_resize_limit or 0) if grows else 0)
         networks = spec.authorized_networks if spec.ipv4_enabled is not False else None
