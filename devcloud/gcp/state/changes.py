@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from devcloud.gcp.refusals import invalid
 from devcloud.gcp.state import catalog
+from devcloud.gcp.state.flags import FLAGS, refusal_of_flag
 from devcloud.gcp.state.settings import Json
 from devcloud.simulator.messages import Refusal
 
@@ -72,7 +73,7 @@ def _faults(instance: Json) -> Iterator[str]:
     yield from _backup_faults(settings)
     yield from _label_faults(settings.get("userLabels", {}))
     flags = settings.get("databaseFlags", [])
-    yield from filter(None, (catalog.refusal_of_flag(flag["name"], flag.get("value", "")) for flag in flags))
+    yield from filter(None, (refusal_of_flag(flag["name"], flag.get("value", "")) for flag in flags))
 
 
 def _network_faults(ip: Json) -> Iterator[str]:
@@ -185,7 +186,7 @@ def effect_of(present: Json, wanted: Json) -> Effect:
 
 def _restarting_flags(settings: Json) -> dict[str, Any]:
     flags = settings.get("databaseFlags", [])
-    return {flag["name"]: flag["value"] for flag in flags if catalog.FLAGS[flag["name"]].restarts}
+    return {flag["name"]: flag["value"] for flag in flags if FLAGS[flag["name"]].restarts}
 
 
 def refuse_stale(present: Json, settings: Json, *, required: bool) -> None:

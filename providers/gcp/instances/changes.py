@@ -75,16 +75,18 @@ RULES: Mapping[str, Rule] = {
     LABELS: Rule("settings.userLabels"),
 }
 # https://cloud.google.com/sql/docs/postgres/flags#list-flags-postgres: those that restart the instance.
-_STATIC_FLAGS = frozenset({
+STATIC_FLAGS = frozenset({
     "autovacuum_freeze_max_age", "autovacuum_max_workers", "autovacuum_multixact_freeze_max_age",
-    "cloudsql.allow_passwordless_local_connections", "cloudsql.enable_auto_explain", "cloudsql.enable_pg_bigm",
-    "cloudsql.enable_pg_cron", "cloudsql.enable_pg_hint_plan", "cloudsql.enable_pg_squeeze",
-    "cloudsql.enable_pg_wait_sampling", "cloudsql.enable_pgaudit", "cloudsql.enable_pglogical",
-    "cloudsql.iam_authentication", "cloudsql.logical_decoding", "cloudsql.max_failed_attempts_user",
-    "cloudsql.pg_shadow_select_role", "huge_pages", "max_connections", "max_files_per_process",
+    "cloudsql.allow_passwordless_local_connections", "cloudsql.enable_auto_explain",
+    "cloudsql.enable_index_advisor", "cloudsql.enable_pg_bigm", "cloudsql.enable_pg_cron",
+    "cloudsql.enable_pg_hint_plan", "cloudsql.enable_pg_squeeze", "cloudsql.enable_pg_wait_sampling",
+    "cloudsql.enable_pgaudit", "cloudsql.enable_pglogical", "cloudsql.iam_authentication",
+    "cloudsql.logical_decoding", "cloudsql.max_failed_attempts_user", "cloudsql.pg_shadow_select_role",
+    "cron.database_name", "cron.max_running_jobs", "huge_pages", "max_connections", "max_files_per_process",
     "max_locks_per_transaction", "max_logical_replication_workers", "max_pred_locks_per_transaction",
     "max_prepared_transactions", "max_replication_slots", "max_wal_senders", "max_worker_processes",
-    "old_snapshot_threshold", "shared_buffers", "track_activity_query_size", "track_commit_timestamp", "wal_buffers",
+    "old_snapshot_threshold", "pg_stat_statements.max", "shared_buffers", "track_activity_query_size",
+    "track_commit_timestamp", "wal_buffers",
 })  # fmt: skip
 
 
@@ -129,7 +131,7 @@ def _special(change: Change) -> Rule:  # noqa: PLR0911 - each return is a row of
             return replace(rule, kind=Class.ONLINE)
         case "connectorEnforcement", "NOT_REQUIRED", _:
             return replace(rule, kind=Class.ONLINE)
-        case "databaseFlags", _, _ if change.path[-1] in _STATIC_FLAGS:
+        case "databaseFlags", _, _ if change.path[-1] in STATIC_FLAGS:
             return replace(rule, kind=Class.RESTART)
         case _:
             return rule
