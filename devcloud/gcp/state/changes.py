@@ -96,8 +96,6 @@ def _backup_faults(settings: Json) -> Iterator[str]:
     backups = settings["backupConfiguration"]
     if backups.get("pointInTimeRecoveryEnabled") and not backups["enabled"]:
         yield "Point-in-time recovery cannot be enabled when backups are disabled."
-    if settings["availabilityType"] == "REGIONAL" and not backups["enabled"]:
-        yield "Automated backups must be enabled for a regional instance."
     days = backups["transactionLogRetentionDays"]
     most = _MOST_DAYS.get(settings.get("edition", "ENTERPRISE"), 7)
     if not 1 <= days <= most:

@@ -5,8 +5,8 @@ does; the page itself could not be read. `log_timezone` and `max_standby_archive
 takes, and which one restarts the server, is PostgreSQL's own (`postgres --describe-config` of 15 and 18, context
 `postmaster`): Cloud SQL narrows some ranges, and no flag is bound to a version here.
 
-Not checked against any source: `cloudsql.max_failed_attempts_user`, the range of `pg_wait_sampling.history_size`, and whether
-`cloudsql.iam_authentication`, `cloudsql.pg_shadow_select_role`, `cloudsql.enable_pgaudit` and
+Not checked against any source: `cloudsql.max_failed_attempts_user`, the range of `pg_wait_sampling.history_size`, and
+whether `cloudsql.iam_authentication`, `cloudsql.pg_shadow_select_role`, `cloudsql.enable_pgaudit` and
 `cloudsql.allow_passwordless_local_connections` restart.
 """
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from providers.external.observation import Change, Class
 from providers.gcp.instances import states
 from providers.gcp.instances.bodies import put, written
@@ -88,6 +90,9 @@ STATIC_FLAGS = frozenset({
     "old_snapshot_threshold", "pg_stat_statements.max", "shared_buffers", "track_activity_query_size",
     "track_commit_timestamp", "wal_buffers",
 })  # fmt: skip
+
+
+_MOVED_BY_EDITION = frozenset({"retainedBackups", "transactionLogRetentionDays", "dataCacheEnabled"})
 
 
 def classify(change: Change, observed: Seen) -> Change:
@@ -175,11 +180,24 @@ def patch(spec: CloudSQLInstanceParameters, observed: Seen, changes: Iterable[Ch
                 put(body, rule.place, written(name, change.want))
         if name == "edition":
             put(body, "settings.tier", spec.tier)
+            _keep_what_it_moves(body, spec, observed)
         if name.startswith("maintenance") and "maintenanceWindow" in rule.place:
             _whole_window(body, spec, observed)
     if "settings" in body and observed.facts.settings_version:
         body["settings"]["settingsVersion"] = observed.facts.settings_version
     return body
+
+
+def _keep_what_it_moves(body: dict[str, Any], spec: CloudSQLInstanceParameters, observed: Seen) -> None:
+    """Name what another edition moves to its own default, where the spec has it as it is: it is not to be moved."""
+    for field in msgspec.structs.fields(spec):
+        wanted = getattr(spec, field.name)
+        if (
+            field.encode_name in _MOVED_BY_EDITION
+            and wanted is not None
+            and wanted == getattr(observed.spec, field.name)
+        ):
+            put(body, RULES[field.encode_name].place, written(field.encode_name, wanted))
 
 
 def _flags(observed: Seen, changes: Iterable[Change]) -> Any:

@@ -24,6 +24,7 @@ EDITS: list[dict[str, Any]] = [
     {"databaseFlags": {"work_mem": "64MB"}},
     {"tier": "db-custom-2-7680"},
     {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"},
+    {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2", "retainedBackups": 7, "dataCacheEnabled": False},
     {"tier": "db-custom-2-7680", "dataDiskSizeGb": 40, "sslMode": "ENCRYPTED_ONLY"},
 ]
 
