@@ -25,6 +25,7 @@ from devcloud.simulator.operations import Operation, OperationError, Operations
 PORT = 5432
 _INSIDE = "127.0.0.0/8"
 _LONGEST_NAME = 64
+_CERTIFIED = "TRUSTED_CLIENT_CERTIFICATE_REQUIRED"
 _OF_SQL = frozenset({"CREATE_USER", "UPDATE_USER", "DELETE_USER", "CREATE_DATABASE", "DELETE_DATABASE"})
 
 
@@ -267,12 +268,18 @@ def database_of(instance: Instance) -> Database:
 
 
 def access_of(settings: Json) -> Access:
-    """Return whom an instance lets in: authorized networks, and from a private network everything of this machine."""
+    """Return whom an instance lets in: authorized networks, and from a private network everything of this machine.
+
+    Nobody where a login needs a client certificate, or comes through one of Google's connectors: there are none here
+    ("Configure SSL/TLS certificates", "Enforce using Cloud SQL connectors").
+    """
     ip = settings["ipConfiguration"]
+    if ip.get("sslMode") == _CERTIFIED or ip.get("requireSsl") or settings.get("connectorEnforcement") == "REQUIRED":
+        return Access(networks=(), requires_tls=True)
     networks = [network["value"] for network in ip["authorizedNetworks"]] if ip["ipv4Enabled"] else []
     if ip.get("privateNetwork") or ip.get("pscConfig", {}).get("pscEnabled"):
         networks.append(_INSIDE)
-    requires_tls = ip.get("sslMode") not in {None, "ALLOW_UNENCRYPTED_AND_ENCRYPTED"} or bool(ip.get("requireSsl"))
+    requires_tls = ip.get("sslMode") not in {None, "ALLOW_UNENCRYPTED_AND_ENCRYPTED"}
     return Access(networks=tuple(networks), requires_tls=requires_tls)
 
 

@@ -256,13 +256,13 @@ def merged(body: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def bare_of(body: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return those members of a body that a message cannot hold: None, and what is empty; None where there is none."""
+    """Return those members of a body that a message may not hold: None, false, zero, what is empty; None for none."""
     bare: dict[str, Any] = {}
     for name, value in body.items():
         inner = bare_of(value) if isinstance(value, Mapping) else None
         if inner is not None:
             bare[name] = inner
-        elif value is None or value in ("", []):
+        elif value is None or value in ("", [], 0):
             bare[name] = value
     return bare or None
 

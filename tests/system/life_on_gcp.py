@@ -50,6 +50,7 @@ async def live(gcp: Gcp) -> None:
         await _psql_opens_it(gcp, namespace, server)
         await _drift_is_put_back(gcp, server)
         await _another_password_follows(gcp, namespace)
+        await _it_is_restored_to_a_time(gcp, namespace)
         await _its_row_is_read_back(gcp, namespace, await _a_final_backup_is_kept(gcp, namespace, server))
 
 
@@ -92,6 +93,17 @@ async def _another_password(gcp: Gcp, namespace: str, before: dict[str, str]) ->
     after = await eventually(is_another, "the Secret has another password", limit_s=LIMIT_S)
     await gcp.system.until(CLAIM, namespace, "orders", is_ready, limit_s=LIMIT_S)
     return after
+
+
+async def _it_is_restored_to_a_time(gcp: Gcp, namespace: str) -> None:
+    """Prove that another claim begins as this one was, by a password of its own."""
+    since, time = await gcp.mark(), (await gcp.control("GET", "clock"))["now"]
+    await ready(gcp, namespace, "then", deletionPolicy="Delete", restoreFrom={"claim": "orders", "time": time})
+    assert await actions(gcp, since) == ["instances.clone", "instances.patch", "users.update"]
+    binding = await gcp.system.binding(namespace, "then")
+    assert await gcp.rows(binding, "SELECT name FROM goods") == [("canary",)]
+    assert binding["password"] != (await gcp.system.binding(namespace, "orders"))["password"]
+    await gcp.system.delete(CLAIM, namespace, "then")
 
 
 async def _a_final_backup_is_kept(gcp: Gcp, namespace: str, server: str) -> str:

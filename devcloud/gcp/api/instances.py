@@ -29,6 +29,7 @@ from runtime import randomness
 
 CREATE_S, DELETE_S, RESTART_S, FAILOVER_S = 240.0, 60.0, 60.0, 90.0
 _MOST = 500
+_FIRST_OF_PLUS = 16
 _NOT_SIMULATED = frozenset(
     {
         *("masterInstanceName", "replicaConfiguration", "onPremisesConfiguration", "failoverReplica", "replicaNames"),
@@ -101,7 +102,7 @@ def insert(cloud: Cloud, call: Call) -> Json:
     if "maintenanceVersion" in body:
         raise invalid("Maintenance version cannot be set when an instance is created.")
     refuse_name(cloud, call, name)
-    wanted = new_resource(cloud, call, settings.chosen(body))
+    wanted = new_resource(cloud, call, _with_edition(settings.chosen(body)))
     password = str(body.get("rootPassword", "")) or randomness.token_hex(24)
     have(cloud, wanted, password)
     return started(cloud, call, name, Kind("CREATE", CREATE_S))
@@ -171,6 +172,18 @@ def new_resource(cloud: Cloud, call: Call, sent: Json) -> Json:
     }
 
 
+def _with_edition(sent: Json) -> Json:
+    """Return what is sent with the edition that Google takes where none is: ENTERPRISE_PLUS from PostgreSQL 16 on.
+
+    Source: terraform-provider-google, thread 20498.
+    """
+    version, chosen = sent.get("databaseVersion"), sent.get("settings") or {}
+    is_new = version in catalog.VERSIONS and catalog.major(version) >= _FIRST_OF_PLUS
+    return (
+        sent if chosen.get("edition") or not is_new else {**sent, "settings": {**chosen, "edition": "ENTERPRISE_PLUS"}}
+    )
+
+
 def _edition_of(tier: str) -> str:
     return "ENTERPRISE_PLUS" if tier.startswith("db-perf-optimized-") else "ENTERPRISE"
 
@@ -236,6 +249,9 @@ def _refuse_busy(cloud: Cloud, instance: Instance) -> None:
 def _change(cloud: Cloud, call: Call, present: Instance, wanted: Json) -> Json:
     before = present.shown["settings"]
     edition = wanted["settings"].get("edition") or before.get("edition", "ENTERPRISE")
+    if edition != before.get("edition", edition):
+        chosen = settings.merged(wanted["settings"], settings.of_edition(edition, before))
+        wanted = {**wanted, "settings": settings.merged(chosen, settings.chosen(call.body).get("settings") or {})}
     # What a null cleared is as if it had never been sent.
     usual = settings.defaults(edition, catalog.zone_in(present.shown["region"]))
     kept = settings.settled(settings.merged(usual, wanted["settings"]), cloud.behaviour.dropped_settings)

@@ -2,7 +2,7 @@
 
 from devcloud.gcp.api.calls import Call, Cloud, page
 from devcloud.gcp.api.views import operation_view
-from devcloud.gcp.state import catalog
+from devcloud.gcp.state import catalog, flags
 from devcloud.gcp.state.settings import Json
 from devcloud.simulator.messages import Refusal
 
@@ -37,7 +37,7 @@ def list_flags(cloud: Cloud, call: Call) -> Json:
     """Return the flags that instances may set."""
     del cloud, call
     items = []
-    for name, flag in catalog.FLAGS.items():
+    for name, flag in flags.FLAGS.items():
         item: Json = {
             "appliesTo": list(catalog.VERSIONS),
             "kind": "sql#flag",
@@ -46,7 +46,9 @@ def list_flags(cloud: Cloud, call: Call) -> Json:
             "type": flag.type,
         }
         if flag.type == "INTEGER":
-            item |= {"minValue": str(flag.low), "maxValue": str(flag.high)}
+            item |= {"minValue": str(int(flag.low)), "maxValue": str(int(flag.high))}
+        if flag.values:
+            item["allowedStringValues"] = list(flag.values)
         items.append(item)
     return {"items": items, "kind": "sql#flagsList"}
 

@@ -1,13 +1,10 @@
-"""What Cloud SQL offers: versions, tiers, flags, regions. Pure.
+"""What Cloud SQL offers: versions, tiers, regions. Pure.
 
 Sources: the recorded instances (POSTGRES_15_7, POSTGRES_16_9 with their maintenance versions); Cloud SQL for
-PostgreSQL, "Machine series overview" (tiers) and "Configure database flags" (flags, and which of them restart).
+PostgreSQL, "Machine series overview" (tiers).
 """
 
 import re
-from typing import Literal
-
-import msgspec
 
 VERSIONS = {
     "POSTGRES_13": "13_21",
@@ -35,52 +32,6 @@ _MIB_STEP = 256
 _MIB_PER_CPU = (922, 6656)
 _LEAST_MIB = 3840
 _MOST_CPUS = 96
-
-
-class Flag(msgspec.Struct, frozen=True, kw_only=True):
-    """A database flag.
-
-    Attributes:
-        type: As flags.list says it.
-        low: The least value of a number.
-        high: The greatest.
-        restarts: Whether a change of it restarts the instance.
-    """
-
-    type: Literal["BOOLEAN", "INTEGER", "STRING", "FLOAT"] = "INTEGER"
-    low: int = 0
-    high: int = 2_147_483_647
-    restarts: bool = False
-
-
-FLAGS = {
-    "autovacuum": Flag(type="BOOLEAN"),
-    "cloudsql.enable_pgaudit": Flag(type="BOOLEAN", restarts=True),
-    "cloudsql.iam_authentication": Flag(type="BOOLEAN", restarts=True),
-    "cloudsql.logical_decoding": Flag(type="BOOLEAN", restarts=True),
-    "default_statistics_target": Flag(low=1, high=10_000),
-    "effective_cache_size": Flag(low=1),
-    "idle_in_transaction_session_timeout": Flag(),
-    "lock_timeout": Flag(),
-    "log_connections": Flag(type="BOOLEAN"),
-    "log_disconnections": Flag(type="BOOLEAN"),
-    "log_lock_waits": Flag(type="BOOLEAN"),
-    "log_min_duration_statement": Flag(low=-1),
-    "log_statement": Flag(type="STRING"),
-    "maintenance_work_mem": Flag(low=1024),
-    "max_connections": Flag(low=14, high=262_143, restarts=True),
-    "max_locks_per_transaction": Flag(low=10, restarts=True),
-    "max_parallel_workers": Flag(high=1024),
-    "max_wal_size": Flag(low=2),
-    "max_worker_processes": Flag(low=8, high=262_143, restarts=True),
-    "pg_stat_statements.track": Flag(type="STRING"),
-    "random_page_cost": Flag(type="FLOAT"),
-    "shared_buffers": Flag(low=16, restarts=True),
-    "statement_timeout": Flag(),
-    "temp_file_limit": Flag(low=-1),
-    "timezone": Flag(type="STRING"),
-    "work_mem": Flag(low=64),
-}
 
 
 def installed_version(version: str) -> str:
@@ -126,20 +77,3 @@ def refusal_of_tier(tier: str, edition: str) -> str:
     if mib % _MIB_STEP or mib < max(_LEAST_MIB, low) or mib > high:
         return f"Invalid tier: {tier}. Memory must be a multiple of {_MIB_STEP} MB and 0.9 to 6.5 GB for each vCPU."
     return ""
-
-
-def refusal_of_flag(name: str, value: str) -> str:
-    """Return why a flag cannot have a value; empty when it can."""
-    flag = FLAGS.get(name)
-    if flag is None:
-        return f"Invalid flag name: {name}."
-    match flag.type:
-        case "BOOLEAN":
-            lawful = value in {"on", "off"}
-        case "INTEGER":
-            lawful = re.fullmatch(r"-?\d{1,10}", value) is not None and flag.low <= int(value) <= flag.high
-        case "FLOAT":
-            lawful = re.fullmatch(r"\d+(\.\d+)?", value) is not None
-        case _:
-            lawful = bool(value)
-    return "" if lawful else f"Invalid flag value: {value} for {name}."

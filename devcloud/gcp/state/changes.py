@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from devcloud.gcp.refusals import invalid
 from devcloud.gcp.state import catalog
+from devcloud.gcp.state.flags import FLAGS, refusal_of_flag
 from devcloud.gcp.state.settings import Json
 from devcloud.simulator.messages import Refusal
 
@@ -72,7 +73,7 @@ def _faults(instance: Json) -> Iterator[str]:
     yield from _backup_faults(settings)
     yield from _label_faults(settings.get("userLabels", {}))
     flags = settings.get("databaseFlags", [])
-    yield from filter(None, (catalog.refusal_of_flag(flag["name"], flag.get("value", "")) for flag in flags))
+    yield from filter(None, (refusal_of_flag(flag["name"], flag.get("value", "")) for flag in flags))
 
 
 def _network_faults(ip: Json) -> Iterator[str]:
@@ -95,8 +96,6 @@ def _backup_faults(settings: Json) -> Iterator[str]:
     backups = settings["backupConfiguration"]
     if backups.get("pointInTimeRecoveryEnabled") and not backups["enabled"]:
         yield "Point-in-time recovery cannot be enabled when backups are disabled."
-    if settings["availabilityType"] == "REGIONAL" and not backups["enabled"]:
-        yield "Automated backups must be enabled for a regional instance."
     days = backups["transactionLogRetentionDays"]
     most = _MOST_DAYS.get(settings.get("edition", "ENTERPRISE"), 7)
     if not 1 <= days <= most:
@@ -185,7 +184,7 @@ def effect_of(present: Json, wanted: Json) -> Effect:
 
 def _restarting_flags(settings: Json) -> dict[str, Any]:
     flags = settings.get("databaseFlags", [])
-    return {flag["name"]: flag["value"] for flag in flags if catalog.FLAGS[flag["name"]].restarts}
+    return {flag["name"]: flag["value"] for flag in flags if FLAGS[flag["name"]].restarts}
 
 
 def refuse_stale(present: Json, settings: Json, *, required: bool) -> None:

@@ -62,6 +62,21 @@ def defaults(edition: str, zone: str) -> Json:
     }
 
 
+def of_edition(edition: str, before: Mapping[str, Any]) -> Json:
+    """Return what another edition changes by itself: how much is kept by default, and whether the cache is on.
+
+    Source: recorded changes of edition, by Config Connector's mock of Cloud SQL.
+    """
+    usual, former = (defaults(name, "")["backupConfiguration"] for name in (edition, before.get("edition", "")))
+    kept = before["backupConfiguration"]
+    backups: Json = {}
+    if kept["transactionLogRetentionDays"] == former["transactionLogRetentionDays"]:
+        backups["transactionLogRetentionDays"] = usual["transactionLogRetentionDays"]
+    if kept["backupRetentionSettings"] == former["backupRetentionSettings"]:
+        backups["backupRetentionSettings"] = usual["backupRetentionSettings"]
+    return {"backupConfiguration": backups, "dataCacheConfig": {"dataCacheEnabled": edition == "ENTERPRISE_PLUS"}}
+
+
 def merged(present: Json, change: Mapping[str, Any]) -> Json:
     """Return a resource after a patch, as Google has it: objects merge, lists and values replace, null clears.
 

@@ -24,9 +24,9 @@ from providers.gcp.inside import logins
 from providers.gcp.inside.listing import InsideAccount, proven_owner
 from providers.gcp.inside.logins import Facts, Seen, Where
 from providers.gcp.inside.servers import Servers, active_authority, refuse_at_work, standing_of
-from providers.gcp.instances.facts import Answer
+from providers.gcp.instances.facts import Answer, member, settings_of
 from providers.gcp.instances.instance_list import owner_in
-from providers.gcp.instances.states import is_at_rest
+from providers.gcp.instances.states import is_at_rest, what_a_password_lacks
 from providers.gcp.models import CloudSQLUserParameters
 from runtime.errors import Blocked, Conflict, Terminal, Transient
 
@@ -58,7 +58,7 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         Raises:
             ServerNotOwned: Its instance is not this namespace's; its users were not listed.
             Blocked: Its instance is stopped, failed or gone.
-            Terminal: `InvalidValue`: one of its databaseRoles is a login of somebody else's.
+            Terminal: `InvalidValue`: one of its databaseRoles is a login of somebody else's; a password opens nothing.
         """
         server = _server(target)
         try:
@@ -80,6 +80,9 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         _check_roles(target, listed)
         users = {name: _kept(listed[name]) for name in logins.names_of(target.spec) if name in listed}
         if not users:
+            lacks = _what_a_login_lacks(instance, target)
+            if lacks and not target.leaving:
+                raise Terminal("InvalidValue", lacks)
             # An absence is proven by a look of now.
             instance = await self._servers.look(server)
             refuse_idle_server(standing_of(server, instance))
@@ -108,7 +111,8 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         self._inside.record_observed(target.name)
         present = {name: tuple(user.get(_ROLES) or ()) for name, user in seen.users.items()}
         endpoint = logins.endpoint_of(instance, seen.authorities, target.spec)
-        is_at_work = not is_at_rest(instance)
+        missing = logins.missing_database(target, str(target.spec.database)) if seen.lacks_database else ""
+        is_at_work, lacks = not is_at_rest(instance), missing or _what_a_login_lacks(instance, target)
         if is_at_work:
             # It answers nobody while it is worked on, and may be reached right afterwards.
             self._reachability.forget(endpoint)
@@ -121,13 +125,9 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
             spec=_projected(first, target.spec, present),
             facts=Facts(present),
             at_provider=_at_provider(first, present),
-            state=str(instance.get("state", ""))
-            if is_at_work
-            else "without its database"
-            if seen.lacks_database
-            else "",
-            remedy=logins.missing_database(target, str(target.spec.database)) if seen.lacks_database else "",
-            usable=not (is_at_work or seen.lacks_database),
+            state=str(instance.get("state", "")) if is_at_work else "out of reach" if lacks else "",
+            remedy=lacks,
+            usable=not (is_at_work or lacks),
             answer=msgspec.json.encode(seen),
         )
         return Present(replace(observed, endpoint=endpoint))
@@ -239,6 +239,16 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         if username not in observed.facts.users or username not in logins.names_of(target.spec):
             return None
         return await self._update(target, username, "retire", fence, password=target.own_password)
+
+
+def _what_a_login_lacks(instance: Answer, target: Where) -> str:
+    """Return what a login by password lacks at its instance, empty for nothing and for users of IAM."""
+    settings = settings_of(instance)
+    mode = member(settings, "ipConfiguration").get("sslMode")
+    lacks = (
+        what_a_password_lacks(mode, settings.get("connectorEnforcement")) if logins.has_password(target.spec) else ""
+    )
+    return f"instance {_server(target)} has {lacks}" if lacks else ""
 
 
 def _server(target: Where) -> str:

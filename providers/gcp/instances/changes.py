@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
+
 from providers.external.observation import Change, Class
 from providers.gcp.instances import states
 from providers.gcp.instances.bodies import put, written
@@ -75,17 +77,22 @@ RULES: Mapping[str, Rule] = {
     LABELS: Rule("settings.userLabels"),
 }
 # https://cloud.google.com/sql/docs/postgres/flags#list-flags-postgres: those that restart the instance.
-_STATIC_FLAGS = frozenset({
+STATIC_FLAGS = frozenset({
     "autovacuum_freeze_max_age", "autovacuum_max_workers", "autovacuum_multixact_freeze_max_age",
-    "cloudsql.allow_passwordless_local_connections", "cloudsql.enable_auto_explain", "cloudsql.enable_pg_bigm",
-    "cloudsql.enable_pg_cron", "cloudsql.enable_pg_hint_plan", "cloudsql.enable_pg_squeeze",
-    "cloudsql.enable_pg_wait_sampling", "cloudsql.enable_pgaudit", "cloudsql.enable_pglogical",
-    "cloudsql.iam_authentication", "cloudsql.logical_decoding", "cloudsql.max_failed_attempts_user",
-    "cloudsql.pg_shadow_select_role", "huge_pages", "max_connections", "max_files_per_process",
+    "cloudsql.allow_passwordless_local_connections", "cloudsql.enable_auto_explain",
+    "cloudsql.enable_index_advisor", "cloudsql.enable_pg_bigm", "cloudsql.enable_pg_cron",
+    "cloudsql.enable_pg_hint_plan", "cloudsql.enable_pg_squeeze", "cloudsql.enable_pg_wait_sampling",
+    "cloudsql.enable_pgaudit", "cloudsql.enable_pglogical", "cloudsql.iam_authentication",
+    "cloudsql.logical_decoding", "cloudsql.max_failed_attempts_user", "cloudsql.pg_shadow_select_role",
+    "cron.database_name", "cron.max_running_jobs", "huge_pages", "max_connections", "max_files_per_process",
     "max_locks_per_transaction", "max_logical_replication_workers", "max_pred_locks_per_transaction",
     "max_prepared_transactions", "max_replication_slots", "max_wal_senders", "max_worker_processes",
-    "old_snapshot_threshold", "shared_buffers", "track_activity_query_size", "track_commit_timestamp", "wal_buffers",
+    "old_snapshot_threshold", "pg_stat_statements.max", "shared_buffers", "track_activity_query_size",
+    "track_commit_timestamp", "wal_buffers",
 })  # fmt: skip
+
+
+_MOVED_BY_EDITION = frozenset({"retainedBackups", "transactionLogRetentionDays", "dataCacheEnabled"})
 
 
 def classify(change: Change, observed: Seen) -> Change:
@@ -129,7 +136,7 @@ def _special(change: Change) -> Rule:  # noqa: PLR0911 - each return is a row of
             return replace(rule, kind=Class.ONLINE)
         case "connectorEnforcement", "NOT_REQUIRED", _:
             return replace(rule, kind=Class.ONLINE)
-        case "databaseFlags", _, _ if change.path[-1] in _STATIC_FLAGS:
+        case "databaseFlags", _, _ if change.path[-1] in STATIC_FLAGS:
             return replace(rule, kind=Class.RESTART)
         case _:
             return rule
@@ -173,11 +180,24 @@ def patch(spec: CloudSQLInstanceParameters, observed: Seen, changes: Iterable[Ch
                 put(body, rule.place, written(name, change.want))
         if name == "edition":
             put(body, "settings.tier", spec.tier)
+            _keep_what_it_moves(body, spec, observed)
         if name.startswith("maintenance") and "maintenanceWindow" in rule.place:
             _whole_window(body, spec, observed)
     if "settings" in body and observed.facts.settings_version:
         body["settings"]["settingsVersion"] = observed.facts.settings_version
     return body
+
+
+def _keep_what_it_moves(body: dict[str, Any], spec: CloudSQLInstanceParameters, observed: Seen) -> None:
+    """Name what another edition moves to its own default, where the spec has it as it is: it is not to be moved."""
+    for field in msgspec.structs.fields(spec):
+        wanted = getattr(spec, field.name)
+        if (
+            field.encode_name in _MOVED_BY_EDITION
+            and wanted is not None
+            and wanted == getattr(observed.spec, field.name)
+        ):
+            put(body, RULES[field.encode_name].place, written(field.encode_name, wanted))
 
 
 def _flags(observed: Seen, changes: Iterable[Change]) -> Any:

@@ -134,7 +134,7 @@ class InstanceList:
         )
 
     def refusal(self, spec: CloudSQLInstanceParameters) -> tuple[str, str] | None:
-        """Return why the ProviderConfig does not allow such an instance."""
+        """Return why the ProviderConfig does not allow such an instance, or no published login would open it."""
         return refusal(spec, self._account.config)
 
     def warnings(self) -> tuple[str, ...]:

@@ -52,6 +52,20 @@ def usable(state: str, activation: str) -> bool:
     return state in _READY and activation != NEVER
 
 
+def what_a_password_lacks(ssl_mode: str | None, connector_enforcement: str | None) -> str:
+    """Return by which setting a password is not enough to log in, and what else is needed; empty where it is enough.
+
+    https://cloud.google.com/sql/docs/postgres/admin-api/rest/v1/instances, `sslMode` and `connectorEnforcement`.
+    """
+    if ssl_mode == "TRUSTED_CLIENT_CERTIFICATE_REQUIRED":
+        return (
+            f"sslMode {ssl_mode}: a login needs a client certificate, and Fairlead publishes none; set ENCRYPTED_ONLY"
+        )
+    if connector_enforcement == "REQUIRED":
+        return "connectorEnforcement REQUIRED: only Google's connectors log in, and no Secret is one; set NOT_REQUIRED"
+    return ""
+
+
 def is_at_rest(answer: Answer) -> bool:
     """Return whether an instance serves, by an answer about it."""
     activation = str(settings_of(answer).get("activationPolicy", ALWAYS))

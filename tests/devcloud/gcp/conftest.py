@@ -107,7 +107,7 @@ class Cloud:
             "region": settings.pop("region", "europe-west1"),
             "databaseVersion": settings.pop("databaseVersion", "POSTGRES_16"),
             "rootPassword": "first-pass",
-            "settings": {"tier": "db-custom-1-3840", **settings},
+            "settings": {"tier": "db-custom-1-3840", "edition": "ENTERPRISE", **settings},
         }
         return self.call("POST", "instances", body)
 

@@ -63,7 +63,7 @@ def test_google_api_python_client_drives_it(version: str, cloud: Cloud) -> None:
             "name": "db-1",
             "databaseVersion": "POSTGRES_16",
             "region": "europe-west1",
-            "settings": {"tier": "db-custom-1-3840"},
+            "settings": {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"},
         }
         operation = service.instances().insert(project=project, body=wanted).execute()
         get = service.operations().get(project=project, operation=operation["name"])

@@ -31,7 +31,7 @@ CREATE = Exchange(
         "databaseVersion": "POSTGRES_16",
         "name": "kept-${uniqueId}",
         "region": "us-central1",
-        "settings": {"tier": "db-f1-micro"},
+        "settings": {"tier": "db-f1-micro", "edition": "ENTERPRISE"},
     },
     200,
     OPERATION,

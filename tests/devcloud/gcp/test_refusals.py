@@ -61,8 +61,8 @@ INSERTS = (
          {"settings": {"tier": "db-f1-micro", "ipConfiguration": {"authorizedNetworks": [{"value": "home"}]}}}),
     Case("recovery without backups", "Use point-in-time recovery", (400, "invalid"), "backups",
          {"settings": {"tier": "db-f1-micro", "backupConfiguration": {"pointInTimeRecoveryEnabled": True}}}),
-    Case("a standby without backups", "About high availability", (400, "invalid"), "backups",
-         {"settings": {"tier": "db-custom-1-3840", "availabilityType": "REGIONAL"}}),
+    Case("no edition, which is ENTERPRISE_PLUS then", "terraform-provider-google, thread 20498", (400, "invalid"),
+         "(ENTERPRISE_PLUS) Edition", {"settings": {"tier": "db-custom-1-3840", "edition": None}}),
     Case("logs longer than the edition keeps", REFERENCE, (400, "invalid"), "between 1 and 7",
          {"settings": {"tier": "db-f1-micro", "backupConfiguration": {"transactionLogRetentionDays": 8}}}),
     Case("a label with a dot", "Label instances", (400, "invalid"), "label",
@@ -102,9 +102,9 @@ CHANGES = (
 @pytest.mark.parametrize("case", INSERTS, ids=lambda case: case.name)
 def test_instance_is_refused(case: Case, cloud: Cloud) -> None:
     usual = {"name": "db-1", "databaseVersion": "POSTGRES_16", "region": "europe-west1"}
-    body = {**usual, "settings": {"tier": "db-f1-micro"}, **case.body}
+    settings = {"edition": "ENTERPRISE", **case.body.get("settings", {"tier": "db-f1-micro"})}
 
-    reply = cloud.call("POST", "instances", body)
+    reply = cloud.call("POST", "instances", {**usual, **case.body, "settings": settings})
 
     assert reply.refusal == case.refusal
     assert case.says in reply.message

@@ -69,7 +69,7 @@ class SimulatedSql:
 
     def create(self, name: str, labels: Mapping[str, str]) -> None:
         """Create an instance as somebody else does."""
-        settings: Object = {"tier": "db-custom-1-3840", "userLabels": dict(labels)}
+        settings: Object = {"tier": "db-custom-1-3840", "edition": "ENTERPRISE", "userLabels": dict(labels)}
         body: Object = {"name": name, "region": REGION, "databaseVersion": "POSTGRES_16", "settings": settings}
         self.call("POST", "instances", body)
 

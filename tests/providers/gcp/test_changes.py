@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from devcloud.gcp.state import flags
 from providers.external.diff import diff
 from providers.external.observation import Change, Class
 from providers.gcp.instances import create, states
-from providers.gcp.instances.changes import RULES, classify, patch
-from providers.gcp.instances.flags import as_cloud_sql_writes
+from providers.gcp.instances.changes import RULES, STATIC_FLAGS, classify, patch
+from providers.gcp.instances.flags import UNIT_OF, as_cloud_sql_writes
 from providers.gcp.models import CloudSQLInstanceParameters, DenyMaintenancePeriod
 from providers.gcp.names import owner_labels
 from tests.providers.gcp.answers import OWNER, instance, seen, spec, target
@@ -230,6 +231,11 @@ FLAGS = [
 @pytest.mark.parametrize(("name", "value", "written"), FLAGS)
 def test_flag_is_written_in_its_own_unit(name: str, value: str, written: str) -> None:
     assert as_cloud_sql_writes(name, value) == written
+
+
+def test_flags_with_a_unit_are_numbers_and_those_that_restart_are_known_as_such_by_the_simulated_cloud() -> None:
+    assert {name for name in UNIT_OF if flags.FLAGS[name].type not in {"INTEGER", "FLOAT"}} == set()
+    assert {name for name, flag in flags.FLAGS.items() if flag.restarts} == STATIC_FLAGS
 
 
 _SUNDAY = datetime(2026, 11, 22, tzinfo=UTC)

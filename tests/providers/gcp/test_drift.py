@@ -140,7 +140,6 @@ _TABLE: dict[Answer, tuple[tuple[Any, ...], ...]] = {
         ),
         ("pscAllowedConsumerProjects", ["shop"], _ADMITTED, ["other"], {"pscEnabled": True}),
         ("sslMode", _STRICT, f"{_ADDRESS}sslMode", _OPEN),
-        ("connectorEnforcement", "REQUIRED", f"{_SETTINGS}connectorEnforcement", "NOT_REQUIRED"),
     ),
     Answer.CONSENT: (
         # What would lose backups waits for a person's consent.

@@ -366,13 +366,15 @@ REFUSALS = [
     ({"storageGiB": 50}, {"data_disk_size_gb": 20, "storage_auto_resize_limit": 60}, "50 GiB"),
     ({"tiers": ["db-custom-2-7680"]}, {}, "db-custom-1-3840 is not offered"),
     ({}, {"authorized_networks": ("203.0.113.0/24",)}, "internet"),
+    ({}, {"ssl_mode": "TRUSTED_CLIENT_CERTIFICATE_REQUIRED"}, "client certificate"),
+    ({}, {"connector_enforcement": "REQUIRED"}, "connectors"),
     ({"publicAccess": True}, {"authorized_networks": ("203.0.113.0/24",)}, ""),
     ({}, {"authorized_networks": ("203.0.113.0/24",), "ipv4_enabled": False}, ""),
 ]
 
 
 @pytest.mark.parametrize(("limits", "wanted", "says"), REFUSALS)
-async def test_limits_of_the_provider_config_bind(limits: dict[str, Any], wanted: dict[str, Any], says: str) -> None:
+async def test_what_no_instance_may_be_is_refused(limits: dict[str, Any], wanted: dict[str, Any], says: str) -> None:
     async with account_on(Wire(), limits=msgspec.convert(limits, Limits)) as account:
         refusal = clients(account).account.refusal(spec(**wanted))
     assert (refusal is None) == (not says)

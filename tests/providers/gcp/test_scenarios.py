@@ -24,6 +24,7 @@ EDITS: list[dict[str, Any]] = [
     {"databaseFlags": {"work_mem": "64MB"}},
     {"tier": "db-custom-2-7680"},
     {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"},
+    {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2", "retainedBackups": 7, "dataCacheEnabled": False},
     {"tier": "db-custom-2-7680", "dataDiskSizeGb": 40, "sslMode": "ENCRYPTED_ONLY"},
 ]
 
@@ -168,3 +169,14 @@ async def test_a_role_that_is_asked_for_later_is_granted_to_both_logins(served: 
     calls = [call for call in control(served, "GET", "audit?since=0") if call["action"] == "users.update"]
     assert sorted(call["params"]["name"] for call in calls) == ["app_a", "app_b"]
     assert server.reason() == "InSync"
+
+
+async def test_no_login_is_made_or_ready_where_a_password_opens_nothing(served: Served) -> None:
+    server, user = await _inside(served)
+    server.steer(set={"settings": {"connectorEnforcement": "REQUIRED"}})
+    user.ask(parameters={"databaseRoles": ["shop_owner"]})
+    await user.rest()
+    assert user.reason("Ready") == "DatabaseFailed"
+    other = inside_of(server, USERS, name="other")
+    await other.step()
+    assert (other.reason(), other.changes().count("users.insert")) == ("InvalidValue", 1)
