@@ -295,9 +295,10 @@ def _detach(snapshot: Snapshot, entry: Entry, facts: KindFacts, live: Object) ->
 
     The external reference is in the stored inventory before: nothing else leads to what is in the cloud.
     """
-    reference = external_reference_of(live)
+    # An annotation that was lost takes nothing out of it.
+    reference = {**entry.external_reference, **external_reference_of(live)}
     if reference != entry.external_reference:
-        return Keep(msgspec.structs.replace(entry, external_reference=reference or entry.external_reference))
+        return Keep(msgspec.structs.replace(entry, external_reference=reference))
     # A provider that still obeys the pause of before would wait for ever.
     annotations, detach = copied_pause(snapshot, live), instruction(uid_of(live), Policy.DETACH)
     if annotations_of(live).get(names.TEARDOWN) != detach:
