@@ -161,7 +161,7 @@ def a_deletion_never_ends(history: History) -> Iterator[Finding]:
         if last.at < history.until - 120 or not leaving or last.at - leaving[0].at < history.lasting_s:
             continue
         is_for_people = _is_for_people(last.says) or _awaits_a_held_claim(history, last.says)
-        is_for_people = is_for_people or _is_used_by_others(history, last.says) or _is_denied(history, last.says)
+        is_for_people = is_for_people or _is_used(history, last.says) or _is_denied(history, last.says)
         if not is_for_people and (last.policy == "Orphan" or last.serves):
             yield Finding("a deletion never ends", leaving[0].at, f"{name} under {last.policy}: {last.says}")
 
@@ -280,6 +280,7 @@ def a_rollout_stands_still(history: History) -> Iterator[Finding]:
 def a_kind_never_goes(history: History) -> Iterator[Finding]:
     """A kind that was deleted goes, and can be had again."""
     going = [line for line in history.going if not _awaits_a_held_claim(history, line.text)]
+    going = [line for line in going if not _is_used(history, line.text)]
     yield from _lasting("a kind that was deleted never goes", history, going)
 
 
@@ -336,11 +337,16 @@ def _is_denied(history: History, says: str) -> bool:
     return "Stalled True AccessDenied" in says and any(name and name in says for name in changed)
 
 
-def _is_used_by_others(history: History, says: str) -> bool:
-    """Return whether something is used by a server that others replaced, or took our labels from: they may end that."""
+def _is_used(history: History, says: str) -> bool:
+    """Return whether something is used by a server for which people decide.
+
+    Others replaced it or took our labels from it, and may end that; or it waits for a consent.
+    """
+    if not any(text in says for text in ("are still members of", "is still using it")):
+        return False
+    ending = [sample for sample in history.samples if sample.at > history.until - 120 and sample.role == "servers"]
     taken = {call.server for call in history.calls if call.principal != PROVIDER and call.action in _TAKES_AWAY}
-    is_there = bool(taken & history.left)
-    return is_there and any(text in says for text in ("are still members of", "is still using it"))
+    return bool(taken & history.left) or any(not server.leaving and _is_for_people(server.says) for server in ending)
 
 
 def _awaits_a_held_claim(history: History, says: str) -> bool:

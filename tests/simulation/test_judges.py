@@ -255,15 +255,24 @@ def test_a_login_that_somebody_else_has_changed_may_be_published() -> None:
     assert findings(history) == []
 
 
-def test_what_a_replacement_of_a_server_uses_waits_for_who_made_that() -> None:
+@pytest.mark.parametrize("by_others", [True, False])
+def test_what_a_server_uses_that_others_replaced_or_that_awaits_a_consent_waits_for_them(*, by_others: bool) -> None:
     history = good()
     endless_deletion(history)
     used = "Stalled True CloudBusy: a database instance: server is still using it"
     history.samples = [replace(sample, says=used) for sample in history.samples]
-    assert [finding.rule for finding in findings(history)] == ["a deletion never ends"]
+    history.going += [Statement(minute * 60, "CRD databases", used) for minute in range(120, 240)]
+    rules = ["a deletion never ends", "a kind that was deleted never goes"]
+    assert [finding.rule for finding in findings(history)] == rules
 
-    history.calls.append(Made(2, "", "servers.replace", "server", "", had=True))
-    history.left.add("server")
+    if by_others:
+        history.calls.append(Made(2, "", "servers.replace", "server", "", had=True))
+        history.left.add("server")
+    else:
+        held = "Stalled True HeldChange: to agree: `kubectl annotate`"
+        history.samples += minutes(
+            replace(DATABASE, name="Server team/s uid-3", external="server", role="servers", says=held)
+        )
 
     assert findings(history) == []
 
