@@ -350,10 +350,14 @@ def _is_used(history: History, says: str) -> bool:
 
 
 def _awaits_a_held_claim(history: History, says: str) -> bool:
-    """Return whether something waits for its claim, and a deleted claim waits for people, or is stalled, at the end."""
+    """Return whether something waits for its claim, which waits for people at the end: deleted, or for a consent.
+
+    What left the claim stays until what used it is as the claim asks, which takes that consent.
+    """
     ending = (sample for sample in history.samples if sample.at > history.until - 120 and not sample.role)
     return "AwaitingTeardown" in says and any(
-        claim.leaving and (_is_for_people(claim.says) or _is_stalled(claim)) for claim in ending
+        "HeldChange" in claim.says or (claim.leaving and (_is_for_people(claim.says) or _is_stalled(claim)))
+        for claim in ending
     )
 
 

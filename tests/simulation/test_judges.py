@@ -221,7 +221,14 @@ def test_a_server_without_its_labels_may_stay() -> None:
     assert findings(history) == []
 
 
-def test_what_awaits_a_claim_that_is_held_waits_for_people() -> None:
+@pytest.mark.parametrize(
+    ("is_leaving", "held"),
+    [
+        (True, "Ready False DeletionProtected: set it to false"),
+        (False, "Ready True Available; Stalled True HeldChange"),
+    ],
+)
+def test_what_awaits_a_claim_that_is_held_waits_for_people(*, is_leaving: bool, held: str) -> None:
     history = good()
     endless_deletion(history)
     awaits = "Ready False AwaitingTeardown: deleted, but its claim has not said what shall become of the database"
@@ -232,8 +239,8 @@ def test_what_awaits_a_claim_that_is_held_waits_for_people() -> None:
         "a kind that was deleted never goes",
     }
 
-    held = "Ready False DeletionProtected: set it to false"
-    claim = replace(DATABASE, name="PostgreSQLInstance team/a uid-2", role="", leaving=True, ready=False, says=held)
+    claim = replace(DATABASE, name="PostgreSQLInstance team/a uid-2", role="", ready=not is_leaving)
+    claim = replace(claim, leaving=is_leaving, says=held)
     history.samples += minutes(claim)
 
     assert findings(history) == []
