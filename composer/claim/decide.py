@@ -303,8 +303,8 @@ def _detach(snapshot: Snapshot, entry: Entry, facts: KindFacts, live: Object) ->
     The external reference is in the stored inventory before: nothing else leads to what is in the cloud. One whose
     annotations were removed, all or some, has no other than the recorded one.
     """
-    reference = external_reference_of(live)
-    if not reference.items() <= entry.external_reference.items():
+    reference = {**entry.external_reference, **external_reference_of(live)}
+    if reference != entry.external_reference:
         return Keep(msgspec.structs.replace(entry, external_reference=reference))
     # A provider that still obeys the pause of before would wait for ever.
     annotations, detach = copied_pause(snapshot, live), instruction(uid_of(live), Policy.DETACH)

@@ -28,13 +28,12 @@ from devcloud.aws.api import (
     wire,
 )
 from devcloud.aws.api.calls import Action, Call
-from devcloud.aws.api.permissions import asks
+from devcloud.aws.api.permissions import refuse_caller
 from devcloud.aws.api.wire import Tree
 from devcloud.aws.audit import SECRETS, AwsEntry, identifier_of, mutates
 from devcloud.aws.behaviour import AwsBehaviour
 from devcloud.aws.iam import signatures
 from devcloud.aws.iam.linked_roles import make_linked_role
-from devcloud.aws.iam.policies import refuse_denied
 from devcloud.aws.iam.principals import Key, Principals
 from devcloud.aws.jobs import Jobs
 from devcloud.aws.lifecycle.steps import Record
@@ -177,8 +176,7 @@ class Simulator:
         region = self.accounts.region(caller.account, admitted.region)
         region.settle()
         if caller.policy is not None:
-            for ask in asks(region, name, admitted.parameters):
-                refuse_denied(caller.policy, ask, caller.arn)
+            refuse_caller(caller.policy, (region, name, admitted.parameters), caller.arn)
         action = ACTIONS.get(name)
         if action is None:
             raise Refusal("InvalidAction", f"The action {name} is not simulated.")

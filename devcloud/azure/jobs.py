@@ -56,7 +56,8 @@ async def carry_out(effect: ServerEffect, before: Server, after: Server, databas
             await databases.reboot(resource_id)
         case effects.PutDatabase() | effects.DropDatabase():
             await _changed_database(effect, before, databases)
-        case effects.PutRule() | effects.DropRule() | effects.SetConfiguration():
+        case effects.PutRule() | effects.DropRule() | effects.SetConfiguration() | effects.TakeBackup():
+            # A backup changes nothing: a restore asks for a point in time.
             await databases.set_access(resource_id, access_of(after))
     return None
 

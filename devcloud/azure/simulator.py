@@ -14,6 +14,7 @@ import msgspec
 from devcloud.azure import control, state_file
 from devcloud.azure.api import activities, children, groups, polls, routes, servers
 from devcloud.azure.api.calls import Call, Cloud, Handler
+from devcloud.azure.api.linked import linked_rights
 from devcloud.azure.api.routes import Matched, Rights
 from devcloud.azure.behaviour import AzureBehaviour
 from devcloud.azure.entra.directory import Directory
@@ -171,6 +172,19 @@ class Simulator:
                 "recently granted, please refresh your credentials."
             )
             raise GatewayRefusal("AuthorizationFailed", message, status=403)
+        lacking = {
+            action: linked
+            for linked, action in linked_rights(call)
+            if not directory.allows(grant.principal, action, linked)
+        }
+        if lacking:
+            message = (
+                f"The client '{grant.principal}' with object id '{grant.principal}' has permission to perform action "
+                f"'{matched.rights.action}' on scope '{scope}'; however, it does not have permission to perform "
+                f"action(s) '{','.join(lacking)}' on the linked scope(s) '{','.join(lacking.values())}' (respectively) "
+                "or the linked scope(s) are invalid."
+            )
+            raise GatewayRefusal("LinkedAuthorizationFailed", message, status=403)
 
     def _refuse_closed(self, call: Call, verb: Verb) -> None:
         if self.controls.behaviour.subscription_disabled and verb != "read":

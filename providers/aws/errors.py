@@ -74,7 +74,8 @@ _REMEDIES = {
     "UnrecognizedClientException": "AWS does not know this access key; renew the credentials",
     "InvalidIdentityToken": "AWS does not trust this cluster's tokens; check the account's OpenID Connect provider",
     "SnapshotQuotaExceeded": "delete manual snapshots of the region or have the quota raised; or choose another policy",
-    "KMSKeyNotAccessible": "the key is off, gone or closed to this account",
+    "KMSKeyNotAccessible": "the key is off, gone or closed to this account, or the credentials lack kms:DescribeKey and"
+    " kms:CreateGrant on it (deploy/iam/aws/optional)",
 }
 _ROLE_REMEDY = (
     "the account lacks the role that RDS makes at its first use: allow iam:CreateServiceLinkedRole for"

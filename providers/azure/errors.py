@@ -56,7 +56,8 @@ INVALID = frozenset({
 _LOCKED = "ScopeLocked"
 _REMEDIES = {
     "AuthorizationFailed": "give the identity the roles of deploy/iam/azure, and wait some minutes until it counts",
-    "LinkedAuthorizationFailed": "the identity may not use the subnet, zone or key that is named; give it that right",
+    "LinkedAuthorizationFailed": "give the identity the role of deploy/iam/azure/optional at the subnet, zone or"
+    " identity that is named",
     "RequestDisallowedByPolicy": "a policy of Azure forbids it; ask whoever assigned it",
     "SubscriptionNotFound": "the identity does not see this subscription",
     "MissingSubscriptionRegistration": "register Microsoft.DBforPostgreSQL in the subscription",

@@ -16,7 +16,7 @@ from providers.accounts.turns import Holder
 from providers.credentials.secrets import SecretsDenied
 from providers.external.metering import end_routine, routine
 from providers.external.observation import Present, SpecT, Unknown
-from providers.external.ownership import held, identity_of
+from providers.external.ownership import held
 from providers.external.provider import ConfigT, Kind
 from providers.managed.act import Executor, write_audit
 from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts, Memory
@@ -35,7 +35,7 @@ from providers.managed.outcome import (
     unreported_rotation,
     work_digest,
 )
-from providers.managed.record import is_routine, unknown_claim
+from providers.managed.record import is_doubtful, is_routine, unknown_claim
 from providers.managed.report import Report, report, report_failed_pass
 from providers.managed.requests import Requests
 from providers.managed.summary import cause_of, has_failing_passes
@@ -110,8 +110,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
         obj, now = self._store.get(key), self._settings.now()
         if obj is None:
             return self._forget(key)
-        if identity_of(obj).doubtful:
-            # Its labels and annotations were removed; whoever composed it puts them back while it is not deleted.
+        if is_doubtful(obj):
+            # Its labels and annotations were removed; whoever composed it puts them back, or has it detached.
             if held(obj) and deleting(obj):
                 await self._write(Outcome(obj, None), report_failed_pass(obj, unknown_claim(obj), now, is_stalled=True))
             return Result(_WHILE_IN_DOUBT)

@@ -11,11 +11,12 @@ import msgspec
 from apis import names
 from apis.names import CLAIM_NAME
 from apis.pause import is_paused, pause_end, pause_reason, until
-from apis.teardown import Policy
+from apis.teardown import Policy, instruction_of
 from providers.accounts.destroys import MADE_AT
 from providers.external.client import Operation, Target
 from providers.external.consent import used_consents
 from providers.external.observation import Absent, Converged, ExternalRef, Keys, Observation, Present, SpecT, Unknown
+from providers.external.ownership import identity_of
 from providers.external.spec import Envelope
 from runtime import kubectl
 from runtime.conditions import find, instant, timestamp
@@ -160,6 +161,14 @@ def restoring_of(obj: Object) -> str:
     restoring = status_of(obj).get(RESTORING) or {}
     recorded = annotations_of(obj).get(names.INCARNATION) or status_of(obj).get("incarnation", "")
     return str(restoring.get("backup", "")) if recorded in {"", restoring.get("lost", "")} else ""
+
+
+def is_doubtful(obj: Object) -> bool:
+    """Return whether an object does not say for which claim it was made, unless it is to be detached.
+
+    That touches nothing, whosever it is.
+    """
+    return identity_of(obj).doubtful and not (deleting(obj) and instruction_of(obj) is Policy.DETACH)
 
 
 def unknown_claim(obj: Object) -> tuple[str, str]:

@@ -280,6 +280,9 @@ def a_rollout_stands_still(history: History) -> Iterator[Finding]:
 def a_kind_never_goes(history: History) -> Iterator[Finding]:
     """A kind that was deleted goes, and can be had again."""
     going = [line for line in history.going if not _awaits_a_held_claim(history, line.text)]
+    ending = (sample for sample in history.samples if sample.leaving and sample.at > history.until - 120)
+    used = {sample.says for sample in ending if _is_used_by_others(history, sample)}
+    going = [line for line in going if not any(says in line.text for says in used)]
     yield from _lasting("a kind that was deleted never goes", history, going)
 
 
@@ -337,24 +340,30 @@ def _is_denied(history: History, says: str) -> bool:
 
 
 def _is_used_by_others(history: History, used: Sample) -> bool:
-    """Return whether something is used by the server of its own claim, which others replaced or took our labels from.
+    """Return whether something is used by the server of its own claim, for which people decide.
 
-    They may end that. A server that a resource of ours stands for at the end, and that is Ready, is not theirs.
+    Others replaced it or took our labels from it, and may end that; or it waits for a consent. A server that a resource
+    of ours stands for at the end, and that is Ready, is neither.
     """
     if not any(text in used.says for text in ("are still members of", "is still using it")):
         return False
     taken = {call.server for call in history.calls if call.principal != PROVIDER and call.action in _TAKES_AWAY}
-    ending = (sample for sample in history.samples if sample.at > history.until - 120 and sample.role == "servers")
+    ending = [sample for sample in history.samples if sample.at > history.until - 120 and sample.role == "servers"]
     theirs = (taken & history.left) - {sample.external for sample in ending if sample.ready}
+    held = {sample.external for sample in ending if not sample.leaving and _is_for_people(sample.says)}
     keepers = {used.name.split()[-1], *history.keepers.get(used.external, ())}
-    return any(keepers & history.keepers.get(server, set()) for server in theirs)
+    return any(keepers & history.keepers.get(server, set()) for server in theirs | held)
 
 
 def _awaits_a_held_claim(history: History, says: str) -> bool:
-    """Return whether something waits for its claim, and a deleted claim waits for people, or is stalled, at the end."""
+    """Return whether something waits for its claim, which waits for people at the end: deleted, or for a consent.
+
+    What left the claim stays until what used it is as the claim asks, which takes that consent.
+    """
     ending = (sample for sample in history.samples if sample.at > history.until - 120 and not sample.role)
     return "AwaitingTeardown" in says and any(
-        claim.leaving and (_is_for_people(claim.says) or _is_stalled(claim)) for claim in ending
+        "HeldChange" in claim.says or (claim.leaving and (_is_for_people(claim.says) or _is_stalled(claim)))
+        for claim in ending
     )
 
 

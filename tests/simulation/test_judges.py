@@ -221,7 +221,14 @@ def test_a_server_without_its_labels_may_stay() -> None:
     assert findings(history) == []
 
 
-def test_what_awaits_a_claim_that_is_held_waits_for_people() -> None:
+@pytest.mark.parametrize(
+    ("is_leaving", "held"),
+    [
+        (True, "Ready False DeletionProtected: set it to false"),
+        (False, "Ready True Available; Stalled True HeldChange"),
+    ],
+)
+def test_what_awaits_a_claim_that_is_held_waits_for_people(*, is_leaving: bool, held: str) -> None:
     history = good()
     endless_deletion(history)
     awaits = "Ready False AwaitingTeardown: deleted, but its claim has not said what shall become of the database"
@@ -232,8 +239,8 @@ def test_what_awaits_a_claim_that_is_held_waits_for_people() -> None:
         "a kind that was deleted never goes",
     }
 
-    held = "Ready False DeletionProtected: set it to false"
-    claim = replace(DATABASE, name="PostgreSQLInstance team/a uid-2", role="", leaving=True, ready=False, says=held)
+    claim = replace(DATABASE, name="PostgreSQLInstance team/a uid-2", role="", ready=not is_leaving)
+    claim = replace(claim, leaving=is_leaving, says=held)
     history.samples += minutes(claim)
 
     assert findings(history) == []
@@ -255,18 +262,27 @@ def test_a_login_that_somebody_else_has_changed_may_be_published() -> None:
     assert findings(history) == []
 
 
-def test_what_a_replacement_of_a_server_uses_waits_for_who_made_that() -> None:
+@pytest.mark.parametrize("by_others", [True, False])
+def test_what_a_server_uses_that_others_replaced_or_that_awaits_a_consent_waits_for_them(*, by_others: bool) -> None:
     history = good()
     endless_deletion(history)
     used = "Stalled True CloudBusy: a database instance: server is still using it"
     history.samples = [replace(sample, says=used) for sample in history.samples]
-    assert [finding.rule for finding in findings(history)] == ["a deletion never ends"]
+    history.going += [Statement(minute * 60, "CRD databases", used) for minute in range(120, 240)]
+    rules = ["a deletion never ends", "a kind that was deleted never goes"]
+    assert [finding.rule for finding in findings(history)] == rules
 
-    history.calls.append(Made(2, "", "servers.replace", "server", "", had=True))
-    history.left.add("server")
+    if by_others:
+        history.calls.append(Made(2, "", "servers.replace", "server", "", had=True))
+        history.left.add("server")
+    else:
+        held = "Stalled True HeldChange: to agree: `kubectl annotate`"
+        history.samples += minutes(
+            replace(DATABASE, name="Server team/s uid-3", external="server", role="servers", says=held, ready=False)
+        )
     # It may be another claim's server.
     history.keepers |= {"server/app": {"claim"}, "server": {"other"}}
-    assert [finding.rule for finding in findings(history)] == ["a deletion never ends"]
+    assert [finding.rule for finding in findings(history)] == rules
 
     history.keepers["server"].add("claim")
     assert findings(history) == []
@@ -275,7 +291,7 @@ def test_what_a_replacement_of_a_server_uses_waits_for_who_made_that() -> None:
     history.samples += minutes(
         replace(DATABASE, name="CloudSQLInstance team/a uid-2", external="server", role="servers")
     )
-    assert [finding.rule for finding in findings(history)] == ["a deletion never ends"]
+    assert [finding.rule for finding in findings(history)] == rules[: 2 if by_others else 0]
 
 
 def test_what_is_denied_since_others_changed_owners_waits_for_people() -> None:

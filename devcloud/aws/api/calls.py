@@ -41,16 +41,18 @@ class Call:
 Action = Callable[[Call], Tree]
 
 
-def page(call: Call, items: Sequence[T], name_of: Callable[[T], str]) -> tuple[list[T], dict[str, str]]:
+def page(
+    call: Call, items: Sequence[T], name_of: Callable[[T], str], *, usual: int = _PAGE.stop - 1
+) -> tuple[list[T], dict[str, str]]:
     """Return the page that a request asks for, of items in the order of their names, and the marker of the next one.
 
-    Markers name the last item seen (the API: "an opaque token"), so that what comes and goes between two pages neither
-    repeats nor hides the others.
+    `usual` is its size where the request asks for none. Markers name the last item seen (the API: "an opaque token"),
+    so that what comes and goes between two pages neither repeats nor hides the others.
 
     Raises:
         Refusal: `InvalidParameterValue`, the size or the marker.
     """
-    size = call.parameters.get("MaxRecords", _PAGE.stop - 1)
+    size = call.parameters.get("MaxRecords", usual)
     if size not in _PAGE:
         raise invalid_value(f"Invalid value {size} for MaxRecords. Must be between 20 and 100")
     after = _unmarked(call.parameters.get("Marker") or "")

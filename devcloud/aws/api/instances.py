@@ -27,7 +27,7 @@ from devcloud.aws.lifecycle.steps import Became, Gone, Record, SnapshotReady, St
 from devcloud.aws.refusals import invalid_combination
 from devcloud.aws.region import resource_id, visible
 from devcloud.aws.state import catalog, windows
-from devcloud.aws.state.network import DEFAULT_KEY_ID
+from devcloud.aws.state.network import DEFAULT_KEY_ID, OWN_KEYS, key_arn
 from devcloud.aws.state.requests import InstanceRequest
 from devcloud.simulator.messages import Refusal
 from devcloud.simulator.work import Drop, Make, Reboot, Stop, TakeSnapshot
@@ -169,10 +169,10 @@ def found_key(call: Call, name: str) -> str:
     Raises:
         Refusal: `KMSKeyNotAccessibleFault`, it is another region's.
     """
-    if name in {"alias/aws/rds", DEFAULT_KEY_ID}:
+    if name in OWN_KEYS:
         return default_key(call)
     if not name.startswith("arn:"):
-        return f"arn:aws:kms:{call.region.name}:{call.region.account}:key/{name.removeprefix('alias/')}"
+        return key_arn(call.region.account, call.region.name, name)
     if name.split(":")[3] != call.region.name:
         raise Refusal("KMSKeyNotAccessibleFault", f"The specified KMS key [{name}] does not exist or is not enabled.")
     return name

@@ -19,6 +19,8 @@ from devcloud.simulator.messages import Refusal
 
 _FAMILY = re.compile(rf"{catalog.ENGINE}(\d+)")
 _AT_ONCE_AT_MOST = 20
+# AWS answers several hundred by a hundred; of this cut of them a page is smaller.
+_PAGE = 40
 
 
 def create(call: Call) -> Tree:
@@ -150,9 +152,8 @@ def describe_parameters(call: Call) -> Tree:
     group = found_parameter_group(call.region, call.text("DBParameterGroupName"))
     source = call.get("Source")
     shown = [_shown(definition, group) for _, definition in sorted(PARAMETERS.items())]
-    listed, marker = page(
-        call, [row for row in shown if source in {None, row["Source"]}], lambda row: str(row["ParameterName"])
-    )
+    rows = [row for row in shown if source in {None, row["Source"]}]
+    listed, marker = page(call, rows, lambda row: str(row["ParameterName"]), usual=_PAGE)
     return {"Parameters": listed, **marker}
 
 
@@ -169,18 +170,20 @@ def describe_defaults(call: Call) -> Tree:
 def _shown(definition: Parameter, group: ParameterGroup) -> Tree:
     value = group.values.get(definition.name)
     default = definition.default
-    if definition.name == "rds.force_ssl" and int(group.db_parameter_group_family.removeprefix(catalog.ENGINE)) < 15:  # noqa: PLR2004 - on by default since PostgreSQL 15
+    family = group.db_parameter_group_family.removeprefix(catalog.ENGINE)
+    if definition.name == "rds.force_ssl" and int(family) < 15:  # noqa: PLR2004 - on by default since PostgreSQL 15
         default = "0"
     static = "static" if definition.static else "dynamic"
     return {
         "ParameterName": definition.name,
         "ParameterValue": default if value is None else value,
-        "Description": definition.description or None,
+        "Description": f"Sets {definition.name.replace('_', ' ')}.",
         "Source": "user" if value is not None else "system" if default is not None else "engine-default",
         "ApplyType": static,
         "DataType": definition.data_type,
         "AllowedValues": definition.allowed,
         "IsModifiable": definition.modifiable,
+        "MinimumEngineVersion": next(version for version in catalog.VERSIONS if catalog.major(version) == family),
         "ApplyMethod": group.methods.get(definition.name, "pending-reboot"),
     }
 

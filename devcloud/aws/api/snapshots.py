@@ -171,7 +171,8 @@ def delete(call: Call) -> Tree:
         )
     call.region.drop_snapshot(snapshot.db_snapshot_identifier)
     call.region.emit(41, ("db-snapshot", snapshot.db_snapshot_identifier, snapshot.db_snapshot_arn), call.region.now())
-    return {"DBSnapshot": tree_of(msgspec.structs.replace(snapshot, status="deleted"))}
+    # It is answered as it was (recorded).
+    return {"DBSnapshot": tree_of(snapshot)}
 
 
 ACTIONS: dict[str, Action] = {

@@ -21,7 +21,6 @@ class Parameter(msgspec.Struct, frozen=True, kw_only=True):
     allowed: str | None = None
     default: str | None = None
     modifiable: bool = True
-    description: str = ""
 
 
 def _number(name: str, allowed: str, *, static: bool = False, default: str | None = None) -> Parameter:

@@ -47,6 +47,7 @@ _TABLE: tuple[tuple[str, str, str, Rights], ...] = (
     ("POST", f"{_SERVER}/stop", "flexibleServers.stop", Rights(f"{_RIGHT}/stop/action")),
     ("POST", f"{_SERVER}/restart", "flexibleServers.restart", Rights(f"{_RIGHT}/restart/action")),
     ("GET", f"{_SERVER}/backups", "backups.list", Rights(f"{_RIGHT}/backups/read", VERSIONS[1:])),
+    ("PUT", f"{_SERVER}/backups/{{backup}}", "backups.put", Rights(f"{_RIGHT}/backups/write", VERSIONS[2:])),
     ("PUT", f"{_SERVER}/databases/{{database}}", "databases.put", Rights(f"{_RIGHT}/databases/write")),
     ("GET", f"{_SERVER}/databases/{{database}}", "databases.get", Rights(f"{_RIGHT}/databases/read")),
     ("DELETE", f"{_SERVER}/databases/{{database}}", "databases.delete", Rights(f"{_RIGHT}/databases/delete")),

@@ -198,13 +198,21 @@ def _in_state(cloud: Cloud, call: Call, state: str) -> Server:
 
 
 def backups(cloud: Cloud, call: Call) -> Answer:
-    """Return the automatic backups of a server: one a day since its creation, as long as they are kept."""
+    """Return the backups of a server: one a day since its creation and those asked for, as long as they are kept."""
     server = cloud.server(call)
     now, kept = cloud.clock.now(), server.properties.backup.backup_retention_days
     age_days = (now - server.created_at).days if server.is_created else -1
     moments = [server.created_at + timedelta(days=day) for day in range(age_days + 1)]
-    entries = [moment for moment in moments if moment > now - timedelta(days=kept)]
-    return page(cloud, call, entries, lambda moment: backup_view(server, moment))
+    entries = [(moment, f"backup_{int(moment.timestamp())}") for moment in moments]
+    entries += [(moment, name) for name, moment in server.backups.items()]
+    entries = sorted(entry for entry in entries if entry[0] > now - timedelta(days=kept))
+    return page(cloud, call, entries, lambda entry: backup_view(server, *entry))
+
+
+def put_backup(cloud: Cloud, call: Call) -> Answer:
+    """Take a backup; the server is Updating meanwhile (recorded, 2024-08-01)."""
+    server = cloud.changeable(call)
+    return started(cloud, call, server, effects.TakeBackup(server.name, call.names["backup"]))
 
 
 def check_name(cloud: Cloud, call: Call) -> Answer:
@@ -315,5 +323,6 @@ ACTIONS: dict[str, Handler] = {
     "flexibleServers.stop": stop,
     "flexibleServers.restart": restart,
     "backups.list": backups,
+    "backups.put": put_backup,
     "checkNameAvailability.post": check_name,
 }

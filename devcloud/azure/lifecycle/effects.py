@@ -92,6 +92,13 @@ class SetConfiguration(msgspec.Struct, frozen=True, tag=True):
     value: str | None
 
 
+class TakeBackup(msgspec.Struct, frozen=True, tag=True):
+    """Take a backup that somebody asked for."""
+
+    server: str
+    name: str
+
+
 class DropGroup(msgspec.Struct, frozen=True, tag=True):
     """Delete a resource group and all in it."""
 
@@ -112,6 +119,7 @@ ServerEffect = (
     | PutRule
     | DropRule
     | SetConfiguration
+    | TakeBackup
 )
 Effect = ServerEffect | DropGroup
 
@@ -161,6 +169,8 @@ def server_after(server: Server, effect: ServerEffect, now: datetime) -> Server 
             return msgspec.structs.replace(server, rules=_without(server.rules, name))
         case SetConfiguration():
             return _configured(server, effect)
+        case TakeBackup(name=name):
+            return msgspec.structs.replace(server, backups={**server.backups, name: now})
 
 
 def _updated(server: Server, effect: UpdateServer) -> Server:

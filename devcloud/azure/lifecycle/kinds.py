@@ -1,7 +1,7 @@
 """Operations by their names on the wire, how long they take, how often to ask. Pure.
 
 Recorded are the names and pauses of creations, updates, deletions, databases, rules and parameters, and how long each
-took (2026-01): 380 s, 70 s, 70 s, 2 s, 60 s, 12 s. The names of start, stop, restart and PATCH are ours.
+took (2026-01): 380 s, 70 s, 70 s, 2 s, 60 s, 12 s. The names of start, stop, restart, PATCH and backups are ours.
 """
 
 import msgspec
@@ -36,6 +36,7 @@ _KINDS: dict[type, Kind] = {
     effects.PutRule: Kind(name="UpsertServerFirewallRulesManagementOperation", seconds=60),
     effects.DropRule: Kind(name="DropServerFirewallRulesManagementOperation", seconds=60),
     effects.SetConfiguration: Kind(name="UpdateOrcasServerParameterManagementOperation", seconds=12, retry_after_s=10),
+    effects.TakeBackup: Kind(name="CreateBackupManagementOperation", seconds=60, retry_after_s=10),
     effects.DropGroup: Kind(name="DropResourceGroup", seconds=60, retry_after_s=15),
 }
 _EARLIER_CONFIGURATION = "UpdateConfigurationManagementOperation"

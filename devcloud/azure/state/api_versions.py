@@ -43,6 +43,8 @@ WRITABLE = {
 }
 """The first version that lets a property be chosen."""
 SYSTEM_DATA_SINCE = "2022-12-01"
+STANDBY_STATE_SINCE = "2024-08-01"
+"""From here on the state of a standby may be an empty text; when it is, is ours."""
 _LATER_STATES_SINCE = "2025-08-01"
 _EARLIER_STATES = {"Provisioning": "Starting", "Restarting": "Starting", "Inaccessible": "Disabled"}
 

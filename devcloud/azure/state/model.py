@@ -133,6 +133,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         rules: By name, as it was written.
         overrides: The parameters that somebody chose.
         pending_restart: Which of them wait for a restart.
+        backups: Those that somebody asked for, by name, with the time of each.
         in_vnet: Whether it lives in a subnet, without public access.
     """
 
@@ -151,6 +152,7 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     rules: dict[str, Rule] = {}
     overrides: dict[str, str] = {}
     pending_restart: tuple[str, ...] = ()
+    backups: dict[str, datetime] = {}
 
     @property
     def in_vnet(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from devcloud.azure.refusals import SERVERS
-from devcloud.azure.state.api_versions import SYSTEM_DATA_SINCE, state_name, without_later
+from devcloud.azure.state.api_versions import STANDBY_STATE_SINCE, SYSTEM_DATA_SINCE, state_name, without_later
 from devcloud.azure.state.catalog import location_name
 from devcloud.azure.state.configurations import CONFIGURATIONS
 from devcloud.azure.state.model import Database, Group, Lock, Rule, Server, group_id
@@ -31,6 +31,8 @@ def server_view(server: Server, state: str, api_version: str) -> dict[str, Any]:
         # What is not there before the machine is.
         for name in ("fullyQualifiedDomainName", "minorVersion"):
             del properties[name]
+        if api_version >= STANDBY_STATE_SINCE:
+            properties["highAvailability"]["state"] = ""
     shown: dict[str, Any] = {
         "sku": msgspec.to_builtins(server.sku),
         "properties": without_later(properties, api_version),
@@ -90,10 +92,15 @@ def configuration_view(server: Server, name: str) -> dict[str, Any]:
     return _child(server, "configurations", name, properties)
 
 
-def backup_view(server: Server, completed_at: datetime) -> dict[str, Any]:
-    """Return a backup."""
-    properties = {"backupType": "Full", "completedTime": time_text(completed_at), "source": "Automatic"}
-    return _child(server, "backups", f"backup_{int(completed_at.timestamp())}", properties)
+def backup_view(server: Server, completed_at: datetime, name: str) -> dict[str, Any]:
+    """Return a backup; those that somebody asked for say so."""
+    is_asked_for = name in server.backups
+    properties = {
+        "backupType": "Customer On-Demand" if is_asked_for else "Full",
+        "completedTime": time_text(completed_at),
+        "source": "Customer Initiated" if is_asked_for else "Automatic",
+    }
+    return _child(server, "backups", name, properties)
 
 
 def lock_view(lock: Lock) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from runtime.conditions import find
 # For so long the tags of an orphan are tried at an account that is out of reach, or that refuses them.
 _TAGS_TRIED = timedelta(minutes=5)
 # So old may a cloud's answers be, by which what was made a moment ago is not there.
-_APPEARS_WITHIN = timedelta(minutes=15)
+_APPEARS_WITHIN = timedelta(minutes=10)
 # Waiting ends none of these; a cloud that is merely out of reach is not among them.
 _NO_ACCESS = frozenset(
     {"CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden", "ProviderConfigNotFound", "NotAllowed"}

@@ -107,6 +107,7 @@ def test_a_child_that_is_gone_is_created_again_with_its_external_references_and_
     [
         pytest.param({}, "", None, id="its marks are recorded first"),
         pytest.param(MARKS, "", "child-uid/Detach", id="then it is let go of"),
+        pytest.param({**MARKS, "lost": "x"}, "", "child-uid/Detach", id="also where it has lost some of them"),
         pytest.param(MARKS, "other/Delete", "child-uid/Detach", id="an instruction for another uid is void"),
         pytest.param(MARKS, "child-uid/Delete", "child-uid/Detach", id="an instruction that was written is removed"),
         pytest.param(MARKS, "child-uid/Detach", None, id="it is instructed once"),
@@ -119,7 +120,7 @@ def test_a_wanted_child_that_somebody_deleted_is_detached(
     known = snapshot(observed(stored=dying, external_reference=recorded))
     step = _only_step(known, rendered(child(WANTED, ready=False)))
 
-    assert step.entry.external_reference == MARKS
+    assert step.entry.external_reference == {**MARKS, **recorded}
     assert (step.annotations if isinstance(step, Annotate) else type(step)) == (
         {names.TEARDOWN: expected} if expected else Keep
     )

@@ -46,7 +46,8 @@ COPY = {name: value for name, value in SNAPSHOT.items() if name != "SnapshotCrea
 }
 COPIED = {**SNAPSHOT, "DBSnapshotIdentifier": "copy", "SourceDBSnapshotIdentifier": COPY["SourceDBSnapshotIdentifier"]}
 TAGS = [{"Key": "team", "Value": "a"}, {"Key": "owner", "Value": "b"}]
-PARAMETER = {"ParameterName": "work_mem", "Source": "engine-default", "ApplyType": "dynamic", "IsModifiable": True}
+PARAMETER = {"ParameterName": "work_mem", "Source": "engine-default", "ApplyType": "dynamic", "IsModifiable": True,
+             "Description": "(kB) Sets the maximum memory.", "MinimumEngineVersion": "9.3.5"}  # fmt: skip
 VERSION = {"Engine": "postgres", "EngineVersion": "16.4", "ValidUpgradeTarget": [{"EngineVersion": "17.1"}]}
 
 
@@ -76,7 +77,7 @@ CASES = (
          ".DBSnapshots[].More is missing"),
     Case("CreateDBSnapshot", {"DBSnapshot": {**SNAPSHOT, "Status": "creating"} | {"SnapshotCreateTime": None}},
          {"DBSnapshot": SNAPSHOT}, ".DBSnapshot.SnapshotCreateTime is missing"),
-    Case("DeleteDBSnapshot", {"DBSnapshot": {**SNAPSHOT, "Status": "deleted"}}, {"DBSnapshot": SNAPSHOT}, "states: "),
+    Case("DeleteDBSnapshot", {"DBSnapshot": SNAPSHOT}, {"DBSnapshot": {**SNAPSHOT, "Status": "deleted"}}, "states: "),
     Case("ModifyDBSnapshot", {"DBSnapshot": SNAPSHOT}, {"DBSnapshot": {**SNAPSHOT, "Status": "upgrading"}}, "states: "),
 )  # fmt: skip
 CASE_IDS = [case.operation for case in CASES]

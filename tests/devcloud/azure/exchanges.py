@@ -104,7 +104,9 @@ def _is_earlier(reply: Reply, exchange: Exchange) -> bool:
     """Return whether an operation still goes on that had ended when it was recorded."""
     if not exchange.body:
         return reply.status == 202 and exchange.status == 200
-    return bool(reply.body["status"] == "InProgress" and json.loads(exchange.body)["status"] != "InProgress")
+    # A refusal has no status: it is compared as it is.
+    recorded = json.loads(exchange.body).get("status")
+    return bool((reply.body or {}).get("status") == "InProgress" and recorded not in {None, "InProgress"})
 
 
 def _learn(exchange: Exchange, reply: Reply, handles: dict[str, str]) -> None:

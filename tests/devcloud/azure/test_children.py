@@ -70,7 +70,7 @@ def test_server_that_is_not_there_is_named_and_one_in_a_subnet_has_no_firewall_r
     assert reply.headers["x-ms-failure-cause"] == "gateway"
 
     # "Networking overview": firewall rules are for public access alone.
-    network = "/subscriptions/s/resourceGroups/n/providers/Microsoft.Network"
+    network = f"/subscriptions/{arm.served.subscription}/resourceGroups/n/providers/Microsoft.Network"
     subnet = {
         "delegatedSubnetResourceId": f"{network}/virtualNetworks/v/subnets/d",
         "privateDnsZoneArmResourceId": f"{network}/privateDnsZones/z",

@@ -6,6 +6,7 @@ import base64
 import json
 import time
 import urllib.parse
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -145,3 +146,26 @@ def test_metadata_service_gives_the_machine_its_token(
 )
 def test_role_allows_by_patterns_less_those_that_it_excludes(role: Role, action: str, *, allowed: bool) -> None:
     assert role.allows(action) is allowed
+
+
+def test_shipped_roles_need_another_one_on_what_a_server_is_linked_to(known: Arm) -> None:
+    """ "Check linked access": the identity needs rights at what a request names outside of the server."""
+    group = f"/subscriptions/{known.served.subscription}/resourceGroups"
+    roles = Path(__file__).resolve().parents[3] / "deploy" / "iam" / "azure"
+
+    def assign(path: str, scope: str) -> None:
+        actions = json.loads((roles / path).read_text())["Actions"]
+        role = {"name": path, "actions": actions}
+        known.control("POST", "roles", {"object_id": IDENTITY["object_id"], "scope": scope, "role": role})
+
+    assign("fairlead-provider-azure.json", known.group_path)
+    ours = Arm(known.served, token_of(known.served, client_id=str(IDENTITY["client_id"]), secret="a-secret"))
+    zone = f"{group}/net/providers/Microsoft.Network/privateDnsZones/z"
+    subnet = f"{group}/net/providers/Microsoft.Network/virtualNetworks/v/subnets/d"
+    network = {"delegatedSubnetResourceId": subnet, "privateDnsZoneArmResourceId": zone}
+    for scope in (subnet, zone):
+        refused = ours.put(network=network)
+        assert refused.refusal == (403, "LinkedAuthorizationFailed")
+        assert scope in refused.body["error"]["message"]
+        assign("optional/fairlead-provider-azure-linked.json", scope)
+    assert ours.put(network=network).status == 202

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from devcloud.azure.entra.directory import SUBSCRIPTION
 from tests.devcloud.azure.conftest import PASSWORD, SERVER, Arm
 
 MODEL = "azure-mgmt-postgresqlflexibleservers 3.0.0, models"
@@ -21,6 +22,8 @@ PASSWORDS = "Create a server: 8 to 128 characters of three of four classes"
 ARM = "Azure Resource Manager: resolve common deployment errors"
 LONG = "Aa1-" * 40
 WHOLE = SERVER["properties"]
+_NETWORK = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/n/providers/Microsoft.Network"
+SUBNET, ZONE = f"{_NETWORK}/virtualNetworks/v/subnets/d", f"{_NETWORK}/privateDnsZones/z"
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -73,7 +76,7 @@ CASES = (
     new("a number in words", MODEL, VALUE, storage={"storageSizeGB": "128"}),
     new("a day after Saturday", MODEL, VALUE, maintenanceWindow={"dayOfWeek": 7}),
     new("a zone that there is not", MODEL, VALUE, availabilityZone="4"),
-    new("a subnet without a DNS zone", "Networking overview", MISSING, network={"delegatedSubnetResourceId": "/s"}),
+    new("a subnet without a DNS zone", "Networking overview", MISSING, network={"delegatedSubnetResourceId": SUBNET}),
     new("a copy of nothing", MODEL, MISSING, createMode="PointInTimeRestore"),
     new("a copy without a moment", MODEL, MISSING, createMode="PointInTimeRestore", sourceServerResourceId="/none"),
     new("an unknown property", "the simulation's own", "InvalidRequestContent", storge={"storageSizeGB": 128}),
@@ -108,7 +111,7 @@ CASES = (
         "a subnet later",
         "Networking overview",
         FIXED,
-        network={"delegatedSubnetResourceId": "/s", "privateDnsZoneArmResourceId": "/z"},
+        network={"delegatedSubnetResourceId": SUBNET, "privateDnsZoneArmResourceId": ZONE},
     ),
     edit("another kind of encryption", "Data encryption", FIXED, dataEncryption={"type": "AzureKeyVault"}),
     edit("a create mode of creations", MODEL, VALUE, createMode="Create"),

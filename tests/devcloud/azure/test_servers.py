@@ -83,6 +83,20 @@ def test_backups_are_made_each_day_and_kept_as_long_as_is_said(arm: Arm) -> None
     assert counts == [1, 4, 7]
 
 
+def test_backup_keeps_a_server_busy_and_fails_what_is_accepted_meanwhile(arm: Arm) -> None:
+    arm.put()
+    assert arm.get()["properties"]["highAvailability"]["state"] == ""
+    arm.created("pg2")
+    taken = arm.child("pg2/backups/mine")
+    assert arm.get("pg2")["properties"]["state"] == "Updating"
+    rule = arm.child("pg2/firewallRules/r", startIpAddress="10.0.0.1", endIpAddress="10.0.0.9")
+    assert (rule.status, arm.until_done(rule)["error"]["code"]) == (202, "ServerIsBusy")
+    assert arm.until_done(taken)["status"] == "Succeeded"
+    types = {entry["name"]: entry["properties"]["backupType"] for entry in arm.get("pg2/backups")["value"]}
+    assert types.pop("mine") == "Customer On-Demand"
+    assert set(types.values()) == {"Full"}
+
+
 def test_group_is_deleted_with_its_servers(arm: Arm) -> None:
     arm.created()
     accepted = arm.call("DELETE", arm.group_path, version="2020-06-01")

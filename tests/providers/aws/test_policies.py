@@ -23,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[3]
 # DeleteDBInstance makes its final snapshot, with the instance's tags, as whoever called it.
 _BY_ITSELF = {"CreateDBSnapshot"}
 ACCOUNT = "210987654321"
+KEY, ROLE = f"arn:aws:kms:eu-west-1:{ACCOUNT}:key/own", f"arn:aws:iam::{ACCOUNT}:role/rds-monitoring"
 _VERB = re.compile(r"_change\(\s*\"(\w+)\"")
 
 
@@ -37,9 +38,10 @@ def _called() -> set[str]:
     return {actions[word] for word in words}
 
 
-def _statements() -> list[dict[str, Any]]:
-    texts = [path.read_text() for path in sorted((ROOT / "deploy" / "iam" / "aws").glob("*.json"))]
+def _statements(folder: str = "") -> list[dict[str, Any]]:
+    texts = [path.read_text() for path in sorted((ROOT / "deploy" / "iam" / "aws" / folder).glob("*.json"))]
     filled = [text.replace("ACCOUNT", ACCOUNT).replace("INSTALLATION", "home") for text in texts]
+    filled = [text.replace("KEY_ARN", KEY).replace("MONITORING_ROLE_ARN", ROLE) for text in filled]
     return [statement for text in filled for statement in json.loads(text)["Statement"]]
 
 
@@ -86,3 +88,27 @@ async def test_first_instance_of_an_account_waits_for_the_right_to_make_the_role
     paced.wake()
     await paced.settle()
     assert world.get() is None
+
+
+@pytest.mark.rds
+@pytest.mark.parametrize(
+    ("named", "lacks"),
+    [
+        ({"kmsKeyId": KEY, "storageEncrypted": True}, "kms:CreateGrant"),
+        ({"monitoringInterval": 60, "monitoringRoleArn": ROLE}, "iam:PassRole"),
+    ],
+    ids=["key", "role"],
+)
+async def test_key_or_role_of_ones_own_needs_an_optional_policy(
+    named: dict[str, Any], lacks: str, stopped: Served
+) -> None:
+    world = _LimitedWorld(stopped)
+    paced = RdsPaced(world)
+    world.allow(_statements())
+    world.ask(parameters=named)
+    await paced.until(world.now + timedelta(minutes=1))
+    assert (world.reason(), lacks in world.condition()["message"]) == ("AccessDenied", True)
+
+    world.allow([*_statements(), *_statements("optional")])
+    await paced.until(world.now + timedelta(minutes=30))
+    assert world.condition("Ready")["status"] == "True"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from devcloud.azure.entra.directory import SUBSCRIPTION
 from providers.azure.children.kinds import CONFIGURATIONS, FIREWALL_RULES
 from providers.external.provider import Kind
 from runtime.objects import Object
@@ -22,7 +23,7 @@ pytestmark = pytest.mark.slow
 # Not in ARM: what is inside a server has a kind of its own, and its server is found by name or by reference.
 _NOT_IN_ARM = {"databaseName", "server", "serverRef"}
 _GROWS_ONLY = {"storageSizeGB", "version"}
-_IDENTITY = "/subscriptions/s/resourceGroups/r/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
+_IDENTITY = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/r/providers/Microsoft.ManagedIdentity/userAssignedIdentities"
 _KEY: Object = {"primaryKeyURI": "https://v.vault/keys/k/1", "primaryUserAssignedIdentityId": f"{_IDENTITY}/one"}
 _WINDOW: Object = {"customWindow": "Enabled", "dayOfWeek": 3, "startHour": 4, "startMinute": 30}
 _ENTRA: Object = {"activeDirectoryAuth": "Enabled", "tenantId": "11111111-0000-4000-8000-000000000001"}

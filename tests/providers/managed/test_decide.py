@@ -337,9 +337,9 @@ ROWS: dict[str, Row] = {
     "one not-found lets nothing go": leaving(Wait, GONE, holds={"quiet": True}),
     "two not-founds over the grace let go": leaving(RemoveFinalizer, GONE, LONG_GONE),
     "what was made a moment ago is not let go by answers that may be older": leaving(
-        Wait, GONE, LONG_GONE, eventual=True, unlisted=True, obj=made(minutes=14), holds={"quiet": True}
+        Wait, GONE, LONG_GONE, eventual=True, unlisted=True, obj=made(minutes=9), holds={"quiet": True}
     ),
-    "what they must show by now is": leaving(RemoveFinalizer, GONE, LONG_GONE, eventual=True, obj=made(minutes=15)),
+    "what they must show by now is": leaving(RemoveFinalizer, GONE, LONG_GONE, eventual=True, obj=made(minutes=10)),
     "our own deletion needs no grace": leaving(RemoveFinalizer, GONE, delete_intended=True),
     "our own deletion is finished": leaving(Delete, REMAINS, delete_intended=True, holds={"policy": Policy.DELETE}),
     "what others took away is not let go under Snapshot without a backup": leaving(

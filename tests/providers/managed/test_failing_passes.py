@@ -215,4 +215,8 @@ async def test_what_lost_its_labels_says_what_a_person_can_do_once_it_is_deleted
 
     assert world.reason() == ("HeldDeletion" if is_deleted else "InSync")
     assert ("kubectl patch toy/db -n team" in world.condition()["message"]) is is_deleted
+    # To detach it touches nothing, whosever it is.
+    world.annotate(teardown=f"{world.uid}/Detach")
+    await world.passes(2)
+    assert (world.get() is None) is is_deleted
     assert world.cloud.calls == ["create"]

@@ -21,6 +21,7 @@ def test_parameters_show_who_set_them_and_the_offer_is_listed(cloud: Cloud) -> N
         "work_mem": "8192"
     }
     parameters_now = parameters()
+    assert len(cloud.rds.describe_db_parameters(**name)["Parameters"]) < len(parameters_now)
     assert (parameters_now["work_mem"]["ApplyType"], parameters_now["max_connections"]["ApplyType"]) == (
         "dynamic",
         "static",
