@@ -9,7 +9,7 @@ from providers.gcp.models import CloudSQLInstanceParameters
 
 
 def refusal(spec: CloudSQLInstanceParameters, config: ProviderConfigSpec) -> tuple[str, str] | None:
-    """Return reason and sentence when an instance is outside of what is allowed, or no published login would open it."""
+    """Return reason and sentence where an instance is not allowed, or no published login would open it."""
     lacks = what_a_password_lacks(spec.ssl_mode, spec.connector_enforcement)
     if lacks:
         return "InvalidValue", lacks
