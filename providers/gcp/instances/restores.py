@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from apis.names import CONSENT
@@ -39,7 +38,7 @@ class FromBackup:
 
 @dataclass(frozen=True, slots=True)
 class FromInstance:
-    """An instance as it was at a time, RFC 3339 in UTC, empty for as it is; the new one's disk is as large."""
+    """An instance as it was at a time, RFC 3339, empty for as it is; the new one's disk is as large."""
 
     name: str
     point_in_time: str
@@ -219,13 +218,9 @@ def _cloned(target: Where, clone: Clone, source: Answer) -> FromInstance:
             text = f"a clone of instance {name} has its {field} {have}, and no change makes that {want}"
             more = "; name that one, and have it upgraded afterwards" if field == "databaseVersion" else ""
             raise Terminal("InvalidValue", text + more)
-    return FromInstance(name, _in_utc(clone.point_in_time), _disk_gb(source))
+    return FromInstance(name, clone.point_in_time or "", _disk_gb(source))
 
 
 def _network(name: Any) -> str:
     """Return a network without its project, which the API may write by its number."""
     return str(name or "").rpartition("/global/networks/")[2]
-
-
-def _in_utc(text: str | None) -> str:
-    return "" if text is None else datetime.fromisoformat(text).astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -132,3 +132,5 @@ def test_clone_is_its_source_as_of_a_time(cloud: Cloud) -> None:
     assert cloud.look("db-2")["settings"]["userLabels"] == {"team": "a"}
     names = [item["name"] for item in cloud.call("GET", "instances/db-2/databases").body["items"]]
     assert names == ["app", "postgres"]
+    cloud.done(cloud.patch({"settings": {"backupConfiguration": {"pointInTimeRecoveryEnabled": False}}}))
+    assert "not enabled" in cloned("db-3", pointInTime=then).message

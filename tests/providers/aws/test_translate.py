@@ -108,7 +108,7 @@ ROWS = {
         path="engineVersion", kind=Class.RESTART, queue=Queue.WAITING,
     ),
     "storage that has grown by itself": Row({"allocated_storage": 100}, {"AllocatedStorage": 140}),
-    "a limit of growth below what was restored": Row({"max_allocated_storage": 120}, {"AllocatedStorage": 140}),
+    "a limit of growth not above what was restored": Row({"max_allocated_storage": 140}, {"AllocatedStorage": 140}),
     "storage to grow": Row({"allocated_storage": 200}, path="allocatedStorage", queue=Queue.OPEN),
     "storage that waits, rounded up": Row(
         {"allocated_storage": 105}, waiting(AllocatedStorage=110), path="allocatedStorage", queue=Queue.WAITING

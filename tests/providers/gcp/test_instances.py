@@ -9,19 +9,16 @@ import msgspec
 import pytest
 
 from apis.teardown import Policy
-from devcloud.gcp.server import ACCOUNT
 from providers.external.credential import Credential
-from providers.external.observation import Absent, Change, Class, Present
-from providers.external.ownership import Owner
+from providers.external.observation import Absent, Change, Present
 from providers.gcp.account import GcpAccount
 from providers.gcp.config import Limits
-from providers.gcp.instances.changes import classify
+from providers.gcp.instances import create
 from providers.gcp.instances.client import clients
 from providers.gcp.instances.translate import Seen
-from providers.gcp.models import Clone, RestoreFrom
+from providers.gcp.models import RestoreFrom
 from providers.gcp.names import RELEASED, owner_labels
 from providers.gcp.refusals import Denied
-from runtime import clock
 from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 from tests.providers.gates import OPEN
 from tests.providers.gcp.answers import CREATED, OWNER, instance, seen, spec, target
@@ -30,7 +27,6 @@ from tests.providers.gcp.wire import PROJECT, Wire, account_on, operation, refus
 NAME = "fl-orders-abcdefghij"
 GET, LIST = f"GET instances/{NAME}", "GET instances"
 NO_LOGIN = Credential("", "")
-TIME = "2026-11-20T12:00:00Z"
 GONE, HIDDEN = refused(404, "instanceDoesNotExist"), refused(403, "notAuthorized")
 UNREACHABLE = {"items": [], "warnings": [{"code": "REGION_UNREACHABLE", "message": "europe-west1"}]}
 
@@ -247,6 +243,7 @@ async def test_a_lost_instance_is_restored_by_its_own_backup_with_the_settings_o
         await clients(account).external.create(target(wanted, restore=backup), NO_LOGIN, OPEN)
     body = wire.requests[-1].body
     assert body["restoreInstanceSettings"]["settings"]["dataDiskSizeGb"] == "50"
+    assert create.with_disk_of(target(spec(data_disk_size_gb=60)), 50).spec.data_disk_size_gb == 60
     assert seen(wanted, _ours(dataDiskSizeGb="50", storageAutoResize=False)).tolerated[0].have == 50
     assert body["backup"] == backup
     assert body["restoreInstanceSettings"]["settings"]["userLabels"] == owner_labels(OWNER)
@@ -287,77 +284,6 @@ async def test_a_backup_of_another_namespace_is_not_restored(
                 await external.create(wanted, NO_LOGIN, OPEN)
             assert refusal.value.reason == "AdoptionRefused"
     assert bool(wire.changes) is allowed
-
-
-_CLAIM = "customers"
-_SOURCE = replace(OWNER, identity="44444444-0000-4000-8000-000000000000", name=_CLAIM)
-_ANOTHER = replace(_SOURCE, identity="55555555-0000-4000-8000-000000000000", resource="store")
-
-
-def _living(name: str, owner: Owner = _SOURCE, *, day: int = 1, **more: Any) -> dict[str, Any]:
-    labelled = instance(userLabels=owner_labels(owner))
-    return {**labelled, "name": name, "createTime": f"2026-11-0{day}T00:00:00Z", **more}
-
-
-def _kept(name: str, owner: Owner = _SOURCE) -> dict[str, Any]:
-    return _backup(name, instanceSettings=instance(userLabels=owner_labels(owner)))
-
-
-CLONES: list[tuple[str, list[dict[str, Any]], list[dict[str, Any]], str, str]] = [
-    ("the instance", [_living("fl-a")], [], "", "instances/fl-a/clone"),
-    ("no clone of it with its labels", [_living("fl-b", day=2), _living("fl-a")], [], "", "instances/fl-a/clone"),
-    ("nor one that is being made", [_living("fl-a", state="PENDING_CREATE")], [], "", "ReferenceNotFound"),
-    ("of two resources that of its name", [_living("fl-b", _ANOTHER), _living("fl-a")], [], "", "instances/fl-a/clone"),
-    ("of the deleted one the last backup", [], [_kept("bb"), _kept("a")], "", "backups/bb"),
-    ("and none of that at a time", [], [_kept("bb")], TIME, "ReferenceNotFound"),
-    ("none of a former namespace", [_living("fl-a", replace(_SOURCE, namespace_uid="u"))], [], "", "AdoptionRefused"),
-    ("none in another region", [_living("fl-a", region="us-east1")], [], "", "InvalidValue"),
-    ("none of another version", [_living("fl-a", databaseVersion="POSTGRES_15")], [], "", "InvalidValue"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("living", "kept", "time", "outcome"), [row[1:] for row in CLONES], ids=[row[0] for row in CLONES]
-)
-async def test_what_is_kept_of_a_claim_is_restored(
-    living: list[dict[str, Any]], kept: list[dict[str, Any]], time: str, outcome: str
-) -> None:
-    wire = Wire()
-    wire.answer(LIST, {"items": living})
-    wire.answer("GET backups", {"backups": kept})
-    for call in ("instances/fl-a/clone", f"instances/{NAME}/restoreBackup"):
-        wire.answer(f"POST {call}", operation())
-    wanted = spec(restore_from=RestoreFrom(clone=Clone(source_claim=_CLAIM, point_in_time=time or None)))
-    async with account_on(wire) as account:
-        creating = clients(account).external.create(target(wanted), NO_LOGIN, OPEN)
-        if "/" in outcome:
-            await creating
-        else:
-            with pytest.raises(Failure) as refusal:
-                await creating
-            assert getattr(refusal.value, "reason", "") == outcome
-    said = f"{wire.changes} {wire.requests[-1].body}"
-    assert outcome in said if "/" in outcome else not wire.changes
-
-
-MAKERS = [("CLONE", ACCOUNT, True), ("CREATE", ACCOUNT, True), ("CLONE", "alice@example.com", False)]
-
-
-@pytest.mark.parametrize("by_rule", [True, False])
-@pytest.mark.parametrize(("kind", "maker", "ours"), MAKERS)
-async def test_a_clone_with_its_sources_labels_is_ours_where_the_operations_name_us(
-    wire: Wire, account: GcpAccount, kind: str, maker: str, *, ours: bool, by_rule: bool
-) -> None:
-    account.log.own.add(ACCOUNT)
-    wire.answer(GET, instance(userLabels=owner_labels(_SOURCE)))
-    made = operation(operationType=kind, targetId=NAME, user=maker, insertTime=clock.now().isoformat())
-    wire.answer("GET operations", {"items": [made]})
-    wanted = spec(restore_from=RestoreFrom(clone=Clone(source_claim=_CLAIM)), availability_type="REGIONAL")
-    present = await clients(account).external.observe(target(wanted, is_by_rule=by_rule))
-    assert isinstance(present, Present)
-    assert present.observed.owner == (OWNER if ours and by_rule else _SOURCE)
-    change = classify(Change(("availabilityType",), "REGIONAL", "ZONAL"), present.observed)
-    assert (change.kind is Class.ONLINE) is (ours and by_rule)
 
 
 REFUSALS = [
