@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import os
 import shlex
 import sys
 from pathlib import Path
+from typing import Any
 
 import msgspec
+from ruamel.yaml import YAML
 
 from devcloud.controlplane.plane import Plane
 from tests.support.api import Api, JsonObject
@@ -17,9 +21,18 @@ _README = Path(__file__).resolve().parents[3] / "deploy" / "README.md"
 
 
 async def _plan(kubeconfig: Path, *files: Path) -> tuple[int | None, str]:
+    return await _fairlead("plan", *map(str, files), "--kubeconfig", str(kubeconfig))
+
+
+def _pipeline(name: str) -> dict[str, Any]:
+    text = (_README.parents[1] / "examples" / "ci" / f"{name}.yaml").read_text()
+    return dict(YAML(typ="safe", pure=True).load(text))
+
+
+async def _fairlead(*arguments: str) -> tuple[int | None, str]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-c", "from fairlead.cli import main; main()"),
-        *("plan", *map(str, files), "--kubeconfig", str(kubeconfig)),
+        *arguments,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
     )
@@ -43,6 +56,25 @@ async def _library(api: Api, name: str) -> JsonObject:
     return whole
 
 
+async def _in_pipeline(script: str, kubeconfig: str, folder: Path) -> tuple[int | None, str, str]:
+    """Run a script of a pipeline in a folder; return its exit code, its output and the summary that it wrote."""
+    summary = folder / "summary"
+    process = await asyncio.create_subprocess_exec(
+        *("bash", "-euo", "pipefail", "-c", script),
+        cwd=folder,
+        env={
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "RUNNER_TEMP": str(folder),
+            "GITHUB_STEP_SUMMARY": str(summary),
+            "KUBECONFIG_DATABASES": kubeconfig,
+        },
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output, _ = await asyncio.wait_for(process.communicate(), 60)
+    return process.returncode, output.decode(), summary.read_text() if summary.exists() else ""
+
+
 async def test_a_developer_plans_a_claim_with_the_roles_of_the_install(
     base: Plane, api: Api, namespace: str, tmp_path: Path
 ) -> None:
@@ -64,6 +96,17 @@ async def test_a_developer_plans_a_claim_with_the_roles_of_the_install(
         await run(*(account if part == "--group=developers" else part for part in command))
     code, text = await _plan(kubeconfig, file)
     assert (code, "+ create settings" in text) == (3, True), text
+
+    (tmp_path / "databases").mkdir()
+    file.rename(tmp_path / "databases" / "claim.json")
+    (github,) = (step for step in _pipeline("github-actions")["jobs"]["plan"]["steps"] if step.get("name") == "Plan")
+    encoded = base64.b64encode(kubeconfig.read_bytes()).decode()
+    code, text, summary = await _in_pipeline(github["run"], encoded, tmp_path)
+    assert (code, summary.splitlines()[0]) == (0, "### fairlead plan: 1 claim: 1 to create"), text
+    code, text, _ = await _in_pipeline(_pipeline("gitlab-ci")["plan"]["script"][-1], str(kubeconfig), tmp_path)
+    assert (code, text.splitlines()[0]) == (0, "### fairlead plan: 1 claim: 1 to create")
+    arguments = ("apply", str(tmp_path / "plan.json"), "--kubeconfig", str(kubeconfig))
+    assert await _fairlead(*arguments) == (0, f"PostgreSQLInstance {namespace}/orders applied\n")
 
     edited = tmp_path / "composition.json"
     edited.write_bytes(msgspec.json.encode(whole))
