@@ -58,8 +58,9 @@ def test_what_plan_says_of_the_cloud_is_what_then_happens(
     compared = virtual_time.run(f"plan {cloud}", lambda: _edits(cloud, tmp_path, monkeypatch))
 
     assert [edit for edit in compared if not edit.is_so()] == []
-    assert sum(bool(edit.changed) for edit in compared) >= EDITS // 4
-    assert cloud == "onprem" or any(edit.held for edit in compared)
+    # A server that runs another major version than is wanted refuses the other fields, too.
+    assert any(edit.changed for edit in compared)
+    assert any(edit.held for edit in compared)
 
 
 async def _edits(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Compared]:

@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any, assert_never
 
 from apis.teardown import Policy
-from providers.accounts.destroys import made_at
 from providers.external.observation import (
     SERVER_NOT_OWNED,
     Absent,
@@ -26,8 +25,6 @@ from runtime.conditions import find
 
 # For so long the tags of an orphan are tried at an account that is out of reach, or that refuses them.
 _TAGS_TRIED = timedelta(minutes=5)
-# So old may a cloud's answers be, by which what was made a moment ago is not there.
-_APPEARS_WITHIN = timedelta(minutes=10)
 # Waiting ends none of these; a cloud that is merely out of reach is not among them.
 _NO_ACCESS = frozenset(
     {"CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden", "ProviderConfigNotFound", "NotAllowed"}
@@ -115,12 +112,9 @@ def _gone(inputs: Inputs[SpecT], *, remains: bool) -> Plan:
     waited = since is not None and inputs.now - since >= inputs.grace
     is_sure = not inputs.eventual or since is not None or inputs.unlisted
     intended = inputs.delete_intended and is_sure
-    # A look and a list may both be older than what was made a moment ago.
-    made = made_at(inputs.obj) if inputs.eventual and not inputs.delete_intended else None
-    is_young = made is not None and was_made and inputs.now - made < _APPEARS_WITHIN
-    if is_young or not (waited or intended or not was_made):
+    if not (waited or intended or not was_made):
         after = SOON if inputs.delete_intended else inputs.grace
-        after = after if since is None or is_young else inputs.grace - (inputs.now - since)
+        after = after if since is None else inputs.grace - (inputs.now - since)
         return Wait("Deleting", "the database was not found; looking again before letting go", after, quiet=True)
     if policy is Policy.SNAPSHOT and _has_no_backup(inputs) and not (remains and inputs.delete_intended):
         if inputs.delete_intended and inputs.eventual:

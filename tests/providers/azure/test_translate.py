@@ -182,6 +182,14 @@ def test_upgrade_travels_alone() -> None:
     assert {change.path[0]: change.alone for change in differences} == {"version": True, "storageSizeGB": False}
 
 
+@pytest.mark.parametrize(("tier", "along"), [("Burstable", ("skuTier",)), ("MemoryOptimized", ())])
+def test_standby_of_a_burstable_server_goes_with_its_size(tier: str, along: tuple[str, ...]) -> None:
+    answer = {**answer_of(highAvailability={"mode": "Disabled"}), "sku": {"name": "Standard_D4s_v3", "tier": tier}}
+    differences, _ = _changes(answer, high_availability_mode="ZoneRedundant")
+
+    assert {change.path[0]: change.along for change in differences} == {"skuTier": (), "highAvailabilityMode": along}
+
+
 def test_patch_of_a_tag_carries_all_of_them() -> None:
     answer = answer_of()
     answer["tags"] |= {"Team": "a", "other": "b"}

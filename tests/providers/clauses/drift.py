@@ -79,11 +79,11 @@ async def stopped_object_is_started_where_its_spec_wants_it_running(cloud: Adapt
 
 @clause()
 async def status_says_what_was_observed_as_a_look_does(cloud: Adapter) -> None:
-    name = await cloud.create()
+    await cloud.create()
     await cloud.pass_for(timedelta(minutes=15))
     entry = cloud.status()["observed"]
     foresight = foresee(cloud.world.kind, cloud.world.get() or {}, cloud.world.now)
-    assert (entry["incarnation"], foresight and foresight.plan) == (cloud.objects()[name].incarnation, Settled())
+    assert (entry["incarnation"], foresight and foresight.plan) == (cloud.status()["incarnation"], Settled())
 
 
 @clause(Property.LOSS)

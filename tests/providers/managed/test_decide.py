@@ -41,8 +41,6 @@ from providers.managed.decisions.plan import (
     Wait,
 )
 from providers.managed.inputs import Inputs, Lifecycle
-from runtime.conditions import timestamp
-from runtime.objects import Object
 
 
 class Spec(msgspec.Struct, frozen=True):
@@ -101,10 +99,6 @@ def row(plan: type, observation: Any, external_ref: ExternalRef = RECORDED, **ch
 def leaving(plan: type, observation: Any, external_ref: ExternalRef = RECORDED, **changed: Any) -> Row:
     """Return the row of a resource that is being deleted, under the policy Delete where no other is named."""
     return row(plan, observation, external_ref, deleting=True, **changed)
-
-
-def made(*, minutes: int) -> Object:
-    return {"status": {"madeAt": timestamp(NOW - timedelta(minutes=minutes))}}
 
 
 def to(**agreed: str) -> Consent:
@@ -336,10 +330,6 @@ ROWS: dict[str, Row] = {
     "what a crashed create left is taken away": leaving(Delete, REMAINS, FRESH, holds={"policy": Policy.DELETE}),
     "one not-found lets nothing go": leaving(Wait, GONE, holds={"quiet": True}),
     "two not-founds over the grace let go": leaving(RemoveFinalizer, GONE, LONG_GONE),
-    "what was made a moment ago is not let go by answers that may be older": leaving(
-        Wait, GONE, LONG_GONE, eventual=True, unlisted=True, obj=made(minutes=9), holds={"quiet": True}
-    ),
-    "what they must show by now is": leaving(RemoveFinalizer, GONE, LONG_GONE, eventual=True, obj=made(minutes=10)),
     "our own deletion needs no grace": leaving(RemoveFinalizer, GONE, delete_intended=True),
     "our own deletion is finished": leaving(Delete, REMAINS, delete_intended=True, holds={"policy": Policy.DELETE}),
     "what others took away is not let go under Snapshot without a backup": leaving(
