@@ -280,6 +280,9 @@ def _connection(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings) 
     kept: Kept | None = outcome.stored.kept if outcome.stored is not None else None
     if inputs.account is None or kept is None or not kept.current:
         return None
+    if inputs.passwords is not None and inputs.passwords.is_either:
+        # What is recorded as published would count as the one that is right.
+        return None
     endpoint = inputs.endpoint
     if not endpoint.host:
         return None

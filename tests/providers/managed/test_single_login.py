@@ -232,3 +232,20 @@ async def test_password_taken_over_is_reset_three_times_and_then_reported() -> N
     await _run(world, timedelta(hours=3))
     assert world.reason() == "PasswordUnknown"
     assert cloud.calls == ["create", *["set_password"] * 3]
+
+
+async def test_password_that_was_on_its_way_when_the_status_was_lost_is_not_published_but_replaced() -> None:
+    world = await _ready(cloud := OneLogin(reachable=False, counts_after=1))
+    world.ask(passwordRotation={"token": "2"})
+    while cloud.calls[-1] != "set_password":
+        await world.step()
+    obj = world.get()
+    assert obj is not None
+    # Another object of its name takes the server over while the cloud is at work; no login can be tried.
+    del obj["status"]
+    await world.step()
+    assert (cloud.left > 0, "connection" in world.status) == (True, False)
+
+    await _run(world, timedelta(minutes=30))
+    assert (world.reason("Ready"), _published(world)) == ("Available", _role(cloud))
+    assert cloud.calls == ["create", "set_password", "set_password"]
