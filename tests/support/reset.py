@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Final
 
 from tests.support.kinds import COMPOSITION, CONFIG_MAP, CRD, LEASE, NAMESPACE, SECRET, Kind
@@ -16,7 +17,9 @@ from tests.support.system import System
 
 KEPT_NAMESPACES: Final = ("default", "kube-", "fairlead-", "watched")
 """How the names of the namespaces begin that the platform itself has."""
-_SHIPPED_COMPOSITIONS: Final = "postgres-"
+_SHIPPED_COMPOSITIONS: Final = frozenset(
+    path.stem for path in (Path(__file__).resolve().parents[2] / "compositions").glob("*.yaml")
+)
 _OF_KUBERNETES: Final = ("kube-root-ca.crt",)
 
 
@@ -33,7 +36,7 @@ async def tidy(system: System) -> None:
     """End the namespaces that earlier modules left, and delete their Compositions: who starts reads each of them."""
     await _end_namespaces(system)
     compositions = await system.api.items(COMPOSITION.path())
-    left = [obj for obj in compositions if not obj["metadata"]["name"].startswith(_SHIPPED_COMPOSITIONS)]
+    left = [obj for obj in compositions if obj["metadata"]["name"] not in _SHIPPED_COMPOSITIONS]
     await side_by_side(take_away(system.api, COMPOSITION, obj) for obj in left)
 
 
