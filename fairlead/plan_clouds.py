@@ -90,11 +90,14 @@ def config_place(group: str, obj: Object) -> tuple[str, str]:
 
 
 def provider_of(group: str) -> Provider[Any] | None:
-    """Return the provider of an API group, None for another project's."""
+    """Return the provider of an API group, None for another project's, and where its cloud's SDK is not installed."""
     cloud = group.removesuffix(_SUFFIX)
     if group == cloud or cloud not in CLOUDS:
         return None
-    provider: Provider[Any] = importlib.import_module(f"providers.{cloud}").PROVIDER
+    try:
+        provider: Provider[Any] = importlib.import_module(f"providers.{cloud}").PROVIDER
+    except ModuleNotFoundError:
+        return None
     return provider
 
 

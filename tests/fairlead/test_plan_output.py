@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from fairlead.exits import Exit
-from fairlead.plan_clouds import CloudChange
+from fairlead.plan_clouds import CloudChange, provider_of
 from fairlead.plan_diff import Change, ClaimPlan
 from fairlead.plan_output import Failure, exit_of, markdown_of
 
@@ -42,6 +44,12 @@ def _cloud(*cloud: CloudChange) -> Change:
 )
 def test_a_pipeline_fails_on_what_it_names(change: Change, fail_on: tuple[Failure, ...], status: Exit) -> None:
     assert exit_of([_plan(change), _plan()], fail_on) == status
+
+
+def test_a_cloud_whose_sdk_is_not_installed_has_no_part_in_a_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "providers.aws", None)
+
+    assert provider_of("aws.fairlead.dev") is None
 
 
 def test_nothing_in_a_plan_ends_the_block_of_its_markdown() -> None:
