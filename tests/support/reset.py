@@ -1,7 +1,7 @@
 """Takes away what earlier modules left on a shared platform, while no process of ours runs.
 
-`tidy` ends what a process that starts would read again; `reset` brings all back to how it was before the first module:
-no claims, an empty server.
+`tidy` ends what a process that starts would read again, `only_claims_of` what would hold a definition. `reset` brings
+all back to how it was before the first module: no claims, an empty server.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Final
 
-from tests.support.kinds import COMPOSITION, CONFIG_MAP, CRD, LEASE, NAMESPACE, SECRET, Kind
+from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, CRD, LEASE, NAMESPACE, SECRET, Kind
 from tests.support.namespaces import end_namespace, side_by_side, take_away
 from tests.support.system import System
 
@@ -38,6 +38,12 @@ async def tidy(system: System) -> None:
     compositions = await system.api.items(COMPOSITION.path())
     left = [obj for obj in compositions if obj["metadata"]["name"] not in _SHIPPED_COMPOSITIONS]
     await side_by_side(take_away(system.api, COMPOSITION, obj) for obj in left)
+
+
+async def only_claims_of(system: System, namespace: str) -> None:
+    """Take away all claims but those of a namespace: a paused one of an earlier module would hold its definition."""
+    claims = await system.api.items(CLAIM.path())
+    await side_by_side(take_away(system.api, CLAIM, obj) for obj in claims if obj["metadata"]["namespace"] != namespace)
 
 
 async def _delete_all(system: System) -> None:

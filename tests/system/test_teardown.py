@@ -20,6 +20,7 @@ from tests.support.kinds import (
     condition,
     is_ready,
 )
+from tests.support.reset import only_claims_of
 from tests.support.staff import Staff, collector_has_looked
 from tests.support.system import COMPOSER, PROVIDER, System
 from tests.support.waiting import eventually
@@ -186,6 +187,7 @@ async def test_the_claims_definition_deleted_leaves_every_database_and_secret(st
     logins = [await system.login(namespace, home.name) for home in homes]
     definition = CRD.path("", f"{CLAIM.plural}.{CLAIM.group}")
     kept = await bare(system, definition)
+    await only_claims_of(system, namespace)
 
     await system.api.delete(definition)
     await until_gone(system, definition)
