@@ -109,6 +109,8 @@ def through(kubeconfig: Path, port: int, folder: Path) -> Path:
     for cluster in document["clusters"]:
         cluster["cluster"]["server"] = f"https://127.0.0.1:{port}"
     copy = folder / f"kubeconfig-{port}"
+    # It has a token, as the original has.
+    copy.touch(mode=0o600)
     # JSON is YAML.
     copy.write_bytes(msgspec.json.encode(document))
     return copy

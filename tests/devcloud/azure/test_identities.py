@@ -111,6 +111,7 @@ def test_metadata_service_gives_the_machine_its_token(
 ) -> None:
     """ "How to use managed identities for Azure resources on an Azure VM to acquire an access token"."""
     url = f"{arm.served.url}/metadata/identity/oauth2/token?{query}"
+    arm.control("POST", "metadata", {"client_id": ""})
     closed = send(url, headers=headers)
     arm.control("POST", "metadata", {"client_id": arm.served.credentials[0]})
     reply = send(url, headers=headers)
