@@ -154,6 +154,17 @@ def _instead(resource: Resource, key: Key, known: Sequence[Key]) -> str:
     return f"{close} {command}" if close else f"; {command}"
 
 
+async def every_object(kube: Kube, resource: Resource, namespace: str = "") -> AsyncIterator[Object]:
+    """List all objects of a kind, page by page, in a namespace or everywhere. Raises ApiError."""
+    page = await kube.list_page(resource, Selection(namespace=namespace))
+    while True:
+        for item in page.items:
+            yield loads(item)
+        if not page.next_page:
+            return
+        page = await kube.list_page(resource, Selection(namespace=namespace), next_page=page.next_page)
+
+
 def split_reference(reference: str) -> tuple[str, str]:
     """Split `KIND/NAME`, or `NAME` alone for a claim, into the kind's word and the name.
 

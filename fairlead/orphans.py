@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
-from apis import names
-from fairlead.annotate import annotate
-from fairlead.cluster import connected, existing, split_reference
-from fairlead.discovery import Discovery
-from fairlead.exits import CommandError, Exit
+from fairlead.account_lists import called, listed, provider_configs
+from fairlead.cluster import connected
 from fairlead.kube_options import Server
-from runtime.kube import Kube, Selection
-from runtime.objects import Key, Object, Resource, key_of, loads, status_of
-
-_LIMIT_SECONDS: Final = 60.0
-_PAUSE_SECONDS: Final = 0.3
-_CONFIG = "ProviderConfig"
+from runtime.kube import Kube
+from runtime.objects import Key, Object, Resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,36 +37,10 @@ async def orphans(reference: str, server: Server) -> tuple[Account, ...]:
     Raises CommandError where a provider has not answered within a minute, and ApiError.
     """
     async with connected(server) as kube:
-        configs = await _configs(kube, reference)
-        return tuple(await asyncio.gather(*(_listed(kube, resource, key) for resource, key in configs)))
+        configs = await provider_configs(kube, reference)
+        return tuple(await asyncio.gather(*(_account(kube, resource, key) for resource, key in configs)))
 
 
-async def _configs(kube: Kube, reference: str) -> list[tuple[Resource, Key]]:
-    discovery = Discovery(kube)
-    if reference:
-        word, name = split_reference(reference)
-        resource = await discovery.resource_named(word)
-        if resource.kind != _CONFIG:
-            raise CommandError(f"{reference} is no ProviderConfig, as onprempc/default is", exit_code=Exit.USAGE)
-        return [(resource, Key("", name))]
-    kinds = await discovery.config_kinds()
-    pages = [(kind, await kube.list_page(kind, Selection(metadata_only=True))) for kind in kinds]
-    return [(kind, key_of(loads(item))) for kind, page in pages for item in page.items]
-
-
-async def _listed(kube: Kube, resource: Resource, key: Key) -> Account:
-    token = f"orphans-{secrets.token_hex(8)}"
-    await annotate(kube, resource, key, lambda _obj: {names.RECONCILE_REQUESTED_AT: token})
-    called = f"{resource.plural}.{resource.group}/{key.name}"
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + _LIMIT_SECONDS
-    while True:
-        status = status_of(await existing(kube, resource, key))
-        if status.get("lastHandledReconcileAt") == token:
-            report = status.get("orphans") or {}
-            return Account(called, bool(report.get("complete")), tuple(report.get("items") or ()))
-        if loop.time() > deadline:
-            cloud = resource.group.removesuffix(names.GROUP_SUFFIX)
-            text = f"{called}: no answer within {_LIMIT_SECONDS:g} s: does fairlead-provider-{cloud} run and lead?"
-            raise CommandError(text, exit_code=Exit.NOT_READY)
-        await asyncio.sleep(_PAUSE_SECONDS)
+async def _account(kube: Kube, resource: Resource, key: Key) -> Account:
+    report = (await listed(kube, resource, key)).get("orphans") or {}
+    return Account(called(resource, key), bool(report.get("complete")), tuple(report.get("items") or ()))

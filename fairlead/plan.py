@@ -22,7 +22,7 @@ from composer.models import RolloutStatus
 from composer.render.render import Rendered, render
 from composer.render.request import Request
 from composer.validation.validate import CheckRequest, check
-from fairlead.cluster import connected, current_namespace
+from fairlead.cluster import connected, current_namespace, every_object
 from fairlead.discovery import Discovery
 from fairlead.edits import Edits, edits_in
 from fairlead.exits import CommandError, Exit
@@ -34,7 +34,7 @@ from fairlead.yaml_files import Document, invalid
 from runtime import clock
 from runtime.conditions import timestamp
 from runtime.errors import Forbidden, NotFound
-from runtime.kube import Kube, Selection
+from runtime.kube import Kube
 from runtime.objects import (
     CONFIG_MAPS,
     CRDS,
@@ -46,7 +46,6 @@ from runtime.objects import (
     generation_of,
     key_of,
     labels_of,
-    loads,
     metadata,
 )
 
@@ -361,10 +360,4 @@ async def _environment(kube: Kube, key: Key) -> dict[str, str] | None:
 
 
 async def _all(kube: Kube, resource: Resource, namespace: str = "") -> list[Object]:
-    objects: list[Object] = []
-    page = await kube.list_page(resource, Selection(namespace=namespace))
-    objects += map(loads, page.items)
-    while page.next_page:
-        page = await kube.list_page(resource, Selection(namespace=namespace), next_page=page.next_page)
-        objects += map(loads, page.items)
-    return objects
+    return [obj async for obj in every_object(kube, resource, namespace)]

@@ -8,21 +8,20 @@ each waits with `PredecessorFound` until somebody says that it shall have its ow
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from apis import names
 from fairlead.annotate import MANAGER, annotate
-from fairlead.cluster import connected
+from fairlead.cluster import connected, every_object
 from fairlead.discovery import Discovery
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import Server
 from fairlead.pausing import Outcome
 from runtime.conditions import find, is_true
 from runtime.errors import ApiError, NotFound
-from runtime.kube import Kube, Selection
-from runtime.objects import CONFIG_MAPS, NAMESPACES, Key, Object, Resource, key_of, loads, uid_of
+from runtime.kube import Kube
+from runtime.objects import CONFIG_MAPS, NAMESPACES, Key, Object, Resource, key_of, uid_of
 from runtime.preconditions import patch_tests
 
 INSTALLATION: Final = Key("fairlead-system", "fairlead-installation")
@@ -70,7 +69,7 @@ async def _restarted(kube: Kube) -> list[str]:
     now = datetime.now(UTC).replace(microsecond=0).isoformat()
     lines = []
     try:
-        async for deployment in _listed(kube, _DEPLOYMENTS):
+        async for deployment in every_object(kube, _DEPLOYMENTS):
             if is_provider(key_of(deployment)):
                 operations = restart(deployment, now)
                 await kube.json_patch(_DEPLOYMENTS, key_of(deployment), operations, manager=MANAGER)
@@ -111,7 +110,7 @@ async def adopt(server: Server, *, installation: str, dry_run: bool) -> Outcome:
             text = f"this cluster's installation is {actual}, and not {installation}: its databases are another's"
             raise CommandError(text, exit_code=Exit.REFUSED)
         for resource in await Discovery(kube).managed_kinds():
-            async for obj in _listed(kube, resource):
+            async for obj in every_object(kube, resource):
                 incarnation = predecessor_of(obj)
                 if not incarnation:
                     continue
@@ -137,13 +136,3 @@ def predecessor_of(obj: Object) -> str:
         return ""
     named = _INCARNATION.search(str(stalled.get("message") or ""))
     return named[1] if named and named[1] != "none" else ""
-
-
-async def _listed(kube: Kube, resource: Resource) -> AsyncIterator[Object]:
-    page = await kube.list_page(resource, Selection())
-    while True:
-        for item in page.items:
-            yield loads(item)
-        if not page.next_page:
-            return
-        page = await kube.list_page(resource, Selection(), next_page=page.next_page)

@@ -30,6 +30,7 @@ from composer.hashes import is_sent
 from composer.inventory import NEVER_READY, Entry, external_reference_of
 from composer.kinds.catalog import KindFacts
 from composer.quantities import Amount
+from composer.render.external_names import external_references, recreated
 from composer.render.render import Child, Rendered
 from runtime.objects import (
     Object,
@@ -204,13 +205,7 @@ def _step_of(  # noqa: PLR0911 - one return for each row of the table
         return cause("KindNotInstalled", fault, resource=child.resource)
     entry = _entry(child, facts, mine)
     if mine is None or mine.live is None:
-        left = taken_over(snapshot, entry) if mine is None else None
-        if left is not None and left.live is not None:
-            name, uid = left.entry.name, uid_of(left.live)
-            return Adopt(msgspec.structs.replace(entry, name=name, uid=uid, adopted=True), facts, left.live)
-        lost = deleted_by_others(snapshot, replace(mine, entry=entry)) if mine else predecessor(snapshot, entry)
-        obj = recreated(child.object, entry) if entry.external_reference else child.object
-        return lost or Create(entry, facts, obj, child.floors)
+        return _creation(snapshot, child, mine, entry, facts)
     live, mine = mine.live, replace(mine, entry=entry)
     not_ours = _not_ours(snapshot, child, entry, live)
     if not_ours:
@@ -225,6 +220,25 @@ def _step_of(  # noqa: PLR0911 - one return for each row of the table
     if is_sent(sent, entry.desired) and is_stored(live, facts.comparable(sent), facts.schema, entry.live):
         return Keep(msgspec.structs.replace(entry, floors=child.floors))
     return Apply(entry, facts, sent, live, child.floors)
+
+
+def _creation(
+    snapshot: Snapshot, child: Child, mine: ObservedChild | None, entry: Entry, facts: KindFacts
+) -> Adopt | Create | Cause:
+    """Return how a child that is not there comes to be: taken over, made again, made, or held."""
+    if mine is not None:
+        lost = deleted_by_others(snapshot, replace(mine, entry=entry))
+    else:
+        left = taken_over(snapshot, entry)
+        if left is not None and left.live is not None:
+            name, uid = left.entry.name, uid_of(left.live)
+            return Adopt(msgspec.structs.replace(entry, name=name, uid=uid, adopted=True), facts, left.live)
+        lost = predecessor(snapshot, entry)
+        if names.is_managed(entry.group):
+            imported = external_references(snapshot.annotations).get(child.slot, {})
+            entry = msgspec.structs.replace(entry, external_reference=imported)
+    obj = recreated(child.object, entry.external_reference) if entry.external_reference else child.object
+    return lost or Create(entry, facts, obj, child.floors)
 
 
 def _entry(child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
@@ -247,17 +261,6 @@ def _entry(child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
     return msgspec.structs.replace(
         before, depends_on=fresh.depends_on, stateful=stateful, api_version=fresh.api_version
     )
-
-
-def recreated(obj: Object, entry: Entry) -> Object:
-    """Return an object with the external reference and finalizer of its predecessor, by which its database is found."""
-    meta = obj["metadata"]
-    annotations = {names.PREFIX + mark: value for mark, value in entry.external_reference.items()}
-    finalizers = sorted({*meta.get("finalizers", ()), names.TEARDOWN_FINALIZER})
-    return {
-        **obj,
-        "metadata": {**meta, "annotations": {**meta["annotations"], **annotations}, "finalizers": finalizers},
-    }
 
 
 def _not_ours(snapshot: Snapshot, child: Child, entry: Entry, live: Object) -> Cause | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -15,10 +15,10 @@ from apis.names import DESTROY_LIMIT_LIFTED, EPHEMERAL_LABEL, TEARDOWN_FINALIZER
 from providers.accounts import destroy_rate
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, made_at, with_one_more
-from providers.accounts.orphans import BY_EXTERNAL_NAME, Orphans
+from providers.accounts.orphans import Orphans, WithoutResource
 from providers.external.client import ExternalList
 from providers.external.config import Limits
-from providers.external.ownership import Owner, held
+from providers.external.ownership import held
 from providers.external.provider import ConnectedAccount
 from runtime import kubectl
 from runtime.cache import Informer
@@ -173,19 +173,15 @@ class Limiter:
         """The kind whose resources are counted."""
         return self._kind
 
-    async def list_orphans(self, config: str) -> tuple[dict[str, Owner], bool]:
-        """List the account of a ProviderConfig now; return what has no resource, and whether the list was whole.
+    async def list_without_resource(self, config: str) -> WithoutResource:
+        """List the account of a ProviderConfig now, and return what of it has no resource.
 
         What is inside a server is not listed and not missing: the server is. Raises Failure.
         """
         if self._inside:
-            return {}, True
+            return WithoutResource({}, (), complete=True)
         account = await self._accounts.connect(config)
-        listing, owners = await account.clients.account.list(), account.clients.owners
-        if owners is not None:
-            unknown = (name for name in listing.items if not self._resources.store.by_index(BY_EXTERNAL_NAME, name))
-            listing = replace(listing, owners=await owners.owners(unknown))
-        return self.orphans.among(listing), listing.complete
+        return await self.orphans.without_resource(account.clients, stateful=self._stateful)
 
     def _counts_orphans(self, config: Object) -> bool:
         limits = limits_of(config)

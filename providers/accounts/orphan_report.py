@@ -1,12 +1,13 @@
-"""What an account holds of this installation without a resource, in the status of its ProviderConfig, on request.
+"""What an account holds without a resource, in the status of its ProviderConfig, on request.
 
-Nobody lists for it at rest: a requested reconcile of the ProviderConfig (`fairlead orphans`) lists each kind once.
+Nobody lists for it at rest: a requested reconcile of the ProviderConfig (`fairlead orphans`, `fairlead import list`)
+lists each kind once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, NamedTuple
 
 import structlog
 
@@ -15,33 +16,48 @@ from providers.external.ownership import Owner
 from runtime.errors import Failure
 from runtime.objects import Object
 
-FIELD: Final = "orphans"
+ORPHANS: Final = "orphans"
+UNMANAGED: Final = "unmanaged"
 # As many as the CRD takes.
 MOST: Final = 200
+MOST_UNMANAGED: Final = 1_000
 
 _log = structlog.get_logger("providers.accounts.orphan_report")
 
 
-async def orphans_of(config: str, limiters: Iterable[Limiter]) -> Object:
-    """List every kind in the account of a ProviderConfig; return the content of its status `orphans`.
+class Reports(NamedTuple):
+    """Two fields of a ProviderConfig's status: what was made by this installation, and what others made."""
+
+    orphans: Object
+    unmanaged: Object
+
+
+async def reports_of(config: str, limiters: Iterable[Limiter]) -> Reports:
+    """List every kind in the account of a ProviderConfig; return what has no resource.
 
     A kind that cannot be listed leaves the answer incomplete, and what other kinds show stands.
     """
-    items: list[Object] = []
+    orphans: list[Object] = []
+    unmanaged: list[Object] = []
     complete = True
     for limiter in limiters:
         try:
-            orphans, is_whole = await limiter.list_orphans(config)
+            listed = await limiter.list_without_resource(config)
         except Failure as failure:
-            _log.info("orphans cannot be listed", config=config, kind=limiter.kind, error=str(failure))
+            _log.info("an account cannot be listed", config=config, kind=limiter.kind, error=str(failure))
             complete = False
             continue
-        complete = complete and is_whole
-        items += [item_of(limiter.kind, name, owner) for name, owner in sorted(orphans.items())]
-    return {"complete": complete and len(items) <= MOST, "items": items[:MOST]}
+        complete = complete and listed.complete
+        orphans += [item_of(limiter.kind, name, owner) for name, owner in sorted(listed.orphans.items())]
+        unmanaged += [{"kind": limiter.kind, "name": name} for name in sorted(listed.unmanaged)]
+    return Reports(_report(orphans, MOST, complete=complete), _report(unmanaged, MOST_UNMANAGED, complete=complete))
 
 
 def item_of(kind: str, name: str, owner: Owner) -> Object:
     """Return one entry: its name in the cloud, and what its owner tags say for people. Pure."""
     read = {"namespace": owner.namespace, "claim": owner.name, "resource": owner.resource}
     return {"kind": kind, "name": name, **{field: text for field, text in read.items() if text}}
+
+
+def _report(items: list[Object], most: int, *, complete: bool) -> Object:
+    return {"complete": complete and len(items) <= most, "items": items[:most]}

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from apis.names import EXTERNAL_NAME
-from providers.external.client import ExternalList
+from providers.external.client import Clients, ExternalList
 from providers.external.ownership import Owner
 from runtime.cache import Informer
 from runtime.objects import Object, annotations_of, status_of
 
 BY_EXTERNAL_NAME = "external-name"
+
+
+class WithoutResource(NamedTuple):
+    """What an account holds of one kind without a resource: ours with its owner by name, and the names of all else.
+
+    `unmanaged` has servers and databases alone: settings and rules of others are nobody's to take over. `complete`:
+    the list was whole.
+    """
+
+    orphans: dict[str, Owner]
+    unmanaged: tuple[str, ...]
+    complete: bool
 
 
 class Orphans:
@@ -57,9 +71,24 @@ class Orphans:
         known = self._orphans.get(config)
         return [] if known is None else [owner for name, owner in known[1].items() if self._is_orphan(name, owner)]
 
+    async def without_resource(self, clients: Clients[Any, Any], *, stateful: bool) -> WithoutResource:
+        """List an account by the clients of this kind, and return what of it has no resource. Raises Failure."""
+        listing = await clients.account.list()
+        if clients.owners is not None:
+            unknown = filter(self._has_no_resource, listing.items)
+            listing = replace(listing, owners=await clients.owners.owners(unknown))
+        strangers: Collection[str] = listing.items.keys() - listing.owners.keys() if stateful else ()
+        if clients.strangers is not None:
+            strangers = await clients.strangers.strangers()
+        unmanaged = tuple(sorted(filter(self._has_no_resource, strangers)))
+        return WithoutResource(self.among(listing), unmanaged, listing.complete)
+
+    def _has_no_resource(self, name: str) -> bool:
+        return not self._resources.store.by_index(BY_EXTERNAL_NAME, name)
+
     def _is_orphan(self, name: str, owner: Owner) -> bool:
         ours = owner.installation == self._installation
-        return ours and not self._resources.store.by_index(BY_EXTERNAL_NAME, name)
+        return ours and self._has_no_resource(name)
 
 
 def external_names(obj: Object) -> tuple[str, ...]:

@@ -11,8 +11,7 @@ from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts import destroys
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter
-from providers.accounts.orphan_report import FIELD as ORPHANS
-from providers.accounts.orphan_report import orphans_of
+from providers.accounts.orphan_report import ORPHANS, UNMANAGED, reports_of
 from providers.external.observation import unknown_of
 from providers.external.provider import Provider
 from providers.settings import Settings
@@ -79,7 +78,7 @@ class ConfigReconciler:
         if deleting(config):
             reason, message = "InUse", f"{users} resources still use it; delete or move them first"
         named = any(limiter.is_named(key.name) for limiter in self._limiters)
-        orphans = await self._orphans(config, is_connected=bool(account))
+        reports = await self._reports(config, is_connected=bool(account))
         was_ready, is_renewed = is_true(config, "Ready"), self._is_renewed(key.name)
         async with self._accounts.status_lock:
             # Destroys that were counted meanwhile are kept.
@@ -87,8 +86,7 @@ class ConfigReconciler:
             meta = {**config["metadata"], "resourceVersion": version_of(latest)}
             config = {**config, "metadata": meta, "status": status_of(latest)}
             status = self._status(config, (reason, message), account or status_of(config).get("account", ""), named)
-            if orphans:
-                status[ORPHANS] = orphans
+            status |= reports
             if not reason and warnings:
                 status["conditions"][0]["message"] = f"connected; {warnings}"[:1024]
             self._emit_event(config, status)
@@ -108,15 +106,17 @@ class ConfigReconciler:
             self._enqueue(key.name)
         return SETTLED
 
-    async def _orphans(self, config: Object, *, is_connected: bool) -> Object:
+    async def _reports(self, config: Object, *, is_connected: bool) -> Object:
         """Return what the account holds without a resource: listed when a reconcile is requested, else as before."""
         requested = annotations_of(config).get(RECONCILE_REQUESTED_AT, "")[:256]
-        known: Object = status_of(config).get(ORPHANS) or {}
-        if not requested or requested == status_of(config).get("lastHandledReconcileAt"):
-            return known
+        status = status_of(config)
+        if not requested or requested == status.get("lastHandledReconcileAt"):
+            return {field: status[field] for field in (ORPHANS, UNMANAGED) if status.get(field)}
         if not is_connected:
-            return {"complete": False, "items": []}
-        return await orphans_of(key_of(config).name, self._limiters)
+            nothing = {"complete": False, "items": []}
+            return {ORPHANS: nothing, UNMANAGED: nothing}
+        orphans, unmanaged = await reports_of(key_of(config).name, self._limiters)
+        return {ORPHANS: orphans, UNMANAGED: unmanaged}
 
     def _is_renewed(self, name: str) -> bool:
         """Return whether another connection replaced the one of the pass before."""

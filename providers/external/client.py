@@ -12,7 +12,7 @@ Guarantees that the generic reconciler builds on:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -237,6 +237,13 @@ class Owners(Protocol):
         """Return the owners of what is there under these names and has one."""
 
 
+class Strangers(Protocol):
+    """What a kind has whose lists show only what is ours: asked when somebody looks for what could be taken over."""
+
+    async def strangers(self) -> Collection[str]:
+        """Return the names of what is there and is not ours."""
+
+
 class ChangeLog(Protocol):
     """What a kind has whose lists show no object, but all changes of the account's objects: `Account.list` reads it.
 
@@ -284,3 +291,4 @@ class Clients(Generic[SpecT, FactsT]):
     listed: Listed[SpecT, FactsT] | None = None
     changes: ChangeLog | None = None
     owners: Owners | None = None
+    strangers: Strangers | None = None

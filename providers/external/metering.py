@@ -210,4 +210,6 @@ def metered(clients: Clients[SpecT, Any], meter: Meter) -> Clients[SpecT, Any]:
         # They ask the cloud nothing.
         clients.listed,
         clients.changes,
+        clients.owners,
+        clients.strangers,
     )

@@ -40,7 +40,9 @@ DATABASES: Kind[PostgresDatabaseParameters, Facts] = Kind(
     naming=Naming(name=lambda spec, identity, _prefix: names_of(spec, identity.hash).database, hash_in=hash_in),
     # All that is changed here takes effect for new sessions: nothing restarts, locks out or loses.
     invariants=invariants,
-    clients=lambda cloud: metered(Clients(cloud, cloud, cloud, cloud, try_login=cloud.try_login), cloud.meter),
+    clients=lambda cloud: metered(
+        Clients(cloud, cloud, cloud, cloud, try_login=cloud.try_login, strangers=cloud), cloud.meter
+    ),
     logins=LoginRules(names=lambda target: target_names(target).logins, versions=login_versions),
     refusal=_refusal,
 )

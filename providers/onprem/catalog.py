@@ -118,6 +118,12 @@ WHERE o.state IN ('creating', 'ready', 'released')
 ORDER BY o.database
 """
 
+STRANGERS = """
+SELECT d.datname FROM pg_catalog.pg_database d
+WHERE NOT d.datistemplate AND d.datname <> ALL (ARRAY['postgres', pg_catalog.current_database()]::pg_catalog.name[])
+    AND NOT EXISTS (SELECT FROM fairlead.ownership o WHERE o.database = d.datname AND o.state <> 'released')
+"""
+
 PREDECESSORS = """
 SELECT o.database, o.oid::pg_catalog.text || '-' || o.incarnation, o.installation, o.identity, o.claim, o.namespace,
     o.name, o.resource

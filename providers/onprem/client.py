@@ -5,7 +5,7 @@ Impure: it speaks SQL.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -56,7 +56,7 @@ _TOO_MANY_CONNECTIONS = "53300"
 
 
 class OnPremCloud:
-    """ExternalClient, Account, Logins and Backups; what is done here is done when its call returns."""
+    """ExternalClient, Account, Strangers, Logins and Backups; what is done here is done when its call returns."""
 
     def __init__(self, config: ProviderConfigSpec, sessions: Sessions, about: About, meter: Meter = UNMETERED) -> None:
         self.meter = meter
@@ -96,6 +96,11 @@ class OnPremCloud:
         items = {name: f"{oid}/{digest}" for name, state, *_, oid, digest in rows if state != "released"}
         owners = {name: Owner(*owner) for name, _, *owner, oid, _ in rows if oid is not None}
         return ExternalList(items, complete=True, owners=owners)
+
+    async def strangers(self) -> Collection[str]:
+        """List the other databases of the server, but those that every server has and our own."""
+        async with self._sessions.own("list the databases of others") as session:
+            return [str(name) for (name,) in await session.rows(catalog.STRANGERS)]
 
     async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
         """Search the ownership table for the same claim under another identity."""

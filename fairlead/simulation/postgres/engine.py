@@ -23,6 +23,7 @@ _QUESTIONS: Final[Mapping[str, Question]] = {
     catalog.FACTS: reading.facts,
     catalog.INSIDE: reading.inside,
     catalog.ALL: reading.every,
+    catalog.STRANGERS: reading.strangers,
     catalog.PREDECESSORS: reading.predecessors,
     catalog.RETIRED: reading.retired,
     catalog.OID: reading.oid,

@@ -139,6 +139,16 @@ def every(backend: Backend, _parameters: Parameters) -> Answer:
     return answer
 
 
+def strangers(backend: Backend, _parameters: Parameters) -> Answer:
+    """Answer `STRANGERS`."""
+    databases = backend.server.catalogs.databases
+    ours = {name for name, row in rows_of(backend).items() if row.state != "released"}
+    left_out = {"postgres", databases[backend.database].name, *ours}
+    return [
+        (database.name,) for database in databases.values() if not database.template and database.name not in left_out
+    ]
+
+
 def _digest(server: Server, row: Owned, database: Database | None) -> str | None:
     """Return a text that is another one after each change of what the server's digest is made of."""
     # The whole row of an absent database is a row of NULLs, and its text is none.

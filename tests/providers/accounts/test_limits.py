@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -373,28 +371,3 @@ def test_kind_without_data_has_no_limits() -> None:
     assert not world.limiter.needs_list(toy("new", held=False), world.account)
     with world.limiter.reserved(toy("new", held=False), world.account, {}):
         pass
-
-
-async def test_orphans_of_a_kind_whose_lists_show_no_tags_are_looked_at_one_by_one() -> None:
-    class Groups:
-        async def list(self) -> ExternalList:
-            return ExternalList({"there": "", "left": "", "theirs": ""}, complete=True)
-
-        async def owners(self, names: Iterable[str]) -> dict[str, Owner]:
-            return {name: _owner("team", installation={"left": "home"}.get(name, "other")) for name in names}
-
-    world, groups = World(0), Groups()
-    listing = Listing(world.informer.store)
-    listing.add(dumps({**toy("there"), "status": {"externalName": "there"}}))
-    tuple(world.informer.store.replace_all(listing, "2"))
-    world.configs.clients = SimpleNamespace(account=groups, owners=groups)
-
-    assert await world.limiter.list_orphans("default") == ({"left": _owner("team")}, True)
-
-
-async def test_orphans_inside_a_server_are_neither_listed_nor_missing() -> None:
-    world = World(0)
-    nothing: Any = None
-    limiter = Limiter(world.informer, nothing, lambda: world.now, inside=True)
-
-    assert await limiter.list_orphans("default") == ({}, True)

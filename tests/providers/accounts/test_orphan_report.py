@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from fairlead.orphans import Account
-from providers.accounts.orphan_report import MOST, item_of, orphans_of
+from providers.accounts.orphan_report import MOST, item_of, reports_of
+from providers.accounts.orphans import WithoutResource
 from providers.external.ownership import Owner
 from runtime.errors import Transient
 
@@ -24,10 +25,11 @@ class Listed:
         self._names = names
         self._whole = whole
 
-    async def list_orphans(self, config: str) -> tuple[dict[str, Owner], bool]:
+    async def list_without_resource(self, config: str) -> WithoutResource:
         if self._names is None:
             raise Transient(f"{config}: no answer")
-        return {name: _owner(name) for name in self._names}, self._whole
+        others = tuple(f"other-{name}" for name in self._names)
+        return WithoutResource({name: _owner(name) for name in self._names}, others, self._whole)
 
 
 CASES = [
@@ -45,10 +47,11 @@ async def test_every_kind_is_listed_and_what_is_missing_is_said(
     names: list[str] | None,
     complete: bool,  # noqa: FBT001 - a row of the table
 ) -> None:
-    report = await orphans_of("default", kinds)
+    report, unmanaged = await reports_of("default", kinds)
 
     assert report["complete"] is complete
     assert [item["name"] for item in report["items"]] == (names or [f"{n:03}" for n in range(MOST)])
+    assert names is None or [item["name"] for item in unmanaged["items"]] == [f"other-{name}" for name in names]
 
 
 def test_an_entry_has_what_the_owner_tags_say() -> None:

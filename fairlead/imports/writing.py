@@ -1,0 +1,216 @@
+"""`fairlead import show` and `write`: what is there, every field, and the files by which it would be managed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from apis import names
+from composer.kinds.catalog import Catalog, catalog
+from composer.render.errors import near
+from fairlead.account_lists import provider_configs
+from fairlead.cluster import connected, current_namespace, every_object
+from fairlead.exits import CommandError, Exit
+from fairlead.imports.fitting import Candidate, Fit, Wanted, best_fit
+from fairlead.imports.manifests import managed_resource, observed_fields
+from fairlead.imports.observing import observed
+from fairlead.imports.thing import Thing
+from fairlead.imports.unmanaged import Unmanaged, unmanaged
+from fairlead.kube_options import Server
+from fairlead.yaml_files import dump
+from runtime.errors import NotFound
+from runtime.kube import Kube
+from runtime.objects import CONFIG_MAPS, CRDS, Key, Object, Resource, metadata, status_of
+
+_MOST_AT_ONCE: Final = 8
+_CLAIM: Final = "PostgreSQLInstance.database.fairlead.dev"
+_SETTINGS: Final = "fairlead-system"
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What is looked at: a ProviderConfig, names in its cloud (patterns of a shell), and where objects would live.
+
+    `kind` is asked for where a name is of two kinds. `inside` are names of what is inside a server, by resource of the
+    Composition; `composition` is the only one to consider, empty for all; `policy` of managed resources.
+    """
+
+    config: str
+    patterns: tuple[str, ...]
+    namespace: str | None
+    server: Server
+    kind: str = ""
+    as_claims: bool = False
+    composition: str = ""
+    inside: tuple[str, ...] = ()
+    policy: str = "Manage"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One file: its name, its text, and what is to be said of it."""
+
+    file: str
+    text: str
+    remarks: tuple[str, ...] = ()
+
+
+async def show(options: Options) -> list[Object]:
+    """Return what was observed of each thing: kind, name, every field, and what its cloud says beside them.
+
+    Raises CommandError for names that nothing has.
+    """
+    async with connected(options.server) as kube:
+        look = await _Look.begin(kube, options)
+        return await _side_by_side(look.shown(thing) for thing in look.things)
+
+
+async def write(options: Options) -> list[Written]:
+    """Return a file for each thing. Raises CommandError for names that nothing has, and where nothing serves a kind."""
+    async with connected(options.server) as kube:
+        look = await _Look.begin(kube, options)
+        return await _side_by_side(look.written(thing) for thing in look.things)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What is read once for all things of one ProviderConfig."""
+
+    kube: Kube
+    options: Options
+    config: str
+    group: str
+    namespace: str
+    kinds: Catalog
+    candidates: tuple[Candidate, ...]
+    things: tuple[Thing, ...]
+
+    @classmethod
+    async def begin(cls, kube: Kube, options: Options) -> _Look:
+        configs = await provider_configs(kube, options.config)
+        if len(configs) != 1:
+            raise CommandError("name one ProviderConfig, as onprempc/default", exit_code=Exit.USAGE)
+        resource, key = configs[0]
+        things = _chosen(await unmanaged(kube, resource, key), options)
+        kinds = catalog([crd async for crd in every_object(kube, CRDS)])
+        candidates = await _candidates(kube, options.composition) if options.as_claims else ()
+        namespace = options.namespace or current_namespace(options.server)
+        return cls(kube, options, key.name, resource.group, namespace, kinds, candidates, things)
+
+    async def shown(self, thing: Thing) -> Object:
+        """Look at one thing."""
+        resource, kind_schema = self._kind(thing)
+        async with observed(self.kube, resource, self.config, thing, self.namespace) as obj:
+            status = status_of(obj)
+            rest = {name: status[name] for name in ("atProvider", "drift", "adoption") if status.get(name)}
+            fields = observed_fields(obj, kind_schema)
+            return {"kind": thing.kind, "name": thing.name, "forProvider": fields, **rest}
+
+    async def written(self, thing: Thing) -> Written:
+        """Look at one thing, and write its file."""
+        resource, kind_schema = self._kind(thing)
+        async with observed(self.kube, resource, self.config, thing, self.namespace) as obj:
+            fields = observed_fields(obj, kind_schema)
+        if not self.options.as_claims:
+            obj = managed_resource(resource, self.config, thing, self.namespace, fields, policy=self.options.policy)
+            return _file_of(obj)
+        claims = self.kinds[_CLAIM]
+        wanted = Wanted(resource, thing, self.namespace, fields, _inside(self.options.inside))
+        fit = best_fit(wanted, self.candidates, claims.resource, claims.schema or {})
+        if fit is None:
+            text = f"no Composition makes one {thing.kind} of a claim; leave out --claim for a managed resource"
+            raise CommandError(f"{thing.kind} {thing.name}: {text}", exit_code=Exit.INVALID_INPUT)
+        return _file_of(fit.claim, tuple(_remarks(fit)))
+
+    def _kind(self, thing: Thing) -> tuple[Resource, Object]:
+        facts = self.kinds[f"{thing.kind}.{self.group}"]
+        return facts.resource, dict(facts.schema or {})
+
+
+async def _side_by_side(coroutines: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
+    """Carry coroutines out, a few at a time; the first that fails ends them all."""
+    room = asyncio.Semaphore(_MOST_AT_ONCE)
+
+    async def carried_out(coroutine: Coroutine[Any, Any, Answer]) -> Answer:
+        async with room:
+            return await coroutine
+
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(carried_out(coroutine)) for coroutine in coroutines]
+    return [task.result() for task in tasks]
+
+
+def _chosen(there: Unmanaged, options: Options) -> tuple[Thing, ...]:
+    """Return the things that a person named. Raises CommandError for a name that nothing has, or several kinds have."""
+    chosen: dict[Thing, None] = {}
+    for pattern in options.patterns:
+        matching = [
+            thing
+            for thing in there.things
+            if fnmatchcase(thing.name, pattern) and options.kind.lower() in {"", thing.kind.lower()}
+        ]
+        if not matching:
+            more = "" if there.complete else ", and not every list was whole"
+            text = f"{there.config} has nothing called {pattern} that no resource names{more}; `fairlead import find`"
+            raise CommandError(f"{text} lists what it has", exit_code=Exit.INVALID_INPUT)
+        chosen |= dict.fromkeys(matching)
+    return tuple(chosen)
+
+
+async def _candidates(kube: Kube, composition: str) -> tuple[Candidate, ...]:
+    """Read the Compositions of the cluster, or the one that is named, with their environments."""
+    known = {str(metadata(obj)["name"]): obj["spec"] async for obj in every_object(kube, names.COMPOSITIONS)}
+    if composition and composition not in known:
+        raise CommandError(f"there is no Composition {composition}{near(composition, known)}", exit_code=Exit.USAGE)
+    chosen = {composition: known[composition]} if composition else known
+    return tuple([Candidate(name, spec, await _environments(kube, spec)) for name, spec in sorted(chosen.items())])
+
+
+async def _environments(kube: Kube, spec: Object) -> dict[str, dict[str, str]]:
+    """Read those of a Composition that there are; what refers to another one cannot be rendered."""
+    environments = {}
+    for name in spec.get("environments") or ():
+        with suppress(NotFound):
+            environments[str(name)] = dict((await kube.get(CONFIG_MAPS, Key(_SETTINGS, str(name)))).get("data") or {})
+    return environments
+
+
+def _inside(pairs: tuple[str, ...]) -> dict[str, str]:
+    """Return `RESOURCE=NAME` pairs as they were typed. Raises CommandError."""
+    split = [pair.partition("=") for pair in pairs]
+    for resource, is_pair, name in split:
+        if not (resource and is_pair and name):
+            raise CommandError(f"--inside {resource}{is_pair}{name} is not RESOURCE=NAME", exit_code=Exit.USAGE)
+    return {resource: name for resource, _, name in split}
+
+
+def _remarks(fit: Fit) -> Iterable[str]:
+    name = metadata(fit.claim)["name"]
+    if not fit.differences:
+        yield f"{name}: Composition {fit.composition} would change nothing of it"
+    for difference in fit.differences:
+        yield f"{name}: Composition {fit.composition} would have {difference}"
+
+
+def _file_of(obj: Object, remarks: tuple[str, ...] = ()) -> Written:
+    return Written(f"{metadata(obj)['name']}.yaml", dump(obj), remarks)
+
+
+def save(folder: Path, files: Iterable[Written]) -> list[str]:
+    """Write files into a folder that may be there; return their paths. Raises CommandError for one that is there."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for written in files:
+        path = folder / written.file
+        if path.exists() and path.read_text(encoding="utf-8") != written.text:
+            text = f"{path} is there and differs from what would be written; remove it, or name another folder"
+            raise CommandError(text, exit_code=Exit.REFUSED)
+        path.write_text(written.text, encoding="utf-8")
+        paths.append(str(path))
+    return paths
