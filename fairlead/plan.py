@@ -47,6 +47,7 @@ from runtime.objects import (
     key_of,
     labels_of,
     metadata,
+    status_of,
 )
 
 _EDITED = "edited"
@@ -269,14 +270,14 @@ class _Cluster:
             snapshot = Snapshot(live, resource, home, kind_deleting=False, catalog=self.kinds, children=known)
             earlier = await Preparer(self.library, _Here()).prepare(snapshot)
             before = earlier.rendered if isinstance(earlier, Prepared) else None
-        clouds = await self._clouds(child.object for child in prepared.rendered.children)
+        clouds = await self._clouds((child.object for child in prepared.rendered.children), known)
         decided = decide(prepared.snapshot, prepared.rendered, now=timestamp(clouds.now))
         changes = changes_of(decided, Renders(prepared.rendered, before), clouds, is_new=live is None)
         changes = (*changes, *moved_connection(live, claim))
         return ClaimPlan(label, prepared.composition, changes if edited_home else (*changes, homeless(claim)))
 
-    async def _clouds(self, children: Iterable[Object]) -> Clouds:
-        """Read the ProviderConfigs that serve children."""
+    async def _clouds(self, children: Iterable[Object], known: Iterable[ObservedChild]) -> Clouds:
+        """Read the ProviderConfigs that serve children; `known` are those that there are."""
         groups = ((str(child["apiVersion"]).partition("/")[0], child) for child in children)
         places = {config_place(group, child) for group, child in groups if provider_of(group) is not None}
         for group, name in sorted(places - set(self.configs)):
@@ -288,7 +289,9 @@ class _Cluster:
                 continue
             except Forbidden:
                 self.remarks.add(f"the limits of ProviderConfigs of {group} are not considered: you may not read them")
-        return Clouds(clock.now(), self.configs)
+        live = [child.live for child in known if child.live is not None]
+        called = {(str(obj["kind"]), key_of(obj).name): str(status_of(obj).get("externalName", "")) for obj in live}
+        return Clouds(clock.now(), self.configs, called)
 
     async def _around(self, claim: Object) -> tuple[tuple[ObservedChild, ...], Object | None]:
         """Read the children of a claim and its namespace, None where there is none."""

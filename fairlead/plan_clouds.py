@@ -67,10 +67,14 @@ class CloudChange(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Clouds:
-    """What the clouds' part of a plan reads beside the objects: the time, and ProviderConfigs by group and name."""
+    """What the clouds' part of a plan reads beside the objects: the time, and ProviderConfigs by group and name.
+
+    `names`: what children are called in their cloud, by kind and name.
+    """
 
     now: datetime
     configs: Mapping[tuple[str, str], Object] = field(default_factory=dict)
+    names: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def config_of(self, resource: Resource, obj: Object) -> Any:
         """Return the spec of an object's ProviderConfig as its provider reads it, None where that is not known."""
@@ -126,7 +130,7 @@ def cloud_changes(resource: Resource, live: Object, edited: Object, clouds: Clou
     if kind is None:
         return ()
     try:
-        foresight = foresee(kind, edited, clouds.now, config, _resolved(kind, live, edited))
+        foresight = foresee(kind, edited, clouds.now, config, _resolved(kind, live, edited, clouds.names))
     except InvalidSpec as error:
         return (CloudChange("refused", why=error.message),)
     if foresight is None:
@@ -138,15 +142,18 @@ def cloud_changes(resource: Resource, live: Object, edited: Object, clouds: Clou
     )
 
 
-def _resolved(kind: Kind[Any, Any], live: Object, edited: Object) -> dict[str, str]:
-    """Return what references resolve to after an edit: one that names another object, to what that is called here."""
+def _resolved(
+    kind: Kind[Any, Any], live: Object, edited: Object, known: Mapping[tuple[str, str], str]
+) -> dict[str, str]:
+    """Return what references resolve to after an edit: of an object to be made, to what it is called here."""
     resolved = dict(status_of(live).get("resolved") or {})
     for reference in kind.references:
         before, after = (
             ((obj.get("spec") or {}).get("forProvider") or {}).get(f"{reference.shown}Ref") for obj in (live, edited)
         )
         if after and after != before:
-            resolved[reference.shown] = f"({reference.resource.kind} {after.get('name')})"
+            place = (reference.resource.kind, str(after.get("name")))
+            resolved[reference.shown] = known.get(place) or f"({place[0]} {place[1]})"
     return resolved
 
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 import pytest
 
+from apis import names
 from fairlead import plan as planning
 from fairlead.assets import assets
 from fairlead.plan_clouds import LEAVES_THE_QUEUE, CloudChange
@@ -24,16 +25,29 @@ from fairlead.simulation.virtual_time import chance_of
 from fairlead.yaml_files import objects_in
 from runtime import clock
 from runtime.kube import Kube
-from runtime.objects import Key, Object
+from runtime.objects import CONFIG_MAPS, Key, Object, Resource, dumps, loads
 from tests.simulation.cast import Cast
-from tests.simulation.history import TEAM
+from tests.simulation.history import PERSON, TEAM
 
 pytestmark = pytest.mark.slow
 
 EDITS: Final = 25
 _CLAIM: Final = Key(TEAM, "orders")
+_ENVIRONMENT: Final = Key("fairlead-system", "tuning")
 _ENOUGH_S: Final = 1800.0
+_OF_THE_COMPOSITION: Final = 0.2
+_OF_THE_ENVIRONMENT: Final = 0.3
+_OF_THE_PIN: Final = 0.4
 _AT_ONCE: Final = frozenset({"in place", "restarts", "locks out", "loses data"})
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One object as its file has it after an edit."""
+
+    resource: Resource
+    key: Key
+    body: Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +79,7 @@ def test_what_plan_says_of_the_cloud_is_what_then_happens(
 
 async def _edits(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Compared]:
     platform = Platform(f"plan {cloud}", virtual_time.Trace(), clouds.described(cloud))
-    platform.install((TEAM,), objects_in(assets("compositions"), f"postgres-{cloud}.yaml"))
+    platform.install((TEAM,), [_composition(cloud)])
 
     @asynccontextmanager
     async def connect(_: object) -> AsyncIterator[Kube]:
@@ -73,6 +87,7 @@ async def _edits(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> l
 
     monkeypatch.setattr(planning, "connected", connect)
     background, cast = platform.background(), Cast(platform, "plan")
+    await platform.server.create(CONFIG_MAPS, _environment({"cpus": "2"}), manager=PERSON)
     for process in ("composer", platform.description.provider_process):
         await platform.start(process)
     spec: Object = {"version": "16", "size": "small", "deletionPolicy": "Delete"}
@@ -80,14 +95,29 @@ async def _edits(cloud: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> l
     await asyncio.sleep(_ENOUGH_S)
     compared = []
     for number in range(EDITS):
-        spec = {**spec, **_edit(chance_of(cloud, f"edit {number}"))}
+        edited = _edit(platform, chance_of(cloud, f"edit {number}"))
         await _pass_the_opening_of_a_window()
-        compared.append(await _compare(platform, cast, spec, folder / "claim.json"))
+        compared.append(await _compare(platform, cast, edited, folder / "edit.json"))
     for process in tuple(platform.processes):
         await platform.kill(process)
     for task in background:
         task.cancel()
     return compared
+
+
+def _composition(cloud: str) -> Object:
+    """Return the shipped Composition, of which an environment says how large the largest size is."""
+    (shipped,) = objects_in(assets("compositions"), f"postgres-{cloud}.yaml")
+    spec = loads(dumps(shipped["spec"]))
+    spec["environments"] = [*spec.get("environments", ()), _ENVIRONMENT.name]
+    (field, *_), sizes = spec["variables"]["sizes"]["large"], spec["variables"]["sizes"]
+    sizes["large"][field] = f"{{{{ env.tuning.cpus * {sizes['large'][field]} // 2 }}}}"
+    return {**shipped, "spec": spec}
+
+
+def _environment(data: Mapping[str, str]) -> Object:
+    meta = {"name": _ENVIRONMENT.name, "namespace": _ENVIRONMENT.namespace}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"cpus.yaml": data["cpus"]}}
 
 
 async def _pass_the_opening_of_a_window() -> None:
@@ -98,32 +128,61 @@ async def _pass_the_opening_of_a_window() -> None:
         await asyncio.sleep((opening - now).total_seconds())
 
 
-def _edit(chance: random.Random) -> Object:
+def _edit(platform: Platform, chance: random.Random) -> Edit:
+    """Return an edit of the claim, six of ten, of its Composition, of its environment, or of its pin."""
+    draw = chance.random()
+    if draw < _OF_THE_COMPOSITION:
+        return _edit_of_the_composition(platform, chance)
+    if draw < _OF_THE_ENVIRONMENT:
+        return Edit(CONFIG_MAPS, _ENVIRONMENT, _environment({"cpus": chance.choice(("2", "3", "4"))}))
+    claim = platform.server.all_of(CLAIMS)[_CLAIM]
+    spec = {name: value for name, value in (claim["spec"] | _fields(chance)).items() if value is not None}
+    if draw < _OF_THE_PIN and spec.pop("compositionRevisionRef", None) is None:
+        spec["compositionRevisionRef"] = {"name": claim["status"]["composition"]["revision"]}
+    return Edit(CLAIMS, _CLAIM, _claim(spec))
+
+
+def _claim(spec: Object) -> Object:
+    meta = {"name": _CLAIM.name, "namespace": TEAM}
+    return {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": meta, "spec": spec}
+
+
+def _edit_of_the_composition(platform: Platform, chance: random.Random) -> Edit:
+    """Return a Composition in which one number of a size is another."""
+    ((key, composition),) = platform.server.all_of(names.COMPOSITIONS).items()
+    spec = loads(dumps(composition["spec"]))
+    size = spec["variables"]["sizes"][chance.choice(("small", "medium"))]
+    field = chance.choice([name for name, value in size.items() if isinstance(value, int)])
+    size[field] += chance.choice((1, 2, 4)) * (10 if field == "storageGiB" else 1)
+    body = {"apiVersion": composition["apiVersion"], "kind": composition["kind"], "metadata": {"name": key.name}}
+    return Edit(names.COMPOSITIONS, key, {**body, "spec": spec})
+
+
+def _fields(chance: random.Random) -> Object:
     edits: tuple[Object, ...] = (
         {"size": chance.choice(("small", "medium", "large"))},
-        {"version": "17"},
-        {"highAvailability": chance.random() < 1 / 2},
-        {"backup": {"retentionDays": chance.choice((7, 9, 14))}},
+        {"version": chance.choice(("16", "16", "17"))},
+        {"highAvailability": chance.random() < 1 / 4},
+        {"backup": chance.choice(({"retentionDays": 9}, {"retentionDays": 14}, None, None))},
         {"deletionProtection": chance.random() < 1 / 2},
     )
     return {name: value for edit in chance.sample(edits, 2) for name, value in edit.items()}
 
 
-async def _compare(platform: Platform, cast: Cast, spec: Object, file: Path) -> Compared:
-    claim = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "spec": spec}
-    written = {**claim, "metadata": {"name": _CLAIM.name, "namespace": TEAM}}
-    file.write_bytes(msgspec.json.encode(written))  # noqa: ASYNC240 - time is virtual: no task waits meanwhile
+async def _compare(platform: Platform, cast: Cast, edited: Edit, file: Path) -> Compared:
+    file.write_bytes(msgspec.json.encode(edited.body))  # noqa: ASYNC240 - time is virtual: no task waits meanwhile
     outcome = await planning.plan(planning.Options((file,)))
     changes = [change for planned in outcome.claims for change in planned.changes]
     began, before = clock.monotonic(), _versions(platform)
-    await cast.edit(CLAIMS, _CLAIM, "/spec", spec)
+    part = "data" if edited.resource == CONFIG_MAPS else "spec"
+    await cast.edit(edited.resource, edited.key, f"/{part}", edited.body[part])
     await asyncio.sleep(_ENOUGH_S)
     assert began < clock.monotonic()
     after = _versions(platform)
     follows = {(change.name, field.path) for change in changes for field in change.cloud if field.effect == "waits"}
     held, held_then = _held(platform, changes), {name: _held_in(child) for name, child in _children(platform).items()}
     return Compared(
-        spec,
+        edited.body,
         _without(held, follows),
         _without(held_then, follows),
         {change.name for change in changes if any(map(_shows, change.cloud))},
@@ -145,10 +204,17 @@ def _children(platform: Platform) -> dict[str, Object]:
 
 
 def _versions(platform: Platform) -> dict[str, Any]:
-    """Return of each child what its cloud showed last of the fields of its spec."""
-    return {
-        name: (child["status"].get("observed") or {}).get("forProvider") for name, child in _children(platform).items()
-    }
+    """Return of each child what its cloud showed last of the fields of its spec.
+
+    A version is shown as far as it is asked for: an edit of what is asked for changes nothing of it.
+    """
+    shown = {name: (child["status"].get("observed") or {}) for name, child in _children(platform).items()}
+    return {name: _of_majors(observed.get("forProvider")) for name, observed in shown.items()}
+
+
+def _of_majors(fields: Object | None) -> Object | None:
+    version = (fields or {}).get("engineVersion")
+    return {**fields, "engineVersion": version.partition(".")[0]} if fields and version else fields
 
 
 def _held(platform: Platform, changes: list[Change]) -> dict[str, set[str]]:
