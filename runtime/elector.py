@@ -36,7 +36,8 @@ _EXIT_STATUS: Final = 70
 _GRAIN_SECONDS: Final = 0.001
 
 
-def _exit_hard() -> None:
+def exit_hard() -> None:
+    """End the process at once: what it does must not outlive its Lease."""
     os._exit(_EXIT_STATUS)
 
 
@@ -46,7 +47,7 @@ class ElectorHooks:
 
     monotonic: Callable[[], float] = clock.monotonic
     now: Callable[[], datetime] = clock.now
-    exit_hard: Callable[[], None] = _exit_hard
+    exit_hard: Callable[[], None] = exit_hard
     # Called when the API server answers again after it did not.
     reached: Callable[[], None] = lambda: None
     # Returns what of the work is under way, in words for the log.

@@ -26,7 +26,7 @@ from runtime import fence, logs, randomness
 from runtime.cache import Cache
 from runtime.checks import checks_of
 from runtime.controller import Controller
-from runtime.elector import Elector, ElectorHooks
+from runtime.elector import Elector, ElectorHooks, exit_hard
 from runtime.errors import ApiError, NoAnswer
 from runtime.events import EventRecorder
 from runtime.health import serve_health
@@ -147,12 +147,12 @@ async def _run(settings: ProcessSettings, build: Build) -> None:
         async with asyncio.TaskGroup() as background:
             tasks = [
                 background.create_task(context.cache.run(), name="cache"),
-                background.create_task(_say(context), name="events"),
+                background.create_task(send_events(context), name="events"),
             ]
             for controller in await _built(build, context):
                 controllers.add(controller)
             try:
-                await _lead(context)
+                await lead(context)
             finally:
                 for task in tasks:
                     task.cancel()
@@ -161,7 +161,7 @@ async def _run(settings: ProcessSettings, build: Build) -> None:
         await kube.close()
 
 
-async def _say(context: ProcessContext) -> None:
+async def send_events(context: ProcessContext) -> None:
     """Send events; without the Lease they are dropped."""
     fence.bind(lambda: not context.settings.elect or _holds(context.leadership))
     await context.events.run()
@@ -171,14 +171,15 @@ def _holds(leadership: Leadership | None) -> bool:
     return leadership is not None and leadership.holds()
 
 
-async def _lead(context: ProcessContext) -> None:
+async def lead(context: ProcessContext, exit_hard: Callable[[], None] = exit_hard) -> None:
+    """Run the controllers, once all is listed, as leader or without election; `exit_hard` ends a process that must."""
     try:
         await context.cache.wait_synced(_WARM_UP)
     except TimeoutError as error:
         # One kind that cannot be listed must not keep the others waiting.
         _log.warning("not everything is listed yet", error=str(error))
 
-    async def lead(leadership: Leadership | None) -> None:
+    async def run(leadership: Leadership | None) -> None:
         context.leadership = leadership
         if leadership is not None:
             fence.bind(leadership.holds, bounds=leadership.bounded)
@@ -191,11 +192,11 @@ async def _lead(context: ProcessContext) -> None:
 
     settings = context.settings
     if not settings.elect:
-        await lead(None)
+        await run(None)
         return
     key = Key(settings.namespace, settings.name)
-    hooks = ElectorHooks(reached=context.cache.retry_now, under_way=context.manager.passes)
-    await Elector(context.kube, key, context.identity, settings.lease, hooks=hooks).run(lead)
+    hooks = ElectorHooks(exit_hard=exit_hard, reached=context.cache.retry_now, under_way=context.manager.passes)
+    await Elector(context.kube, key, context.identity, settings.lease, hooks=hooks).run(run)
 
 
 async def _connected(settings: ProcessSettings) -> KubeClient:

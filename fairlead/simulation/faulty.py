@@ -7,23 +7,29 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from devcloud.apiserver.api_server import ApiServer
 from fairlead.simulation.process_life import ProcessLife
-from runtime import clock
+from runtime import clock, fence
 from runtime.errors import ApiError, NoAnswer, Unavailable
 from runtime.kube import Page, Selection, WatchEvent
-from runtime.objects import EVENTS, Key, Object, Resource, key_of
+from runtime.objects import EVENTS, LEASES, Key, Object, Resource, key_of
 
 T = TypeVar("T")
+_LATE_S: Final = (1.0, 30.0)
+_PATIENCE_S: Final = 15.0
 
 
 @dataclass(slots=True)
 class Weather:
-    """How often requests fail: writes before or after their effect, reads, watches that are cut."""
+    """How often requests fail: writes before or after their effect, reads, watches that are cut.
+
+    `write_late`: how often a write arrives long after it was sent, whoever leads by then.
+    """
 
     write_refused: float = 0.0
+    write_late: float = 0.0
     answer_lost: float = 0.0
     read_refused: float = 0.0
     watch_cut: float = 0.0
@@ -40,8 +46,12 @@ class Connection:
     emit: Callable[..., None]
     life: ProcessLife = field(default_factory=ProcessLife)
     requests: int = field(default=0)
+    cut_off_until: float = 0.0
+    _under_way: set[asyncio.Task[Any]] = field(default_factory=set)
 
     async def _passed(self) -> None:
+        if self.cut_off_until > clock.monotonic():
+            await asyncio.sleep(self.cut_off_until - clock.monotonic())
         # What a killed process still does at its end takes no chance from those that live.
         if not self.life.is_over:
             await asyncio.sleep(0.001 + self.chance.random() * 0.02)
@@ -61,12 +71,13 @@ class Connection:
         if self.chance.random() < self.weather.write_refused:
             self.emit(round(clock.monotonic(), 6), self.who, request, "refused")
             raise Unavailable("simulated", status=503)
-        # Nothing hangs on an Event.
-        is_effect = resource != EVENTS
+        # Nothing hangs on an Event, and who leads is decided by the Lease itself.
+        is_effect = resource not in (EVENTS, LEASES)
         if is_effect:
+            fence.check("POST")
             await self.life.before_effect()
         try:
-            answer = await call()
+            answer = await self._arrived(call)
         except ApiError as error:
             self.emit(round(clock.monotonic(), 6), self.who, request, type(error).__name__)
             raise
@@ -77,6 +88,31 @@ class Connection:
         if self.chance.random() < self.weather.answer_lost:
             raise NoAnswer("simulated: the answer is lost")
         return answer
+
+    async def _arrived(self, call: Callable[[], Awaitable[T]]) -> T:
+        """Carry a write out, now and then late: it arrives, and who sent it may have stopped to wait."""
+        if not self.weather.write_late or self.chance.random() >= self.weather.write_late:
+            return await call()
+        delay_s = self.chance.uniform(*_LATE_S)
+
+        async def arrive() -> T:
+            await asyncio.sleep(delay_s)
+            return await call()
+
+        task = asyncio.create_task(arrive())
+        self._under_way.add(task)
+        task.add_done_callback(self._ended)
+        async with fence.bounded():
+            done, _ = await asyncio.wait((task,), timeout=_PATIENCE_S)
+        if not done:
+            raise NoAnswer("simulated: no answer for long")
+        return task.result()
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._under_way.discard(task)
+        # Nobody may wait for it any more.
+        if not task.cancelled():
+            task.exception()
 
     async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:
         """Return an object."""

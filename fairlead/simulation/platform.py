@@ -34,12 +34,13 @@ from runtime.controller import Controller
 from runtime.errors import ApiError
 from runtime.events import EventRecorder
 from runtime.manager import Manager
-from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, NAMESPACES, SECRETS, Key, Object, Resource, dumps, loads
-from runtime.serve import ProcessContext, ProcessSettings
+from runtime.objects import CONFIG_MAPS, CRDS, EVENTS, LEASES, NAMESPACES, SECRETS, Key, Object, Resource, dumps, loads
+from runtime.serve import ProcessContext, ProcessSettings, lead, send_events
 
 SYSTEM: Final = "fairlead-system"
 CLAIMS: Final = Resource("database.fairlead.dev", "v1alpha1", "PostgreSQLInstance", "postgresqlinstances")
 _APPLY_S: Final = 300.0
+_SECOND: Final = "-2"
 _TIMES: Final = Times(
     resync=timedelta(minutes=10),
     sweep=timedelta(minutes=5),
@@ -101,22 +102,30 @@ class Process:
 
 @dataclass
 class Platform:
-    """A cluster, a cloud, and the processes between them."""
+    """A cluster, a cloud, and the processes between them.
+
+    With two replicas each process has a standby, and they elect; `overlaps` are effects of one that did not hold the
+    Lease while another did.
+    """
 
     seed: str
     trace: Trace
     description: CloudDescription
+    replicas: int = 1
     server: ApiServer = field(init=False)
     cloud: CloudInMemory = field(init=False)
     weather: faulty.Weather = field(default_factory=faulty.Weather)
     processes: dict[str, Process] = field(default_factory=dict)
     kills: int = 0
     requests: int = 0
+    overlaps: list[tuple[float, str, str]] = field(default_factory=list)
     _restarts: list[asyncio.Task[None]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.server = ApiServer(now=clock.now, uid=uids(self.seed))
         self.server.listeners.append(self._note)
+        if self.replicas > 1:
+            self.server.resources[LEASES.group, LEASES.plural] = LEASES
         self.cloud = self.description.new(self.trace.add, chance_of(self.seed, "cloud"))
 
     def _note(self, resource: Resource, change: Change) -> None:
@@ -154,6 +163,12 @@ class Platform:
             self.server.put(CRDS, loads(crds[name]))
         return len(absent)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all processes, standbys too."""
+        names = ("composer", self.description.provider_process)
+        return tuple(f"{name}{_SECOND * number}" for number in range(self.replicas) for name in names)
+
     async def start(self, name: str) -> None:
         """Start a process that does not run."""
         if name in self.processes:
@@ -161,16 +176,20 @@ class Platform:
         chance = chance_of(self.seed, f"requests of {name} {self.kills}")
         connection = faulty.Connection(self.server, name, chance, self.weather, self.trace.add)
         self.trace.add("start", name)
-        if name == "composer":
-            task = asyncio.create_task(_run(connection, name, SYSTEM, _composer))
+        about, role = self.description, name.removesuffix(_SECOND)
+        place = Key(SYSTEM if role == "composer" else about.namespace, role)
+        run = _Run(connection, place, f"{name}.{self.kills}", self.replicas > 1, lambda: self._fall(name))
+        if run.elects:
+            connection.life.noted = lambda: self._note_effect(run)
+        if role == "composer":
+            task = asyncio.create_task(run.for_ever(_composer))
         else:
-            about = self.description
             provider = replace(
                 about.provider,
                 connect=about.connector(self.cloud, connection.life),
                 rate=Rate(reads_per_second=1000, writes_per_second=1000),
             )
-            task = asyncio.create_task(_run(connection, name, about.namespace, build_for(provider, _TIMES)))
+            task = asyncio.create_task(run.for_ever(build_for(provider, _TIMES)))
         self.processes[name] = Process(connection, task)
 
     async def kill(self, name: str) -> None:
@@ -187,17 +206,30 @@ class Platform:
 
     def kill_at(self, name: str, effect: int, moment: Moment, pause_s: float) -> None:
         """Have a process die around one of its next effects, and start it again a while later."""
+        if name in self.processes:
+            life = self.processes[name].connection.life
+            life.fatal = FatalEffect(effect, moment, lambda: self._fall(name, pause_s))
+
+    def _fall(self, name: str, pause_s: float = 10.0) -> None:
+        """Have a process that is dying ended, and started again a while later."""
 
         async def die() -> None:
             await self.kill(name)
             await asyncio.sleep(pause_s)
             await self.start(name)
 
-        def on_death() -> None:
-            self._restarts.append(asyncio.create_task(die()))
+        self._restarts.append(asyncio.create_task(die()))
 
+    def cut_off(self, name: str, seconds: float) -> None:
+        """Let the requests of a process wait on their way, both ways, for some time."""
         if name in self.processes:
-            self.processes[name].connection.life.fatal = FatalEffect(effect, moment, on_death)
+            self.processes[name].connection.cut_off_until = clock.monotonic() + seconds
+
+    def _note_effect(self, run: _Run) -> None:
+        lease = self.server.find(LEASES, run.place)
+        holder = str(((lease or {}).get("spec") or {}).get("holderIdentity") or "")
+        if holder not in {"", run.identity}:
+            self.overlaps.append((clock.monotonic(), run.identity, holder))
 
     def check(self) -> None:
         """Raise what ended a process by itself."""
@@ -225,34 +257,50 @@ async def _composer(context: ProcessContext) -> Sequence[Controller]:
     return await composer_process.build(context, InProcess())
 
 
-async def _run(connection: faulty.Connection, name: str, namespace: str, build: Build) -> None:
-    """Be a process; one that ends because a kind is not there for long is started again, as a node does."""
-    while True:
-        try:
-            await _run_once(connection, name, namespace, build)
-        except* TimeoutError:
-            connection.emit("restart", name)
-        await asyncio.sleep(10)
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """One start of a process: `place` is its namespace and name, `fall` ends it at once."""
 
+    connection: faulty.Connection
+    place: Key
+    identity: str
+    elects: bool
+    fall: Callable[[], None]
 
-async def _run_once(connection: faulty.Connection, name: str, namespace: str, build: Build) -> None:
-    settings = ProcessSettings(name=name, namespace=namespace, elect=False)
-    context = ProcessContext(
-        kube=connection,
-        cache=Cache(connection),
-        events=EventRecorder(connection, controller=name, instance=name),
-        identity=name,
-        settings=settings,
-        manager=Manager(),
-    )
-    fence.bind(lambda: True)
-    async with asyncio.TaskGroup() as group:
-        group.create_task(context.cache.run())
-        group.create_task(context.events.run())
-        for controller in await _built(context, build):
-            context.manager.add(controller)
-        await context.cache.wait_synced(timedelta(seconds=600))
-        group.create_task(context.manager.run())
+    async def for_ever(self, build: Build) -> None:
+        """Be a process; one that ends because a kind is not there for long is started again, as a node does."""
+        while True:
+            try:
+                await self._once(build)
+            except* TimeoutError:
+                self.connection.emit("restart", self.place.name)
+            await asyncio.sleep(10)
+
+    async def _once(self, build: Build) -> None:
+        name = self.place.name
+        context = ProcessContext(
+            kube=self.connection,
+            cache=Cache(self.connection),
+            events=EventRecorder(self.connection, controller=name, instance=name),
+            identity=self.identity if self.elects else name,
+            settings=ProcessSettings(name=name, namespace=self.place.namespace, elect=self.elects),
+            manager=Manager(),
+        )
+        if not self.elects:
+            fence.bind(lambda: True)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(context.cache.run())
+            group.create_task(send_events(context) if self.elects else context.events.run())
+            for controller in await _built(context, build):
+                context.manager.add(controller)
+            if self.elects:
+                await lead(context, self._exit)
+            await context.cache.wait_synced(timedelta(seconds=600))
+            group.create_task(context.manager.run())
+
+    def _exit(self) -> None:
+        self.connection.life.is_over = True
+        self.fall()
 
 
 async def _built(context: ProcessContext, build: Build) -> Sequence[Controller]:

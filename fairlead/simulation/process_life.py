@@ -21,10 +21,14 @@ class FatalEffect:
 
 @dataclass(slots=True)
 class ProcessLife:
-    """Whether a process lives; its effects are writes to the API server and calls that change something in a cloud."""
+    """Whether a process lives; its effects are writes to the API server and calls that change something in a cloud.
+
+    `noted` is called at each effect.
+    """
 
     is_over: bool = False
     fatal: FatalEffect | None = None
+    noted: Callable[[], None] = lambda: None
 
     async def outlive(self) -> None:
         """Wait for ever in a process that was killed: nothing that it sends from then on arrives."""
@@ -34,6 +38,7 @@ class ProcessLife:
     async def before_effect(self) -> None:
         """Die before an effect that is the one."""
         await self._meet("before")
+        self.noted()
 
     async def after_effect(self) -> None:
         """Die after an effect that is the one: its answer is read by nobody."""

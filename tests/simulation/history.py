@@ -88,6 +88,7 @@ class History:
         rollouts: Compositions that say of a rollout that it goes on, each minute.
         going: Kinds that are being deleted, each minute, with what they wait for.
         exposed: Passwords that stood anywhere but in Secrets.
+        overlaps: Effects of a process that did not lead while another did.
         unproven: Logins that were published while their server refused them, by `server/login`.
         calm_since: From when on nobody did anything and nothing failed.
         lasting_s: What lasts so long from then on is no transition.
@@ -108,6 +109,7 @@ class History:
     rollouts: list[Statement] = field(default_factory=list)
     going: list[Statement] = field(default_factory=list)
     exposed: list[Statement] = field(default_factory=list)
+    overlaps: list[Statement] = field(default_factory=list)
     unproven: list[Statement] = field(default_factory=list)
     calm_since: float = 0.0
     lasting_s: float = 30 * 60.0

@@ -272,6 +272,12 @@ def published_too_early(history: History) -> Iterator[Finding]:
             yield Finding("a password is published too early", statement.at, f"{statement.name} in {statement.text}")
 
 
+def two_write(history: History) -> Iterator[Finding]:
+    """I9: nobody changes anything while another leads."""
+    for statement in history.overlaps:
+        yield Finding("two write at a time", statement.at, f"{statement.name} while {statement.text}")
+
+
 def a_rollout_stands_still(history: History) -> Iterator[Finding]:
     """I8, I14: a rollout goes on, or says what stops it."""
     yield from _lasting("a rollout stands still without a cause", history, history.rollouts)
@@ -315,6 +321,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     status_goes_back,
     a_password_is_exposed,
     published_too_early,
+    two_write,
     a_rollout_stands_still,
     a_kind_never_goes,
 )

@@ -84,11 +84,11 @@ def live(seed: Seed, *, keep: int = 0, acts: frozenset[int] | None = None) -> Ou
 
 async def _live(seed: Seed, trace: virtual_time.Trace, kept: frozenset[int] | None) -> Outcome:
     name, profile, description = str(seed), profiles.PROFILES[seed.profile], clouds.described(seed.cloud)
-    platform = Platform(name, trace, description)
+    platform = Platform(name, trace, description, profile.replicas)
     recorder = Recorder(platform)
     platform.install((TEAM, OTHER), (_composition(description.name),))
     background = [*platform.background(), asyncio.create_task(recorder.run())]
-    for process in ("composer", description.provider_process):
+    for process in platform.names:
         await platform.start(process)
     cast = Cast(platform, name)
     planned = acts.plan(cast, profile)

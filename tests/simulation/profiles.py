@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-Name = Literal["short", "long"]
+Name = Literal["short", "long", "replicas"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,7 @@ class Profile:
         settle_s: The part of the calm in which failures of before may have their longest pause.
         lasting_s: What lasts so long in the calm after that is no transition any more.
         ends: How often the last act deletes what people have.
+        replicas: How many of each process there are; of two one leads.
     """
 
     is_short: bool
@@ -31,6 +32,7 @@ class Profile:
     settle_s: float
     lasting_s: float
     ends: float
+    replicas: int = 1
 
 
 LONG: Final = Profile(
@@ -53,4 +55,5 @@ SHORT: Final = Profile(
     lasting_s=11 * 60.0,
     ends=0.6,
 )
-PROFILES: Final[dict[Name, Profile]] = {"short": SHORT, "long": LONG}
+REPLICAS: Final = replace(SHORT, replicas=2)
+PROFILES: Final[dict[Name, Profile]] = {"short": SHORT, "long": LONG, "replicas": REPLICAS}

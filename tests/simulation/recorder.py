@@ -48,6 +48,7 @@ class Recorder:
     def end(self) -> History:
         """Return the history, with what is left in the cloud."""
         self.history.left |= self._platform.cloud.left()
+        self.history.overlaps += [Statement(at, who, f"{holder} leads") for at, who, holder in self._platform.overlaps]
         self.history.until = clock.monotonic()
         return self.history
 

@@ -18,11 +18,13 @@ async def weather_turns(cast: Cast) -> str:
     cloud.cut_before, cloud.cut_after, cloud.unavailable, cloud.throttled = rate / 2, rate, rate / 2, rate / 4
     cloud.write_cut = cast.draw(0.0, 1.0)
     cloud.absent = cast.draw(0.0, 0.3)
+    if cast.platform.replicas > 1:
+        kube.write_late = rate / 4
     return f"weather {rate} {cloud.write_cut} {cloud.absent}"
 
 
 async def kill(cast: Cast) -> str:
-    name = cast.draw("composer", cast.platform.description.provider_process)
+    name = cast.draw(*cast.platform.names)
     await cast.platform.kill(name)
     await asyncio.sleep(cast.chance.random() * 20)
     await cast.platform.start(name)
@@ -31,10 +33,17 @@ async def kill(cast: Cast) -> str:
 
 async def kill_at(cast: Cast) -> str:
     """Have a process die right before or right after one of its next effects."""
-    name, moment = cast.draw("composer", cast.platform.description.provider_process), cast.draw("before", "after")
+    name, moment = cast.draw(*cast.platform.names), cast.draw("before", "after")
     effect, pause_s = cast.chance.randint(1, _EFFECTS), cast.chance.random() * 20
     cast.platform.kill_at(name, effect, moment, pause_s)
     return f"{name} dies {moment} effect {effect}"
+
+
+async def cut_off(cast: Cast) -> str:
+    """Let a process reach nothing for as long as another may take its Lease, or not quite."""
+    name, seconds = cast.draw(*cast.platform.names), cast.chance.uniform(2, 40)
+    cast.platform.cut_off(name, seconds)
+    return f"{name} is cut off for {seconds:.0f} s"
 
 
 async def compact(cast: Cast) -> str:
