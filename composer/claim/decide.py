@@ -30,6 +30,7 @@ from composer.hashes import is_sent
 from composer.inventory import NEVER_READY, Entry, external_reference_of
 from composer.kinds.catalog import KindFacts
 from composer.quantities import Amount
+from composer.render.child_metadata import external_names
 from composer.render.render import Child, Rendered
 from runtime.objects import (
     Object,
@@ -202,7 +203,7 @@ def _step_of(  # noqa: PLR0911 - one return for each row of the table
         return cause("KindNotAllowed", text, resource=child.resource)
     if fault := facts.version_fault(child.object["apiVersion"]):
         return cause("KindNotInstalled", fault, resource=child.resource)
-    entry = _entry(child, facts, mine)
+    entry = _entry(snapshot, child, facts, mine)
     if mine is None or mine.live is None:
         left = taken_over(snapshot, entry) if mine is None else None
         if left is not None and left.live is not None:
@@ -227,7 +228,7 @@ def _step_of(  # noqa: PLR0911 - one return for each row of the table
     return Apply(entry, facts, sent, live, child.floors)
 
 
-def _entry(child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
+def _entry(snapshot: Snapshot, child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
     """Return the inventory's entry of a rendered child: the one that is recorded, brought up to date, or a new one."""
     before = mine.entry if mine else None
     # What held data once does so until a consent: a label may be lost, and a template may change.
@@ -243,7 +244,9 @@ def _entry(child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
         outcome=NEVER_READY,
     )
     if before is None:
-        return fresh
+        # What it is to stand for: its provider makes nothing under such a name, and takes over by a consent alone.
+        name = external_names(snapshot.claim).get(child.slot, "") if facts.managed else ""
+        return msgspec.structs.replace(fresh, external_reference={"external-name": name}) if name else fresh
     return msgspec.structs.replace(
         before, depends_on=fresh.depends_on, stateful=stateful, api_version=fresh.api_version
     )
