@@ -45,6 +45,7 @@ TEARDOWN: Final = PREFIX + "teardown"
 ADOPT: Final = PREFIX + "adopt"
 DESTROY_LIMIT_LIFTED: Final = PREFIX + "brake-released"
 EXTERNAL_NAME: Final = PREFIX + "external-name"
+EXTERNAL_NAMES: Final = PREFIX + "external-names"
 INCARNATION: Final = PREFIX + "incarnation"
 ACCOUNT: Final = PREFIX + "account"
 EXTERNAL_REFERENCE: Final = (EXTERNAL_NAME, INCARNATION, ACCOUNT)

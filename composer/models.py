@@ -176,6 +176,7 @@ class ClaimSpec(_Frozen, frozen=True):
     composition_revision_ref: NameRef | UnsetType = UNSET
     connection_secret_name: str = ""
     password_rotation: Rotation | UnsetType = UNSET
+    password_secret_ref: NameRef | UnsetType = UNSET
 
 
 class Backup(_Frozen, frozen=True):

@@ -33,7 +33,6 @@ from composer.inventory import load as load_inventory
 from composer.kinds.catalog import is_silent
 from composer.models import CompositionSpec
 from composer.render.errors import CompositionError, Problem
-from composer.render.external_names import import_problems
 from composer.render.floors import floors_of
 from composer.render.render import Rendered
 from composer.render.request import Observed, Request
@@ -359,5 +358,3 @@ def _refusals(snapshot: Snapshot, chosen: Chosen) -> Iterator[Cause]:
     if asks_backup and b"restoreFrom" not in dumps(chosen.revision.composition):
         text = f"spec.restoreFrom: Composition {chosen.composition} restores no backup and would start empty"
         yield cause("InvalidValue", f"{text}; leave it out, or name another Composition")
-    for problem in import_problems(snapshot.annotations, chosen.spec):
-        yield cause("InvalidValue", problem)

@@ -30,7 +30,7 @@ from composer.hashes import is_sent
 from composer.inventory import NEVER_READY, Entry, external_reference_of
 from composer.kinds.catalog import KindFacts
 from composer.quantities import Amount
-from composer.render.external_names import external_references, recreated
+from composer.render.child_metadata import external_names
 from composer.render.render import Child, Rendered
 from runtime.objects import (
     Object,
@@ -203,9 +203,15 @@ def _step_of(  # noqa: PLR0911 - one return for each row of the table
         return cause("KindNotAllowed", text, resource=child.resource)
     if fault := facts.version_fault(child.object["apiVersion"]):
         return cause("KindNotInstalled", fault, resource=child.resource)
-    entry = _entry(child, facts, mine)
+    entry = _entry(snapshot, child, facts, mine)
     if mine is None or mine.live is None:
-        return _creation(snapshot, child, mine, entry, facts)
+        left = taken_over(snapshot, entry) if mine is None else None
+        if left is not None and left.live is not None:
+            name, uid = left.entry.name, uid_of(left.live)
+            return Adopt(msgspec.structs.replace(entry, name=name, uid=uid, adopted=True), facts, left.live)
+        lost = deleted_by_others(snapshot, replace(mine, entry=entry)) if mine else predecessor(snapshot, entry)
+        obj = recreated(child.object, entry) if entry.external_reference else child.object
+        return lost or Create(entry, facts, obj, child.floors)
     live, mine = mine.live, replace(mine, entry=entry)
     not_ours = _not_ours(snapshot, child, entry, live)
     if not_ours:
@@ -222,26 +228,7 @@ def _step_of(  # noqa: PLR0911 - one return for each row of the table
     return Apply(entry, facts, sent, live, child.floors)
 
 
-def _creation(
-    snapshot: Snapshot, child: Child, mine: ObservedChild | None, entry: Entry, facts: KindFacts
-) -> Adopt | Create | Cause:
-    """Return how a child that is not there comes to be: taken over, made again, made, or held."""
-    if mine is not None:
-        lost = deleted_by_others(snapshot, replace(mine, entry=entry))
-    else:
-        left = taken_over(snapshot, entry)
-        if left is not None and left.live is not None:
-            name, uid = left.entry.name, uid_of(left.live)
-            return Adopt(msgspec.structs.replace(entry, name=name, uid=uid, adopted=True), facts, left.live)
-        lost = predecessor(snapshot, entry)
-        if names.is_managed(entry.group):
-            imported = external_references(snapshot.annotations).get(child.slot, {})
-            entry = msgspec.structs.replace(entry, external_reference=imported)
-    obj = recreated(child.object, entry.external_reference) if entry.external_reference else child.object
-    return lost or Create(entry, facts, obj, child.floors)
-
-
-def _entry(child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
+def _entry(snapshot: Snapshot, child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
     """Return the inventory's entry of a rendered child: the one that is recorded, brought up to date, or a new one."""
     before = mine.entry if mine else None
     # What held data once does so until a consent: a label may be lost, and a template may change.
@@ -257,10 +244,23 @@ def _entry(child: Child, facts: KindFacts, mine: ObservedChild | None) -> Entry:
         outcome=NEVER_READY,
     )
     if before is None:
-        return fresh
+        # What it is to stand for: its provider makes nothing under such a name, and takes over by a consent alone.
+        name = external_names(snapshot.claim).get(child.slot, "") if facts.managed else ""
+        return msgspec.structs.replace(fresh, external_reference={"external-name": name}) if name else fresh
     return msgspec.structs.replace(
         before, depends_on=fresh.depends_on, stateful=stateful, api_version=fresh.api_version
     )
+
+
+def recreated(obj: Object, entry: Entry) -> Object:
+    """Return an object with the external reference and finalizer of its predecessor, by which its database is found."""
+    meta = obj["metadata"]
+    annotations = {names.PREFIX + mark: value for mark, value in entry.external_reference.items()}
+    finalizers = sorted({*meta.get("finalizers", ()), names.TEARDOWN_FINALIZER})
+    return {
+        **obj,
+        "metadata": {**meta, "annotations": {**meta["annotations"], **annotations}, "finalizers": finalizers},
+    }
 
 
 def _not_ours(snapshot: Snapshot, child: Child, entry: Entry, live: Object) -> Cause | None:

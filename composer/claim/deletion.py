@@ -28,13 +28,13 @@ from composer.claim.decide import (
     Step,
     copied_pause,
     policy_with,
+    recreated,
     with_instruction,
 )
 from composer.claim.prune_guard import consent_command, consents_of, no_backup, not_served
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import Entry, external_reference_of
 from composer.kinds.catalog import KindFacts
-from composer.render.external_names import recreated
 from composer.render.operators.table import kind_of
 from composer.render.render import Child
 from runtime import kubectl
@@ -210,7 +210,7 @@ def _recreation(child: ObservedChild, teardown: Policy, rendered: Sequence[Child
         text = f"{subject}: the claim's Composition cannot make it again; mend the Composition, {way_out}"
         return cause("RevisionNotFound", text, resource=entry.resource)
     forgotten = msgspec.structs.replace(entry, outcome="")
-    return Create(forgotten, facts, recreated(wanted.object, entry.external_reference), wanted.floors)
+    return Create(forgotten, facts, recreated(wanted.object, entry), wanted.floors)
 
 
 def _is_gone(snapshot: Snapshot, child: ObservedChild, teardown: Policy) -> bool:

@@ -42,6 +42,16 @@ class Part:
     holds_data: bool = False
 
 
+def external_names(claim: Object) -> dict[tuple[str, str], str]:
+    """Return the names in the cloud of what a claim's first children are to stand for, by resource and forEach key.
+
+    The platform team wrote `<resource>=<name>` or `<resource>/<key>=<name>`, with commas between.
+    """
+    entries = (entry.strip().partition("=") for entry in annotations_of(claim).get(names.EXTERNAL_NAMES, "").split(","))
+    slots = ((slot.partition("/"), name) for slot, _, name in entries if slot)
+    return {(resource, key): name for (resource, _, key), name in slots}
+
+
 def group_kind_of(obj: Mapping[str, Any]) -> str:
     """Return `Kind.group` of an object or a template."""
     group = str(obj["apiVersion"]).rpartition("/")[0]

@@ -12,11 +12,12 @@ from typing import Any
 import msgspec
 
 from apis.identity import Identity
+from apis.names import EXTERNAL_NAMES, is_managed
 from composer.quantities import Amount
 from composer.render import environments
-from composer.render.child_metadata import group_kind_of
+from composer.render.child_metadata import external_names, group_kind_of
 from composer.render.compiler import Compiled, CompiledResource, compile_composition
-from composer.render.errors import CompositionError, PendingError, Problem, raise_all
+from composer.render.errors import UNSUPPORTED_VALUE, CompositionError, PendingError, Problem, raise_all
 from composer.render.floors import Floor, Kept, raised, reached, refuse_unmeasured
 from composer.render.operators.table import is_current
 from composer.render.passwords import Passwords
@@ -152,6 +153,7 @@ class _Rendering:
             children += made
             waiting += held
         raise_all(tuple(errors.values()))
+        self._refuse_names(children, waiting)
         rendered = Rendered(
             tuple(children),
             tuple(waiting),
@@ -161,6 +163,21 @@ class _Rendering:
         _refuse_shared_objects(rendered)
         _refuse_excess(rendered)
         return rendered
+
+    def _refuse_names(self, children: list[Child], waiting: list[Waiting]) -> None:
+        """Refuse, before anything is made, names in the cloud for what is not composed: an empty one would be made."""
+        if self._request.observed:
+            return
+        managed = {child.slot for child in children if is_managed(child.group_kind.partition(".")[2])}
+        held = {waits.resource for waits in waiting}
+        for (resource, key), name in external_names(self._request.claim).items():
+            if not name or (resource not in held and (resource, key) not in managed):
+                slot = f"{resource}/{key}" if key else resource
+                message = (
+                    f"annotation {EXTERNAL_NAMES} says what {slot!r} is in the cloud, and no object of a provider is"
+                    " composed by that name: write <resource>=<name>, of a forEach <resource>/<key>=<name>"
+                )
+                raise CompositionError(Problem(UNSUPPORTED_VALUE, message, resource=resource))
 
     def _resource(self, resource: CompiledResource) -> tuple[list[Child], list[Waiting]]:
         """Render the children of one resource; a resource that waits is known by what is live of it."""

@@ -28,7 +28,7 @@ class Preview:
     """What adopting one object would do.
 
     `agreement` is what a person agrees to, empty where nothing can be adopted: `why` says why then, in the provider's
-    words. `changes` are its lines (`path`, `observed`, `desired`, `when`), `total` how many there are; `owner_tags`
+    words. `changes` are its lines (`path`, `observed`, `desired`, `when`), `total` how many there are; `ownership`
     what says in the cloud whose it is from then on.
     """
 
@@ -37,7 +37,7 @@ class Preview:
     name: str
     incarnation: str
     agreement: str
-    owner_tags: tuple[Mapping[str, str], ...]
+    ownership: tuple[Mapping[str, str], ...]
     changes: tuple[Mapping[str, str], ...]
     total: int
     why: str = ""
@@ -58,8 +58,8 @@ class Preview:
             yield f"  {change['path']}: {change['observed']} -> {change['desired']} ({change.get('when', 'Now')})"
         if self.total > len(self.changes):
             yield f"  and {self.total - len(self.changes)} more"
-        for tag in self.owner_tags:
-            yield f"  owner tag {tag['path']}: {tag['observed']} -> {tag['desired']}"
+        for change in self.ownership:
+            yield f"  whose it is: {change['path']}: {change['observed']} -> {change['desired']}"
         yield f"  to agree: fairlead import adopt {self.called} -n {self.namespace} --agreed {self.agreement}"
 
 
@@ -73,7 +73,7 @@ def preview_of(obj: Object) -> Preview:
         name=key.name,
         incarnation=str(adoption.get("incarnation", "")),
         agreement=str(adoption.get("hash", "")),
-        owner_tags=tuple(adoption.get("ownerTags") or ()),
+        ownership=tuple(adoption.get("ownership") or ()),
         changes=tuple(adoption.get("changes") or ()),
         total=int(adoption.get("total", 0)),
         why="" if adoption else str(synced.get("message") or "its provider has not looked at it yet"),

@@ -134,7 +134,7 @@ def _claim(wanted: Wanted, composition: str, claims: Resource, spec: Object, pla
         "metadata": {
             "name": object_name(wanted.thing),
             "namespace": wanted.namespace,
-            "annotations": {names.EXTERNAL_NAME: written},
+            "annotations": {names.EXTERNAL_NAMES: written},
         },
         "spec": {"compositionRef": {"name": composition}, **spec},
     }

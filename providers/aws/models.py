@@ -9,7 +9,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from providers.external.diff import Compare, compared
+from providers.external.diff import REQUIRED, Compare, compared
 from providers.external.spec import DatabaseEnvelope, Envelope
 
 DESCRIPTION = "made by Fairlead"
@@ -54,9 +54,9 @@ class RDSInstanceParameters(msgspec.Struct, frozen=True, rename="camel", kw_only
     Storage is in GiB, throughput in MiB/s, intervals in seconds, retention in days; windows are UTC.
     """
 
-    db_instance_class: str
-    allocated_storage: int
-    master_username: Text
+    db_instance_class: Annotated[str, REQUIRED] = ""
+    allocated_storage: Annotated[int, REQUIRED] = 0
+    master_username: Annotated[str, CREATE_ONLY, REQUIRED] = ""
     engine: Annotated[Literal["postgres"], CREATE_ONLY] = "postgres"
     engine_version: str | None = None
     max_allocated_storage: int | None = None
@@ -113,7 +113,7 @@ class DBSubnetGroupParameters(msgspec.Struct, frozen=True, rename="camel", kw_on
     """`spec.forProvider` of a DBSubnetGroup (CreateDBSubnetGroup); what is None is not managed."""
 
     db_subnet_group_description: str = DESCRIPTION
-    subnet_ids: Annotated[tuple[str, ...], compared(Compare.WHOLE_SET)]
+    subnet_ids: Annotated[tuple[str, ...], compared(Compare.WHOLE_SET), REQUIRED] = ()
     tags: Tags | None = None
 
 
@@ -126,7 +126,7 @@ class DBSubnetGroupSpec(Envelope, frozen=True, rename="camel", kw_only=True):
 class DBParameterGroupParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """`spec.forProvider` of a DBParameterGroup (CreateDBParameterGroup); what is None is not managed."""
 
-    db_parameter_group_family: Annotated[str, compared(Compare.CREATE_ONLY)]
+    db_parameter_group_family: Annotated[str, CREATE_ONLY, REQUIRED] = ""
     description: Annotated[str, compared(Compare.CREATE_ONLY)] = DESCRIPTION
     parameters: Annotated[dict[str, str], compared(Compare.WHOLE_MAP)] | None = None
     tags: Tags | None = None

@@ -15,7 +15,7 @@ from providers.azure.models import (
     FlexibleServerParameters,
     FlexibleServerSpec,
 )
-from providers.azure.names import external_name
+from providers.azure.names import external_name, server_in
 from providers.azure.servers import roles, states, translate
 from providers.azure.servers.changes import classify
 from providers.azure.servers.client import clients
@@ -50,7 +50,9 @@ FLEXIBLE_SERVERS: Kind[FlexibleServerParameters, Facts] = Kind(
     resource=SERVERS,
     spec_type=FlexibleServerSpec,
     projection=VERSION,
-    naming=Naming(_name, lambda _spec, name: hash_in(name)),
+    naming=Naming(
+        _name, lambda _spec, name: hash_in(name), lambda name: {"resource_group_name": server_in(name).group}
+    ),
     invariants=invariants,
     clients=clients,
     classify=classify,

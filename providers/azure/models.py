@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 import msgspec
 
-from providers.external.diff import Compare, compared
+from providers.external.diff import REQUIRED, Compare, compared
 from providers.external.spec import DatabaseEnvelope, Envelope
 
 CREATE_ONLY = compared(Compare.CREATE_ONLY)
@@ -34,11 +34,11 @@ class FlexibleServerParameters(msgspec.Struct, frozen=True, rename="camel", kw_o
     Storage is in GiB, throughput in MiB/s, retention in days; the maintenance window is UTC, Sunday is day 0.
     """
 
-    resource_group_name: Text
-    location: Text
-    administrator_login: Text
-    sku_name: str
-    sku_tier: Literal["Burstable", "GeneralPurpose", "MemoryOptimized"]
+    resource_group_name: Annotated[str, CREATE_ONLY, REQUIRED] = ""
+    location: Annotated[str, CREATE_ONLY, REQUIRED] = ""
+    administrator_login: Annotated[str, CREATE_ONLY, REQUIRED] = ""
+    sku_name: Annotated[str, REQUIRED] = ""
+    sku_tier: Annotated[Literal["Burstable", "GeneralPurpose", "MemoryOptimized"] | None, REQUIRED] = None
     version: str | None = None
     database_name: Annotated[str, NEVER] | None = None
     storage_size_gb: int | None = msgspec.field(default=None, name="storageSizeGB")
@@ -81,7 +81,7 @@ class FlexibleServerSpec(DatabaseEnvelope, frozen=True, rename="camel", kw_only=
 class FlexibleServerDatabaseParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """`spec.forProvider` of a FlexibleServerDatabase; `server` is the external name of its server."""
 
-    name: Text
+    name: Annotated[str, CREATE_ONLY, REQUIRED] = ""
     server: Text | None = None
     server_ref: Annotated[Reference, NEVER] | None = None
     charset: Text | None = None
@@ -115,10 +115,10 @@ class FlexibleServerFirewallRuleSpec(Envelope, frozen=True, rename="camel", kw_o
 class FlexibleServerConfigurationParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """`spec.forProvider` of a FlexibleServerConfiguration: one parameter of a server, its value as Azure writes it."""
 
-    name: Text
+    name: Annotated[str, CREATE_ONLY, REQUIRED] = ""
     server: Text | None = None
     server_ref: Annotated[Reference, NEVER] | None = None
-    value: str
+    value: Annotated[str, REQUIRED] = ""
 
 
 class FlexibleServerConfigurationSpec(Envelope, frozen=True, rename="camel", kw_only=True):

@@ -63,7 +63,8 @@ class PasswordInputs:
     login of the cloud's own that was published before there were two: its password is reset only on request.
     `elsewhere`: another keeper of passwords took the login over; `superseded`: a password was sent after the published
     one, and may count by now. `former_in_use`: the claim's connection Secret still has the login whose grace is over.
-    `is_either`: the current one counts, or another that was on its way, and nothing shows which.
+    `is_either`: the current one counts, or another that was on its way, and nothing shows which. `taken_over`: the
+    login was there before and nothing was published since; `user_delivery` is what a login with the user's own shows.
     """
 
     logins: tuple[str, str]
@@ -86,6 +87,8 @@ class PasswordInputs:
     superseded: bool = False
     former_in_use: bool = False
     is_either: bool = False
+    taken_over: bool = False
+    user_delivery: Delivery = Delivery.NONE
 
     @property
     def is_rotation_waiting(self) -> bool:
@@ -269,6 +272,8 @@ def _lost(inputs: PasswordInputs) -> PasswordStep:
     if not inputs.published:
         return Introduce(inputs.logins[0], inputs.user_password)
     is_stale = inputs.elsewhere or inputs.superseded
+    if inputs.taken_over and inputs.user_password and not is_stale:
+        return _taken_over(inputs)
     if inputs.recovered and not is_stale:
         return Restore(inputs.published_login or inputs.logins[0], inputs.recovered)
     if is_stale or inputs.user_password or (inputs.token and inputs.token != (inputs.done_token or "")):
@@ -276,6 +281,17 @@ def _lost(inputs: PasswordInputs) -> PasswordStep:
             other(inputs.logins, inputs.published_login), inputs.user_password, replaces=inputs.published_login
         )
     return Missing(refused=inputs.login is Login.REFUSED)
+
+
+def _taken_over(inputs: PasswordInputs) -> PasswordStep:
+    """Publish the password with which applications come already, and never set it."""
+    match inputs.user_delivery:
+        case Delivery.REFUSED:
+            return Missing(refused=True)
+        case Delivery.UNPROVEN:
+            return Await(unproven=True)
+        case _:
+            return Restore(inputs.logins[0], inputs.user_password)
 
 
 def in_grace(

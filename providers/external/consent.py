@@ -66,6 +66,11 @@ def used_consents(obj: Object) -> tuple[tuple[str, str], ...]:
     return tuple((path, value) for path, _, value in pairs)
 
 
+def adopts(value: str, incarnation: str) -> bool:
+    """Return whether a value of the annotation `adopt` names an incarnation, with a hash behind it or without."""
+    return value == incarnation or value.startswith(f"{incarnation}/")
+
+
 def written_consents(obj: Object, used: Iterable[tuple[str, str]]) -> list[str]:
     """Return what the status says of used consents: those that are still in the annotations, and no others."""
     known = {*used, *used_consents(obj)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import msgspec
 
@@ -31,6 +31,21 @@ class Compare(Enum):
 def compared(how: Compare) -> msgspec.Meta:
     """Annotate a model's field with how it is compared."""
     return msgspec.Meta(extra={"compare": how})
+
+
+REQUIRED: Final = msgspec.Meta(extra={"required": True})
+"""Annotates a field that only the spec of what is observed leaves out: then it is empty, and not compared."""
+
+
+def missing(spec: msgspec.Struct) -> tuple[str, ...]:
+    """Return the required fields that a spec leaves out, by their names in the resource."""
+    return tuple(
+        info.encode_name for info in _fields(type(spec)) if _is_required(info.type) and not getattr(spec, info.name)
+    )
+
+
+def _is_required(info: msgspec.inspect.Type) -> bool:
+    return isinstance(info, msgspec.inspect.Metadata) and bool((info.extra or {}).get("required"))
 
 
 def _equal(path: Path, want: Value, have: Value) -> Iterable[Change]:
@@ -91,13 +106,13 @@ def diff(want: SpecT, have: SpecT, *, ignore: Iterable[str] = (), applied: Keys 
     `ignore` holds paths below forProvider as people write them; a path also covers what lies below it. `applied` are
     keys that the spec set before in maps which others write as well: what it names no more of them is to go.
     """
-    skipped = tuple(ignore)
+    skipped, left_out = tuple(ignore), missing(want)
     changes: list[Change] = []
     for info in _fields(type(want)):
         value, ours = getattr(want, info.name), (applied or {}).get(info.encode_name, ())
         if value is None and ours:
             value = {}
-        if value is not None:
+        if value is not None and info.encode_name not in left_out:
             changes += _field((info.encode_name,), value, getattr(have, info.name), _how(info.type), ours)
     return tuple(change for change in changes if not _covered(change.path, skipped))
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from providers.external.client import Target
+from providers.external.diff import missing
 from providers.external.observation import Observed, Phase, SpecT, digest
 from providers.external.provider import Kind
 from runtime.conditions import timestamp
@@ -52,7 +53,7 @@ def read(kind: Kind[SpecT, Any], obj: Object, target: Target[SpecT]) -> Observed
     if kind.read_answer is not None:
         return kind.read_answer(answer, target) if answer else None
     try:
-        spec = msgspec.convert({**_required(target.spec), **(entry.get("forProvider") or {})}, type(target.spec))
+        spec = msgspec.convert(entry.get("forProvider") or {}, type(target.spec))
     except msgspec.ValidationError:
         return None
     return (
@@ -73,14 +74,11 @@ def read(kind: Kind[SpecT, Any], obj: Object, target: Target[SpecT]) -> Observed
 
 def _fields_of(spec: msgspec.Struct) -> Object:
     """Return the fields of a projected spec that the cloud knows, none where they take too much."""
-    fields = {name: value for name, value in msgspec.to_builtins(spec).items() if value is not None}
+    unknown = missing(spec)
+    fields = {
+        name: value for name, value in msgspec.to_builtins(spec).items() if value is not None and name not in unknown
+    }
     return fields if len(msgspec.json.encode(fields)) <= MOST_BYTES else {}
-
-
-def _required(spec: msgspec.Struct) -> Object:
-    """Return the fields of a spec that it cannot be without."""
-    values = msgspec.to_builtins(spec)
-    return {info.encode_name: values[info.encode_name] for info in msgspec.structs.fields(spec) if info.required}
 
 
 def _packed(answer: bytes) -> str:

@@ -87,11 +87,17 @@ class Naming(Generic[SpecT]):
     """The names of a kind in its cloud.
 
     `name` makes the name by rule from spec, identity and the ProviderConfig's namePrefix; `hash_in` finds the hash that
-    a name by rule carries, empty for any other name.
+    a name by rule carries, empty for any other name. `fields` are those of the spec that a name in the cloud says.
     """
 
     name: Callable[[SpecT, Identity, str], str]
     hash_in: Callable[[SpecT, str], str]
+    fields: Callable[[str], Mapping[str, Any]] = lambda _name: {}
+
+    def filled(self, spec: SpecT, name: str) -> SpecT:
+        """Return a spec with what the name in the cloud says, where the spec leaves it out."""
+        named = {field: value for field, value in self.fields(name).items() if not getattr(spec, field)}
+        return msgspec.structs.replace(spec, **named) if named else spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +130,8 @@ class Kind(Generic[SpecT, FactsT]):
     `read_answer` reads what was answered (`Observed.answer`) for a target without a call; None where the fields of the
     spec say all that decisions about it read. `refusal` is why a ProviderConfig, or the cloud at once, allows no such
     spec: reason and sentence, from the spec, the ProviderConfig's and `status.atProvider`, which is empty of a new one.
+    `is_ownership` says whether a change is what an adoption writes itself: whose the thing is; `adopted` is what else
+    it does to what was observed.
     """
 
     resource: Resource
@@ -147,6 +155,8 @@ class Kind(Generic[SpecT, FactsT]):
     names_siblings: Callable[[SpecT], bool] = lambda _spec: False
     read_answer: Callable[[bytes, Target[SpecT]], Observed[SpecT, FactsT]] | None = None
     refusal: Callable[[SpecT, Any, Object], tuple[str, str] | None] = lambda _spec, _config, _at_provider: None
+    adopted: Callable[[Observed[SpecT, FactsT]], tuple[Change, ...]] = lambda _observed: ()
+    is_ownership: Callable[[Change], bool] = lambda change: change.path[-1].startswith("fairlead-")
 
     @property
     def doubts_creates(self) -> bool:

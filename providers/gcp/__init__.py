@@ -67,6 +67,7 @@ DATABASES: Kind[CloudSQLDatabaseParameters, None] = Kind(
     naming=Naming(
         name=lambda spec, _identity, _prefix: names.child_name(spec.instance, spec.name),
         hash_in=lambda _spec, _name: "",
+        fields=names.child_fields,
     ),
     invariants=lambda _target, _observed: (),
     clients=databases.clients,
@@ -83,6 +84,7 @@ USERS: Kind[CloudSQLUserParameters, logins.Facts] = Kind(
     naming=Naming(
         name=lambda spec, _identity, _prefix: names.child_name(spec.instance, spec.name),
         hash_in=lambda _spec, _name: "",
+        fields=names.child_fields,
     ),
     invariants=logins.invariants,
     clients=users.clients,

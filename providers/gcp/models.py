@@ -10,7 +10,7 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from providers.external.diff import Compare, compared
+from providers.external.diff import REQUIRED, Compare, compared
 from providers.external.spec import DatabaseEnvelope, Envelope
 
 CREATE_ONLY = compared(Compare.CREATE_ONLY)
@@ -57,11 +57,11 @@ class CloudSQLInstanceParameters(msgspec.Struct, frozen=True, rename="camel", kw
     Storage is in GiB, retention in backups and days, times of day are UTC; maintenanceDay is 1 (Monday) to 7 (Sunday).
     """
 
-    region: Text
-    database_version: str
+    region: Annotated[str, CREATE_ONLY, REQUIRED] = ""
+    database_version: Annotated[str, REQUIRED] = ""
     # Before the tier: a tier of another edition goes with its request.
     edition: Literal["ENTERPRISE", "ENTERPRISE_PLUS"] | None = None
-    tier: str
+    tier: Annotated[str, REQUIRED] = ""
     availability_type: Literal["ZONAL", "REGIONAL"] | None = None
     activation_policy: Literal["ALWAYS", "NEVER"] | None = None
     data_disk_type: Annotated[Literal["PD_SSD", "PD_HDD", "HYPERDISK_BALANCED"], CREATE_ONLY] | None = None
@@ -119,7 +119,7 @@ class CloudSQLDatabaseParameters(msgspec.Struct, frozen=True, rename="camel", kw
 
     instance: Text | None = None
     instance_ref: Annotated[Reference, NEVER] | None = None
-    name: Text
+    name: Annotated[str, CREATE_ONLY, REQUIRED] = ""
     charset: Text | None = None
     collation: Text | None = None
 
@@ -140,7 +140,7 @@ class CloudSQLUserParameters(msgspec.Struct, frozen=True, rename="camel", kw_onl
 
     instance: Text | None = None
     instance_ref: Annotated[Reference, NEVER] | None = None
-    name: Text
+    name: Annotated[str, CREATE_ONLY, REQUIRED] = ""
     type: Annotated[
         Literal["BUILT_IN", "CLOUD_IAM_USER", "CLOUD_IAM_SERVICE_ACCOUNT", "CLOUD_IAM_GROUP"], CREATE_ONLY
     ] = "BUILT_IN"

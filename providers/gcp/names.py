@@ -51,6 +51,12 @@ def own_name(external_name: str) -> str:
     return external_name.partition("/")[2] or external_name
 
 
+def child_fields(external_name: str) -> dict[str, str]:
+    """Return the fields of what is inside an instance that its external name says."""
+    instance, _, name = external_name.partition("/")
+    return {"instance": instance, "name": name}
+
+
 def encoded(value: str) -> str:
     """Return a value as a label can hold it, cut so that no character is cut in two."""
     text = ""

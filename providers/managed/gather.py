@@ -18,12 +18,14 @@ from providers.accounts.turns import Holder
 from providers.credentials.passwords import own_password
 from providers.external.client import Target
 from providers.external.consent import SERVER_ENTRY, consent_of
+from providers.external.diff import missing as missing_fields
 from providers.external.observation import Absent, ExternalRef, Observation, Present, SpecT, Unknown, digest
 from providers.external.ownership import Identity, held, identity_of, owner_of
 from providers.external.provider import ConfigT, Kind, LoginRules
 from providers.external.spec import Envelope
 from providers.managed import record, unanswered
 from providers.managed.cloud_reader import CloudReader, Look, refusal_of
+from providers.managed.decisions.adoption import with_preview
 from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts
 from providers.managed.inputs import Inputs, Lifecycle, with_differences
 from providers.managed.password_reader import PasswordReader
@@ -39,6 +41,10 @@ from runtime.replaced import replace
 
 _PREFIX = "fl-"
 _ALTERNATING = "Alternating"
+_NAMELESS = (
+    "nothing says what is to be observed: name it as its cloud does in the annotation fairlead.dev/external-name (the"
+    " platform team may), or set all required fields"
+)
 
 
 class Gatherer(Generic[SpecT, ConfigT]):
@@ -116,7 +122,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             named = await self._cloud.named_predecessor(consent_of(obj), allowed["predecessors"], account, target)
             target, observation = named or (target, observation)
         is_new = isinstance(observation, Absent) and not recorded.incarnation and not recorded.restoring
-        if is_new and target.name != self._by_rule(obj, envelope, identity):
+        if is_new and (record.is_named_by_others(obj) or target.name != self._by_rule(obj, envelope, identity)):
             allowed["refusal"] = "AdoptionRefused", record.no_such_predecessor(target.name)
         recorded = replace(recorded, absent_since=self._absent_from(obj, observation, now))
         inputs = Inputs(
@@ -143,11 +149,13 @@ class Gatherer(Generic[SpecT, ConfigT]):
         is_read = not (lifecycle.deleting or inputs.observe_only)
         if self._passwords is not None and account is not None and is_read and self._passwords.applies(target.spec):
             inputs = await self._passwords.read(inputs)
-        return with_differences(self._kind, inputs)
+        return with_preview(self._kind, with_differences(self._kind, inputs))
 
     def _target(self, obj: Object, envelope: Envelope, identity: Identity, external_ref: ExternalRef) -> Target[SpecT]:
         spec: SpecT = envelope.for_provider
         name = external_ref.external_name or self._by_rule(obj, envelope, identity)
+        if envelope.management_policy == "Observe" and external_ref.external_name:
+            spec = self._kind.naming.filled(spec, name)
         status, last_seen = status_of(obj), record.last_seen_of(obj)
         return Target(
             name,
@@ -269,6 +277,9 @@ class Gatherer(Generic[SpecT, ConfigT]):
             return Unknown("Deleting", "not looked at")
         if text := self._not_allowed(obj, envelope):
             return Unknown("NotAllowed", text)
+        is_named = bool(record.external_ref_of(obj, absent_since=None).external_name)
+        if envelope.management_policy == "Observe" and not is_named and missing_fields(target.spec):
+            return Unknown("InvalidValue", _NAMELESS)
         if self._kind.server_of is not None and not self._kind.server_of(target):
             return record.without_server(obj, missing)
         return None

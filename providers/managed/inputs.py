@@ -29,7 +29,7 @@ from providers.external.observation import (
 from providers.external.provider import ConnectedAccount, Kind, Revival
 from providers.external.spec import Envelope
 from providers.managed.decisions.attempts import NOTHING_TRIED, Attempts
-from providers.managed.decisions.plan import Plan
+from providers.managed.decisions.plan import Plan, Preview
 from providers.managed.record import LOST_AT, Intent, LastSeen, is_made
 from runtime import kubectl
 from runtime.objects import Object, status_of
@@ -59,7 +59,8 @@ class Lifecycle:
 class Inputs(Generic[SpecT]):
     """All that one decision reads: what is desired, observed, recorded, allowed by others, and tried before.
 
-    `changes` is the whole difference, the provider's invariants included.
+    `changes` is the whole difference, the provider's invariants included; `preview` is what adopting changes about what
+    is somebody else's, None where nothing is, or where it may not be shown.
 
     `operating` is what an open operation does, `operation_failed` reason and message of one that has just failed.
     `server` carries the changes out, one at a time; `turn_of` is the other resource whose turn it is, empty for none.
@@ -91,6 +92,7 @@ class Inputs(Generic[SpecT]):
     correct_drift: bool = False
     apply_now: bool = False
     changes: tuple[Change, ...] = ()
+    preview: Preview | None = None
     observed_hash: str = ""
 
     not_allowed: str = ""
@@ -163,6 +165,15 @@ class Inputs(Generic[SpecT]):
         is_recorded = is_made(self.obj, self.external_ref, tagged=self.tagged) and self.target.unanswered is None
         return observed.owner is None and is_recorded and not self.was_lost
 
+    def may_show(self, observed: Observed[SpecT, Any]) -> bool:
+        """Return whether this namespace may read what was observed: it is its own, or the platform team lets it.
+
+        It allows adoption, or wrote the name of what is observed.
+        """
+        is_named = self.observe_only and not self.target.is_by_rule
+        precedes = observed.owner is not None and self.target.owner.precedes(observed.owner)
+        return self.is_ours(observed) or precedes or self.adoption or is_named
+
     @property
     def was_lost(self) -> bool:
         """Whether a database that its name alone identifies was reported as lost, and none was agreed to since."""
@@ -228,6 +239,9 @@ def with_differences(kind: Kind[SpecT, Any], inputs: Inputs[SpecT]) -> Inputs[Sp
     """Return the inputs with all that differs between what is desired and what was observed."""
     if inputs.observed is None:
         return inputs
+    if inputs.observe_only and not inputs.is_ours(inputs.observed):
+        # What is kept true whatever the spec says is kept of what is managed.
+        kind = replace(kind, invariants=lambda _target, _observed: ())
     changes = differences(kind, inputs.envelope, inputs.target, inputs.observed, inputs.external_ref.applied_keys)
     return replace(inputs, changes=changes, observed_hash=digest(inputs.observed.spec))
 

@@ -23,11 +23,12 @@ from providers.credentials.passwords import (
 )
 from providers.credentials.secret_check import login_of_pending
 from providers.external.client import Operation
-from providers.external.consent import SERVER_ENTRY
+from providers.external.consent import SERVER_ENTRY, adopts
 from providers.external.observation import Absent, Change, Observed, Phase, Present, SpecT, describe, digest
 from providers.external.ownership import held
 from providers.external.provider import Kind
 from providers.managed import record
+from providers.managed.decisions.adoption import with_preview
 from providers.managed.decisions.plan import (
     Adopt,
     Create,
@@ -224,7 +225,7 @@ def consents_used_now(inputs: Inputs[Any], entries: Iterable[Entry]) -> tuple[En
         if path in _CREATE_ENTRIES:
             used.append((path, value))
         elif path == ADOPT_ENTRY:
-            used += [(path, value)] if value == known else []
+            used += [(path, value)] if known and adopts(value, known) else []
         elif path in fields and path not in differing and describe(getattr(observed.spec, fields[path])) == value:
             used.append((path, value))
     return tuple(used)
@@ -276,7 +277,7 @@ def inputs_after(kind: Kind[SpecT, Any], inputs: Inputs[SpecT], plan: Plan, outc
     inputs_now = replace(
         inputs, observation=outcome.observation, external_ref=external_ref, target=target, passwords=None
     )
-    return with_differences(kind, replace(inputs_now, step=_remaining_step(inputs, outcome)))
+    return with_preview(kind, with_differences(kind, replace(inputs_now, step=_remaining_step(inputs, outcome))))
 
 
 def _remaining_step(inputs: Inputs[SpecT], outcome: Outcome[SpecT]) -> PasswordStep:

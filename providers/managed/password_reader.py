@@ -158,7 +158,10 @@ class PasswordReader(Generic[SpecT]):
             inputs.logins, rotation.get("retiring", ""), retire_at, inputs.now, administrator=administrator
         )
         is_in_grace = former_in_use or (is_in_grace and not inputs.envelope.password_rotation.force)
+        is_taken_over = published and not (published_hash or alternates or recovered or rotation or stored)
         return PasswordInputs(
+            taken_over=is_taken_over,
+            user_delivery=await self._user_delivery(inputs, user_password if is_taken_over else ""),
             logins=inputs.logins,
             kept=stored.kept if stored is not None else None,
             published=published,
@@ -179,6 +182,16 @@ class PasswordReader(Generic[SpecT]):
             elsewhere=inputs.observed is not None and inputs.observed.password_elsewhere,
             superseded=not alternates and bool(sent) and sent != published_hash,
         )
+
+    async def _user_delivery(self, inputs: Inputs[SpecT], user_password: str) -> Delivery:
+        """Try a user's own password at a login that was there before; nothing where there is none to try."""
+        observed, account = inputs.observed, inputs.account
+        if not user_password or observed is None or account is None:
+            return Delivery.NONE
+        answer = Login.NOT_TRIED
+        if observed.usable:
+            answer = await self._tried(inputs, Credential(inputs.logins[0], user_password))
+        return delivery_of(answer, sent=True, settled=True, again=False, required=account.login_required)
 
     async def _is_former_in_use(self, inputs: Inputs[SpecT], retire_at: datetime | None) -> bool:
         """Return whether applications still read the login whose grace is over.

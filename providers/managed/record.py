@@ -15,6 +15,7 @@ from apis.teardown import Policy, instruction_of
 from providers.accounts.destroys import MADE_AT
 from providers.external.client import Operation, Target
 from providers.external.consent import used_consents
+from providers.external.diff import missing
 from providers.external.observation import Absent, Converged, ExternalRef, Keys, Observation, Present, SpecT, Unknown
 from providers.external.ownership import identity_of
 from providers.external.spec import Envelope
@@ -82,10 +83,17 @@ class InvalidSpec(Terminal):
 def envelope_of(obj: Object, model: type[Envelope]) -> Envelope:
     """Read `spec`; raises InvalidSpec."""
     try:
-        return msgspec.convert(obj.get("spec") or {}, model)
+        envelope = msgspec.convert(obj.get("spec") or {}, model)
     except msgspec.ValidationError as error:
         text = f"spec: {error}; nothing is done until it is corrected, or the CRDs of this provider's version are there"
         raise InvalidSpec("InvalidValue", text) from None
+    left_out = () if envelope.management_policy == "Observe" else missing(envelope.for_provider)
+    if left_out:
+        text = (
+            f"spec.forProvider lacks {', '.join(left_out)}, which only managementPolicy Observe can do without; set it"
+        )
+        raise InvalidSpec("InvalidValue", text)
+    return envelope
 
 
 def is_reconcile_requested(obj: Object) -> bool:
@@ -293,6 +301,12 @@ def with_recorded(
     incarnation = observation.recorded
     external_ref = replace(external_ref, incarnation=incarnation, external_name=target.name)
     return external_ref, replace(target, incarnation=incarnation)
+
+
+def is_named_by_others(obj: Object) -> bool:
+    """Return whether a person, or the claim, said what an object stands for: its provider records the account too."""
+    annotations = annotations_of(obj)
+    return names.EXTERNAL_NAME in annotations and names.ACCOUNT not in annotations
 
 
 def no_such_predecessor(name: str) -> str:

@@ -25,6 +25,7 @@ from providers.external.credential import Login
 from providers.external.diff import joined_keys, shared_keys
 from providers.external.observation import Present, digest, unknown_of
 from providers.managed import drift, record, revival, unanswered
+from providers.managed.decisions import adoption
 from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Refuse, Update
 from providers.managed.inputs import Inputs, proven_versions
 from providers.managed.outcome import (
@@ -107,7 +108,7 @@ def status_with_intent(inputs: Inputs[Any], plan: Plan, obj: Object, settings: S
     if isinstance(plan, Adopt):
         status.pop(MADE_AT, None)
         # What will be changed can be read before anything is written to the database.
-        status["drift"] = drift.held(inputs.changes, status, now)
+        status["drift"] = drift.held(inputs.changes if inputs.preview is None else inputs.preview.all, status, now)
     if isinstance(inputs.step, Introduce) and not isinstance(plan, Adopt):
         # Before it is in the Secret, which others may write: after a crash it is known again by this.
         coming = coming_hash(settings.hash_key, inputs.step.username, inputs.step.password)
@@ -160,6 +161,7 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
         "atProvider": _at_provider(inputs, outcome, old),
         "connection": _connection(inputs, outcome, settings) or old.get("connection"),
         "drift": drift.entries(inputs, summary, outcome, old),
+        adoption.FIELD: adoption.dump(inputs.preview),
         observed_status.FIELD: _observed(inputs, outcome, old),
         "converged": _converged(inputs, summary, old),
         record.APPLIED_KEYS: _applied_keys(inputs, summary, old),
@@ -242,7 +244,7 @@ def _is_overdue(obj: Object, summary: Summary, now: datetime, of_state: timedelt
 def _ready(inputs: Inputs[Any], obj: Object, summary: Summary, kind: ReasonClass) -> Condition:
     generation = generation_of(obj)
     if kind is ReasonClass.NORMAL:
-        login = " and its password works" if inputs.stateful else ""
+        login = "" if not inputs.stateful else "" if inputs.observe_only else " and its password works"
         return Condition("Ready", "True", "Available", f"the {inputs.noun} is there{login}", generation)
     message = summary.message[:LONGEST_MESSAGE]
     before = find(obj, "Ready")
@@ -268,12 +270,11 @@ def _at_provider(inputs: Inputs[Any], outcome: Outcome[Any], old: Object) -> Obj
 
 
 def _observed(inputs: Inputs[Any], outcome: Outcome[Any], old: Object) -> Object | None:
-    """Return what was observed; of what others own nothing that adoption, which is not allowed here, would show."""
+    """Return what was observed; of what others own nothing that neither adoption nor its own name allows to show."""
     observed, before = seen(inputs, outcome), old.get(observed_status.FIELD)
     if observed is None:
         return before
-    is_shown = inputs.is_ours(observed) or inputs.adoption
-    return observed_status.written(observed, inputs.now, before) if is_shown else None
+    return observed_status.written(observed, inputs.now, before) if inputs.may_show(observed) else None
 
 
 def _connection(inputs: Inputs[Any], outcome: Outcome[Any], settings: Settings) -> Object | None:

@@ -209,6 +209,9 @@ def is_usable(inputs: Inputs[Any], outcome: Outcome[Any], reason: str) -> bool:
 
     What an outage of the server took away comes back with the first observation of a usable database.
     """
+    if reason == "ObserveOnly":
+        # Whether a login works is not known: no password is read.
+        return True
     if reason in UNUSABLE or not is_working(inputs, outcome):
         return False
     return reason in _ASIDE or (_was_cut_off(outcome.obj) and bool(inputs.external_ref.incarnation))

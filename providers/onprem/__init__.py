@@ -7,6 +7,7 @@ from datetime import timedelta
 from providers.external.client import Clients
 from providers.external.metering import metered
 from providers.external.provider import Intervals, Kind, LoginRules, Naming, Provider, Rate
+from providers.onprem.adoption import former_owner_rights
 from providers.onprem.client import OnPremCloud, connect
 from providers.onprem.facts import Facts
 from providers.onprem.models import PostgresDatabaseParameters, PostgresDatabaseSpec, ProviderConfigSpec
@@ -37,7 +38,11 @@ DATABASES: Kind[PostgresDatabaseParameters, Facts] = Kind(
     resource=Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases"),
     spec_type=PostgresDatabaseSpec,
     projection=VERSION,
-    naming=Naming(name=lambda spec, identity, _prefix: names_of(spec, identity.hash).database, hash_in=hash_in),
+    naming=Naming(
+        name=lambda spec, identity, _prefix: names_of(spec, identity.hash).database,
+        hash_in=hash_in,
+        fields=lambda name: {"database_name": name},
+    ),
     # All that is changed here takes effect for new sessions: nothing restarts, locks out or loses.
     invariants=invariants,
     clients=lambda cloud: metered(
@@ -45,6 +50,8 @@ DATABASES: Kind[PostgresDatabaseParameters, Facts] = Kind(
     ),
     logins=LoginRules(names=lambda target: target_names(target).logins, versions=login_versions),
     refusal=_refusal,
+    adopted=lambda seen: former_owner_rights(seen.facts),
+    is_ownership=lambda change: change.path[0] == "ownership",
 )
 
 PROVIDER: Provider[ProviderConfigSpec] = Provider(

@@ -19,6 +19,14 @@ from runtime.errors import Terminal
 _DATABASE_OWNER = "pg_database_owner"
 
 
+def former_owner_rights(facts: Facts) -> tuple[Change, ...]:
+    """Return what the former owner of a database is granted when the administrator becomes the owner."""
+    database = facts.database
+    if database is None or database.owner == facts.admin:
+        return ()
+    return tuple(Change(("grants", database.owner, word), "granted", "as its owner") for word in PRIVILEGES)
+
+
 async def take_ownership(
     session: Session, inside: AbstractAsyncContextManager[Session], facts: Facts, fence: Fence
 ) -> tuple[str, ...]:
@@ -48,4 +56,4 @@ async def take_ownership(
             f" {facts.admin}; nothing was changed. As superuser: ALTER DATABASE {quoted(database.name)} OWNER TO"
             f" {quoted(facts.admin)}; then GRANT {quoted(former)} what it still needs",
         ) from None
-    return tuple(right_text(Change(("grants", former, word), None, "granted")) for word in PRIVILEGES)
+    return tuple(right_text(change) for change in former_owner_rights(facts))

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from providers.external.config import AllowedNamespaces, CaReference, Limits, SecretReference
-from providers.external.diff import Compare, compared
+from providers.external.diff import REQUIRED, Compare, compared
 from providers.external.spec import DatabaseEnvelope
 
 CreateOnly = Annotated[str, compared(Compare.CREATE_ONLY)]
@@ -28,8 +28,8 @@ class Requirements(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 class PostgresDatabaseParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """`spec.forProvider`; what is None is not managed."""
 
-    database_name: CreateOnly
-    username: CreateOnly
+    database_name: Annotated[str, compared(Compare.CREATE_ONLY), REQUIRED] = ""
+    username: Annotated[str, compared(Compare.CREATE_ONLY), REQUIRED] = ""
     version: CreateOnly | None = None
     connection_limit: int | None = None
     extensions: Annotated[tuple[str, ...], compared(Compare.CONTAINS)] | None = None

@@ -8,7 +8,6 @@ from providers.external.ownership import Owner
 from providers.onprem.facts import (
     Database,
     Facts,
-    Inside,
     Wanted,
     broken_rules,
     foreign_rights,
@@ -62,20 +61,22 @@ def observed(
         if database.is_invalid
         else "",
         usable=not database.is_invalid,
-        spec=_projected(database, facts.inside, target.spec),
+        spec=_projected(database, facts, target.spec),
         facts=facts,
         tolerated=tuple(change for change in foreign_rights(wanted(target), facts) if right_text(change) in facts.kept),
         at_provider=_at_provider(database, facts),
     )
 
 
-def _projected(
-    database: Database, inside: Inside | None, spec: PostgresDatabaseParameters
-) -> PostgresDatabaseParameters:
-    settings = parsed_settings(database.settings)
+def _projected(database: Database, facts: Facts, spec: PostgresDatabaseParameters) -> PostgresDatabaseParameters:
+    settings, inside = parsed_settings(database.settings), facts.inside
     return PostgresDatabaseParameters(
         database_name=spec.database_name,
         username=spec.username,
+        version=str(facts.major),
+        encoding=database.encoding,
+        lc_collate=database.collate,
+        lc_ctype=database.ctype,
         connection_limit=database.limit,
         # No session within: what is not observed is not missing.
         extensions=spec.extensions if inside is None else inside.extensions,

@@ -13,6 +13,7 @@ from devcloud.onprem import OnPremServer
 from providers.external.credential import Credential, Login
 from providers.external.ownership import Owner
 from providers.onprem import DATABASES
+from providers.onprem.adoption import former_owner_rights
 from providers.onprem.client import OnPremCloud
 from providers.onprem.translate import target_names
 from runtime.errors import Terminal
@@ -20,10 +21,14 @@ from tests.postgres.conftest import FENCE, PASSWORD, Database, credential, new_t
 
 
 async def _taken_over(database: Database) -> Database:
-    """Adopt, converge as the reconciler does, give the login a password."""
+    """Adopt, converge as the reconciler does, give the login a password; nothing is done that is not announced."""
+    announced = {change.path for change in former_owner_rights((await database.look()).facts)}
+    announced |= {change.path for change in await database.but(active=target_names(database.where).logins[0]).changes()}
     await database.cloud.adopt(database.where, await database.look(), FENCE)
     for _ in range(3):
-        if await database.changes():
+        made = {change.path for change in await database.changes()}
+        assert made <= announced
+        if made:
             await database.update()
     ours = database.but(active=target_names(database.where).logins[0])
     await database.cloud.set(database.where, await database.look(), credential(ours.where), FENCE)

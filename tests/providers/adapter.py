@@ -241,6 +241,13 @@ class Adapter(ABC):
         """Create or edit a resource as a person does; `parameters` are fields of `forProvider`."""
         return self.world.ask(name, **{**self.spec, "deletionPolicy": policy, **spec})
 
+    def watch(self, name: str) -> None:
+        """Have a person observe what has a name in the cloud, and say nothing else about it."""
+        obj = deepcopy(self.ask(managementPolicy="Observe"))
+        obj["spec"]["forProvider"] = {}
+        self.kube.store(self.world.kind.resource, obj)
+        self.world.annotate(**{"external-name": name})
+
     def restart(self, *, after: timedelta = timedelta(seconds=30)) -> None:
         """Go on with another process, which begins when the time of its predecessor's calls is over."""
         now = self.world.now

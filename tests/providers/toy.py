@@ -280,6 +280,7 @@ def kind_of(cloud: ToyCloud) -> Kind[ToyParameters, Any]:
         clients=lambda toys: Clients(toys, toys, toys, toys, toys, toys.try_login),
         classify=lambda change, _observed: replace(change, kind=Class.ONLINE),
         logins=logins_of(cloud),
+        is_ownership=lambda change: change.path == ("owner",),
     )
 
 

@@ -267,6 +267,7 @@ def kind_of(*, tagged: bool, has_operations: bool) -> Kind[ToyFields, Body]:
         server_of=None if tagged else lambda _target: SERVER,
         inside=not tagged,
         tagged=tagged,
+        is_ownership=lambda change: change.path == ("owner",),
     )
 
 

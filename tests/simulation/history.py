@@ -67,6 +67,18 @@ class Statement:
     text: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One breach: the judge's rule, when, and about what."""
+
+    rule: str
+    at: float
+    about: str
+
+    def __str__(self) -> str:
+        return f"{self.rule} at {self.at:.0f} s: {self.about}"
+
+
 @dataclass(slots=True)
 class History:
     """All of a life.

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Final
 
 from fairlead.simulation.calls import PROVIDER, Made
-from tests.simulation.history import History, Sample, Statement
+from tests.simulation.history import Finding, History, Sample, Statement
 
 _CHANGES_AN_HOUR: Final = 20
 # A life that is judged for less has its own share of them.
@@ -23,18 +23,6 @@ _SEEN_S: Final = 10 * 60.0
 _TRIED_AGAIN_S: Final = 5 * 60.0
 _WRITES_OF_A_TRY: Final = 2
 _ON_ITS_WAY_S: Final = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One breach: the judge's rule, when, and about what."""
-
-    rule: str
-    at: float
-    about: str
-
-    def __str__(self) -> str:
-        return f"{self.rule} at {self.at:.0f} s: {self.about}"
 
 
 Judge = Callable[[History], Iterator[Finding]]

@@ -15,8 +15,7 @@ from runtime import clock
 from runtime.objects import Object, dumps, loads
 from tests.simulation import acts, judges, profiles
 from tests.simulation.cast import Cast
-from tests.simulation.history import OTHER, TEAM
-from tests.simulation.judges import Finding
+from tests.simulation.history import OTHER, TEAM, Finding
 from tests.simulation.recorder import Recorder
 
 

@@ -16,7 +16,7 @@ from providers.external.client import Clients, ExternalList, Fence, Operation, T
 from providers.external.cloud_api.naming import NAMING
 from providers.external.cloud_api.without_data import WithoutData
 from providers.external.credential import Credential
-from providers.external.diff import Compare, compared
+from providers.external.diff import REQUIRED, Compare, compared
 from providers.external.observation import Absent, Change, Observed, Phase, Present, digest
 from providers.external.ownership import Owner
 from providers.external.provider import Kind
@@ -28,7 +28,7 @@ class ShelfParameters(msgspec.Struct, frozen=True, rename="camel", kw_only=True)
     """`spec.forProvider` of a Shelf."""
 
     shelf_description: str = "made by Fairlead"
-    book_ids: Annotated[tuple[str, ...], compared(Compare.WHOLE_SET)]
+    book_ids: Annotated[tuple[str, ...], compared(Compare.WHOLE_SET), REQUIRED] = ()
     tags: Annotated[dict[str, str], compared(Compare.SUB_MAP)] | None = None
 
 

@@ -79,7 +79,7 @@ def _tolerated(answer: Answer, facts: Facts, spec: RDSInstanceParameters) -> Ite
     wanted, max_storage, present = spec.engine_version, spec.max_allocated_storage, answer.get("MaxAllocatedStorage")
     if wanted is not None and _runs(spec, facts.engine_version) and not covers(wanted, facts.engine_version):
         yield Change(("engineVersion",), wanted, facts.engine_version)
-    if facts.allocated_storage > spec.allocated_storage:
+    if facts.allocated_storage > spec.allocated_storage > 0:
         yield Change(("allocatedStorage",), spec.allocated_storage, facts.allocated_storage)
     if max_storage is not None and max_storage <= facts.allocated_storage and max_storage != present:
         yield Change(("maxAllocatedStorage",), max_storage, present)
@@ -147,13 +147,17 @@ def _projected(answer: Answer, facts: Facts, spec: RDSInstanceParameters) -> RDS
     return RDSInstanceParameters(
         db_instance_class=_same(spec.db_instance_class, answer.get("DBInstanceClass")) or "",
         # RDS never shrinks, rounds growth up, and may grow by itself: the spec says how much there is at least.
-        allocated_storage=min(spec.allocated_storage, storage),
+        allocated_storage=min(spec.allocated_storage or storage, storage),
         master_username=facts.username,
         engine_version=spec.engine_version if _runs(spec, version) else version,
         max_allocated_storage=_max_storage(answer, facts, spec),
         storage_type=_same(spec.storage_type, answer.get("StorageType")),
         iops=answer.get("Iops"),
         storage_throughput=answer.get("StorageThroughput"),
+        storage_encrypted=bool(answer.get("StorageEncrypted", False)),
+        kms_key_id=answer.get("KmsKeyId"),
+        db_name=answer.get("DBName"),
+        availability_zone=answer.get("AvailabilityZone"),
         port=facts.port or spec.port,
         multi_az=bool(answer.get("MultiAZ", False)),
         db_subnet_group_name=_same(
@@ -174,6 +178,7 @@ def _projected(answer: Answer, facts: Facts, spec: RDSInstanceParameters) -> RDS
         enable_iam_database_authentication=bool(answer.get("IAMDatabaseAuthenticationEnabled", False)),
         enable_cloudwatch_logs_exports=_exports(answer),
         enable_performance_insights=bool(answer.get("PerformanceInsightsEnabled", False)),
+        performance_insights_kms_key_id=answer.get("PerformanceInsightsKMSKeyId"),
         performance_insights_retention_period=answer.get("PerformanceInsightsRetentionPeriod"),
         database_insights_mode=_same(spec.database_insights_mode, answer.get("DatabaseInsightsMode")),
         monitoring_interval=interval,

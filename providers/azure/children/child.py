@@ -33,6 +33,7 @@ from providers.external.cloud_api.inside import (
 )
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
+from providers.external.diff import diff
 from providers.external.observation import Absent, Change, Observed, Phase, Present, ServerNotOwned, SpecT
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal, Transient
@@ -219,7 +220,7 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
 def _is_at_rest(observed: Observed[SpecT, None], target: Target[SpecT]) -> bool:
     """Return whether there is nothing to do about a child: it is the recorded one, and as it was asked for."""
     is_recorded = bool(target.incarnation) and observed.incarnation == target.incarnation
-    return is_recorded and not target.leaving and observed.spec == target.spec
+    return is_recorded and not target.leaving and not diff(target.spec, observed.spec)
 
 
 def of_server(server: ServerState, name: str) -> str:

@@ -70,7 +70,8 @@ class ServerDatabases(ServerChild[Databases]):
         shown = {name: str(properties.get(name) or "") for name in ("charset", "collation")}
         name = child_in(target.name)
         waits = self._waits(target, server_in(target.name), name)
-        return self._seen(target, server, target.spec, shown, incarnation=of_server(server, name), waits=waits)
+        have = msgspec.structs.replace(target.spec, **{name: value or None for name, value in shown.items()})
+        return self._seen(target, server, have, shown, incarnation=of_server(server, name), waits=waits)
 
     def _is_elsewhere(self, server: ServerState, target: Target[Databases]) -> bool:
         return target.incarnation not in {"", of_server(server, child_in(target.name))}
@@ -152,7 +153,7 @@ class Configurations(ServerChild[Settings]):
             restarts, whose = self._account.restarts, server_in(target.name)
             is_first = restarts.record_set(whose, child_in(target.name), waits=waits)
         # On the way out what nobody set is gone, whatever its value is.
-        if not is_set and (target.leaving or not same):
+        if not is_set and (target.leaving or (spec.value and not same)):
             return None
         have = msgspec.structs.replace(spec, value=spec.value if same else value)
         when = "its FlexibleServer says when" if spec.server_ref is not None else "restart it when it suits"
@@ -230,12 +231,16 @@ def _clients(cls: Callable[[AzureAccount], ServerChild[SpecT]]) -> Callable[[Azu
     return clients
 
 
-def _database_name(spec: Databases, _identity: Identity, _prefix: str) -> str:
+def _own_name(spec: Any, _identity: Identity, _prefix: str) -> str:
     return f"{spec.server or ''}/{spec.name}"
 
 
-def _parameter_name(spec: Settings, _identity: Identity, _prefix: str) -> str:
-    return f"{spec.server or ''}/{spec.name}"
+def _server_field(name: str) -> dict[str, str]:
+    return {"server": str(server_in(name))}
+
+
+def _named_fields(name: str) -> dict[str, str]:
+    return {"server": str(server_in(name)), "name": child_in(name)}
 
 
 def _by_rule(spec: Rules, identity: Identity, prefix: str) -> str:
@@ -275,19 +280,19 @@ DATABASES: Final = _kind(
     ("FlexibleServerDatabase", "flexibleserverdatabases"),
     FlexibleServerDatabaseSpec,
     _clients(ServerDatabases),
-    Naming(_database_name, lambda _spec, _name: ""),
+    Naming(_own_name, lambda _spec, _name: "", _named_fields),
     stateful=True,
 )
 FIREWALL_RULES: Final = _kind(
     ("FlexibleServerFirewallRule", "flexibleserverfirewallrules"),
     FlexibleServerFirewallRuleSpec,
     _clients(FirewallRules),
-    Naming(_by_rule, lambda _spec, name: hash_in(name)),
+    Naming(_by_rule, lambda _spec, name: hash_in(name), _server_field),
     refusal=_rule_refusal,
 )
 CONFIGURATIONS: Final = _kind(
     ("FlexibleServerConfiguration", "flexibleserverconfigurations"),
     FlexibleServerConfigurationSpec,
     _clients(Configurations),
-    Naming(_parameter_name, lambda _spec, _name: ""),
+    Naming(_own_name, lambda _spec, _name: "", _named_fields),
 )

@@ -164,14 +164,21 @@ def _projected(
     mode = _same(spec.high_availability_mode, available.get("mode") or "Disabled")
     return FlexibleServerParameters(
         resource_group_name=spec.resource_group_name,
-        location=spec.location,
+        location=spec.location or facts.location,
         administrator_login=_text(properties, "administratorLogin"),
-        sku_name=_same(spec.sku_name, _text(sku, "name")),
+        sku_name=_same(spec.sku_name, _text(sku, "name")) or "",
         sku_tier=_same(spec.sku_tier, _text(sku, "tier")),
         # Azure chooses the minor version, and shows the major one: "16" runs as 16.4.
         version=_same(spec.version, facts.version.partition(".")[0]),
         # It is never made smaller, and grows by itself where autoGrow is on: the spec says how much there is at least.
-        storage_size_gb=None if spec.storage_size_gb is None else min(spec.storage_size_gb, facts.storage_gib),
+        storage_size_gb=min(spec.storage_size_gb or facts.storage_gib, facts.storage_gib),
+        storage_type=_same(spec.storage_type, storage.get("type")),
+        geo_redundant_backup=_same(spec.geo_redundant_backup, backup.get("geoRedundantBackup")),
+        availability_zone=_same(spec.availability_zone, properties.get("availabilityZone")),
+        delegated_subnet_resource_id=_same(spec.delegated_subnet_resource_id, network.get("delegatedSubnetResourceId")),
+        private_dns_zone_arm_resource_id=_same(
+            spec.private_dns_zone_arm_resource_id, network.get("privateDnsZoneArmResourceId")
+        ),
         auto_grow=_same(spec.auto_grow, storage.get("autoGrow") or "Disabled"),
         storage_tier=_tier(spec.storage_tier, storage.get("tier"), facts.storage_gib),
         iops=_derived(spec.iops, storage.get("iops")),

@@ -152,6 +152,7 @@ def _projected(answer: Answer, facts: Facts, spec: CloudSQLInstanceParameters) -
         edition=shown(settings.get("edition") or None, spec.edition),
         availability_type=shown(_same(spec.availability_type, settings.get("availabilityType")), "ZONAL"),
         activation_policy=shown(facts.activation, states.ALWAYS),
+        data_disk_type=settings.get("dataDiskType"),
         data_disk_size_gb=_disk(facts, spec),
         storage_auto_resize=facts.auto_resize,
         storage_auto_resize_limit=number(settings.get("storageAutoResizeLimit")),
@@ -192,6 +193,7 @@ def _projected(answer: Answer, facts: Facts, spec: CloudSQLInstanceParameters) -
         record_client_address=bool(insights.get("recordClientAddress", False)),
         data_cache_enabled=bool(member(settings, "dataCacheConfig").get("dataCacheEnabled", False)),
         deletion_protection_enabled=facts.protected,
+        kms_key_name=member(answer, "diskEncryptionConfiguration").get("kmsKeyName"),
         user_labels=dict(facts.labels),
     )
 

@@ -197,12 +197,12 @@ def _present(  # noqa: PLR0911 - each return is a row of the table
     external_ref = inputs.external_ref
     if external_ref.incarnation and not observed.is_recorded_as(external_ref.incarnation):
         return _replaced(inputs, observed)
-    if not inputs.is_ours(observed):
+    if not inputs.observe_only and not inputs.is_ours(observed):
         return _adopt(inputs, observed)
     if inputs.lifecycle.paused:
         return Rest("Paused", inputs.lifecycle.paused, inputs.changes)
     if inputs.observe_only:
-        return Rest("ObserveOnly", describe_changes(inputs.changes), inputs.changes)
+        return _only_observed(inputs, observed)
     if inputs.takeover:
         return Rest("AwaitingTakeover", inputs.takeover, inputs.changes)
     match observed.phase:
@@ -211,13 +211,31 @@ def _present(  # noqa: PLR0911 - each return is a row of the table
         case Phase.STOPPED:
             return _stopped(inputs, observed)
         case Phase.FAILED:
-            remedy = f"; {observed.remedy}" if observed.remedy else ""
-            text = f"{observed.name} is {observed.state or 'failed'}; nobody can use it{remedy}"
-            return Refuse("DatabaseFailed", text)
+            return _failed(observed)
         case Phase.READY:
             return decide_update(inputs, observed)
         case never:
             assert_never(never)
+
+
+def _only_observed(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan:
+    """Rest, with what differs from what is typed; where nobody can use it, why."""
+    match observed.phase:
+        case Phase.FAILED:
+            return _failed(observed)
+        case Phase.STOPPED:
+            return Refuse("DatabaseStopped", f"{observed.name} was stopped; start it where it was stopped")
+        case Phase.BUSY if not observed.usable:
+            return Wait("Updating", f"the cloud is at work on it ({observed.state})", SOON, by_list=AT_LAST)
+        case _ if not observed.usable:
+            return _failed(observed)
+        case _:
+            return Rest("ObserveOnly", describe_changes(inputs.changes), inputs.changes)
+
+
+def _failed(observed: Observed[SpecT, Any]) -> Refuse:
+    remedy = f"; {observed.remedy}" if observed.remedy else ""
+    return Refuse("DatabaseFailed", f"{observed.name} is {observed.state or 'failed'}; nobody can use it{remedy}")
 
 
 def _stopped(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan:
@@ -241,21 +259,47 @@ def _busy(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan:
 
 
 def _replaced(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan:
-    if inputs.consent.adopt == observed.incarnation:
+    if _is_adoption_agreed(inputs, observed):
         return _adopt(inputs, observed)
-    again = inputs.consent.again("adopt", observed.incarnation)
+    wanted = _adopt_value(inputs, observed)
+    again = inputs.consent.again("adopt", wanted)
     return Refuse(
         "Replaced",
         f"{observed.name} is not the database that was Ready before: incarnation {observed.incarnation} instead of"
         f" {inputs.external_ref.incarnation}; it is only read. Put the former one back; or, to go on with this one:"
-        f" {inputs.adopt_command(observed.incarnation)}{again}",
+        f" {inputs.adopt_command(wanted)}{again}{_of_preview(inputs, observed)}",
+        inputs.preview.all if inputs.preview is not None else (),
     )
+
+
+def _is_adoption_agreed(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> bool:
+    """Return whether a person named this incarnation, alone or with the hash of what adopting it changes now."""
+    return inputs.consent.adopt in {observed.incarnation, _adopt_value(inputs, observed)} - {""}
+
+
+def _adopt_value(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> str:
+    """Return what the annotation says to adopt this and make no other changes than those of the preview."""
+    preview = inputs.preview
+    return observed.incarnation if preview is None else f"{observed.incarnation}/{preview.hash}"
+
+
+def _of_preview(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> str:
+    """Return what to say of the preview, and of an annotation that agrees to another one."""
+    preview = inputs.preview
+    if preview is None:
+        return ""
+    text = (
+        "; status.adoption lists what that changes" if preview.changes else "; nothing but whose it is changes by that"
+    )
+    if inputs.consent.adopt.startswith(f"{observed.incarnation}/"):
+        return f"{text}, which is no longer what the annotation that is there agrees to"
+    return text
 
 
 def _adopt(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan:
     owner = observed.owner
     allowed = inputs.adoption or (owner is not None and inputs.target.owner.precedes(owner))
-    if inputs.consent.adopt == observed.incarnation and not inputs.observe_only and not inputs.lifecycle.paused:
+    if _is_adoption_agreed(inputs, observed) and not inputs.observe_only and not inputs.lifecycle.paused:
         if owner is not None and owner.installation != inputs.target.owner.installation:
             return Refuse("AdoptionRefused", f"{observed.name} belongs to {owner}; another installation's is not taken")
         if not allowed:
@@ -267,15 +311,10 @@ def _adopt(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan:
     elif owner is None and inputs.target.unanswered is not None:
         belongs = "it appeared after a create of ours that had no answer, and nothing proves that this made it"
     lacking = [] if allowed else ["set allowAdoption in the ProviderConfig"]
-    if inputs.observe_only:
-        lacking.append("set managementPolicy: Manage")
-    is_shown = allowed and not inputs.observe_only
-    # What adoption would change is shown to whoever may adopt, so that it can be read first.
-    preview = "; status.drift lists what that changes" if is_shown and inputs.changes else ""
-    steps = ", ".join((*lacking, inputs.adopt_command(observed.incarnation)))
+    steps = ", ".join((*lacking, inputs.adopt_command(_adopt_value(inputs, observed))))
     return Refuse(
         "NotOwned",
         f"{observed.name} exists and was not made for this resource: {belongs}; nothing is changed. Choose"
-        f" another name; or, to take it over: {steps}{preview}",
-        inputs.changes if is_shown else (),
+        f" another name; or, to take it over: {steps}{_of_preview(inputs, observed)}",
+        inputs.preview.all if inputs.preview is not None else (),
     )

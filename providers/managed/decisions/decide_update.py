@@ -28,7 +28,7 @@ def decide_update(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan
     if converged is not None and not edited and _is_projection_change(inputs):
         text = f"Fairlead's own rules changed, not the database; released by waves: {describe_changes(inputs.changes)}"
         return Rest("TranslatorChanged", text, inputs.changes)
-    due = tuple(change for change in inputs.changes if change.veto is None and _due(inputs, change, edited=edited))
+    due = tuple(change for change in inputs.changes if change.veto is None and is_due(inputs, change, edited=edited))
     now, in_the_way = _without_queue_flushes(due, observed.pending)
     sendable = _with_companions(inputs, now)
     now = _in_one_request(sendable)
@@ -37,7 +37,7 @@ def decide_update(inputs: Inputs[SpecT], observed: Observed[SpecT, Any]) -> Plan
     losses = tuple(
         change
         for change in held
-        if change.kind is Class.LOSS and change.veto is None and not _is_consented(inputs, change)
+        if change.kind is Class.LOSS and change.veto is None and not is_consented(inputs, change)
     )
     cause = _destroy_limit(inputs, held, edited=edited) or _cause_of_hold(
         inputs, held, in_the_way, (losses, _used_consent(inputs, losses)), edited=edited
@@ -94,7 +94,8 @@ def _destroy_limit(inputs: Inputs[SpecT], held: tuple[Change, ...], *, edited: b
     return Refuse("Brake", inputs.destroy_limit_reached, held)
 
 
-def _due(inputs: Inputs[SpecT], change: Change, *, edited: bool) -> bool:
+def is_due(inputs: Inputs[SpecT], change: Change, *, edited: bool) -> bool:
+    """Return whether a change is made now; one that was not `edited` is drift."""
     if change.queue is Queue.CANCEL:
         return True
     in_time = _in_time(inputs, change, edited=edited) and not inputs.destroy_limit_reached
@@ -105,12 +106,13 @@ def _due(inputs: Inputs[SpecT], change: Change, *, edited: bool) -> bool:
             return in_time
         case Class.LOSS:
             # What can wait in a queue also interrupts: consent allows it to happen, not to happen now.
-            return _is_consented(inputs, change) and (in_time or change.queue is Queue.NONE)
+            return is_consented(inputs, change) and (in_time or change.queue is Queue.NONE)
         case never:
             assert_never(never)
 
 
-def _is_consented(inputs: Inputs[SpecT], change: Change) -> bool:
+def is_consented(inputs: Inputs[SpecT], change: Change) -> bool:
+    """Return whether the platform agreed to this very loss."""
     return inputs.consent.to(change.shown, describe(change.want))
 
 
@@ -156,7 +158,7 @@ def _may_queue(inputs: Inputs[SpecT], change: Change) -> bool:
     """Return whether a change that is not made now may be handed to the cloud's queue."""
     if change.queue is not Queue.OPEN or change.veto is not None or inputs.destroy_limit_reached:
         return False
-    return change.kind is not Class.LOSS or _is_consented(inputs, change)
+    return change.kind is not Class.LOSS or is_consented(inputs, change)
 
 
 def _cause_of_hold(

@@ -68,8 +68,10 @@ def _plan(inputs: Inputs[Any], observed: Observed[Any, Any]) -> Plan:
 
 def _target(kind: Kind[Any, Any], obj: Object, resolved: Mapping[str, str]) -> Target[Any]:
     external_ref = record.external_ref_of(obj, absent_since=None)
-    spec = _resolved(kind, resolved, record.envelope_of(obj, kind.spec_type).for_provider)
-    key = key_of(obj)
+    envelope, key = record.envelope_of(obj, kind.spec_type), key_of(obj)
+    spec = _resolved(kind, resolved, envelope.for_provider)
+    if envelope.management_policy == "Observe":
+        spec = kind.naming.filled(spec, external_ref.external_name)
     return Target(
         external_ref.external_name,
         spec,

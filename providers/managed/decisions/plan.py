@@ -103,4 +103,22 @@ class Ignore:
     """Not ours: write nothing at all."""
 
 
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What adopting an incarnation changes: whose it is, and all else with when it is made.
+
+    `hash` stands for all of it: who agreed to it agreed to nothing else.
+    """
+
+    incarnation: str
+    ownership: tuple[Change, ...]
+    changes: tuple[tuple[Change, str], ...]
+    hash: str
+
+    @property
+    def all(self) -> tuple[Change, ...]:
+        """All of both."""
+        return (*self.ownership, *(change for change, _ in self.changes))
+
+
 Plan: TypeAlias = Settled | Rest | Wait | Create | Update | Adopt | Refuse | Orphan | Delete | RemoveFinalizer | Ignore

@@ -8,7 +8,18 @@ from typing import Any
 import pytest
 
 from tests.support.api import ApiError, JsonObject
-from tests.support.kinds import DATABASE, NAMESPACE, PROVIDER_CONFIG, SECRET, condition, database, in_trouble, is_ready
+from tests.support.kinds import (
+    CLAIM,
+    DATABASE,
+    NAMESPACE,
+    PROVIDER_CONFIG,
+    SECRET,
+    claim,
+    condition,
+    database,
+    in_trouble,
+    is_ready,
+)
 from tests.support.system import System, decoded
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -132,6 +143,42 @@ async def test_a_users_own_password_is_used_and_its_new_content_rotates(running:
     )
     assert (await kept(running, namespace, "given"))["current"] == "chosen-by-me-2"
     assert await logs_in(running, await ready(running, namespace, "given"))
+
+
+async def test_a_foreign_database_is_observed_and_taken_over_by_a_claim_as_its_preview_says(
+    running: System, namespace: str
+) -> None:
+    name, server = f"legacy_{namespace.replace('-', '_')}", running.server.server
+    await server.execute(f'CREATE DATABASE "{name}" CONNECTION LIMIT 7')
+    await server.execute(f'ALTER DATABASE "{name}" OWNER TO "{running.server.username}"')
+    watched = database(namespace, "watched", managementPolicy="Observe", forProvider={})
+    watched["metadata"]["annotations"] = {"fairlead.dev/external-name": name}
+    await running.create(DATABASE, watched)
+    seen = await ready(running, namespace, "watched")
+    assert seen["status"]["observed"]["forProvider"]["connectionLimit"] == 7
+    await running.delete(DATABASE, namespace, "watched")
+
+    own = {"password": base64.b64encode(b"chosen-by-me-4").decode()}
+    await running.create(SECRET, SECRET.new(namespace, "own", data=own))
+    wanted = claim(namespace, "orders", passwordSecretRef={"name": "own"})
+    wanted["metadata"]["annotations"] = {"fairlead.dev/external-names": f"database={name}"}
+    before = await databases(running)
+    await running.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": {"allowAdoption": True}})
+    try:
+        await running.create(CLAIM, wanted)
+        await running.until(CLAIM, namespace, "orders", in_trouble("NotOwned"))
+        (child,) = (await running.api.get(DATABASE.path(namespace)))["items"]
+        preview = child["status"]["adoption"]
+        assert "connectionLimit" in {change["path"] for change in preview["changes"]}
+        assert await running.connection_limit(name) == 7
+        adopt = f"{preview['incarnation']}/{preview['hash']}"
+        await annotate(running, namespace, child["metadata"]["name"], adopt=adopt)
+        await running.until(CLAIM, namespace, "orders", is_ready)
+    finally:
+        await running.api.merge(PROVIDER_CONFIG.path("", "default"), {"spec": {"allowAdoption": None}})
+    binding = decoded(await running.api.get(SECRET.path(namespace, "orders-connection")))
+    assert (binding["password"], await running.logs_in_by(binding)) == ("chosen-by-me-4", True)
+    assert await databases(running) == before
 
 
 async def test_a_missing_own_password_is_waited_for(running: System, namespace: str) -> None:

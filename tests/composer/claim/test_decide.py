@@ -102,6 +102,14 @@ def test_a_child_that_is_gone_is_created_again_with_its_external_references_and_
     assert external_reference_of(step.object) == MARKS
 
 
+def test_a_first_child_is_created_under_the_name_in_the_cloud_that_its_claim_says() -> None:
+    named = claim(annotations={names.EXTERNAL_NAMES: "network=n, database=legacy"})
+    step = _only_step(snapshot(of=named), rendered(child(WANTED, ready=False)))
+
+    assert isinstance(step, Create)
+    assert external_reference_of(step.object) == step.entry.external_reference == {"external-name": "legacy"}
+
+
 @pytest.mark.parametrize(
     ("recorded", "instruction", "expected"),
     [

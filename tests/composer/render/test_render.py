@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import msgspec
@@ -145,6 +146,20 @@ def test_annotations_of_others_are_not_copied_to_children() -> None:
         "fairlead.dev/composition",
         "fairlead.dev/resource",
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_refused"),
+    [("a=legacy", False), ("b=legacy", True), ("a/x=legacy", True), ("a=", True), ("a", True)],
+)
+def test_a_name_in_the_cloud_of_what_is_not_composed_is_refused(text: str, *, is_refused: bool) -> None:
+    request = Request(
+        "c", composition_of(resource_of("a")), claim(annotations={"fairlead.dev/external-names": text}), IDENTITY
+    )
+    with pytest.raises(CompositionError, match="external-names") if is_refused else nullcontext():
+        render(request)
+    # What is there already is another matter.
+    assert render(msgspec.structs.replace(request, observed=(_observed("a"),))).children
 
 
 REPEATED = resource_of("a", forEach="{{ claim.spec.extensions }}")

@@ -81,6 +81,7 @@ FIELDS: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
     "parameters": ({"parameters": {"work_mem": "8MB"}}, {}),
     "passwordRotation.token": (_TOKEN, {}),
     "passwordRotation.force": ({"passwordRotation": {"token": "2026-11", "force": True}}, _TOKEN),
+    "passwordSecretRef.name": ({"passwordSecretRef": {"name": "orders-password"}}, {}),
     "restoreFrom.claim": (_RESTORED, {}),
     "restoreFrom.backup": ({"restoreFrom": {"backup": ""}}, {}),
     "restoreFrom.time": ({"restoreFrom": {"claim": "former", "time": "2026-11-20T12:00:00Z"}}, _RESTORED),

@@ -14,7 +14,7 @@ from tests.composer.factories import DATABASES
 ADOPTION = {
     "incarnation": "16434-ab",
     "hash": "3f9a",
-    "ownerTags": [{"path": "tags.claim", "observed": "unset", "desired": "shop/orders"}],
+    "ownership": [{"path": "tags.claim", "observed": "unset", "desired": "shop/orders"}],
     "changes": [{"path": "connectionLimit", "observed": "-1", "desired": "20", "when": "Window"}],
     "total": 2,
 }
@@ -37,7 +37,7 @@ def test_people_read_every_change_that_is_shown_how_many_more_there_are_and_the_
         "postgresdatabase/orders: 2 changes",
         "  connectionLimit: -1 -> 20 (Window)",
         "  and 1 more",
-        "  owner tag tags.claim: unset -> shop/orders",
+        "  whose it is: tags.claim: unset -> shop/orders",
         "  to agree: fairlead import adopt postgresdatabase/orders -n shop --agreed 3f9a",
     ]
     (_, *_), (nothing, *_) = ADOPTION, preview_of(_object(adoption={"hash": "1", "incarnation": "2"})).lines()

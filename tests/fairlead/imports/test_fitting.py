@@ -50,7 +50,7 @@ def test_the_claim_names_what_it_takes_over_and_keeps_its_names() -> None:
     fit = best_fit(_wanted(), CANDIDATES, CLAIM.resource, CLAIM.schema or {})
 
     assert fit is not None
-    assert annotations_of(fit.claim) == {"fairlead.dev/external-name": "database=Shop"}
+    assert annotations_of(fit.claim) == {"fairlead.dev/external-names": "database=Shop"}
     spec = fit.claim["spec"]
     assert (spec["databaseName"], spec["username"], spec["version"]) == ("shop", "shop_app", "16")
     assert (spec["deletionPolicy"], spec["compositionRef"]) == ("Orphan", {"name": "postgres-onprem"})

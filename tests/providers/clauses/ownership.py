@@ -36,13 +36,24 @@ async def object_of_another_owner_is_only_read(cloud: Adapter) -> None:
         assert (owner, cloud.writes(), cloud.objects()) == (owner, [], before)
 
 
-@clause(Property.TAGS)
+@clause()
 async def object_is_only_read_under_observe(cloud: Adapter) -> None:
+    cloud.allow_adoption()
     cloud.ask(managementPolicy="Observe", parameters=cloud.edit)
-    cloud.put(cloud.external_name(), None)
+    name = cloud.external_name()
+    cloud.put(name, None)
     before = cloud.objects()
     cloud.forget()
-    assert "InSync" not in await cloud.pass_for(_LONG)
+    for is_typed in (True, False):
+        if not is_typed:
+            cloud.watch(name)
+        await cloud.pass_for(_LONG)
+        assert cloud.world.reason() == "ObserveOnly"
+        status = cloud.status()
+        actions = {entry["action"] for entry in status.get("drift", ())}
+        assert (actions - {"Tolerated"} != set()) <= (is_typed and bool(cloud.edit))
+        assert (cloud.world.reason("Ready"), cloud.secret(), "connection" in status) == ("Available", None, False)
+        assert {"observed", "adoption"} <= status.keys()
     cloud.world.delete()
     await cloud.until_gone()
     assert (cloud.writes(), cloud.objects()) == ([], before)
@@ -106,12 +117,16 @@ async def object_in_a_server_that_became_somebody_elses_is_not_left_behind_in_si
 @clause()
 async def adopted_object_is_ours_and_its_operation_is_followed(cloud: Adapter) -> None:
     cloud.allow_adoption()
-    cloud.ask()
+    cloud.ask(parameters=cloud.edit)
     cloud.put(cloud.external_name(), None)
     await cloud.until(lambda: cloud.world.reason() == "NotOwned")
     cloud.forget()
     incarnation = cloud.objects()[cloud.external_name()].incarnation
-    cloud.world.annotate(adopt=incarnation)
+    preview = cloud.status()["adoption"]
+    # Something else than what is there was agreed to.
+    cloud.world.annotate(adopt=f"{incarnation}/{'0' * 16}")
+    assert (await cloud.pass_for(_LONG), cloud.writes()) == ({"NotOwned"}, [])
+    cloud.world.annotate(adopt=f"{incarnation}/{preview['hash']}")
     end, ready_without_login = cloud.world.now + timedelta(minutes=5), False
     while cloud.world.now < end:
         await cloud.step()
@@ -120,11 +135,20 @@ async def adopted_object_is_ours_and_its_operation_is_followed(cloud: Adapter) -
 
     assert not ready_without_login
     assert cloud.world.reason() not in {"NotOwned", "AdoptionRefused"}
+    shown = {change["path"] for change in preview.get("changes", ()) if change["when"] == "Now"}
+    assert _changed(cloud) == {path for path in shown if not path.startswith("logins.")}
     assert [thing.incarnation for thing in cloud.own()] == [incarnation]
     # Without tags and fields that can be changed, an adoption changes nothing.
     if Property.OPERATIONS in cloud.properties and Property.EDITS not in cloud.lacks:
         assert list(cloud.operations().values()) == [True] * len(cloud.operations())
         assert len(cloud.operations()) >= 1
+
+
+def _changed(cloud: Adapter) -> set[str]:
+    """Return the paths of all changes that the provider made, by its events."""
+    notes = {event["reason"]: str(event["note"]) for event in cloud.world.events._waiting}
+    assert "DriftCorrected" not in notes
+    return set(notes.get("UpdateRequested", "").removeprefix("changed ").split(", ")) - {""}
 
 
 @clause(Property.DATA, Property.INCARNATIONS)

@@ -122,7 +122,7 @@ async def test_consent_to_an_adoption_counts_once() -> None:
     world.kube.store(TOYS, edited)
     await world.step()
     assert world.reason() == "Replaced"
-    assert "was used already" in str(world.get())
+    assert "--overwrite toy/db -n team fairlead.dev/adopt=second/" in str(world.get())
 
 
 async def adopted(passwords: dict[str, str]) -> World:
@@ -134,7 +134,7 @@ async def adopted(passwords: dict[str, str]) -> World:
     await world.step()
     conditions = world.status["conditions"]
     messages = [condition["message"] for condition in conditions if condition["reason"] == "NotOwned"]
-    assert "fairlead.dev/adopt=incarnation-9" in messages[0]
+    assert f"fairlead.dev/adopt=incarnation-9/{world.status['adoption']['hash']}" in messages[0]
     world.annotate(adopt="incarnation-9")
     await world.passes(5)
     return world

@@ -33,6 +33,7 @@ from providers.managed.decisions.plan import (
     Ignore,
     Orphan,
     Plan,
+    Preview,
     Refuse,
     RemoveFinalizer,
     Rest,
@@ -57,6 +58,7 @@ ONLINE = Change(("limit",), 5, 3)
 RESTART = Change(("class",), "large", "small", Class.RESTART)
 LOCKOUT = Change(("port",), 5433, 5432, Class.LOCKOUT)
 LOSS = Change(("backups",), 0, 7, Class.LOSS)
+PREVIEW = Preview("oid-1", (SIZE,), ((ONLINE, "Now"),), "hash-1")
 CONVERGED = Converged(1, "spec-1", "seen-1", 1)
 
 
@@ -196,7 +198,23 @@ ROWS: dict[str, Row] = {
     "another incarnation is only read": row(Refuse, there("oid-2"), reason="Replaced", changes=(ONLINE,)),
     "no tag of ours is not ours": row(Refuse, STRANGERS, FRESH, reason="NotOwned"),
     "what an adoption would change is told before it": row(
-        Refuse, NOBODYS, FRESH, reason="NotOwned", adoption=True, changes=(ONLINE,), holds={"held": (ONLINE,)}
+        Refuse, NOBODYS, FRESH, reason="NotOwned", adoption=True, preview=PREVIEW, holds={"held": (SIZE, ONLINE)}
+    ),
+    "what is only observed is nobody's to adopt": row(
+        Rest, NOBODYS, FRESH, reason="ObserveOnly", observe_only=True, consent=Consent(adopt="oid-1"), adoption=True
+    ),
+    "what is only observed and stopped cannot be used": row(
+        Refuse, there(owner=None, phase=Phase.STOPPED), FRESH, reason="DatabaseStopped", observe_only=True
+    ),
+    "what is only observed and failed cannot be used": row(
+        Refuse, there(owner=None, phase=Phase.FAILED), FRESH, reason="DatabaseFailed", observe_only=True
+    ),
+    "what is only observed and being made cannot be used yet": row(
+        Wait,
+        Present(replace(there(owner=None, phase=Phase.BUSY).observed, usable=False)),
+        FRESH,
+        reason="Updating",
+        observe_only=True,
     ),
     "what may not be adopted tells nothing of itself": row(
         Refuse, NOBODYS, FRESH, reason="NotOwned", changes=(ONLINE,), holds={"held": ()}
@@ -211,6 +229,12 @@ ROWS: dict[str, Row] = {
     ),
     "an allowed adoption is done": row(
         Adopt, NOBODYS, FRESH, consent=Consent(adopt="oid-1"), adoption=True, holds={"incarnation": "oid-1"}
+    ),
+    "an adoption by the hash of what it changes is done": row(
+        Adopt, NOBODYS, FRESH, consent=Consent(adopt="oid-1/hash-1"), adoption=True, preview=PREVIEW
+    ),
+    "an adoption by another hash is refused": row(
+        Refuse, NOBODYS, FRESH, reason="NotOwned", consent=Consent(adopt="oid-1/hash-0"), adoption=True, preview=PREVIEW
     ),
     "one's own predecessor needs no permission": row(Adopt, there(owner=FORMER), FRESH, consent=Consent(adopt="oid-1")),
     "another installation's is never adopted": row(

@@ -12,6 +12,7 @@ import pytest
 
 from providers.external.client import Fence, Target
 from providers.external.observation import Class, Observed
+from providers.external.ownership import identity_of
 from runtime.errors import Invalid, Transient
 from runtime.objects import Key, Object, Resource
 from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, ToyParameters, provider_of
@@ -122,9 +123,10 @@ async def test_adoption_shows_its_changes_before_anything_is_written(*, at_once:
     cloud.toys["legacy"] = Toy("incarnation-7", None, 5, {"app_a": "somebodys"})
     world.configure(allowAdoption=True)
     cloud.read_drift = lambda: list((world.get() or {}).get("status", {}).get("drift", ()))
-    expected = [("size", "20", "5", "Held"), ("owner", "ours", "nobody's", "Held")]
 
     world.ask(size=20)
+    login = f"logins.app_{identity_of(world.get() or {}).hash}_a"
+    expected = [("owner", "ours", "nobody's", "Held"), ("size", "20", "5", "Held"), (login, "present", "unset", "Held")]
     world.annotate(**{"external-name": "legacy"})
     if not at_once:
         await world.step()
