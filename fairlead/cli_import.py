@@ -96,6 +96,7 @@ def write(  # noqa: PLR0913 - one for each option
     composition: str = "",
     inside: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     observe: Annotated[bool, Parameter(negative="")] = False,
+    password_secret: str = "",
     kind: str = "",
     namespace: Namespace = None,
     server: Where = USUAL,
@@ -111,6 +112,8 @@ def write(  # noqa: PLR0913 - one for each option
         claim: Write claims; what their Composition would have otherwise than it is goes to standard error.
         composition: The Composition of the claims. Default: the one that would change least.
         inside: Of a claim for a server: RESOURCE=NAME of what is inside, as `database=orders`.
+        password_secret: The Secret that has the present password of the login, by the key `password`. Without it the
+            database is adopted and serves on, and its password is not published.
         observe: Write managed resources that only look (`managementPolicy: Observe`).
         kind: Of names that several kinds have.
         namespace: Where the objects shall be. Default: the current context's.
@@ -121,8 +124,9 @@ def write(  # noqa: PLR0913 - one for each option
 
     from fairlead.imports import writing
 
+    policy = "Observe" if observe else "Manage"
     options = writing.Options(
-        config, _named(things), namespace, server, kind, claim, composition, inside, "Observe" if observe else "Manage"
+        config, _named(things), namespace, server, kind, claim, composition, inside, policy, password_secret
     )
     files = asyncio.run(writing.write(options))
     if folder is None:

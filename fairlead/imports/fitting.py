@@ -57,11 +57,15 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """A claim with the Composition that serves it, and in what its child differs from what is there."""
+    """A claim with the Composition that serves it, and in what its child differs from what is there.
+
+    `made` are the other children that a provider would make for it, each by resource and kind.
+    """
 
     claim: Object
     composition: str
     differences: tuple[Difference, ...]
+    made: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,7 @@ class Wanted:
     fields: Object
     others: Mapping[str, str]
     """Names in the cloud of what is inside the thing, by resource of the Composition."""
+    password_secret: str = ""
 
 
 def best_fit(
@@ -103,12 +108,18 @@ def _fits(wanted: Wanted, candidate: Candidate, claims: Resource, claim_schema: 
     if candidate.spec["compositeTypeRef"] != reference or len(made) != 1:
         return
     places = {made[0]: wanted.thing.name, **wanted.others}
-    for spec in _specs(wanted.fields, schema.step(claim_schema, "spec") or {}):
+    for spec in _specs(wanted.fields, _inside(wanted.others), schema.step(claim_schema, "spec") or {}):
         claim = _claim(wanted, candidate.name, claims, spec, places)
-        child = _child(schema.defaulted(claim, claim_schema), candidate, made[0])
-        if child is not None:
-            fields = (child.object.get("spec") or {}).get("forProvider") or {}
-            yield Fit(claim, candidate.name, tuple(_differences(wanted.fields, fields)))
+        children = _children(schema.defaulted(claim, claim_schema), candidate)
+        fields = [child.object["spec"].get("forProvider") or {} for child in children if child.resource == made[0]]
+        others = [child for child in children if child.resource not in places]
+        if fields:
+            yield Fit(
+                claim,
+                candidate.name,
+                tuple(_differences(wanted.fields, fields[0])),
+                tuple((child.resource, str(child.object["kind"])) for child in others),
+            )
 
 
 def _distance(fit: Fit) -> tuple[int, int, float]:
@@ -127,6 +138,7 @@ def _is_amount(value: Any) -> bool:
 
 
 def _claim(wanted: Wanted, composition: str, claims: Resource, spec: Object, places: Mapping[str, str]) -> Object:
+    reference = {"passwordSecretRef": {"name": wanted.password_secret}} if wanted.password_secret else {}
     written = ",".join(f"{resource}={name}" for resource, name in places.items())
     return {
         "apiVersion": claims.api_version,
@@ -136,19 +148,25 @@ def _claim(wanted: Wanted, composition: str, claims: Resource, spec: Object, pla
             "namespace": wanted.namespace,
             "annotations": {names.EXTERNAL_NAMES: written},
         },
-        "spec": {"compositionRef": {"name": composition}, **spec},
+        "spec": {"compositionRef": {"name": composition}, **spec, **reference},
     }
 
 
-def _specs(fields: Object, below: schema.Schema) -> Iterator[Object]:
+def _specs(fields: Object, inside: Object, below: schema.Schema) -> Iterator[Object]:
     """Yield what a claim may say, most alike first: each size, with and without what few Compositions candidate."""
     properties: Mapping[str, Any] = below.get("properties", {})
     sizes = (properties.get("size") or {}).get("enum") or []
-    known = {word: value for word, value in _claim_words(fields).items() if word in properties}
+    known = {word: value for word, value in (_claim_words(fields) | inside).items() if word in properties}
     whole = {"deletionPolicy": "Orphan", **known, "highAvailability": _is_highly_available(fields)}
     optional = [name for name in _OPTIONAL if name in whole]
     for count, size in itertools.product(range(len(optional) + 1), sizes):
         yield {**{name: value for name, value in whole.items() if name not in optional[:count]}, "size": size}
+
+
+def _inside(others: Mapping[str, str]) -> Object:
+    """Return what a claim calls what is inside of a server, by what the shipped Compositions call it."""
+    words = {"database": "databaseName", "user": "username"}
+    return {word: others[name].rpartition("/")[2] for name, word in words.items() if name in others}
 
 
 def _claim_words(fields: Object) -> Object:
@@ -165,8 +183,11 @@ def _is_highly_available(fields: Object) -> bool:
     return any(fields.get(name) in values for name, values in _HIGH_AVAILABILITY.items())
 
 
-def _child(claim: Object, candidate: Candidate, resource: str) -> Child | None:
-    """Return the child that a claim would have, None where the Composition refuses the claim."""
+def _children(claim: Object, candidate: Candidate) -> list[Child]:
+    """Return the children of our providers that a claim would have, none where the Composition refuses the claim.
+
+    What waits for others to be made is left out.
+    """
     identity = Identity(_NO_UID, metadata(claim)["namespace"], metadata(claim)["name"])
     request = Request(
         composition_name=candidate.name,
@@ -179,8 +200,8 @@ def _child(claim: Object, candidate: Candidate, resource: str) -> Child | None:
     try:
         children = render(request).children
     except CompositionError:
-        return None
-    return next((child for child in children if child.resource == resource), None)
+        return []
+    return [child for child in children if names.is_managed(child.group_kind.partition(".")[2])]
 
 
 def _differences(observed: Object, desired: Object) -> Iterator[Difference]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from fairlead.account_lists import called, listed, provider_configs
 from fairlead.cluster import connected
@@ -46,5 +45,5 @@ async def unmanaged(kube: Kube, resource: Resource, key: Key, pattern: str = "*"
     """Have one account listed."""
     report = (await listed(kube, resource, key)).get("unmanaged") or {}
     things = (Thing(str(item["kind"]), str(item["name"])) for item in report.get("items") or ())
-    chosen = tuple(thing for thing in things if fnmatchcase(thing.name, pattern))
+    chosen = tuple(thing for thing in things if thing.is_called(pattern))
     return Unmanaged(called(resource, key), bool(report.get("complete")), chosen)

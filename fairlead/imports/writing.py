@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -38,7 +37,8 @@ class Options:
     """What is looked at: a ProviderConfig, names in its cloud (patterns of a shell), and where objects would live.
 
     `kind` is asked for where a name is of two kinds. `inside` are names of what is inside a server, by resource of the
-    Composition; `composition` is the only one to consider, empty for all; `policy` of managed resources.
+    Composition; `composition` is the only one to consider, empty for all; `policy` of managed resources;
+    `password_secret` has the present password of the login, by the key `password`.
     """
 
     config: str
@@ -50,6 +50,7 @@ class Options:
     composition: str = ""
     inside: tuple[str, ...] = ()
     policy: str = "Manage"
+    password_secret: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +110,29 @@ class _Look:
         async with observed(self.kube, resource, self.config, thing, self.namespace) as obj:
             status = status_of(obj)
             rest = {name: status[name] for name in ("atProvider", "drift", "adoption") if status.get(name)}
-            fields = observed_fields(obj, kind_schema)
+            fields = observed_fields(obj, thing, kind_schema)
             return {"kind": thing.kind, "name": thing.name, "forProvider": fields, **rest}
 
     async def written(self, thing: Thing) -> Written:
         """Look at one thing, and write its file."""
         resource, kind_schema = self._kind(thing)
         async with observed(self.kube, resource, self.config, thing, self.namespace) as obj:
-            fields = observed_fields(obj, kind_schema)
+            fields = observed_fields(obj, thing, kind_schema)
         if not self.options.as_claims:
-            obj = managed_resource(resource, self.config, thing, self.namespace, fields, policy=self.options.policy)
+            obj = managed_resource(
+                resource,
+                self.config,
+                thing,
+                self.namespace,
+                fields,
+                policy=self.options.policy,
+                password_secret=self.options.password_secret,
+            )
             return _file_of(obj)
         claims = self.kinds[_CLAIM]
-        wanted = Wanted(resource, thing, self.namespace, fields, _inside(self.options.inside))
+        wanted = Wanted(
+            resource, thing, self.namespace, fields, _inside(self.options.inside), self.options.password_secret
+        )
         fit = best_fit(wanted, self.candidates, claims.resource, claims.schema or {})
         if fit is None:
             text = f"no Composition makes one {thing.kind} of a claim; leave out --claim for a managed resource"
@@ -153,7 +164,7 @@ def _chosen(there: Unmanaged, options: Options) -> tuple[Thing, ...]:
         matching = [
             thing
             for thing in there.things
-            if fnmatchcase(thing.name, pattern) and options.kind.lower() in {"", thing.kind.lower()}
+            if thing.is_called(pattern) and options.kind.lower() in {"", thing.kind.lower()}
         ]
         if not matching:
             more = "" if there.complete else ", and not every list was whole"
@@ -196,6 +207,8 @@ def _remarks(fit: Fit) -> Iterable[str]:
         yield f"{name}: Composition {fit.composition} would change nothing of it"
     for difference in fit.differences:
         yield f"{name}: Composition {fit.composition} would have {difference}"
+    for resource, kind in fit.made:
+        yield f"{name}: a new {kind} would be made; where there is one: --inside {resource}=NAME"
 
 
 def _file_of(obj: Object, remarks: tuple[str, ...] = ()) -> Written:

@@ -26,13 +26,14 @@ def test_two_things_never_have_one_name() -> None:
 
 
 def test_every_field_that_was_observed_is_typed_and_no_other() -> None:
-    observed = {"databaseName": "orders", "connectionLimit": 7, "extensions": [], "parameters": {}, "not": "a field"}
-    obj = {"status": {"observed": {"forProvider": observed}}}
+    observed = {"databaseName": "orders", "connectionLimit": -1, "parameters": {}, "version": "16", "not": "a field"}
+    obj = {"status": {"observed": {"forProvider": {**observed, "extensions": ["citext", "plpgsql"]}}}}
+    thing = Thing("PostgresDatabase", "orders")
 
-    fields = observed_fields(obj, DATABASE.schema or {})
-    written = managed_resource(DATABASE.resource, "default", Thing("PostgresDatabase", "orders"), "shop", fields)
+    fields = observed_fields(obj, thing, DATABASE.schema or {})
+    written = managed_resource(DATABASE.resource, "default", thing, "shop", fields)
 
-    assert fields == {"databaseName": "orders", "connectionLimit": 7}
+    assert fields == {"databaseName": "orders", "username": "orders", "version": "16", "extensions": ["citext"]}
     assert (written["spec"]["forProvider"], written["spec"]["managementPolicy"]) == (fields, "Manage")
     assert written["metadata"]["annotations"] == {"fairlead.dev/external-name": "orders"}
 
