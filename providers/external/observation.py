@@ -21,6 +21,8 @@ FactsT = TypeVar("FactsT")
 Value: TypeAlias = str | int | bool | tuple[str, ...] | None
 SERVER_NOT_OWNED: Final = "AdoptionRefused"
 """The reason of what is unknown since its server is not this namespace's."""
+OID_MARK: Final = "@"
+"""What stands before the oid in the incarnation of a database to which its cloud gives no id."""
 Path: TypeAlias = tuple[str, ...]
 """Where a difference is, segment by segment: a name in it is an element of its own, whatever characters it holds."""
 RESTART: Final[Path] = ("restart",)
@@ -206,6 +208,11 @@ class ExternalRef:
     lost: str = ""
     applied_keys: Keys = field(default_factory=dict)
     former_name: str = ""
+
+
+def is_known_as(known: str, recorded: str) -> bool:
+    """Return whether a database was recorded under what its cloud knows it by, with the oid of then or without one."""
+    return recorded == known or recorded.startswith(f"{known}{OID_MARK}")
 
 
 def digest(value: object) -> str:

@@ -23,7 +23,7 @@ from providers.external import observed_status
 from providers.external.consent import USED_CONSENTS, consents_given, written_consents
 from providers.external.credential import Login
 from providers.external.diff import joined_keys, shared_keys
-from providers.external.observation import Present, digest, unknown_of
+from providers.external.observation import Present, digest, is_known_as, unknown_of
 from providers.managed import drift, record, revival, unanswered
 from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Refuse, Update
 from providers.managed.inputs import Inputs, proven_versions
@@ -182,8 +182,14 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
 
 
 def _lost_at(inputs: Inputs[Any], plan: Plan, old: Object) -> str:
-    """Return since when a database is lost that nothing but its name identifies; empty where it is not."""
+    """Return since when a database is lost that nothing but its name identifies; empty where it is not.
+
+    One that was made again is known by its oid, which no look shows after a restart of the provider.
+    """
     is_lost = inputs.inside and isinstance(plan, Refuse) and plan.reason == "DatabaseLost"
+    if inputs.inside and isinstance(plan, Refuse) and plan.reason == "Replaced" and inputs.observed is not None:
+        recorded = inputs.external_ref.incarnation
+        is_lost = any(is_known_as(known, recorded) for known in inputs.observed.earlier_ids)
     return str(old.get(record.LOST_AT) or (timestamp(inputs.now) if is_lost else ""))
 
 
