@@ -17,7 +17,6 @@ from providers.aws.models import RDSInstanceParameters
 from providers.aws.tag_lists import decoded_tags
 from providers.aws.tags import Tagged
 from providers.external.client import Clients, Fence, Operation, Target
-from providers.external.cloud_api.creates import created
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Present
@@ -107,15 +106,19 @@ class RdsInstances:
         return Tagged(self._account, f"instance {name}", arn)
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
-        """Create the instance; one that is there and ours is what an interrupted create made."""
+        """Create the instance.
+
+        Raises:
+            Conflict: One is there, that of an interrupted create or of an earlier object of the claim, with a password
+                of its own: whose it is, and by which password it lets in, is decided on a look at it.
+        """
         if translate.alternates(target):
             credential = Credential(target.spec.master_username, target.own_password)
         operation, parameters = create.call_for(await restores.resolved(self._account, target), credential)
-        call = self._account.call(operation, f"create instance {target.name}", fence=fence, **parameters)
         try:
-            await created(call, self, target, f"instance {target.name}")
+            await self._account.call(operation, f"create instance {target.name}", fence=fence, **parameters)
         except AlreadyThere:
-            raise Conflict(f"instance {target.name} appeared meanwhile; looking again") from None
+            raise Conflict(f"instance {target.name} is there already; looking again") from None
         return None
 
     async def update(self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence) -> None:

@@ -87,7 +87,7 @@ class RdsAdapter(SimulatedAdapter):
         fault |= {"kind": "drop"} if mode == "unanswered" else {"code": _CODES[mode]}
         control(self.served, "POST", "faults", fault)
 
-    def put(self, name: str, owner: tuple[str, str] | None) -> None:
+    def put(self, name: str, owner: tuple[str, ...] | None) -> None:
         self._foreigner().create_db_instance(
             DBInstanceIdentifier=name, Engine="postgres", DBInstanceClass="db.t4g.micro", AllocatedStorage=20,
             MasterUsername="app", MasterUserPassword="Sufficient-1",
