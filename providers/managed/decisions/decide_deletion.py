@@ -84,6 +84,9 @@ def _deletion_of_observed(inputs: Inputs[SpecT], policy: Policy) -> Plan:
             return Orphan(tagged=False)
         case Unknown(reason=reason, message=message) if reason == SERVER_NOT_OWNED:
             return _in_foreign_server(inputs, reason, message)
+        case Unknown(reason="Replaced"):
+            # What it stands for was inside of a server that is no more.
+            return RemoveFinalizer()
         case Unknown(reason=reason, message=message):
             return Wait(reason, message, LATER)
         case Absent(renamed=renamed) if renamed and policy is not Policy.ORPHAN:
@@ -117,7 +120,7 @@ def _gone(inputs: Inputs[SpecT], *, remains: bool) -> Plan:
         after = after if since is None else inputs.grace - (inputs.now - since)
         return Wait("Deleting", "the database was not found; looking again before letting go", after, quiet=True)
     if policy is Policy.SNAPSHOT and _has_no_backup(inputs) and not (remains and inputs.delete_intended):
-        if inputs.delete_intended and inputs.eventual:
+        if inputs.delete_intended and inputs.eventual and not inputs.without_backup:
             return Wait("Deleting", "the final snapshot is not available yet; nothing is let go before it is", SOON)
         return Refuse(
             "BackupImpossible",

@@ -326,6 +326,7 @@ ROWS: dict[str, Row] = {
     "the destroy limit stops destroys": leaving(Refuse, THERE, reason="Brake", destroy_limit_reached="x"),
     "a busy one is destroyed later": leaving(Wait, BUSY, reason="Deleting"),
     "an open intent stops a deletion": leaving(Wait, THERE, intent_until=NOW + GRACE, holds={"quiet": True}),
+    "what was inside of a server that others replaced is let go": leaving(RemoveFinalizer, Unknown("Replaced", "x")),
     "absent and never Ready is let go": leaving(RemoveFinalizer, GONE, FRESH),
     "what a crashed create left is taken away": leaving(Delete, REMAINS, FRESH, holds={"policy": Policy.DELETE}),
     "one not-found lets nothing go": leaving(Wait, GONE, holds={"quiet": True}),
@@ -344,6 +345,16 @@ ROWS: dict[str, Row] = {
     ),
     "where backups take their time the final one is waited for": leaving(
         Wait, GONE, LONG_GONE, reason="Deleting", policy=SNAPSHOT, delete_intended=True, eventual=True
+    ),
+    "none comes of a deletion that began under Delete": leaving(
+        Refuse,
+        GONE,
+        LONG_GONE,
+        reason="BackupImpossible",
+        policy=SNAPSHOT,
+        delete_intended=True,
+        eventual=True,
+        without_backup=True,
     ),
     "a retirement that was cut off is finished before its backup is looked for": leaving(
         Delete, REMAINS, policy=SNAPSHOT, delete_intended=True
