@@ -77,7 +77,9 @@ def _is_tag_refused(inputs: Inputs[SpecT]) -> bool:
     return synced.get("reason") not in {None, "InSync", "AwaitingTeardown"} and _was_tried_long(inputs)
 
 
-def _deletion_of_observed(inputs: Inputs[SpecT], policy: Policy) -> Plan:
+def _deletion_of_observed(  # noqa: PLR0911 - each return is a row of the table
+    inputs: Inputs[SpecT], policy: Policy
+) -> Plan:
     match inputs.observation:
         case Unknown(reason=reason) if reason in _UNTAGGED and policy is Policy.ORPHAN:
             # Its tags are tried, not waited for: to leave a database alone needs no access to it.
