@@ -40,7 +40,7 @@ from providers.managed.record import Intent
 from providers.managed.summary import Summary, is_usable, login_of, still_cut_off, summary_of, with_refused_login
 from providers.settings import Settings
 from runtime.conditions import Condition, find, instant, merge, timestamp
-from runtime.objects import Object, annotations_of, generation_of, key_of, status_of
+from runtime.objects import Object, annotations_of, deleting, generation_of, key_of, status_of
 
 LONGEST_MESSAGE = 1024
 
@@ -67,10 +67,13 @@ def report(inputs: Inputs[Any], plan: Plan, outcome: Outcome[Any], settings: Set
     return Report(status, _events(outcome.obj, summary, status))
 
 
-def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime, *, is_stalled: bool = False) -> Report:
+def report_failed_pass(
+    obj: Object, cause: tuple[str, str], now: datetime, *, is_stalled: bool = False, is_unseen: bool = False
+) -> Report:
     """Return the report of a pass that ended in an error: all else in the status stays, since nothing is known.
 
-    Ready stays as it is. What `is_stalled`, or lasts longer than its reason may, is Stalled.
+    Ready stays as it is, but for what `is_unseen` by anybody once that is Stalled. What `is_stalled`, or lasts longer
+    than its reason may, is Stalled.
     """
     summary, generation = Summary(*cause), generation_of(obj)
     reason, message = cause
@@ -79,7 +82,7 @@ def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime, *, is
     kind: Literal["Reconciling", "Stalled"] = "Stalled" if is_stalled or is_overdue else "Reconciling"
     conditions = [
         Condition("Ready", "False", reason, message, generation)
-        if ready is None
+        if ready is None or (is_unseen and kind == "Stalled")
         else Condition(
             "Ready", ready["status"], ready["reason"], ready["message"], ready.get("observedGeneration", generation)
         ),
@@ -89,6 +92,11 @@ def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime, *, is
     if not _is_repeated(find(obj, "Reconciling"), summary):
         before = [condition for condition in before if condition.get("type") != "Reconciling"]
     return Report({**status_of(obj), "conditions": merge(before, conditions, now)})
+
+
+def report_doubt(obj: Object, now: datetime) -> Report:
+    """Return the report of a pass over what says no longer which claim it was made for: nobody looks at it."""
+    return report_failed_pass(obj, record.unknown_claim(obj), now, is_stalled=deleting(obj), is_unseen=True)
 
 
 def status_with_intent(inputs: Inputs[Any], plan: Plan, obj: Object, settings: Settings, now: datetime) -> Object:
