@@ -152,11 +152,13 @@ class Absent:
     `remains` says that an interrupted create or delete of ours left something else behind; `renamed` is the name under
     which the database lives on, where somebody gave it another one: then it is not gone. `recorded` is the incarnation
     of a finished database of this owner that the cloud itself remembers, where the resource records another or none.
+    `is_deleted`: the cloud's record of what was done shows that it was deleted, so that this is no answer of before.
     """
 
     remains: bool = False
     renamed: str = ""
     recorded: str = ""
+    is_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,6 +223,10 @@ class Adapter(ABC):
         """Show what was created only after so long (LAG)."""
         raise NotImplementedError
 
+    def delete_by_hand(self, name: str) -> None:
+        """Have somebody delete an object by the cloud's API (LAG)."""
+        raise NotImplementedError
+
     def renew_authority(self, pem: str) -> None:
         """Let endpoints be verified by another authority from now on (AUTHORITY)."""
         raise NotImplementedError

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from apis.names import EXTERNAL_NAME
 from apis.teardown import Policy
@@ -22,10 +23,11 @@ from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.reachability import Reachability
 from runtime import kubectl
-from runtime.errors import Blocked, Conflict, Transient
+from runtime.errors import Blocked, Conflict, Failure, Transient
 
 Seen = Observed[RDSInstanceParameters, Facts]
 Where = Target[RDSInstanceParameters]
+_MINUTES_OF_EVENTS, _DELETED = 60, "DB instance deleted"
 
 
 class RdsInstances:
@@ -51,7 +53,7 @@ class RdsInstances:
         except NotThere:
             await self._prove_absent(target)
             self._instances.record_absent(target.name)
-            return Absent()
+            return Absent(is_deleted=await self._is_deleted(target))
         members = answer.get("DBInstances") or []
         if len(members) != 1:
             raise Transient(f"cannot {action}: the answer names {len(members)} instances")
@@ -101,6 +103,23 @@ class RdsInstances:
                 raise Transient(f"instance {target.name} was not found, and is listed; looking again")
             if answer["DbiResourceId"] == target.incarnation:
                 raise Blocked("DatabaseRenamed", _renamed_message(target.name, present, target.address))
+
+    async def _is_deleted(self, target: Where) -> bool:
+        """Return whether RDS's events show that what is to be deleted was; False where they may not be read."""
+        if not target.leaving or not target.incarnation:
+            return False
+        action = f"read the events of instance {target.name}"
+        events: list[dict[str, Any]]
+        call = self._account.call(
+            "describe_events", action, SourceType="db-instance", SourceIdentifier=target.name,
+            EventCategories=["creation", "deletion"], Duration=_MINUTES_OF_EVENTS,
+        )  # fmt: skip
+        try:
+            events = (await call).get("Events") or []
+        except Failure:
+            return False
+        # RDS-EVENT-0003, "Amazon RDS event categories and event messages".
+        return bool(events) and max(events, key=lambda event: event["Date"])["Message"].startswith(_DELETED)
 
     def _tagged(self, name: str, arn: str) -> Tagged:
         return Tagged(self._account, f"instance {name}", arn)

@@ -9,6 +9,7 @@ from typing import Any
 
 from apis.names import EXTERNAL_NAME
 from apis.teardown import Policy
+from providers.azure.activity import is_deleted
 from providers.azure.arm import Answer, AzureAccount
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.names import NAMESPACE, server_in, server_of_id
@@ -50,7 +51,7 @@ class FlexibleServers:
         except NotThere:
             await self._prove_absent(target)
             self._servers.record_absent(target.name)
-            return Absent()
+            return Absent(is_deleted=await is_deleted(self._account, self._path(target.name), target))
         observed = await self._observed(target, answer.body)
         return Present(replace(observed, answer=encoded_answer(answer.body)))
 

@@ -103,6 +103,9 @@ class RdsAdapter(SimulatedAdapter):
     def vanish(self, name: str) -> None:
         control(self.served, "POST", f"instances/{name}", {"vanish": True})
 
+    def delete_by_hand(self, name: str) -> None:
+        self._foreigner().delete_db_instance(DBInstanceIdentifier=name, SkipFinalSnapshot=True)
+
     def strip_owner(self, name: str) -> None:
         tree = self._instances()[name]
         keys = [tag["Key"] for tag in tree["TagList"]]

@@ -15,7 +15,7 @@ from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Proper
 from tests.providers.adapter_parts import owner_tags
 from tests.providers.azure.arm_world import ArmWorld
 from tests.providers.azure.azure_world import SERVER
-from tests.providers.azure.simulated_arm import Arm, name_of
+from tests.providers.azure.simulated_arm import Arm, name_of, path_of
 from tests.providers.gates import Calls
 from tests.providers.world import World
 
@@ -104,6 +104,9 @@ class AzureServers(Adapter):
 
     def vanish(self, name: str) -> None:
         self.arm.steer(name, vanish=True)
+
+    def delete_by_hand(self, name: str) -> None:
+        self.arm.person("DELETE", path_of(name))
 
     def strip_owner(self, name: str) -> None:
         self.arm.steer(name, tags={})

@@ -108,6 +108,7 @@ def to(**agreed: str) -> Consent:
 THERE, NOBODYS, STRANGERS = there(), there(owner=None), there(owner=STRANGER)
 BUSY, STOPPED = there(phase=Phase.BUSY), there(phase=Phase.STOPPED)
 REMAINS: Any = Absent(remains=True)
+YOUNG = {"status": {"madeAt": "2026-11-21T11:51:00Z"}}
 OTHERS_SERVER, NO_LOGIN = Unknown("AdoptionRefused", "x"), Unknown("CredentialsInvalid", "x")
 DETACH, ORPHAN, SNAPSHOT = Policy.DETACH, Policy.ORPHAN, Policy.SNAPSHOT
 FORMERS = Predecessor("old", "oid-0", FORMER)
@@ -331,6 +332,12 @@ ROWS: dict[str, Row] = {
     "what a crashed create left is taken away": leaving(Delete, REMAINS, FRESH, holds={"policy": Policy.DELETE}),
     "one not-found lets nothing go": leaving(Wait, GONE, holds={"quiet": True}),
     "two not-founds over the grace let go": leaving(RemoveFinalizer, GONE, LONG_GONE),
+    "what was made a moment ago may be shown yet": leaving(
+        Wait, GONE, LONG_GONE, obj=YOUNG, eventual=True, holds={"quiet": True}
+    ),
+    "unless the cloud's record shows its deletion": leaving(
+        RemoveFinalizer, Absent(is_deleted=True), LONG_GONE, obj=YOUNG, eventual=True
+    ),
     "our own deletion needs no grace": leaving(RemoveFinalizer, GONE, delete_intended=True),
     "our own deletion is finished": leaving(Delete, REMAINS, delete_intended=True, holds={"policy": Policy.DELETE}),
     "what others took away is not let go under Snapshot without a backup": leaving(
