@@ -35,6 +35,8 @@ from devcloud.simulator.messages import Answer, Refusal, Request
 from devcloud.simulator.rest import Grant
 from fairlead.simulation.arm_logins import ServerLogins
 from fairlead.simulation.calls import NOBODY, PROVIDER, STRANGER, Made, Weather
+from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
+from providers.external.endpoint import Endpoint
 from runtime import clock
 
 CREDENTIALS: Final = {
@@ -131,6 +133,13 @@ class Azure:
         return (
             known is not None and self.runs(server) and self.logins.admits(known.resource_id, user, password, database)
         )
+
+    def log_in(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        """Return what a server answers to a login of the provider's."""
+        server = self.resources.servers.get(endpoint.host.partition(".")[0].removeprefix("db-"))
+        if server is None or server.properties.state != "Ready":
+            return NO_ANSWER
+        return self.logins.answer(server.resource_id, credential, endpoint.database)
 
     def steer(self, name: str, **change: object) -> None:
         """Have something happen to a server behind the API's back."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from functools import partial
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode, urlsplit
@@ -16,8 +17,9 @@ from azure.core.utils import CaseInsensitiveDict
 
 from devcloud.simulator.messages import Answer
 from fairlead.simulation.arm import ENDPOINT, SERVERS, Azure
-from fairlead.simulation.process_life import ProcessLife
-from providers.azure.arm import connect
+from fairlead.simulation.process_life import ProcessLife, logins_of
+from providers.azure.arm import AzureAccount, connect
+from providers.external.database_ids import DatabaseIds
 
 _READS: Final = frozenset({"GET", "POST"})
 
@@ -104,8 +106,15 @@ class Transport(AsyncHttpTransport[HttpRequest, AsyncHttpResponseImpl]):
 
 
 def connector(cloud: Azure, life: ProcessLife) -> Any:
-    """Return what a provider connects by: its own function, with another transport."""
-    return partial(connect, transport=lambda _ca: Transport(cloud, life))
+    """Return what a provider connects by: its own function, with another transport and other logins."""
+
+    @asynccontextmanager
+    async def connected(*arguments: Any) -> AsyncIterator[AzureAccount]:
+        async with connect(*arguments, transport=lambda _ca: Transport(cloud, life)) as account:
+            account.database_ids = DatabaseIds(logins_of(life, cloud.chance, cloud.log_in))
+            yield account
+
+    return connected
 
 
 def _body_of(request: HttpRequest) -> bytes:

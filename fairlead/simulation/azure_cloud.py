@@ -25,7 +25,6 @@ CLOUD: Final = CloudDescription(
         "credentials": {"source": "ClientSecret", "secretRef": {"name": _SECRET}},
         "allowedNamespaces": {"selector": {}},
         "limits": {"publicAccess": True},
-        "loginCheck": "Off",
     },
     secrets={_SECRET: CREDENTIALS},
     place=ENVIRONMENT,

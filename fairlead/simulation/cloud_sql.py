@@ -22,9 +22,12 @@ from devcloud.simulator.clock import Clock
 from devcloud.simulator.messages import Answer, Refusal, Request
 from fairlead.simulation.calls import NOBODY, PROVIDER, STRANGER, Made, Weather
 from fairlead.simulation.logins import Logins
-from fairlead.simulation.process_life import ProcessLife
+from fairlead.simulation.process_life import ProcessLife, logins_of
 from fairlead.simulation.virtual_time import AtOnce
 from providers.external.client import Fence
+from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
+from providers.external.database_ids import DatabaseIds
+from providers.external.endpoint import Endpoint
 from providers.gcp.account import GcpAccount
 from providers.gcp.channel import ENDPOINT, RefusedCall, RestCall, RestChannel, _fence
 from providers.gcp.credentials import Tokens
@@ -108,6 +111,13 @@ class CloudSql:
     def admits(self, server: str, user: str, password: str, database: str) -> bool:
         """Return whether a login succeeds."""
         return self.runs(server) and self.logins.admits(self.instances()[server].uid, user, password, database)
+
+    def log_in(self, endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        """Return what an instance answers to a login of the provider's."""
+        instance = self.instances().get(endpoint.host.rpartition(":")[2])
+        if instance is None or not instance.runs:
+            return NO_ANSWER
+        return self.logins.answer(instance.uid, credential, endpoint.database)
 
     def steer(self, name: str, **change: object) -> None:
         """Have something happen to an instance behind the API's back."""
@@ -276,6 +286,7 @@ def connector(cloud: CloudSql, life: ProcessLife) -> Any:
         del secrets, recorded
         channel = Channel(cloud, life)
         account = GcpAccount(config, channel, Tokens(_Fixed(), AtOnce()), meter)
+        account.database_ids = DatabaseIds(logins_of(life, cloud.chance, cloud.log_in))
         await account.whoami()
         yield account
 

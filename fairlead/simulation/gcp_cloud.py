@@ -22,7 +22,6 @@ CLOUD: Final = CloudDescription(
         "credentials": {"source": "MetadataServer"},
         "allowedNamespaces": {"selector": {}},
         "limits": {"publicAccess": True},
-        "loginCheck": "Off",
     },
     secrets={},
     place={"region": "europe-west1", "privateNetwork": "projects/p/global/networks/n"},

@@ -22,7 +22,9 @@ from cryptography.x509.oid import NameOID
 from devcloud.postgres.access import Access
 from devcloud.simulator.dataplane import Address, Database
 from fairlead.simulation.virtual_time import START
+from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
 
+_WRONG_PASSWORD, _NO_DATABASE = "28P01", "3D000"
 _ROLE = re.compile(r'^CREATE ROLE "([^"]+)" LOGIN.* PASSWORD \'(.*)\'$')
 _PASSWORD = re.compile(r'^ALTER ROLE "([^"]+)" PASSWORD \'(.*)\'$')
 _DROP_ROLE = re.compile(r'^DROP ROLE "([^"]+)"$')
@@ -147,6 +149,17 @@ class Logins:
         if server is None or not server.runs or database not in {*server.databases, "postgres"}:
             return False
         return is_proven(password, server.verifiers.get(user, ""))
+
+    def answer(self, resource_id: str, credential: Credential, database: str) -> LoginAnswer:
+        """Return what a server answers to a login that lists its databases."""
+        server = self.servers.get(resource_id)
+        if server is None or not server.runs:
+            return NO_ANSWER
+        if not self.admits(resource_id, credential.username, credential.password, "postgres"):
+            return LoginAnswer(Login.REFUSED, _WRONG_PASSWORD)
+        if database not in {*server.databases, "postgres"}:
+            return LoginAnswer(Login.UNKNOWN, _NO_DATABASE)
+        return LoginAnswer(Login.OK, databases=tuple(server.databases.items()))
 
 
 @cache

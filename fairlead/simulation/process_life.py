@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from providers.external.credential import Credential, LoginAnswer, TryLogin
+from providers.external.endpoint import Endpoint
 
 Moment = Literal["before", "after"]
 
@@ -54,3 +58,17 @@ class ProcessLife:
             self.is_over, self.fatal = True, None
             fatal.on_death()
             await self.outlive()
+
+
+def logins_of(
+    life: ProcessLife, chance: random.Random, answer: Callable[[Endpoint, Credential], LoginAnswer]
+) -> TryLogin:
+    """Return by what a provider's process tries logins, which are answered after a while."""
+
+    async def log_in(endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+        await life.outlive()
+        await asyncio.sleep(0.02 + chance.random() * 0.2)
+        await life.outlive()
+        return answer(endpoint, credential)
+
+    return log_in

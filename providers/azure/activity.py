@@ -1,4 +1,6 @@
-"""Who made what is inside a server, by ARM's activity log, as nothing inside carries a tag. Impure: it asks ARM.
+"""Who made what is inside a server, which carries no tag, and whether a server was deleted, by ARM's activity log.
+
+Impure: it asks ARM.
 
 "Activity Logs - List" of the REST reference, "Azure Activity Log event schema": each change has the id of its request,
 which the client may choose (`x-ms-correlation-request-id`), so that a create of ours is known again. An entry comes
@@ -15,7 +17,7 @@ from typing import Any, Final
 from providers.azure.arm import AzureAccount
 from providers.external.client import Target
 from providers.external.ownership import Owner
-from runtime.errors import Blocked, Terminal
+from runtime.errors import Blocked, Failure, Terminal
 
 CORRELATION: Final = "x-ms-correlation-request-id"
 _API_VERSION: Final = "2015-04-01"
@@ -43,19 +45,40 @@ async def proven_owner(account: AzureAccount, path: str, target: Target[Any]) ->
     if target.unanswered is None:
         return None
     since, until = target.unanswered - _MARGIN, account.now() + _MARGIN
-    times = f"eventTimestamp ge '{_text(since)}' and eventTimestamp le '{_text(until)}'"
-    query = {"$filter": f"{times} and resourceUri eq '{path}'"}
-    path_of_log = f"{account.subscription}/providers/Microsoft.Insights/eventtypes/management/values"
-    action = f"read the activity log of {target.name}"
     try:
-        pages = account.pages(path_of_log, action, api_version=_API_VERSION, query=query)
-        made_by = maker_in([event async for event in pages])
+        made_by = maker_in(await _events(account, path, since, until, target))
     except (Terminal, Blocked):
         return None
     if not made_by and until - _MARGIN - target.unanswered < _LONGEST_LAG:
         text = f"{target.name} is there after a create without an answer; the activity log will show who made it"
         raise Blocked("Creating", text)
     return target.owner if made_by == correlation_of(target) else None
+
+
+async def is_deleted(account: AzureAccount, path: str, target: Target[Any]) -> bool:
+    """Return whether the log shows that what is to be deleted was; False where it may not be read, or shows nothing."""
+    if not target.leaving or not target.incarnation:
+        return False
+    until = account.now() + _MARGIN
+    try:
+        events = await _events(account, path, until - _LONGEST_LAG, until, target)
+    except Failure:
+        return False
+    done = [event for event in events if _value(event, "status").lower() == "succeeded"]
+    last = max(done, key=lambda event: str(event.get("eventTimestamp", "")), default={})
+    return _verb(last) == "delete"
+
+
+async def _events(
+    account: AzureAccount, path: str, since: datetime, until: datetime, target: Target[Any]
+) -> list[Mapping[str, Any]]:
+    """Return the changes of one resource within a time."""
+    times = f"eventTimestamp ge '{_text(since)}' and eventTimestamp le '{_text(until)}'"
+    query = {"$filter": f"{times} and resourceUri eq '{path}'"}
+    path_of_log = f"{account.subscription}/providers/Microsoft.Insights/eventtypes/management/values"
+    action = f"read the activity log of {target.name}"
+    pages = account.pages(path_of_log, action, api_version=_API_VERSION, query=query)
+    return [event async for event in pages]
 
 
 def maker_in(events: Sequence[Mapping[str, Any]]) -> str:
@@ -65,12 +88,16 @@ def maker_in(events: Sequence[Mapping[str, Any]]) -> str:
     """
     made_by = ""
     for event in sorted(events, key=lambda event: str(event.get("eventTimestamp", ""))):
-        verb = _value(event, "operationName").rpartition("/")[2].lower()
+        verb = _verb(event)
         if _value(event, "status").lower() != "succeeded":
             continue
         request = str(event.get("correlationId", "")).lower() if verb == "write" else ""
         made_by = "" if verb == "delete" else made_by or request
     return made_by
+
+
+def _verb(event: Mapping[str, Any]) -> str:
+    return _value(event, "operationName").rpartition("/")[2].lower()
 
 
 def _value(event: Mapping[str, Any], name: str) -> str:

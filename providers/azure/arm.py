@@ -42,6 +42,7 @@ from providers.azure.transport import NewTransport, Transport
 from providers.external import retries
 from providers.external.authority import authority_in
 from providers.external.client import Fence, ListLeftOut
+from providers.external.database_ids import DatabaseIds
 from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from runtime import clock
@@ -103,7 +104,8 @@ class AzureAccount:
     `ca` is the PEM by which its servers are verified, empty where the system's roots serve; `now` is the clock.
     Each request to ARM passes through `meter`: each page, each poll of an operation, each time that a read is sent
     again. Those for tokens go to Entra, and do not. `listed` is what the last list said of its servers, `awaited` which
-    databases are not to be used yet, `restarts` what waits for a server's restart.
+    databases are not to be used yet, `restarts` what waits for a server's restart, `database_ids` what logins listed of
+    databases.
     """
 
     config: ProviderConfigSpec
@@ -116,6 +118,7 @@ class AzureAccount:
     listed: ListedServers = field(default_factory=lambda: ListedServers(clock.monotonic), repr=False)
     awaited: AwaitedRights = field(default_factory=AwaitedRights, repr=False)
     restarts: Restarts = field(default_factory=lambda: Restarts(clock.monotonic), repr=False)
+    database_ids: DatabaseIds = field(default_factory=DatabaseIds, repr=False)
 
     @property
     def subscription(self) -> str:

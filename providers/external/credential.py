@@ -28,10 +28,14 @@ class Credential:
 
 
 class LoginAnswer(NamedTuple):
-    """What a login was answered, with the SQLSTATE of a refusal; `code` is empty where the server gave none."""
+    """What a login was answered, with the SQLSTATE of a refusal; `code` is empty where the server gave none.
+
+    `databases` are the server's databases with their oids, where the login listed them; None where it did not.
+    """
 
     login: Login
     code: str = ""
+    databases: tuple[tuple[str, int], ...] | None = None
 
 
 NO_ANSWER = LoginAnswer(Login.UNKNOWN)

@@ -20,10 +20,14 @@ from runtime import randomness
 
 _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 _PROTOCOL_3 = 196608
+# From 15 on an upgrade in place keeps the oids of databases (release notes of PostgreSQL 15, "pg_upgrade").
+_DATABASES = b"""SELECT datname, oid FROM pg_catalog.pg_database WHERE NOT datistemplate
+ AND pg_catalog.current_setting('server_version_num')::int >= 150000 ORDER BY oid LIMIT 1000"""
 _REFUSED = frozenset({"28P01", "28000"})
 _LONGEST_MESSAGE_BYTES = 65_536
 _LENGTH_BYTES = 4  # a length counts itself
 TIMEOUT = timedelta(seconds=10)
+_LIST_SECONDS = 2.0
 
 
 class _ServerError(Exception):
@@ -40,21 +44,23 @@ class _NotAdmittedError(Exception):
         self.code = code
 
 
-async def try_login(endpoint: Endpoint, credential: Credential) -> LoginAnswer:
+async def try_login(endpoint: Endpoint, credential: Credential, *, lists: bool = False) -> LoginAnswer:
     """Return what the endpoint answers to a login, tried once; nothing is sent where nothing proves who answers.
 
-    A refusal before the password was asked for says nothing about it: it is unknown, with the server's code.
+    A refusal before the password was asked for says nothing about it: it is unknown, with the server's code. One that
+    `lists` asks for the server's databases as well; without an answer to that it is a login all the same.
     """
+    listed: list[tuple[str, int]] | None = [] if lists else None
     try:
         async with asyncio.timeout(TIMEOUT.total_seconds()):
-            await _login(endpoint, credential)
+            is_listed = await _login(endpoint, credential, listed)
     except _NotAdmittedError as error:
         return LoginAnswer(Login.UNKNOWN, error.code)
     except _ServerError as error:
         return LoginAnswer(Login.REFUSED if error.code in _REFUSED else Login.UNKNOWN, error.code)
     except (OSError, TimeoutError, asyncio.IncompleteReadError, ScramError, ValueError):
         return NO_ANSWER
-    return LoginAnswer(Login.OK)
+    return LoginAnswer(Login.OK, databases=tuple(listed) if listed is not None and is_listed else None)
 
 
 def _verification(endpoint: Endpoint) -> ssl.SSLContext:
@@ -70,7 +76,8 @@ def _verification(endpoint: Endpoint) -> ssl.SSLContext:
     return context
 
 
-async def _login(endpoint: Endpoint, credential: Credential) -> None:
+async def _login(endpoint: Endpoint, credential: Credential, listed: list[tuple[str, int]] | None) -> bool:
+    """Log in; return whether the server's databases were added to `listed`."""
     context = _verification(endpoint)
     reader, writer = await asyncio.open_connection(endpoint.host, endpoint.port)
     try:
@@ -85,13 +92,39 @@ async def _login(endpoint: Endpoint, credential: Credential) -> None:
         # Settings of the role take effect only now: a login that they break is no login.
         while (await _message(reader))[0] != b"Z":
             pass
+        is_listed = listed is not None and await _list(reader, writer, listed)
         writer.write(b"X\0\0\0\x04")
         writer.close()
         with contextlib.suppress(OSError, TimeoutError):
             await asyncio.wait_for(writer.wait_closed(), 1)
+        return is_listed
     finally:
         # A server that gives no answer closes no TLS session either.
         writer.transport.abort()
+
+
+async def _list(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, listed: list[tuple[str, int]]) -> bool:
+    """Add the server's databases with their oids (manual, "Message Flow: Simple Query"); return whether all came."""
+    writer.write(b"Q" + struct.pack("!i", len(_DATABASES) + 5) + _DATABASES + b"\0")
+    try:
+        async with asyncio.timeout(_LIST_SECONDS):
+            while (message := await _message(reader))[0] != b"Z":
+                if message[0] == b"D":
+                    name, oid = _texts(message[1])
+                    listed.append((name, int(oid)))
+    except (_ServerError, OSError, TimeoutError, asyncio.IncompleteReadError, ValueError, struct.error):
+        return False
+    return True
+
+
+def _texts(row: bytes) -> list[str]:
+    """Return the columns of a DataRow, none of which is null."""
+    (count,), at, texts = struct.unpack_from("!h", row), 2, []
+    for _ in range(count):
+        (length,) = struct.unpack_from("!i", row, at)
+        texts.append(row[at + 4 : at + 4 + length].decode())
+        at += 4 + length
+    return texts
 
 
 async def _authenticate(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, password: str) -> None:

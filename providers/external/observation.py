@@ -21,6 +21,8 @@ FactsT = TypeVar("FactsT")
 Value: TypeAlias = str | int | bool | tuple[str, ...] | None
 SERVER_NOT_OWNED: Final = "AdoptionRefused"
 """The reason of what is unknown since its server is not this namespace's."""
+OID_MARK: Final = "@"
+"""What stands before the oid in the incarnation of a database to which its cloud gives no id."""
 Path: TypeAlias = tuple[str, ...]
 """Where a difference is, segment by segment: a name in it is an element of its own, whatever characters it holds."""
 RESTART: Final[Path] = ("restart",)
@@ -150,11 +152,13 @@ class Absent:
     `remains` says that an interrupted create or delete of ours left something else behind; `renamed` is the name under
     which the database lives on, where somebody gave it another one: then it is not gone. `recorded` is the incarnation
     of a finished database of this owner that the cloud itself remembers, where the resource records another or none.
+    `is_deleted`: the cloud's record of what was done shows that it was deleted, so that this is no answer of before.
     """
 
     remains: bool = False
     renamed: str = ""
     recorded: str = ""
+    is_deleted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +210,11 @@ class ExternalRef:
     lost: str = ""
     applied_keys: Keys = field(default_factory=dict)
     former_name: str = ""
+
+
+def is_known_as(known: str, recorded: str) -> bool:
+    """Return whether a database was recorded under what its cloud knows it by, with the oid of then or without one."""
+    return recorded == known or recorded.startswith(f"{known}{OID_MARK}")
 
 
 def digest(value: object) -> str:

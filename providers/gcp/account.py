@@ -28,6 +28,7 @@ from google.protobuf import json_format
 from providers.external import retries
 from providers.external.client import Fence, Operation
 from providers.external.cloud_api.refusals import NotThere
+from providers.external.database_ids import DatabaseIds
 from providers.external.metering import UNMETERED, Meter
 from providers.external.provider import NO_ACCOUNT, RecordedAccount
 from providers.gcp.channel import ENDPOINT, RefusedCall, RestChannel, bare_of, by_size, sending, typed_of
@@ -66,7 +67,8 @@ class GcpAccount:
     """One project, connected; its id is never given to another project.
 
     Each request passes through `meter`: each page of a list, and each time that a read is sent again. `instances` are
-    the answers of lists and looks about instances, for the users inside of them, `log` are the project's operations.
+    the answers of lists and looks about instances, for the users inside of them, `log` are the project's operations,
+    `database_ids` what logins listed of databases.
     """
 
     config: ProviderConfigSpec
@@ -75,6 +77,7 @@ class GcpAccount:
     meter: Meter = field(default=UNMETERED, repr=False)
     instances: InstanceAnswers = field(default_factory=lambda: InstanceAnswers(clock.monotonic), repr=False)
     log: OperationLog = field(default_factory=OperationLog, repr=False)
+    database_ids: DatabaseIds = field(default_factory=DatabaseIds, repr=False)
     id: str = ""
     _clients: dict[str, Any] = field(default_factory=dict, repr=False)
 

@@ -35,6 +35,7 @@ _HARMLESS: Final = frozenset(
 
 # What makes an instance; the answer of a clone is shown in the API's pages with either.
 _CREATIONS: Final = frozenset({"CREATE", "CLONE"})
+_DELETION: Final = "DELETE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,12 @@ class OperationLog:
         made = [entry for entry in made if not entry.is_failed]
         is_ours = all(entry.user in self.own for entry in made)
         return is_ours and any(self.answered.get(entry.id, name) == name for entry in made)
+
+    def is_deleted(self, instance: str) -> bool:
+        """Return whether the last of the creations and deletions of an instance that are known is a deletion."""
+        ends = [entry for entry in self._of(instance) if entry.kind in {*_CREATIONS, _DELETION}]
+        last = max(ends, key=lambda entry: entry.began, default=None)
+        return last is not None and last.kind == _DELETION and not last.is_failed
 
     def is_created_by_us(self, instance: str) -> bool:
         """Return whether the last creation of an instance that is known is ours."""

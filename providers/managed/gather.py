@@ -296,7 +296,8 @@ class Gatherer(Generic[SpecT, ConfigT]):
         external_ref, intent = record.external_ref_of(obj, absent_since=None), record.intent_of(obj)
         account = look.account
         calls = intent.calls if intent is not None else ()
-        delete_intended = any(call.kind == "Delete" and call.incarnation == external_ref.incarnation for call in calls)
+        deletes = [call for call in calls if call.kind == "Delete" and call.incarnation == external_ref.incarnation]
+        delete_intended = bool(deletes)
         allowed: dict[str, Any] = {
             "grace": self._settings.grace,
             "settle": self._settings.settle,
@@ -308,6 +309,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             "tagged": self._kind.tagged,
             "revival": self._kind.revival,
             "delete_intended": delete_intended,
+            "without_backup": any(call.change_hash == digest(Policy.DELETE.value) for call in deletes),
             "live": look.live,
             "listed": look.listed,
             "unlisted": look.unlisted,

@@ -68,7 +68,8 @@ class Inputs(Generic[SpecT]):
     Of what others allow (the ProviderConfig, the account, the clock's windows) each text is empty when nothing forbids
     it, else the sentence for people. `eventual`: what was just made may not be seen at once. `stateful`: nothing is
     made in the place of what was lost. `revival` is how the cloud brings back what was deleted. `backups` are those
-    that a lost one may be restored from, the newest first, None where they could not be listed. `window_at` is when
+    that a lost one may be restored from, the newest first, None where they could not be listed. `delete_intended`: a
+    deletion of ours is on record, `without_backup`: it takes no final backup. `window_at` is when
     the maintenance window opens next, not after `now` while it is open, None where there is none. `live`: it was
     observed in this very pass, and not known from a list or a look of before; `listed`: lists show what becomes of it,
     so that it needs no look by itself; `unlisted`: it was not found, and the last list lacks it as well. `last_seen` is
@@ -111,6 +112,7 @@ class Inputs(Generic[SpecT]):
     intent_until: datetime | None = None
     intent_unknown: str = ""
     delete_intended: bool = False
+    without_backup: bool = False
     operating: str = ""
     operation_failed: FailedOperation | None = None
     server: str = ""

@@ -187,8 +187,9 @@ def calls_of(inputs: Inputs[Any], plan: Plan) -> tuple[Call, ...]:
             calls.append(Call("Adopt", target.name, adopted))
         case Orphan(tagged=True):
             calls.append(Call("Release", target.name, incarnation))
-        case Delete():
-            calls.append(Call("Delete", target.name, incarnation or inputs.external_ref.incarnation))
+        case Delete(policy=policy):
+            recorded = incarnation or inputs.external_ref.incarnation
+            calls.append(Call("Delete", target.name, recorded, digest(policy.value)))
         case _:
             pass
     match step_made(inputs, plan):

@@ -35,8 +35,8 @@ from providers.managed.outcome import (
     unreported_rotation,
     work_digest,
 )
-from providers.managed.record import is_doubtful, is_routine, unknown_claim
-from providers.managed.report import Report, report, report_failed_pass
+from providers.managed.record import is_doubtful, is_routine
+from providers.managed.report import Report, report, report_doubt, report_failed_pass
 from providers.managed.requests import Requests
 from providers.managed.summary import cause_of, has_failing_passes
 from providers.settings import Settings
@@ -112,8 +112,8 @@ class Reconciler(Generic[SpecT, ConfigT]):
             return self._forget(key)
         if is_doubtful(obj):
             # Its labels and annotations were removed; whoever composed it puts them back, or has it detached.
-            if held(obj) and deleting(obj):
-                await self._write(Outcome(obj, None), report_failed_pass(obj, unknown_claim(obj), now, is_stalled=True))
+            if held(obj):
+                await self._write(Outcome(obj, None), report_doubt(obj, now))
             return Result(_WHILE_IN_DOUBT)
         if (wait := self._requests.wait(obj, now)) is not None:
             return Result(wait)

@@ -180,7 +180,13 @@ def is_doubtful(obj: Object) -> bool:
 
 
 def unknown_claim(obj: Object) -> tuple[str, str]:
-    """Return reason and message of what is being deleted and says no longer which claim it was made for."""
+    """Return reason and message of what says no longer which claim it was made for."""
+    if not deleting(obj):
+        return "NotOwned", (
+            "its labels and annotations no longer say for which claim it was made: it is neither looked at nor changed."
+            " They come back with the next pass over its claim: end what holds that (a pause, a deletion that waits);"
+            " or put them back from a backup"
+        )
     address = kubectl.address_of(str(obj["kind"]), key_of(obj))
     external_name = external_ref_of(obj, absent_since=None).external_name
     in_cloud = f", {external_name}," if external_name else ""

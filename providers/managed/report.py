@@ -23,7 +23,7 @@ from providers.external import observed_status
 from providers.external.consent import USED_CONSENTS, consents_given, written_consents
 from providers.external.credential import Login
 from providers.external.diff import joined_keys, shared_keys
-from providers.external.observation import Present, digest, unknown_of
+from providers.external.observation import Present, digest, is_known_as, unknown_of
 from providers.managed import drift, record, revival, unanswered
 from providers.managed.decisions import adoption
 from providers.managed.decisions.plan import Adopt, Create, Delete, Plan, Refuse, Update
@@ -41,7 +41,7 @@ from providers.managed.record import Intent
 from providers.managed.summary import Summary, is_usable, login_of, still_cut_off, summary_of, with_refused_login
 from providers.settings import Settings
 from runtime.conditions import Condition, find, instant, merge, timestamp
-from runtime.objects import Object, annotations_of, generation_of, key_of, status_of
+from runtime.objects import Object, annotations_of, deleting, generation_of, key_of, status_of
 
 LONGEST_MESSAGE = 1024
 
@@ -68,10 +68,13 @@ def report(inputs: Inputs[Any], plan: Plan, outcome: Outcome[Any], settings: Set
     return Report(status, _events(outcome.obj, summary, status))
 
 
-def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime, *, is_stalled: bool = False) -> Report:
+def report_failed_pass(
+    obj: Object, cause: tuple[str, str], now: datetime, *, is_stalled: bool = False, is_unseen: bool = False
+) -> Report:
     """Return the report of a pass that ended in an error: all else in the status stays, since nothing is known.
 
-    Ready stays as it is. What `is_stalled`, or lasts longer than its reason may, is Stalled.
+    Ready stays as it is, but for what `is_unseen` by anybody once that is Stalled. What `is_stalled`, or lasts longer
+    than its reason may, is Stalled.
     """
     summary, generation = Summary(*cause), generation_of(obj)
     reason, message = cause
@@ -80,7 +83,7 @@ def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime, *, is
     kind: Literal["Reconciling", "Stalled"] = "Stalled" if is_stalled or is_overdue else "Reconciling"
     conditions = [
         Condition("Ready", "False", reason, message, generation)
-        if ready is None
+        if ready is None or (is_unseen and kind == "Stalled")
         else Condition(
             "Ready", ready["status"], ready["reason"], ready["message"], ready.get("observedGeneration", generation)
         ),
@@ -90,6 +93,11 @@ def report_failed_pass(obj: Object, cause: tuple[str, str], now: datetime, *, is
     if not _is_repeated(find(obj, "Reconciling"), summary):
         before = [condition for condition in before if condition.get("type") != "Reconciling"]
     return Report({**status_of(obj), "conditions": merge(before, conditions, now)})
+
+
+def report_doubt(obj: Object, now: datetime) -> Report:
+    """Return the report of a pass over what says no longer which claim it was made for: nobody looks at it."""
+    return report_failed_pass(obj, record.unknown_claim(obj), now, is_stalled=deleting(obj), is_unseen=True)
 
 
 def status_with_intent(inputs: Inputs[Any], plan: Plan, obj: Object, settings: Settings, now: datetime) -> Object:
@@ -184,8 +192,14 @@ def _status(inputs: Inputs[Any], plan: Plan, summary: Summary, outcome: Outcome[
 
 
 def _lost_at(inputs: Inputs[Any], plan: Plan, old: Object) -> str:
-    """Return since when a database is lost that nothing but its name identifies; empty where it is not."""
+    """Return since when a database is lost that nothing but its name identifies; empty where it is not.
+
+    One that was made again is known by its oid, which no look shows after a restart of the provider.
+    """
     is_lost = inputs.inside and isinstance(plan, Refuse) and plan.reason == "DatabaseLost"
+    if inputs.inside and isinstance(plan, Refuse) and plan.reason == "Replaced" and inputs.observed is not None:
+        recorded = inputs.external_ref.incarnation
+        is_lost = any(is_known_as(known, recorded) for known in inputs.observed.earlier_ids)
     return str(old.get(record.LOST_AT) or (timestamp(inputs.now) if is_lost else ""))
 
 

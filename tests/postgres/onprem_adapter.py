@@ -112,7 +112,7 @@ class OnPremAdapter(Adapter):
     def heal(self) -> None:
         self.line.faults.clear()
 
-    def put(self, name: str, owner: tuple[str, str] | None) -> None:
+    def put(self, name: str, owner: tuple[str, ...] | None) -> None:
         self._rows(f'CREATE DATABASE "{name}"')
         if owner is not None:
             row = f"('{name}', '{owner[0]}', '{owner[1]}', '0123456789abcdef', 'ready')"

@@ -192,7 +192,7 @@ async def test_a_hostile_server_proves_no_login_and_gets_no_tenants_password(
     credential = Credential("app_a", "A1tenants2password3of4its5own")
     async with _hostile(onprem_server, _TALKS[name]) as (port, received):
         endpoint = Endpoint(onprem_server.host, port, "orders", VERIFIED, onprem_server.authority_pem.decode())
-        answer, _ = await try_login(endpoint, credential)
+        answer, *_ = await try_login(endpoint, credential, lists=True)
 
     content = b"".join(received.messages)
     assert answer is Login.UNKNOWN

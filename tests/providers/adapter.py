@@ -83,7 +83,7 @@ class ExternalObject:
 
     name: str
     incarnation: str
-    owner: tuple[str, str] | None
+    owner: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,7 @@ class Adapter(ABC):
         """Take away all faults."""
 
     @abstractmethod
-    def put(self, name: str, owner: tuple[str, str] | None) -> None:
+    def put(self, name: str, owner: tuple[str, ...] | None) -> None:
         """Create an object of that name as somebody else does, with the tags of an installation and an identity."""
 
     def give_server(self, owner: Owner | None) -> str:
@@ -221,6 +221,10 @@ class Adapter(ABC):
 
     def lag(self, by: timedelta) -> None:
         """Show what was created only after so long (LAG)."""
+        raise NotImplementedError
+
+    def delete_by_hand(self, name: str) -> None:
+        """Have somebody delete an object by the cloud's API (LAG)."""
         raise NotImplementedError
 
     def renew_authority(self, pem: str) -> None:

@@ -44,12 +44,13 @@ def owner_in(tags: Mapping[str, str], prefix: str = "") -> tuple[str, str] | Non
     return None if identity is None else (tags[f"{prefix}installation"], identity)
 
 
-def owner_tags(owner: tuple[str, str] | None, prefix: str = "") -> dict[str, str]:
-    """Return the tags of an installation and an identity, for another claim's object; none without an owner."""
-    if owner is None:
-        return {}
-    values = {"installation": owner[0], "identity": owner[1], "claim": "0123456789abcdef"}
-    return {f"{prefix}{key}": value for key, value in values.items()}
+def owner_tags(owner: tuple[str, ...] | None, prefix: str = "") -> dict[str, str]:
+    """Return the tags of an installation and an identity, for another claim's object where no claim is named as well.
+
+    None without an owner.
+    """
+    words = zip(("installation", "identity", "claim"), (*owner, "0123456789abcdef") if owner else (), strict=False)
+    return {f"{prefix}{key}": value for key, value in words}
 
 
 def drifts_of(

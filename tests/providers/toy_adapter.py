@@ -82,7 +82,7 @@ class ToyServers(Adapter):
     def heal(self) -> None:
         self.service.faults.clear()
 
-    def put(self, name: str, owner: tuple[str, str] | None) -> None:
+    def put(self, name: str, owner: tuple[str, ...] | None) -> None:
         is_tagged = owner is not None and Property.TAGS in self.properties
         self.service.put(name, ToyWorld.fields, owner_tags(owner) if is_tagged else None)
 

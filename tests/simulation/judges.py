@@ -102,7 +102,7 @@ def a_strangers_object_is_taken(history: History) -> Iterator[Finding]:
 def ready_over_nothing(history: History) -> Iterator[Finding]:
     """I4: what is Ready for long in calm weather is there, and takes its published login.
 
-    Nobody tries logins in a life: a password that a stranger has set is seen by nobody.
+    In AWS nobody tries logins in a life: a password that a stranger has set is seen by nobody.
     """
     spoilt = {f"{call.server}/{call.name}".rstrip("/") for call in history.calls if _sets_a_password(call)}
     for name, samples in _by_name(history):

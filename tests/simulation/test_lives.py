@@ -19,8 +19,8 @@ LIVES: Final = {"gcp": (11, 250), "azure": (12, 250), "aws": (13, 250), "onprem"
 """The seed of each cloud's lives, and how many there are."""
 _OF_A_TEST: Final = 25
 OPEN: Final[dict[str, set[str]]] = {
-    "gcp": {"replaced by an empty one without a word"},
-    "azure": {"Ready over what takes no login", "replaced by an empty one without a word"},
+    "gcp": set(),
+    "azure": {"Ready over what takes no login"},
     "aws": set(),
     "onprem": set(),
 }

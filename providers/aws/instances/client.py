@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from apis.names import EXTERNAL_NAME
 from apis.teardown import Policy
@@ -17,16 +18,16 @@ from providers.aws.models import RDSInstanceParameters
 from providers.aws.tag_lists import decoded_tags
 from providers.aws.tags import Tagged
 from providers.external.client import Clients, Fence, Operation, Target
-from providers.external.cloud_api.creates import created
 from providers.external.cloud_api.refusals import AlreadyThere, NotThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Change, Observed, Present
 from providers.external.reachability import Reachability
 from runtime import kubectl
-from runtime.errors import Blocked, Conflict, Transient
+from runtime.errors import Blocked, Conflict, Failure, Transient
 
 Seen = Observed[RDSInstanceParameters, Facts]
 Where = Target[RDSInstanceParameters]
+_MINUTES_OF_EVENTS, _DELETED = 60, "DB instance deleted"
 
 
 class RdsInstances:
@@ -52,7 +53,7 @@ class RdsInstances:
         except NotThere:
             await self._prove_absent(target)
             self._instances.record_absent(target.name)
-            return Absent()
+            return Absent(is_deleted=await self._is_deleted(target))
         members = answer.get("DBInstances") or []
         if len(members) != 1:
             raise Transient(f"cannot {action}: the answer names {len(members)} instances")
@@ -103,19 +104,40 @@ class RdsInstances:
             if answer["DbiResourceId"] == target.incarnation:
                 raise Blocked("DatabaseRenamed", _renamed_message(target.name, present, target.address))
 
+    async def _is_deleted(self, target: Where) -> bool:
+        """Return whether RDS's events show that what is to be deleted was; False where they may not be read."""
+        if not target.leaving or not target.incarnation:
+            return False
+        action = f"read the events of instance {target.name}"
+        events: list[dict[str, Any]]
+        call = self._account.call(
+            "describe_events", action, SourceType="db-instance", SourceIdentifier=target.name,
+            EventCategories=["creation", "deletion"], Duration=_MINUTES_OF_EVENTS,
+        )  # fmt: skip
+        try:
+            events = (await call).get("Events") or []
+        except Failure:
+            return False
+        # RDS-EVENT-0003, "Amazon RDS event categories and event messages".
+        return bool(events) and max(events, key=lambda event: event["Date"])["Message"].startswith(_DELETED)
+
     def _tagged(self, name: str, arn: str) -> Tagged:
         return Tagged(self._account, f"instance {name}", arn)
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
-        """Create the instance; one that is there and ours is what an interrupted create made."""
+        """Create the instance.
+
+        Raises:
+            Conflict: One is there, that of an interrupted create or of an earlier object of the claim, with a password
+                of its own: whose it is, and by which password it lets in, is decided on a look at it.
+        """
         if translate.alternates(target):
             credential = Credential(target.spec.master_username, target.own_password)
         operation, parameters = create.call_for(await restores.resolved(self._account, target), credential)
-        call = self._account.call(operation, f"create instance {target.name}", fence=fence, **parameters)
         try:
-            await created(call, self, target, f"instance {target.name}")
+            await self._account.call(operation, f"create instance {target.name}", fence=fence, **parameters)
         except AlreadyThere:
-            raise Conflict(f"instance {target.name} appeared meanwhile; looking again") from None
+            raise Conflict(f"instance {target.name} is there already; looking again") from None
         return None
 
     async def update(self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence) -> None:

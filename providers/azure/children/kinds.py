@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Final
 
 import msgspec
@@ -32,7 +33,7 @@ from providers.external.client import Clients, Fence, Operation, Target
 from providers.external.cloud_api.naming import hash_in, name_of
 from providers.external.cloud_api.refusals import NotThere
 from providers.external.credential import Credential
-from providers.external.observation import Observed, SpecT
+from providers.external.observation import Observed, SpecT, is_known_as
 from providers.external.ownership import Identity
 from providers.external.provider import Kind, Naming, Reference
 from providers.external.spec import Envelope
@@ -71,10 +72,19 @@ class ServerDatabases(ServerChild[Databases]):
         name = child_in(target.name)
         waits = self._waits(target, server_in(target.name), name)
         have = msgspec.structs.replace(target.spec, **{name: value or None for name, value in shown.items()})
-        return self._seen(target, server, have, shown, incarnation=of_server(server, name), waits=waits)
+        ids, known = self._account.database_ids, of_server(server, name)
+        incarnation, earlier_ids = ids.incarnation(_server_of(target).lower(), name, known, target.incarnation)
+        seen = self._seen(target, server, have, shown, incarnation=incarnation, waits=waits)
+        return replace(seen, earlier_ids=earlier_ids)
+
+    async def create(self, target: Target[Databases], credential: Credential, fence: Fence) -> Operation | None:
+        """Create the database, as any child; what a login listed of one before is not of this."""
+        self._account.database_ids.record_made(_server_of(target).lower(), child_in(target.name))
+        return await super().create(target, credential, fence)
 
     def _is_elsewhere(self, server: ServerState, target: Target[Databases]) -> bool:
-        return target.incarnation not in {"", of_server(server, child_in(target.name))}
+        known = of_server(server, child_in(target.name))
+        return bool(target.incarnation) and not is_known_as(known, target.incarnation)
 
     def _waits(self, target: Target[Databases], server: ServerName, name: str) -> str:
         """Return for what the database waits before it may be used; empty where for nothing.

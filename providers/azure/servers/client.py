@@ -9,6 +9,7 @@ from typing import Any
 
 from apis.names import EXTERNAL_NAME
 from apis.teardown import Policy
+from providers.azure.activity import is_deleted
 from providers.azure.arm import Answer, AzureAccount
 from providers.azure.models import FlexibleServerParameters
 from providers.azure.names import NAMESPACE, server_in, server_of_id
@@ -26,7 +27,7 @@ from providers.external.observation import RESTART, Absent, Change, Observed, Ph
 from providers.external.reachability import Reachability
 from providers.external.sql.alternating import is_of_roles
 from runtime import kubectl
-from runtime.errors import Blocked, Failure, Terminal, Transient
+from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 Seen = Observed[FlexibleServerParameters, Facts]
 Where = Target[FlexibleServerParameters]
@@ -50,7 +51,7 @@ class FlexibleServers:
         except NotThere:
             await self._prove_absent(target)
             self._servers.record_absent(target.name)
-            return Absent()
+            return Absent(is_deleted=await is_deleted(self._account, self._path(target.name), target))
         observed = await self._observed(target, answer.body)
         return Present(replace(observed, answer=encoded_answer(answer.body)))
 
@@ -61,6 +62,7 @@ class FlexibleServers:
     async def _observed(self, target: Where, answer: Mapping[str, Any]) -> Seen:
         seen = translate.observed(answer, target, self._account.ca)
         self._servers.record_observed(target.name, target.owner.identity, answer)
+        self._account.database_ids.record_endpoint(seen.endpoint, str(server_in(target.name)).lower())
         if not seen.usable:
             # It answers nobody while it is worked on, and may be reached right afterwards.
             self._reachability.forget(replace(seen.endpoint, database=DEFAULT_DATABASE))
@@ -117,15 +119,16 @@ class FlexibleServers:
             raise Blocked("DatabaseRenamed", _moved_message(target, str(known[1])))
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
-        """Create the server; one that is there and ours is what an interrupted create made.
+        """Create the server.
 
         Raises:
+            Conflict: One of ours is there, of an interrupted create or of an earlier object of the claim, with a
+                password of its own: by which one it lets in is decided on a look at it.
             Blocked: `NameTaken`: somebody else's server anywhere in Azure has the name.
             NotCreated: One appeared in the resource group since it was looked for.
         """
         if not await self._is_free(target):
-            if await self._is_ours(target):
-                return None
+            await self._refuse_ours(target)
             raise AlreadyThere(_taken_message(target), code=_TAKEN)
         if roles.alternates(target):
             credential = Credential(target.spec.administrator_login, roles.own_password(target))
@@ -140,8 +143,7 @@ class FlexibleServers:
                 hide=hide,
             )  # fmt: skip
         except AlreadyThere:
-            if await self._is_ours(target):
-                return None
+            await self._refuse_ours(target)
             raise NotCreated(f"server {target.name}") from None
         self._account.restarts.record_made(server_in(target.name), target.owner.identity)
         return self._operation(answer, "Create")
@@ -160,9 +162,10 @@ class FlexibleServers:
             )
         return False
 
-    async def _is_ours(self, target: Where) -> bool:
+    async def _refuse_ours(self, target: Where) -> None:
         observation = await self.observe(replace(target, incarnation=""))
-        return isinstance(observation, Present) and target.owner.owns(observation.observed.owner)
+        if isinstance(observation, Present) and target.owner.owns(observation.observed.owner):
+            raise Conflict(f"server {target.name} is there already; looking again")
 
     async def update(
         self, target: Where, observed: Seen, changed: tuple[Change, ...], fence: Fence
@@ -222,7 +225,7 @@ class FlexibleServers:
 def clients(account: AzureAccount) -> Clients[FlexibleServerParameters, Facts]:
     """Return what serves servers; Azure takes no backup that outlives its server, so there are no Backups."""
     listed = ServerList(account)
-    servers = FlexibleServers(account, listed, Reachability())
+    servers = FlexibleServers(account, listed, Reachability(account.database_ids.try_login))
     logins = servers.logins
     return Clients(servers, listed, logins, None, ArmOperations(account), logins.try_login, servers)
 

@@ -211,7 +211,7 @@ async def _why(settings: ConnectionSettings, database: str, error: psycopg.Error
             " say scram-sha-256 for this login, and set the password anew where it was stored as md5"
         )
         return Terminal("CredentialsForbidden", f"cannot {action}: {remedy}")
-    answer, code = await try_login(replace(settings.endpoint, database=database), settings.admin)
+    answer, code, _ = await try_login(replace(settings.endpoint, database=database), settings.admin)
     if answer is Login.REFUSED:
         remedy = "the server refused it; renew username and password in the administrator's Secret"
         return Terminal("CredentialsInvalid", f"cannot {action}: {remedy}")

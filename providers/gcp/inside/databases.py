@@ -91,8 +91,12 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
             collation=seen.collation or None,
         )
         at_provider = {key: value for key in ("charset", "collation") if (value := getattr(seen, key))}
-        # Cloud SQL gives a database no id of its own: it is the one of this name.
-        observed = Observed(target.name, target.name, owner, Phase.READY, spec, None, at_provider)
+        # Cloud SQL gives a database no id of its own: it is the one of this name, and of the oid that a login listed.
+        server, name = _place(target)
+        incarnation, earlier_ids = self._account.database_ids.incarnation(server, name, target.name, target.incarnation)
+        observed = Observed(
+            target.name, incarnation, owner, Phase.READY, spec, None, at_provider, earlier_ids=earlier_ids
+        )
         # Of an instance that no list shows nothing says whether it is the same one later.
         return Present(replace(observed, answer=msgspec.json.encode(seen) if seen.created else b""))
 
@@ -118,6 +122,7 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
         spec = target.spec
         body = {"name": name, "charset": spec.charset, "collation": spec.collation}
         body = {key: value for key, value in body.items() if value is not None}
+        self._account.database_ids.record_made(server, name)
         try:
             answer = await self._account.call(
                 "databases.insert", f"create database {name} of {server}", fence=fence, body=body, instance=server

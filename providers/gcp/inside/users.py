@@ -111,6 +111,7 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
         self._inside.record_observed(target.name)
         present = {name: tuple(user.get(_ROLES) or ()) for name, user in seen.users.items()}
         endpoint = logins.endpoint_of(instance, seen.authorities, target.spec)
+        self._account.database_ids.record_endpoint(endpoint, _server(target))
         missing = logins.missing_database(target, str(target.spec.database)) if seen.lacks_database else ""
         is_at_work, lacks = not is_at_rest(instance), missing or _what_a_login_lacks(instance, target)
         if is_at_work:
@@ -316,7 +317,7 @@ class UserAccount(InsideAccount[CloudSQLUserParameters]):
 
 def clients(account: GcpAccount) -> Clients[CloudSQLUserParameters, Facts]:
     """Return what serves users in one project."""
-    reachability = Reachability()
+    reachability = Reachability(account.database_ids.try_login)
     inside = UserAccount(account)
     users = SqlUsers(account, inside, Servers(account), reachability)
     return Clients(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -24,7 +25,7 @@ from providers.gcp.names import RELEASED, owner_from, owner_labels
 from providers.gcp.operation_list import read_operations
 from providers.gcp.refusals import Denied
 from runtime import clock
-from runtime.errors import Blocked, Conflict, Terminal, Transient
+from runtime.errors import Blocked, Conflict, Failure, Terminal, Transient
 
 Where = Target[CloudSQLInstanceParameters]
 
@@ -51,11 +52,19 @@ class SqlInstances:
                 await self._prove_absent(target, refusal)
             self._instances.record_absent(target.name)
             self._account.instances.forget(target.name)
-            return Absent()
+            return Absent(is_deleted=await self._is_deleted(target))
         encoded = encoded_answer(answer)
         self._account.instances.record(target.name, encoded, as_of)
         seen = replace(self._observed(target, answer), answer=encoded)
         return Present(replace(seen, owner=target.owner) if await self._is_own_clone(target, seen) else seen)
+
+    async def _is_deleted(self, target: Where) -> bool:
+        """Return whether the project's operations show that what is to be deleted was."""
+        if not target.leaving or not target.incarnation:
+            return False
+        with suppress(Failure):
+            await read_operations(self._account)
+        return self._account.log.is_deleted(target.name)
 
     async def _is_own_clone(self, target: Where, seen: Seen) -> bool:
         """Return whether an instance is the clone that was made for a resource, and bears its source's labels yet.

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any, assert_never
 
 from apis.teardown import Policy
+from providers.accounts.destroys import made_at
 from providers.external.observation import (
     SERVER_NOT_OWNED,
     Absent,
@@ -25,6 +26,8 @@ from runtime.conditions import find
 
 # For so long the tags of an orphan are tried at an account that is out of reach, or that refuses them.
 _TAGS_TRIED = timedelta(minutes=5)
+# So old may a cloud's answers be, by which what was made a moment ago is not there.
+_APPEARS_WITHIN = timedelta(minutes=10)
 # Waiting ends none of these; a cloud that is merely out of reach is not among them.
 _NO_ACCESS = frozenset(
     {"CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden", "ProviderConfigNotFound", "NotAllowed"}
@@ -77,19 +80,24 @@ def _is_tag_refused(inputs: Inputs[SpecT]) -> bool:
     return synced.get("reason") not in {None, "InSync", "AwaitingTeardown"} and _was_tried_long(inputs)
 
 
-def _deletion_of_observed(inputs: Inputs[SpecT], policy: Policy) -> Plan:
+def _deletion_of_observed(  # noqa: PLR0911 - each return is a row of the table
+    inputs: Inputs[SpecT], policy: Policy
+) -> Plan:
     match inputs.observation:
         case Unknown(reason=reason) if reason in _UNTAGGED and policy is Policy.ORPHAN:
             # Its tags are tried, not waited for: to leave a database alone needs no access to it.
             return Orphan(tagged=False)
         case Unknown(reason=reason, message=message) if reason == SERVER_NOT_OWNED:
             return _in_foreign_server(inputs, reason, message)
+        case Unknown(reason="Replaced"):
+            # What it stands for was inside of a server that is no more.
+            return RemoveFinalizer()
         case Unknown(reason=reason, message=message):
             return Wait(reason, message, LATER)
         case Absent(renamed=renamed) if renamed and policy is not Policy.ORPHAN:
             return Refuse("DatabaseRenamed", renamed_text(inputs.external_ref.external_name, renamed))
-        case Absent(remains=remains):
-            return _gone(inputs, remains=remains)
+        case Absent() as absent:
+            return _gone(inputs, absent)
         case Present(observed=observed):
             return _delete(inputs, observed, policy)
         case never:
@@ -103,21 +111,29 @@ def _in_foreign_server(inputs: Inputs[SpecT], reason: str, message: str) -> Plan
     return RemoveFinalizer()
 
 
-def _gone(inputs: Inputs[SpecT], *, remains: bool) -> Plan:
+def _gone(inputs: Inputs[SpecT], absent: Absent) -> Plan:
     """Believe an absence under deletion: at once where nothing was ever made, else after the grace."""
-    since, policy = inputs.external_ref.absent_since, inputs.lifecycle.policy
+    since, policy, remains = inputs.external_ref.absent_since, inputs.lifecycle.policy, absent.remains
     # Where a list of what is there lags behind, what a crash kept us from remembering may appear a moment later.
     external_ref = inputs.external_ref
     was_made = external_ref.incarnation or (inputs.eventual and external_ref.external_name)
     waited = since is not None and inputs.now - since >= inputs.grace
     is_sure = not inputs.eventual or since is not None or inputs.unlisted
     intended = inputs.delete_intended and is_sure
+    # A look and a list may both be older than what was made a moment ago.
+    is_listed_late = inputs.eventual and inputs.stateful and not inputs.inside
+    made = made_at(inputs.obj) if is_listed_late and was_made else None
+    is_sent = inputs.delete_intended or absent.is_deleted
+    if made is not None and not is_sent and inputs.now - made < _APPEARS_WITHIN:
+        return Wait(
+            "Deleting", "the database was not found, and may be shown yet; looking again", inputs.grace, quiet=True
+        )
     if not (waited or intended or not was_made):
         after = SOON if inputs.delete_intended else inputs.grace
         after = after if since is None else inputs.grace - (inputs.now - since)
         return Wait("Deleting", "the database was not found; looking again before letting go", after, quiet=True)
     if policy is Policy.SNAPSHOT and _has_no_backup(inputs) and not (remains and inputs.delete_intended):
-        if inputs.delete_intended and inputs.eventual:
+        if inputs.delete_intended and inputs.eventual and not inputs.without_backup:
             return Wait("Deleting", "the final snapshot is not available yet; nothing is let go before it is", SOON)
         return Refuse(
             "BackupImpossible",

@@ -87,7 +87,7 @@ class RdsAdapter(SimulatedAdapter):
         fault |= {"kind": "drop"} if mode == "unanswered" else {"code": _CODES[mode]}
         control(self.served, "POST", "faults", fault)
 
-    def put(self, name: str, owner: tuple[str, str] | None) -> None:
+    def put(self, name: str, owner: tuple[str, ...] | None) -> None:
         self._foreigner().create_db_instance(
             DBInstanceIdentifier=name, Engine="postgres", DBInstanceClass="db.t4g.micro", AllocatedStorage=20,
             MasterUsername="app", MasterUserPassword="Sufficient-1",
@@ -102,6 +102,9 @@ class RdsAdapter(SimulatedAdapter):
 
     def vanish(self, name: str) -> None:
         control(self.served, "POST", f"instances/{name}", {"vanish": True})
+
+    def delete_by_hand(self, name: str) -> None:
+        self._foreigner().delete_db_instance(DBInstanceIdentifier=name, SkipFinalSnapshot=True)
 
     def strip_owner(self, name: str) -> None:
         tree = self._instances()[name]

@@ -32,7 +32,7 @@ from providers.external.credential import Credential
 from providers.external.diff import diff
 from providers.external.observation import Absent, Observed, Present
 from providers.external.ownership import Owner
-from runtime.errors import Transient
+from runtime.errors import Conflict, Transient
 from tests.providers.gates import OPEN
 from tests.support.waiting import eventually
 
@@ -142,8 +142,9 @@ async def _an_instance_lives(cloud: InstanceClients) -> None:
     observed = await _seen(cloud, target)
     assert target.owner.owns(observed.owner)
     assert (diff(target.spec, observed.spec), INSTANCES.invariants(target, observed)) == ((), ())
-    # An answer that was lost leads back to the same instance.
-    await cloud.external.create(target, Credential("app", "Sufficient-1"), OPEN)
+    # Whose the instance is, and which password it has, only a look shows.
+    with pytest.raises(Conflict):
+        await cloud.external.create(target, Credential("app", "Sufficient-2"), OPEN)
 
     edited = replace(target, spec=msgspec.structs.replace(INSTANCE, backup_retention_period=9, allocated_storage=30))
     changes = tuple(INSTANCES.classify(change, observed) for change in diff(edited.spec, observed.spec))

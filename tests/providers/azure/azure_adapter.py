@@ -12,9 +12,10 @@ from providers.azure import FLEXIBLE_SERVERS
 from providers.external.provider import Kind
 from runtime.objects import Key, Object
 from tests.providers.adapter import Adapter, Drift, ExternalObject, Mode, Property, Verb
+from tests.providers.adapter_parts import owner_tags
 from tests.providers.azure.arm_world import ArmWorld
 from tests.providers.azure.azure_world import SERVER
-from tests.providers.azure.simulated_arm import Arm, name_of
+from tests.providers.azure.simulated_arm import Arm, name_of, path_of
 from tests.providers.gates import Calls
 from tests.providers.world import World
 
@@ -95,15 +96,17 @@ class AzureServers(Adapter):
     def heal(self) -> None:
         self.arm.heal()
 
-    def put(self, name: str, owner: tuple[str, str] | None) -> None:
-        words = zip(("installation", "identity", "claim"), (*owner, "0123456789abcdef") if owner else (), strict=False)
-        self.arm.make(name if "/" in name else f"databases/{name}", {f"fairlead-{word}": text for word, text in words})
+    def put(self, name: str, owner: tuple[str, ...] | None) -> None:
+        self.arm.make(name if "/" in name else f"databases/{name}", owner_tags(owner, "fairlead-"))
 
     def before_create(self, act: Callable[[], None]) -> None:
         self.calls.before_create = act
 
     def vanish(self, name: str) -> None:
         self.arm.steer(name, vanish=True)
+
+    def delete_by_hand(self, name: str) -> None:
+        self.arm.person("DELETE", path_of(name))
 
     def strip_owner(self, name: str) -> None:
         self.arm.steer(name, tags={})

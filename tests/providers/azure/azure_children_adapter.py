@@ -67,7 +67,7 @@ class AzureChildren(AzureServers):
         children: Mapping[str, Any] = self.arm.server(_SERVER)["children"][self.word]
         return children
 
-    def put(self, name: str, owner: tuple[str, str] | None) -> None:
+    def put(self, name: str, owner: tuple[str, ...] | None) -> None:
         del owner
         self.arm.control("POST", self._path(name), self.theirs)
 

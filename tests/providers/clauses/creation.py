@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import timedelta
 
+from providers.external.ownership import owner_of
 from runtime.errors import Failure
 from tests.providers.adapter import Adapter, Property, clause
 from tests.providers.gates import KilledError
@@ -116,6 +117,16 @@ async def object_that_appears_before_the_create_arrives_is_not_ours(cloud: Adapt
     cloud.world.delete()
     await cloud.until_gone()
     assert (len(cloud.objects()), cloud.writes()) == (1, [])
+
+
+@clause(Property.TAGS, Property.LOGINS, Property.LAG)
+async def create_that_finds_its_object_there_publishes_a_password_that_was_set(cloud: Adapter) -> None:
+    """An earlier object of the claim made it, with a password that nobody knows any more."""
+    cloud.ask()
+    owner = owner_of(cloud.world.get() or {}, "home").tags
+    cloud.before_create(lambda: cloud.put(cloud.external_name(), owner))
+    await cloud.until(lambda: cloud.world.reason("Ready") == "Available")
+    assert (len(cloud.objects()), any(write.startswith("password ") for write in cloud.writes())) == (1, True)
 
 
 @clause(Property.PROOFS)

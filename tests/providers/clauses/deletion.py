@@ -11,6 +11,19 @@ from tests.providers.gates import KilledError
 _MOST_WRITES = 60
 
 
+@clause(Property.LAG, Property.LOGINS)
+async def deletion_of_what_was_just_made_ends_once_the_clouds_record_shows_it(cloud: Adapter) -> None:
+    name = await cloud.create()
+    cloud.lag(timedelta(minutes=20))
+    cloud.world.delete()
+    await cloud.pass_for(timedelta(seconds=90))
+    assert (cloud.world.get() is not None, list(cloud.objects())) == (True, [name])
+    cloud.delete_by_hand(name)
+    deleted_at = cloud.world.now
+    await cloud.until_gone()
+    assert (cloud.objects(), cloud.world.now - deleted_at < timedelta(minutes=4)) == ({}, True)
+
+
 @clause()
 async def policy_delete_deletes_the_object_and_its_credentials(cloud: Adapter) -> None:
     await cloud.create()

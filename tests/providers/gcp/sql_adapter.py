@@ -79,7 +79,7 @@ class SqlAdapter(Adapter):
         self.sql.control("DELETE", "faults")
         self.sql.behave(unreachable_regions=[])
 
-    def put(self, name: str, owner: tuple[str, str] | None) -> None:
+    def put(self, name: str, owner: tuple[str, ...] | None) -> None:
         values = {"installation": owner[0], "identity": owner[1], "claim": "0123456789abcdef"} if owner else {}
         self.sql.create(name, {f"fairlead-{key}": value for key, value in values.items()})
 

@@ -73,7 +73,7 @@ class SqlUsersAdapter(SqlAdapter):
     def writes(self) -> list[str]:
         return [_write(call) for call in self.sql.changes(self.since)]
 
-    def put(self, name: str, owner: tuple[str, str] | None) -> None:
+    def put(self, name: str, owner: tuple[str, ...] | None) -> None:
         del owner
         self.sql.call("POST", _USERS, {"name": name.rpartition("/")[2], "password": "Of-a-stranger-1"})
 

@@ -51,6 +51,13 @@ def test_look_counts_until_an_operation(says: str, operation: dict[str, Any], is
     assert log_of(operation).is_untouched("a", NOW - HOUR) is is_untouched, says
 
 
+def test_instance_is_deleted_where_that_is_the_last_of_its_operations() -> None:
+    made, deleted = shown(NOW - HOUR, kind="CREATE"), shown(NOW - MINUTE, kind="DELETE", name="op-2")
+    failed, again = {**deleted, "error": {"errors": [{}]}}, shown(NOW, kind="CLONE", name="op-3")
+    logs = (log_of(made, deleted), log_of(made), log_of(made, failed), log_of(made, deleted, again))
+    assert [log.is_deleted("a") for log in logs] == [True, False, False, False]
+
+
 def test_nothing_is_untouched_of_which_the_log_does_not_know() -> None:
     assert not OperationLog().is_untouched("a", NOW)
     log = log_of(covers=NOW - HOUR)

@@ -280,3 +280,12 @@ async def test_final_backup_may_take_a_day() -> None:
     cloud.backups = ("final-1",)
     await _last(world, timedelta(minutes=2))
     assert world.get() is None
+
+
+async def test_deletion_that_began_under_delete_waits_for_no_backup() -> None:
+    world = await ready(Stateful(), deletionPolicy="Delete")
+    world.delete()
+    await world.step()
+    world.ask(deletionPolicy="Snapshot")
+    await _last(world, timedelta(minutes=2))
+    assert world.reason() == "BackupImpossible"

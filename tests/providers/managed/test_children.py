@@ -19,9 +19,11 @@ class Untagged(ToyCloud):
     """A cloud whose objects carry no owner; `is_proven`: it shows that a create without an answer made one."""
 
     is_proven = False
+    earlier_ids: tuple[str, ...] = ()
 
     def shown(self, target: Target[ToyParameters], observed: Seen) -> Seen:
-        return replace(observed, owner=target.owner if self.is_proven and target.unanswered else None)
+        owner = target.owner if self.is_proven and target.unanswered else None
+        return replace(observed, owner=owner, earlier_ids=self.earlier_ids)
 
 
 def _child(cloud: ToyCloud, server: str = "server-1") -> World:
@@ -51,6 +53,20 @@ async def test_child_whose_create_had_no_answer_is_ours_on_proof_alone(*, is_pro
     await world.passes(3)
     assert world.reason() == ("InSync" if is_proven else "NotOwned")
     assert ("intent" in world.status) is not is_proven
+
+
+async def test_child_whose_oid_shows_that_it_was_made_again_is_not_ready_after_a_restart_either() -> None:
+    world = _child(cloud := Untagged())
+    world.ask()
+    await world.settle()
+    recorded = world.toy.incarnation
+    for oid in ("@1", "@2"):
+        world.toy.incarnation, cloud.earlier_ids = f"{recorded}{oid}", (recorded,)
+        await world.passes(2)
+    assert (world.reason(), world.reason("Ready")) == ("Replaced", "Replaced")
+    world.toy.incarnation, cloud.earlier_ids = f"{recorded}@1", ()
+    await world.passes(2)
+    assert (world.reason(), world.reason("Ready")) == ("NotOwned", "NotOwned")
 
 
 @pytest.mark.parametrize("is_adopted", [True, False])

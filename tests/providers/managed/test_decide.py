@@ -110,6 +110,7 @@ def to(**agreed: str) -> Consent:
 THERE, NOBODYS, STRANGERS = there(), there(owner=None), there(owner=STRANGER)
 BUSY, STOPPED = there(phase=Phase.BUSY), there(phase=Phase.STOPPED)
 REMAINS: Any = Absent(remains=True)
+YOUNG = {"status": {"madeAt": "2026-11-21T11:51:00Z"}}
 OTHERS_SERVER, NO_LOGIN = Unknown("AdoptionRefused", "x"), Unknown("CredentialsInvalid", "x")
 DETACH, ORPHAN, SNAPSHOT = Policy.DETACH, Policy.ORPHAN, Policy.SNAPSHOT
 FORMERS = Predecessor("old", "oid-0", FORMER)
@@ -350,10 +351,17 @@ ROWS: dict[str, Row] = {
     "the destroy limit stops destroys": leaving(Refuse, THERE, reason="Brake", destroy_limit_reached="x"),
     "a busy one is destroyed later": leaving(Wait, BUSY, reason="Deleting"),
     "an open intent stops a deletion": leaving(Wait, THERE, intent_until=NOW + GRACE, holds={"quiet": True}),
+    "what was inside of a server that others replaced is let go": leaving(RemoveFinalizer, Unknown("Replaced", "x")),
     "absent and never Ready is let go": leaving(RemoveFinalizer, GONE, FRESH),
     "what a crashed create left is taken away": leaving(Delete, REMAINS, FRESH, holds={"policy": Policy.DELETE}),
     "one not-found lets nothing go": leaving(Wait, GONE, holds={"quiet": True}),
     "two not-founds over the grace let go": leaving(RemoveFinalizer, GONE, LONG_GONE),
+    "what was made a moment ago may be shown yet": leaving(
+        Wait, GONE, LONG_GONE, obj=YOUNG, eventual=True, holds={"quiet": True}
+    ),
+    "unless the cloud's record shows its deletion": leaving(
+        RemoveFinalizer, Absent(is_deleted=True), LONG_GONE, obj=YOUNG, eventual=True
+    ),
     "our own deletion needs no grace": leaving(RemoveFinalizer, GONE, delete_intended=True),
     "our own deletion is finished": leaving(Delete, REMAINS, delete_intended=True, holds={"policy": Policy.DELETE}),
     "what others took away is not let go under Snapshot without a backup": leaving(
@@ -368,6 +376,16 @@ ROWS: dict[str, Row] = {
     ),
     "where backups take their time the final one is waited for": leaving(
         Wait, GONE, LONG_GONE, reason="Deleting", policy=SNAPSHOT, delete_intended=True, eventual=True
+    ),
+    "none comes of a deletion that began under Delete": leaving(
+        Refuse,
+        GONE,
+        LONG_GONE,
+        reason="BackupImpossible",
+        policy=SNAPSHOT,
+        delete_intended=True,
+        eventual=True,
+        without_backup=True,
     ),
     "a retirement that was cut off is finished before its backup is looked for": leaving(
         Delete, REMAINS, policy=SNAPSHOT, delete_intended=True

@@ -201,7 +201,7 @@ async def test_process_that_leads_no_more_reports_nothing() -> None:
 
 
 @pytest.mark.parametrize("is_deleted", [True, False])
-async def test_what_lost_its_labels_says_what_a_person_can_do_once_it_is_deleted(*, is_deleted: bool) -> None:
+async def test_what_lost_its_labels_says_what_a_person_can_do(*, is_deleted: bool) -> None:
     world = World(ToyCloud())
     world.ask()
     await world.settle()
@@ -213,7 +213,10 @@ async def test_what_lost_its_labels_says_what_a_person_can_do_once_it_is_deleted
         world.delete()
     await world.passes(2)
 
-    assert world.reason() == ("HeldDeletion" if is_deleted else "InSync")
+    assert world.reason() == ("HeldDeletion" if is_deleted else "NotOwned")
+    assert world.reason("Ready") == ("HeldDeletion" if is_deleted else "Available")
+    await world.passes(30, timedelta(seconds=30))
+    assert world.condition("Ready")["status"] == "False"
     assert ("kubectl patch toy/db -n team" in world.condition()["message"]) is is_deleted
     # To detach it touches nothing, whosever it is.
     world.annotate(teardown=f"{world.uid}/Detach")
