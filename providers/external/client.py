@@ -93,9 +93,10 @@ class Target(Generic[SpecT]):
     `coming` is the login whose password is on its way, `published` the password of `active`. `own_password` follows
     from whose the database is and is known to the provider alone: for a login that nobody else is given. `alternates`:
     the ProviderConfig asks for two logins where the cloud gives one.
-    `incarnation` is the one that was Ready before, `leaving` says that the resource is being deleted, `agreed` are the
-    backups of others that the platform agreed to restore, `agreed_servers` the servers of others in which it agreed to
-    this object. `siblings` are the specs of what was made of this kind for the same claim, where its kind asks for them
+    `incarnation` is the one that was Ready before, `leaving` says that the resource is being deleted, `only_observed`
+    that it is looked at and no more, `agreed` are the backups of others that the platform agreed to restore,
+    `agreed_servers` the servers of others in which it agreed to this object. `siblings` are the specs of what was made
+    of this kind for the same claim, where its kind asks for them
     (`Kind.names_siblings`). `restore` is the backup of its own that it begins with after it was lost. `address` is the
     resource as kubectl takes it; `is_by_rule` says that `name` follows from whose it is, and nobody chose it.
     `unanswered` is when a create of what carries no tag was sent that had no answer: what has the name since is ours
@@ -115,6 +116,7 @@ class Target(Generic[SpecT]):
     alternates: bool = False
     incarnation: str = ""
     leaving: bool = False
+    only_observed: bool = False
     agreed: tuple[str, ...] = ()
     agreed_servers: tuple[str, ...] = ()
     siblings: tuple[SpecT, ...] = ()

@@ -171,6 +171,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             incarnation=external_ref.incarnation,
             restore=external_ref.restoring,
             leaving=deleting(obj),
+            only_observed=envelope.management_policy == "Observe",
             agreed=consent_of(obj).of("restoreFrom"),
             agreed_servers=self._agreed_servers(obj, envelope),
             siblings=self._siblings(obj, spec, identity),

@@ -159,11 +159,11 @@ class Configurations(ServerChild[Settings]):
         same = same_value(_written(properties, spec.value), value)
         is_set = str(properties.get("source") or "").lower() != _BY_NOBODY
         is_first = False
-        if target.leaving or is_set or same:
+        if not target.only_observed and (target.leaving or is_set or same):
             restarts, whose = self._account.restarts, server_in(target.name)
             is_first = restarts.record_set(whose, child_in(target.name), waits=waits)
         # On the way out what nobody set is gone, whatever its value is.
-        if not is_set and (target.leaving or (spec.value and not same)):
+        if not is_set and not target.only_observed and (target.leaving or not same):
             return None
         have = msgspec.structs.replace(spec, value=spec.value if same else value)
         when = "its FlexibleServer says when" if spec.server_ref is not None else "restart it when it suits"
@@ -182,7 +182,7 @@ class Configurations(ServerChild[Settings]):
 
     async def _read(self, path: str, server: ServerState, target: Target[Settings]) -> Observed[Settings, None] | None:
         observed = await super()._read(path, server, target)
-        if observed is None and not target.leaving:
+        if observed is None and not (target.leaving or target.only_observed):
             self._record_unset(target, refused=False)
         return observed
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import msgspec
 
-from providers.credentials.passwords import Introduce, decide_password
+from providers.credentials.passwords import Introduce, PutBack, decide_password
 from providers.external.client import Target
 from providers.external.observation import Change, Class, Observed, SpecT, describe, digest
 from providers.external.provider import Kind
@@ -62,8 +62,9 @@ def _of_login(
     if target.active != inputs.target.active:
         is_shown = any(change.path == ("roles", target.active) for change in changes)
         return () if is_shown else (Change(("logins", target.active), "present", None),)
-    step = decide_password(replace(inputs.passwords, published=True, taken_over=True), inputs.now)
-    is_set = isinstance(step, Introduce)
+    is_single = inputs.logins[0] == inputs.logins[1]
+    step = decide_password(replace(inputs.passwords, published=True, taken_over=is_single), inputs.now)
+    is_set = isinstance(step, Introduce | PutBack)
     return (Change(("logins", inputs.logins[0], "password"), "a new one", "the present one"),) if is_set else ()
 
 

@@ -59,6 +59,7 @@ RULES = (
          {DEVELOPER: "consent", COMPOSER: "consent"}),
     Rule("a start beside the predecessor", CLAIM, annotated(adopt="none"), (DEVELOPER,)),
     Rule("an adoption by a claim", CLAIM, annotated(adopt="16384"), (PLATFORM,), {DEVELOPER: "adopt"}),
+    Rule("a name in the cloud", CLAIM, annotated(external_names="a=b"), (PLATFORM,), {DEVELOPER: "external-names"}),
     Rule("the teardown instruction", CHILD, marked(INSTRUCTION), (COMPOSER,),
          dict.fromkeys((DEVELOPER, PLATFORM, ONPREM), f"teardown is {_BY_COMPOSER}")),
     Rule("another instruction", CHILD, marked(INSTRUCTION), (COMPOSER,), before={"teardown": f"{UID}/Detach"}),

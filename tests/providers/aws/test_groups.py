@@ -73,6 +73,9 @@ async def test_subnet_group_is_created_changed_and_deleted(account: AwsAccount, 
     assert observed.incarnation.endswith(":subgrp:fl-orders")
     assert observed.at_provider["vpcId"].startswith("vpc-")
 
+    watched = replace(wanted, spec=DBSubnetGroupParameters(), only_observed=True)
+    assert (await _subnets_of(cloud, watched))[0].spec == observed.spec
+
     # What an interrupted create left is met again, and not made twice.
     await cloud.create(wanted, NOBODY, OPEN)
     with pytest.raises(AlreadyThere):
@@ -147,6 +150,8 @@ async def test_parameter_group_is_created_changed_and_deleted(account: AwsAccoun
     await cloud.create(wanted, NOBODY, OPEN)
     observed, changes = await _parameters_of(cloud, wanted)
     assert changes == ()
+    watched = replace(wanted, spec=DBParameterGroupParameters(), only_observed=True)
+    assert (await _parameters_of(cloud, watched))[0].spec.db_parameter_group_family == "postgres16"
     assert observed.at_provider["parameters"] == {
         "work_mem": "65536",
         "log_connections": "1",

@@ -71,7 +71,13 @@ async def test_value_that_somebody_set_is_only_read_and_a_default_one_needs_no_w
     world = inside_of(server, CONFIGURATIONS, {"name": "work_mem", "value": wanted})
     world.ask()
     await world.until(reason)
+    watched = inside_of(server, CONFIGURATIONS, {})
+    watched.ask(managementPolicy="Observe")
+    watched.annotate(**{"external-name": f"{server.name_of()}/work_mem"})
+    await watched.until("ObserveOnly")
 
+    shown = {"name": "work_mem", "server": server.name_of(), "value": theirs or "4096"}
+    assert (watched.reason("Ready"), watched.status["observed"]["forProvider"]) == ("Available", shown)
     assert arm.changes() == []
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
+
+from providers.external.diff import missing
+from providers.managed.record import envelope_of
 from tests.providers.adapter import Adapter, Property, clause
 from tests.providers.world import SERVER_OWNER
 
@@ -54,6 +58,8 @@ async def object_is_only_read_under_observe(cloud: Adapter) -> None:
         assert (actions - {"Tolerated"} != set()) <= (is_typed and bool(cloud.edit))
         assert (cloud.world.reason("Ready"), cloud.secret(), "connection" in status) == ("Available", None, False)
         assert {"observed", "adoption"} <= status.keys()
+        model = type(envelope_of(cloud.world.get() or {}, cloud.world.kind.spec_type).for_provider)
+        assert missing(msgspec.convert(status["observed"]["forProvider"], model)) == ()
     cloud.world.delete()
     await cloud.until_gone()
     assert (cloud.writes(), cloud.objects()) == ([], before)

@@ -57,6 +57,11 @@ def alone(step: PasswordStep, **changed: Any) -> Row:
     return row(step, logins=ALONE, **changed)
 
 
+def adopted(step: PasswordStep, delivery: Delivery) -> Row:
+    """Return a row of what was taken over with its login, whose password a user gives."""
+    return alone(step, kept=None, user_password="own-1", taken_over=True, user_delivery=delivery)
+
+
 ROWS: dict[str, Row] = {
     "what the cloud accepted is waited for": alone(Await(), kept=SENT, delivery=Delivery.UNDER_WAY),
     "only the login that is required is missing": alone(Await(unproven=True), kept=SENT, delivery=Delivery.UNPROVEN),
@@ -146,6 +151,9 @@ ROWS: dict[str, Row] = {
     "a lost password is replaced by the user's own": row(
         Introduce("app_b", "own-1", "app_a"), kept=None, user_password="own-1", published_login="app_a"
     ),
+    "the present password of what was taken over is published": adopted(Restore("boss", "own-1"), Delivery.PROVEN),
+    "another one than the present one is not": adopted(Missing(refused=True), Delivery.REFUSED),
+    "one that is to be proven waits for a login": adopted(Await(unproven=True), Delivery.UNPROVEN),
 }
 
 

@@ -97,6 +97,13 @@ def test_external_ref_is_read_from_annotations_or_status() -> None:
         assert (external_ref.external_name, external_ref.incarnation, external_ref.account) == ("x", "7", "a")
 
 
+def test_field_is_left_out_of_what_is_only_observed_alone() -> None:
+    spec = {"forProvider": {"server": "group/server"}, "managementPolicy": "Observe"}
+    assert record.envelope_of({"spec": spec}, DATABASES.spec_type).for_provider.name == ""
+    with pytest.raises(record.InvalidSpec, match=r"spec.forProvider lacks name, .* set it"):
+        record.envelope_of({"spec": spec | {"managementPolicy": "Manage"}}, DATABASES.spec_type)
+
+
 def test_consent_is_a_list_of_paths_and_values() -> None:
     consent = consent_of(obj({P + "consent": "recreate=7, a.b = 3,nonsense", P + "adopt": "9"}))
 
