@@ -1,7 +1,6 @@
 """What the contract suite asks of a cloud under test: an adapter, and the passes that its clauses make.
 
-An adapter shows the cloud's objects and the calls that reached it from the cloud's own side, and changes the cloud. It
-calls no code of the provider to find out what is true.
+An adapter shows and changes the cloud from its own side, and calls no code of the provider to find out what is true.
 """
 
 from __future__ import annotations
@@ -247,9 +246,8 @@ class Adapter(ABC):
 
     def watch(self, name: str) -> None:
         """Have a person observe what has a name in the cloud, and say nothing else about it."""
-        obj = deepcopy(self.ask(managementPolicy="Observe"))
-        obj["spec"]["forProvider"] = {}
-        self.kube.store(self.world.kind.resource, obj)
+        obj = self.ask(managementPolicy="Observe")
+        self.kube.store(self.world.kind.resource, {**obj, "spec": {**obj["spec"], "forProvider": {}}})
         self.world.annotate(**{"external-name": name})
 
     def restart(self, *, after: timedelta = timedelta(seconds=30)) -> None:
