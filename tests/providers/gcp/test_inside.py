@@ -137,11 +137,9 @@ async def test_a_database_is_made_and_seen(wire: Wire, account: GcpAccount) -> N
     wire.answer(f"GET {SERVER}/databases/app", {"name": "app", "charset": "UTF8", "collation": "en_US.UTF8"})
     external = databases.clients(account).external
     started = await external.create(_database(), NO_LOGIN, OPEN)
-    named = DATABASES.naming.filled(CloudSQLDatabaseParameters(), "fl-a/app")
-    assert named == _database().spec
+    assert DATABASES.naming.filled(CloudSQLDatabaseParameters(), "fl-a/app") == _database().spec
     observation = await external.observe(_database())
-    assert started is not None
-    assert wire.requests[0].body == {"name": "app"}
+    assert (started is not None, wire.requests[0].body) == (True, {"name": "app"})
     assert isinstance(observation, Present)
     assert observation.observed.at_provider == {"charset": "UTF8", "collation": "en_US.UTF8"}
 

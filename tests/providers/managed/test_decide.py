@@ -108,14 +108,14 @@ def to(**agreed: str) -> Consent:
 
 
 THERE, NOBODYS, STRANGERS = there(), there(owner=None), there(owner=STRANGER)
-BUSY, STOPPED = there(phase=Phase.BUSY), there(phase=Phase.STOPPED)
-REMAINS: Any = Absent(remains=True)
+BUSY, STOPPED, REMAINS = there(phase=Phase.BUSY), there(phase=Phase.STOPPED), Absent(remains=True)
 YOUNG = {"status": {"madeAt": "2026-11-21T11:51:00Z"}}
 OTHERS_SERVER, NO_LOGIN = Unknown("AdoptionRefused", "x"), Unknown("CredentialsInvalid", "x")
 DETACH, ORPHAN, SNAPSHOT = Policy.DETACH, Policy.ORPHAN, Policy.SNAPSHOT
+LATE_BACKUP: Any = {"policy": SNAPSHOT, "delete_intended": True, "eventual": True}
+UNUSABLE = Present(replace(BUSY.observed, owner=None, usable=False))
 FORMERS = Predecessor("old", "oid-0", FORMER)
-START_IT = Change(("activation",), "always", "never", starts=True)
-FRESH = ExternalRef()
+START_IT, FRESH = Change(("activation",), "always", "never", starts=True), ExternalRef()
 LONG_GONE = replace(RECORDED, absent_since=NOW - GRACE)
 MISNAMED = replace(RECORDED, former_name="orders_w", absent_since=NOW - GRACE)
 JUST_GONE = replace(RECORDED, absent_since=NOW - timedelta(seconds=1))
@@ -211,11 +211,7 @@ ROWS: dict[str, Row] = {
         Refuse, there(owner=None, phase=Phase.FAILED), FRESH, reason="DatabaseFailed", observe_only=True
     ),
     "what is only observed and being made cannot be used yet": row(
-        Wait,
-        Present(replace(there(owner=None, phase=Phase.BUSY).observed, usable=False)),
-        FRESH,
-        reason="Updating",
-        observe_only=True,
+        Wait, UNUSABLE, FRESH, reason="Updating", observe_only=True
     ),
     "what may not be adopted tells nothing of itself": row(
         Refuse, NOBODYS, FRESH, reason="NotOwned", changes=(ONLINE,), holds={"held": ()}
@@ -375,17 +371,10 @@ ROWS: dict[str, Row] = {
         Refuse, GONE, reason="BackupImpossible", policy=SNAPSHOT, delete_intended=True
     ),
     "where backups take their time the final one is waited for": leaving(
-        Wait, GONE, LONG_GONE, reason="Deleting", policy=SNAPSHOT, delete_intended=True, eventual=True
+        Wait, GONE, LONG_GONE, reason="Deleting", **LATE_BACKUP
     ),
     "none comes of a deletion that began under Delete": leaving(
-        Refuse,
-        GONE,
-        LONG_GONE,
-        reason="BackupImpossible",
-        policy=SNAPSHOT,
-        delete_intended=True,
-        eventual=True,
-        without_backup=True,
+        Refuse, GONE, LONG_GONE, reason="BackupImpossible", without_backup=True, **LATE_BACKUP
     ),
     "a retirement that was cut off is finished before its backup is looked for": leaving(
         Delete, REMAINS, policy=SNAPSHOT, delete_intended=True
