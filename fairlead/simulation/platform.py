@@ -202,7 +202,8 @@ class Platform:
         self.kills += 1
         self.requests += process.connection.requests
         process.task.cancel()
-        await asyncio.wait((process.task,))
+        # Who leads would first end its work, which hangs as all of a dead process does.
+        await asyncio.wait((process.task,), timeout=None if self.replicas == 1 else 0)
 
     def kill_at(self, name: str, effect: int, moment: Moment, pause_s: float) -> None:
         """Have a process die around one of its next effects, and start it again a while later."""
@@ -299,8 +300,9 @@ class _Run:
             group.create_task(context.manager.run())
 
     def _exit(self) -> None:
-        self.connection.life.is_over = True
-        self.fall()
+        if not self.connection.life.is_over:
+            self.connection.life.is_over = True
+            self.fall()
 
 
 async def _built(context: ProcessContext, build: Build) -> Sequence[Controller]:

@@ -82,22 +82,24 @@ def live(seed: Seed, *, keep: int = 0, acts: frozenset[int] | None = None) -> Ou
 
 
 async def _live(seed: Seed, trace: virtual_time.Trace, kept: frozenset[int] | None) -> Outcome:
-    name, profile, description = str(seed), profiles.PROFILES[seed.profile], clouds.described(seed.cloud)
-    platform = Platform(name, trace, description, profile.replicas)
+    life, profile, description = str(seed), profiles.PROFILES[seed.profile], clouds.described(seed.cloud)
+    platform = Platform(life, trace, description, profile.replicas)
     recorder = Recorder(platform)
     platform.install((TEAM, OTHER), (_composition(description.name),))
     background = [*platform.background(), asyncio.create_task(recorder.run())]
     for process in platform.names:
         await platform.start(process)
-    cast = Cast(platform, name)
+    cast = Cast(platform, life)
     planned = acts.plan(cast, profile)
     await cast.carry_out([step for step in planned if kept is None or step.number in kept], profile.acts_s)
     recorder.history.calm_since = clock.monotonic() + profile.settle_s
     recorder.history.lasting_s = profile.lasting_s
     await acts.rest(cast, profile.calm_s)
     history = recorder.end()
-    for process in tuple(platform.processes):
-        await platform.kill(process)
+    for alive in platform.processes.values():
+        alive.connection.life.is_over = True
+    for name in tuple(platform.processes):
+        await platform.kill(name)
     for task in background:
         task.cancel()
     breaches = tuple(judges.findings(history))

@@ -10,14 +10,17 @@ import pytest
 import structlog
 
 from fairlead.simulation import clouds, virtual_time
-from tests.simulation import many
+from tests.simulation import many, profiles
 from tests.simulation.lives import Seed, live
 
 pytestmark = pytest.mark.slow
 
-LIVES: Final = {"gcp": (11, 250), "azure": (12, 250), "aws": (13, 250), "onprem": (14, 250)}
+LIVES: Final = {"gcp": (11, 240), "azure": (12, 240), "aws": (13, 240), "onprem": (14, 240)}
 """The seed of each cloud's lives, and how many there are."""
-_OF_A_TEST: Final = 25
+REPLICAS: Final = {"gcp": 51, "azure": 52, "aws": 53, "onprem": 51}
+"""The seed of each cloud's lives with two replicas of each process, which elect."""
+_OF_A_TEST: Final = 24
+_WITH_REPLICAS: Final = 5
 OPEN: Final[dict[str, set[str]]] = {
     "gcp": set(),
     "azure": {"Ready over what takes no login"},
@@ -43,7 +46,9 @@ def _chunks() -> Iterator[object]:
     for cloud, (seed, lives) in LIVES.items():
         for first in range(0, lives, _OF_A_TEST):
             numbers = range(first, first + _OF_A_TEST)
-            yield pytest.param(cloud, seed, numbers, id=f"{cloud}-{seed}:{numbers[0]}-{numbers[-1]}")
+            yield pytest.param(cloud, seed, numbers, "short", id=f"{cloud}-{seed}:{numbers[0]}-{numbers[-1]}")
+    for cloud, seed in REPLICAS.items():
+        yield pytest.param(cloud, seed, range(_WITH_REPLICAS), "replicas", id=f"{cloud}-replicas")
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +58,11 @@ def process() -> Iterator[Executor]:
         yield pool
 
 
-@pytest.mark.parametrize(("cloud", "seed", "numbers"), [*_chunks()])
-def test_judges_find_nothing_but_what_is_open(process: Executor, cloud: str, seed: int, numbers: range) -> None:
-    lives = process.map(many.once, [Seed(seed, number, cloud, "short") for number in numbers])
+@pytest.mark.parametrize(("cloud", "seed", "numbers", "profile"), [*_chunks()])
+def test_judges_find_nothing_but_what_is_open(
+    process: Executor, cloud: str, seed: int, numbers: range, profile: profiles.Name
+) -> None:
+    lives = process.map(many.once, [Seed(seed, number, cloud, profile) for number in numbers])
     outcomes = [life.outcome for life in lives]
 
     findings = [(outcome.seed.command(), finding) for outcome in outcomes for finding in outcome.findings]
