@@ -10,6 +10,7 @@ import msgspec
 from providers.external.diff import missing
 from providers.managed.record import envelope_of
 from tests.providers.adapter import Adapter, Property, clause
+from tests.providers.gates import KilledError
 from tests.providers.world import SERVER_OWNER
 
 _LONG = timedelta(minutes=15)
@@ -148,6 +149,35 @@ async def adopted_object_is_ours_and_its_operation_is_followed(cloud: Adapter) -
     if Property.OPERATIONS in cloud.properties and Property.EDITS not in cloud.lacks:
         assert list(cloud.operations().values()) == [True] * len(cloud.operations())
         assert len(cloud.operations()) >= 1
+
+
+@clause(Property.TAGS)
+async def adoption_is_finished_as_it_was_agreed_to_wherever_the_process_is_killed(cloud: Adapter) -> None:
+    cloud.allow_adoption()
+    for writes in range(1, 20):
+        name, killed = f"db{writes}", False
+        cloud.ask(name, parameters=cloud.edit)
+        cloud.put(cloud.external_name(name), None)
+        while cloud.world.reason("Synced", name) != "NotOwned":
+            await cloud.step(name)
+        preview = cloud.status(name)["adoption"]
+        cloud.forget()
+        cloud.world.annotate(name, adopt=f"{preview['incarnation']}/{preview['hash']}")
+        cloud.gate.kill_after(writes)
+        try:
+            await cloud.pass_for(_LONG, name)
+        except KilledError:
+            killed = True
+            cloud.restart()
+            await cloud.pass_for(_LONG, name)
+        assert [thing.incarnation for thing in cloud.own(name)] == [preview["incarnation"]], writes
+        assert {write.partition(" ")[0] for write in cloud.writes()} <= {"update", "password"}, writes
+        assert cloud.world.reason("Synced", name) != "NotOwned"
+        assert not {"adoption", "intent"} & cloud.status(name).keys(), writes
+        if not killed:
+            assert writes > 3, "an adoption makes several writes"
+            return
+    raise AssertionError("an adoption makes 20 writes and more")
 
 
 def _changed(cloud: Adapter) -> set[str]:
