@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,6 +10,7 @@ import msgspec
 
 from providers.external.diff import missing
 from providers.managed.record import envelope_of
+from runtime.objects import SECRETS
 from tests.providers.adapter import Adapter, Property, clause
 from tests.providers.gates import KilledError
 from tests.providers.world import SERVER_OWNER
@@ -124,7 +126,10 @@ async def object_in_a_server_that_became_somebody_elses_is_not_left_behind_in_si
 @clause()
 async def adopted_object_is_ours_and_its_operation_is_followed(cloud: Adapter) -> None:
     cloud.allow_adoption()
-    cloud.ask(parameters=cloud.edit)
+    data = {"it": base64.b64encode(b"Sufficient-1").decode()}
+    cloud.kube.store(SECRETS, {"metadata": {"name": "own", "namespace": "team"}, "data": data})
+    own = {"passwordSecretRef": {"name": "own", "key": "it"}} if cloud.has_logins else {}
+    cloud.ask(parameters=cloud.edit, **own)
     cloud.put(cloud.external_name(), None)
     await cloud.until(lambda: cloud.world.reason() == "NotOwned")
     cloud.forget()
@@ -144,6 +149,12 @@ async def adopted_object_is_ours_and_its_operation_is_followed(cloud: Adapter) -
     assert cloud.world.reason() not in {"NotOwned", "AdoptionRefused"}
     shown = {change["path"] for change in preview.get("changes", ()) if change["when"] == "Now"}
     assert _changed(cloud) == {path for path in shown if not path.startswith("logins.")}
+    # The present password of a login that is there is published, and not set.
+    is_set = any(write.startswith("password ") for write in cloud.writes())
+    assert is_set is any(path.startswith("logins.") for path in shown)
+    assert cloud.has_logins is ((cloud.secret() or {}).get("data", {}).get("current") == data["it"]), cloud.status()[
+        "conditions"
+    ]
     assert [thing.incarnation for thing in cloud.own()] == [incarnation]
     # Without tags and fields that can be changed, an adoption changes nothing.
     if Property.OPERATIONS in cloud.properties and Property.EDITS not in cloud.lacks:
