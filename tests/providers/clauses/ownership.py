@@ -10,7 +10,7 @@ import msgspec
 
 from providers.external.diff import missing
 from providers.managed.record import envelope_of
-from runtime.objects import SECRETS
+from runtime.objects import SECRETS, Object
 from tests.providers.adapter import Adapter, Property, clause
 from tests.providers.gates import KilledError
 from tests.providers.world import SERVER_OWNER
@@ -128,7 +128,7 @@ async def adopted_object_is_ours_and_its_operation_is_followed(cloud: Adapter) -
     cloud.allow_adoption()
     data = {"it": base64.b64encode(b"Sufficient-1").decode()}
     cloud.kube.store(SECRETS, {"metadata": {"name": "own", "namespace": "team"}, "data": data})
-    own = {"passwordSecretRef": {"name": "own", "key": "it"}} if cloud.has_logins else {}
+    own: Object = {"passwordSecretRef": {"name": "own", "key": "it"}} if cloud.has_logins else {}
     cloud.ask(parameters=cloud.edit, **own)
     cloud.put(cloud.external_name(), None)
     await cloud.until(lambda: cloud.world.reason() == "NotOwned")
