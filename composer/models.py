@@ -176,7 +176,6 @@ class ClaimSpec(_Frozen, frozen=True):
     composition_revision_ref: NameRef | UnsetType = UNSET
     connection_secret_name: str = ""
     password_rotation: Rotation | UnsetType = UNSET
-    password_secret_ref: NameRef | UnsetType = UNSET
 
 
 class Backup(_Frozen, frozen=True):
@@ -224,6 +223,7 @@ class PostgreSQLInstanceSpec(ClaimSpec, frozen=True, kw_only=True):
     username: str | UnsetType = UNSET
     extensions: tuple[str, ...] = ()
     parameters: dict[str, str] = {}
+    password_secret_ref: NameRef | UnsetType = UNSET
     restore_from: RestoreSource | UnsetType = UNSET
 
 

@@ -20,7 +20,7 @@ from providers.onprem.names import Names, names_of
 from providers.onprem.statements import SETTABLE, tags_of
 from runtime.objects import Object
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same answer of a server would be read differently."""
 
 

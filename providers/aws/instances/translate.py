@@ -18,7 +18,7 @@ from providers.external.observation import Change, Class, Observed, Queue, Value
 from providers.external.sql import alternating
 from runtime.objects import Object
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same answer of RDS would be read differently."""
 
 Answer = Mapping[str, Any]

@@ -41,7 +41,7 @@ from runtime.errors import Terminal
 from runtime.objects import Resource
 
 GROUP: Final = "azure.fairlead.dev"
-VERSION: Final = 1
+VERSION: Final = 2
 """Raised whenever the same answer of ARM would be read differently."""
 
 Databases = FlexibleServerDatabaseParameters

@@ -19,7 +19,7 @@ from providers.external.observation import RESTART, Change, Class, Observed, Pha
 from providers.external.sql.alternating import names_of
 from runtime.objects import Object
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same answer of ARM would be read differently."""
 
 Answer = Mapping[str, Any]

@@ -18,7 +18,7 @@ from providers.gcp.models import CloudSQLInstanceParameters, DenyMaintenancePeri
 from providers.gcp.names import owner_from, owner_labels
 from runtime.objects import Object
 
-VERSION = 1
+VERSION = 2
 """Raised whenever the same answer of Cloud SQL would be read differently."""
 
 Where = Target[CloudSQLInstanceParameters]

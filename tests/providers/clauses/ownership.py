@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from datetime import timedelta
 
@@ -9,7 +10,9 @@ import msgspec
 
 from providers.external.diff import missing
 from providers.managed.record import envelope_of
+from runtime.objects import SECRETS, Object
 from tests.providers.adapter import Adapter, Property, clause
+from tests.providers.gates import KilledError
 from tests.providers.world import SERVER_OWNER
 
 _LONG = timedelta(minutes=15)
@@ -123,7 +126,10 @@ async def object_in_a_server_that_became_somebody_elses_is_not_left_behind_in_si
 @clause()
 async def adopted_object_is_ours_and_its_operation_is_followed(cloud: Adapter) -> None:
     cloud.allow_adoption()
-    cloud.ask(parameters=cloud.edit)
+    data = {"it": base64.b64encode(b"Sufficient-1").decode()}
+    cloud.kube.store(SECRETS, {"metadata": {"name": "own", "namespace": "team"}, "data": data})
+    own: Object = {"passwordSecretRef": {"name": "own", "key": "it"}} if cloud.has_logins else {}
+    cloud.ask(parameters=cloud.edit, **own)
     cloud.put(cloud.external_name(), None)
     await cloud.until(lambda: cloud.world.reason() == "NotOwned")
     cloud.forget()
@@ -143,11 +149,46 @@ async def adopted_object_is_ours_and_its_operation_is_followed(cloud: Adapter) -
     assert cloud.world.reason() not in {"NotOwned", "AdoptionRefused"}
     shown = {change["path"] for change in preview.get("changes", ()) if change["when"] == "Now"}
     assert _changed(cloud) == {path for path in shown if not path.startswith("logins.")}
+    # The present password of a login that is there is published, and not set.
+    is_set = any(write.startswith("password ") for write in cloud.writes())
+    assert is_set is any(path.startswith("logins.") for path in shown)
+    assert cloud.has_logins is ((cloud.secret() or {}).get("data", {}).get("current") == data["it"]), cloud.status()[
+        "conditions"
+    ]
     assert [thing.incarnation for thing in cloud.own()] == [incarnation]
     # Without tags and fields that can be changed, an adoption changes nothing.
     if Property.OPERATIONS in cloud.properties and Property.EDITS not in cloud.lacks:
         assert list(cloud.operations().values()) == [True] * len(cloud.operations())
         assert len(cloud.operations()) >= 1
+
+
+@clause(Property.TAGS)
+async def adoption_is_finished_as_it_was_agreed_to_wherever_the_process_is_killed(cloud: Adapter) -> None:
+    cloud.allow_adoption()
+    for writes in range(1, 20):
+        name, killed = f"db{writes}", False
+        cloud.ask(name, parameters=cloud.edit)
+        cloud.put(cloud.external_name(name), None)
+        while cloud.world.reason("Synced", name) != "NotOwned":
+            await cloud.step(name)
+        preview = cloud.status(name)["adoption"]
+        cloud.forget()
+        cloud.world.annotate(name, adopt=f"{preview['incarnation']}/{preview['hash']}")
+        cloud.gate.kill_after(writes)
+        try:
+            await cloud.pass_for(_LONG, name)
+        except KilledError:
+            killed = True
+            cloud.restart()
+            await cloud.pass_for(_LONG, name)
+        assert [thing.incarnation for thing in cloud.own(name)] == [preview["incarnation"]], writes
+        assert {write.partition(" ")[0] for write in cloud.writes()} <= {"update", "password"}, writes
+        assert cloud.world.reason("Synced", name) != "NotOwned"
+        assert not {"adoption", "intent"} & cloud.status(name).keys(), writes
+        if not killed:
+            assert writes > 3, "an adoption makes several writes"
+            return
+    raise AssertionError("an adoption makes 20 writes and more")
 
 
 def _changed(cloud: Adapter) -> set[str]:

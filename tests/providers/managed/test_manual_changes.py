@@ -154,6 +154,16 @@ async def test_what_is_observed_without_leave_to_adopt_is_shown_where_the_platfo
     assert ({"observed", "adoption"} <= world.status.keys()) is is_named
 
 
+@pytest.mark.parametrize("is_by_rule", [True, False])
+async def test_nothing_is_made_under_a_name_that_was_written_before_the_first_pass(*, is_by_rule: bool) -> None:
+    world = World(cloud := ToyCloud())
+    world.ask()
+    by_rule = f"toy-{identity_of(world.get() or {}).hash}"
+    world.annotate(**{"external-name": by_rule if is_by_rule else "legacy"})
+    await world.passes(3, timedelta(minutes=10))
+    assert (world.reason(), cloud.calls) == ("AdoptionRefused", [])
+
+
 def _entries(drift: list[Object]) -> list[tuple[str, str, str, str]]:
     return [(entry["path"], entry["desired"], entry["observed"], entry["action"]) for entry in drift]
 

@@ -16,6 +16,8 @@ from providers.external.client import Operation, Target
 from providers.external.consent import consent_of
 from providers.external.observation import Change, ExternalRef, Observed, Phase, Present
 from providers.external.ownership import Owner
+from providers.external.provider import Kind
+from providers.gcp import DATABASES as INSTANCE_DATABASES
 from providers.managed import record
 from providers.managed.decisions.plan import Settled
 from providers.managed.inputs import Inputs
@@ -95,6 +97,19 @@ def test_external_ref_is_read_from_annotations_or_status() -> None:
     for recorded in (by_annotation, by_status):
         external_ref = record.external_ref_of(recorded, absent_since=None)
         assert (external_ref.external_name, external_ref.incarnation, external_ref.account) == ("x", "7", "a")
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "fields"),
+    [
+        (DATABASES, "group/server/app", {"server": "group/server", "name": "app"}),
+        (INSTANCE_DATABASES, "instance/app", {"instance": "instance", "name": "app"}),
+    ],
+    ids=["azure", "gcp"],
+)
+def test_spec_has_what_the_name_in_the_cloud_says(kind: Kind[Any, Any], name: str, fields: dict[str, str]) -> None:
+    model = type(record.envelope_of({"spec": {"forProvider": fields}}, kind.spec_type).for_provider)
+    assert kind.naming.filled(model(), name) == model(**fields)
 
 
 def test_field_is_left_out_of_what_is_only_observed_alone() -> None:

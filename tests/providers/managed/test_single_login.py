@@ -251,16 +251,16 @@ async def test_password_that_was_on_its_way_when_the_status_was_lost_is_not_publ
     assert cloud.calls == ["create", "set_password", "set_password"]
 
 
-@pytest.mark.parametrize(("reachable", "typed"), [(True, "present-1"), (True, "another-1"), (False, "present-1")])
+@pytest.mark.parametrize(("reachable", "password"), [(True, "present-1"), (True, "another-1"), (False, "present-1")])
 async def test_database_that_is_taken_over_keeps_its_password_and_is_published_with_it(
-    *, reachable: bool, typed: str
+    *, reachable: bool, password: str
 ) -> None:
     cloud = OneLogin(reachable=reachable)
     cloud.toys["legacy"] = Toy("incarnation-7", None, 10, {"boss": "present-1"})
     world = World(cloud, provider=late(cloud, versions=lambda _observed: {"boss": "1"}, shows_passwords=False))
     world.configure(allowAdoption=True)
     world.kube.store(SECRETS, {
-        "metadata": {"name": "own", "namespace": "team"}, "data": {"it": base64.b64encode(typed.encode()).decode()},
+        "metadata": {"name": "own", "namespace": "team"}, "data": {"it": base64.b64encode(password.encode()).decode()},
     })  # fmt: skip
     world.ask(passwordSecretRef={"name": "own", "key": "it"}, passwordRotation={"token": "1"})
     world.annotate(**{"external-name": "legacy"})
@@ -270,8 +270,8 @@ async def test_database_that_is_taken_over_keeps_its_password_and_is_published_w
     await _run(world, timedelta(minutes=30))
 
     assert (cloud.calls, cloud.toys["legacy"].passwords) == (["adopt"], {"boss": "present-1"})
-    if typed == "present-1":
-        assert (world.reason("Ready"), world.reason(), _published(world)) == ("Available", "InSync", typed)
+    if password == "present-1":
+        assert (world.reason("Ready"), world.reason(), _published(world)) == ("Available", "InSync", password)
     else:
         assert (world.reason("Ready"), world.reason(), "connection" in world.status) == (
             "PasswordUnknown", "PasswordUnknown", False,
