@@ -11,9 +11,9 @@ from devcloud.gcp.state.settings import Json, chosen, merged
 from runtime import randomness
 
 RESTORE_S, CLONE_S = 300.0, 300.0
-_NOT_SIMULATED = frozenset(
-    {"sourceInstanceDeletionTime", "destinationProject", "destinationNetwork", "binLogCoordinates", "databaseNames"}
-)
+_NOT_SIMULATED = frozenset({"destinationProject", "destinationNetwork", "binLogCoordinates", "databaseNames"})
+# The API shows times to the millisecond.
+_OF_A_TIME = timedelta(milliseconds=1)
 _UNCLONABLE = frozenset({"PENDING_CREATE", "PENDING_DELETE"})
 
 
@@ -59,6 +59,8 @@ def clone(cloud: Cloud, call: Call) -> Json:
     name = str(context.get("destinationInstanceName", ""))
     for unknown in sorted(_NOT_SIMULATED & context.keys()):
         raise not_simulated(f"The field {unknown} of a clone")
+    if "sourceInstanceDeletionTime" in context:
+        return _clone_deleted(cloud, call, name, context)
     source = cloud.world.instance(call.project, call.instance)
     if source.state in _UNCLONABLE:
         raise wrong_state()
@@ -69,6 +71,34 @@ def clone(cloud: Cloud, call: Call) -> Json:
     shown = new_resource(cloud, call, {**chosen(source.shown), "name": name})
     have(cloud, shown, randomness.token_hex(24), source)
     return started(cloud, call, name, Kind("CLONE", CLONE_S), source=source.uid)
+
+
+def _clone_deleted(cloud: Cloud, call: Call, name: str, context: Json) -> Json:
+    """Create an instance with the data of a deleted one that kept its backups, as of the last of them before a time.
+
+    Source: "Use point-in-time recovery", "Perform PITR on an unavailable or deleted instance"; what came between that
+    backup and the time is not kept here.
+    """
+    gone_at, moment = (datetime.fromisoformat(str(context[at])) for at in ("sourceInstanceDeletionTime", "pointInTime"))
+    kept = [
+        backup
+        for backup in cloud.world.backups.values()
+        if (backup.project, backup.instance) == (call.project, call.instance)
+        and backup.gone_at is not None
+        and abs(backup.gone_at - gone_at) < _OF_A_TIME
+        and backup.kind != "FINAL"
+        and backup.settings["settings"]["backupConfiguration"].get("pointInTimeRecoveryEnabled")
+        and backup.ended_at is not None
+        and backup.ended_at <= moment <= gone_at
+    ]
+    if not kept:
+        raise no_backup_of_then()
+    last = max(kept, key=lambda backup: backup.at)
+    refuse_name(cloud, call, name)
+    source = chosen(last.settings)
+    source["settings"] = {**source["settings"], "deletionProtectionEnabled": False}
+    have(cloud, new_resource(cloud, call, {**source, "name": name}), randomness.token_hex(24))
+    return started(cloud, call, name, Kind("CLONE", CLONE_S), backup=last.key)
 
 
 def _refuse_time(cloud: Cloud, source: Instance, text: str) -> None:

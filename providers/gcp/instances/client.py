@@ -137,7 +137,7 @@ class SqlInstances:
                 return await call("instances.restoreBackup", action, body=body, instance=name)
             case FromInstance():
                 action = f"clone instance {source.name} into {name}"
-                body = {"cloneContext": create.clone_context(name, source.point_in_time)}
+                body = {"cloneContext": create.clone_context(name, source.point_in_time, source.deleted_at)}
                 return await call("instances.clone", action, body=body, instance=source.name)
             case never:
                 assert_never(never)

@@ -44,10 +44,11 @@ def with_disk_of(target: Target[CloudSQLInstanceParameters], disk_gb: int) -> Ta
     return replace(target, spec=spec) if disk_gb else target
 
 
-def clone_context(name: str, point_in_time: str) -> dict[str, str]:
-    """Return the CloneContext of a new instance: its source at a time, or as it is."""
+def clone_context(name: str, point_in_time: str, deleted_at: str) -> dict[str, str]:
+    """Return the CloneContext of a new instance: its source at a time, or as it is; one that is gone has both times."""
     context = {"kind": "sql#cloneContext", "destinationInstanceName": name}
-    return context | ({"pointInTime": point_in_time} if point_in_time else {})
+    times = {"pointInTime": point_in_time, "sourceInstanceDeletionTime": deleted_at}
+    return context | {field: time for field, time in times.items() if time}
 
 
 def _place(name: str, encoded: str) -> str:

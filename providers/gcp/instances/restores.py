@@ -38,11 +38,15 @@ class FromBackup:
 
 @dataclass(frozen=True, slots=True)
 class FromInstance:
-    """An instance as it was at a time, RFC 3339, empty for as it is; the new one's disk is as large."""
+    """An instance as it was at a time, RFC 3339, empty for as it is; the new one's disk is as large.
+
+    `deleted_at` is when it was deleted, where it is gone.
+    """
 
     name: str
     point_in_time: str
     disk_gb: int
+    deleted_at: str = ""
 
 
 Source = FromBackup | FromInstance
@@ -93,7 +97,7 @@ class Restores:
         return _cloned(target, clone, answer)
 
     async def _of_claim(self, target: Where, clone: Clone) -> Source:
-        """Return the instance of a claim of this namespace; where no time is set, of a deleted one its last backup."""
+        """Return the instance of a claim of this namespace; of a deleted one its last backup, or it at a time."""
         claim = clone.source_claim or ""
         instances, is_whole = await read_instances(self._account)
         if not is_whole:
@@ -110,19 +114,22 @@ class Restores:
         if source is not None:
             self._allow(target, str(source["name"]), source, named=False)
             return _cloned(target, clone, source)
-        if clone.point_in_time is None:
-            backups = [
-                (owner, backup)
-                for backup in await self._backups.whole()
-                if (owner := owner_in(member(backup, "instanceSettings"))) is not None and _is_of(target, claim, owner)
-            ]
-            kept = _chosen(target, claim, backups)
-            if kept is not None:
-                self._allow(target, str(kept["name"]), member(kept, "instanceSettings"), named=False)
-                return _backed_up(kept)
+        backups = [
+            (owner, backup)
+            for backup in await self._backups.whole()
+            if (owner := owner_in(_instance(backup))) is not None
+            and _is_of(target, claim, owner)
+            # To a time an instance is restored by its logs, which go with its backups of every day.
+            and (clone.point_in_time is None or (backup.get("instanceDeletionTime") and backup.get("type") != "FINAL"))
+        ]
+        kept = _chosen(target, claim, backups)
+        if kept is not None:
+            self._allow(target, str(kept["name"]), _instance(kept), named=False)
+            return _backed_up(kept) if clone.point_in_time is None else _cloned(target, clone, kept)
         when = "" if clone.point_in_time is None else f" to restore to {clone.point_in_time}"
         text = f"no instance of claim {claim} of this namespace is there{when}"
-        raise Blocked("ReferenceNotFound", f"{text}; of a deleted one name a backup in restoreFrom.backup")
+        which = "" if clone.point_in_time is None else " that kept no backup of every day (retainBackupsOnDelete)"
+        raise Blocked("ReferenceNotFound", f"{text}; of a deleted one{which} name a backup in restoreFrom.backup")
 
     def _allow(self, target: Where, name: str, instance: Answer, *, named: bool) -> None:
         """Refuse what is not proven to be of this namespace; where adoption is allowed its own name will do."""
@@ -201,16 +208,17 @@ def _disk_gb(instance: Answer) -> int:
 
 
 def _cloned(target: Where, clone: Clone, source: Answer) -> FromInstance:
-    """Return the instance to clone; refuse what could never become what the spec has.
+    """Return the instance to clone, by what was answered about it or its backup; refuse what could never be as asked.
 
     Raises:
         Terminal: `InvalidValue`.
     """
-    name, spec = str(source["name"]), target.spec
-    network = member(settings_of(source), "ipConfiguration").get("privateNetwork")
+    deleted_at, instance = str(source.get("instanceDeletionTime", "")), _instance(source)
+    name, spec = str(source["instance"] if deleted_at else source["name"]), target.spec
+    network = member(settings_of(instance), "ipConfiguration").get("privateNetwork")
     rows = (
-        ("region", spec.region, source.get("region")),
-        ("databaseVersion", spec.database_version, source.get("databaseVersion")),
+        ("region", spec.region, instance.get("region")),
+        ("databaseVersion", spec.database_version, instance.get("databaseVersion")),
         ("privateNetwork", _network(spec.private_network), _network(network)),
     )
     for field, want, have in rows:
@@ -218,7 +226,7 @@ def _cloned(target: Where, clone: Clone, source: Answer) -> FromInstance:
             text = f"a clone of instance {name} has its {field} {have}, and no change makes that {want}"
             more = "; name that one, and have it upgraded afterwards" if field == "databaseVersion" else ""
             raise Terminal("InvalidValue", text + more)
-    return FromInstance(name, clone.point_in_time or "", _disk_gb(source))
+    return FromInstance(name, clone.point_in_time or "", _disk_gb(instance), deleted_at)
 
 
 def _network(name: Any) -> str:

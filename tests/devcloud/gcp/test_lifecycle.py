@@ -74,12 +74,21 @@ def test_final_backup_outlives_its_instance_and_makes_another(cloud: Cloud) -> N
 
 
 def test_backups_of_runs_stay_where_the_instance_retains_them(cloud: Cloud) -> None:
-    cloud.created(retainBackupsOnDelete=True)
+    kept = {"enabled": True, "pointInTimeRecoveryEnabled": True}
+    cloud.created(retainBackupsOnDelete=True, backupConfiguration=kept)
+    cloud.done(cloud.call("POST", "instances/db-1/databases", {"name": "app"}))
     cloud.done(cloud.call("POST", "instances/db-1/backupRuns", {}))
     cloud.done(cloud.call("DELETE", "instances/db-1"))
 
     (backup,) = backup_names(cloud)
     assert (backup["type"], backup["state"]) == ("ON_DEMAND", "SUCCESSFUL")
+    # It is what the instance is restored from to a time, where its logs were kept.
+    times = {"sourceInstanceDeletionTime": backup["instanceDeletionTime"]}
+    for time, answer in ((backup["instanceDeletionTime"], 200), ("2020-01-01T00:00:00Z", 400)):
+        context = {"destinationInstanceName": "db-2", "pointInTime": time, **times}
+        assert cloud.call("POST", "instances/db-1/clone", {"cloneContext": context}).status == answer
+    cloud.advance(3600)
+    assert [item["name"] for item in cloud.call("GET", "instances/db-2/databases").body["items"]] == ["app", "postgres"]
     cloud.done(cloud.call("DELETE", backup["name"].partition("/")[2].partition("/")[2]))
     assert backup_names(cloud) == []
 

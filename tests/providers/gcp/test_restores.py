@@ -48,7 +48,9 @@ def _b(owner: Owner = SOURCE, *, day: int = 2) -> dict[str, Any]:
 def _kept(name: str) -> dict[str, Any]:
     settings, day = _settings(SOURCE), f"2026-11-2{len(name)}T00:00:00Z"
     place = f"projects/{PROJECT}/backups/{name}"
-    return {"name": place, "state": "SUCCESSFUL", "backupInterval": {"endTime": day}, "instanceSettings": settings}
+    kept = {"name": place, "state": "SUCCESSFUL", "backupInterval": {"endTime": day}, "instanceSettings": settings}
+    gone = {"instance": "fl-a", "type": "AUTOMATED" if name == "daily" else "FINAL", "instanceDeletionTime": day}
+    return kept | (gone if name in {"daily", "final"} else {})
 
 
 _NETWORKED = _settings(SOURCE, ipConfiguration={"privateNetwork": "projects/p/global/networks/n"})
@@ -67,6 +69,8 @@ CLONES: list[tuple[str, list[dict[str, Any]], list[str], str, str]] = [
     ("none of a former namespace", [_a(FORMER)], [], "", "AdoptionRefused"),
     ("of the deleted one the last backup", [], ["bb", "a"], "", "backups/bb'"),
     ("and none of that at a time", [], ["bb"], TIME, BLOCKED),
+    ("nor by its final one", [], ["final"], TIME, BLOCKED),
+    ("it at a time where its daily ones are", [], ["daily"], TIME, "'sourceInstanceDeletionTime': '2026-11-25T00:00"),
     ("none in another region", [_a(region="us-east1")], [], "", WRONG),
     ("none of another version", [_a(databaseVersion="POSTGRES_15")], [], "", WRONG),
     ("none in another network", [{**_NETWORKED, "name": "fl-a"}], [], "", WRONG),
