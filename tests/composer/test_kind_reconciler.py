@@ -23,7 +23,6 @@ from runtime.controller import Controller, ControllerSettings
 from runtime.objects import CRDS, Resource
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED
-from tests.runtime.virtual_loop import run
 from tests.support import yaml_texts
 from tests.support.fake_kube import FakeKube
 from tests.support.second_api import SecondApi
@@ -117,23 +116,6 @@ async def test_a_shipped_kind_is_watched_before_any_composition_names_it_and_ano
         assert world.watched() == {SHIPPED}
 
 
-def test_a_kind_of_a_provider_is_watched_at_the_start_and_longer_only_while_it_has_objects() -> None:
-    """A child whose claim went while nobody was at work waits for a word."""
-    databases = Resource("onprem.fairlead.dev", "v1alpha1", "PostgresDatabase", "postgresdatabases")
-    crd = yaml_texts.load(_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml")
-
-    async def scene(*, any_there: bool) -> list[bool]:
-        async with _scene(crd) as world:
-            if any_there:
-                world.kube.put(databases, "left-behind")
-            watched = [databases.group_kind in world.watched()]
-            await asyncio.sleep(3 * IDLE_S)
-            return [*watched, databases.group_kind in world.watched()]
-
-    assert run(scene(any_there=False)) == [True, False]
-    assert run(scene(any_there=True)) == [True, True]
-
-
 async def test_a_kind_of_a_provider_that_may_not_be_listed_is_given_up_within_a_minute_and_never_listed_again() -> None:
     """Platforms install the CRDs of all clouds, and the rights of those that they use."""
     crd = yaml_texts.load(_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml")
@@ -159,24 +141,6 @@ async def test_a_composed_kind_that_a_claim_uses_stays_watched_though_it_may_not
         lists = [dial.at for dial in world.kube.dials if dial.resource == "nodes"]
     assert watched
     assert len([at for at in lists if at > lists[-1] - 3_600]) in (6, 7)
-
-
-async def test_a_kind_of_claim_is_watched_while_it_is_named_or_has_claims() -> None:
-    async with _scene(API.cache_crd()) as world:
-        await asyncio.sleep(2 * IDLE_S)
-        watched = [CACHE in world.watched()]
-        world.name_caches()
-        await asyncio.sleep(5)
-        watched.append(CACHE in world.watched())
-        world.claim()
-        world.kube.remove(names.COMPOSITIONS, "c", namespace="")
-        await asyncio.sleep(5 * IDLE_S)
-        watched.append(CACHE in world.watched())
-        world.kube.remove(CACHES, "a")
-        await asyncio.sleep(2 * IDLE_S)
-        watched.append(CACHE in world.watched())
-
-        assert watched == [False, True, True, False]
 
 
 async def test_claims_without_a_composition_are_listed_by_a_process_that_starts() -> None:
@@ -219,15 +183,3 @@ async def test_a_composed_kind_is_watched_until_no_claim_uses_it_and_it_has_no_o
         watched.append(NODE in world.watched())
 
         assert watched == [True, True, False]
-
-
-async def test_a_composed_kind_that_is_served_at_another_version_is_watched_again() -> None:
-    async with _scene(API.cache_crd(), API.node_crd(composable="true")) as world:
-        await world.cluster.watches.unlisted([NODES])
-        before = {informer.resource.version for informer in world.cluster.watches}
-        newer = API.node_crd(composable="true")
-        newer["spec"]["versions"][0]["name"] = "v2"
-        world.install(newer)
-        await asyncio.sleep(5)
-
-        assert (before, {informer.resource.version for informer in world.cluster.watches}) == ({"v1"}, set())

@@ -12,7 +12,7 @@ import pytest
 from apis import names
 from composer.claim.act import Actor
 from composer.claim.decide import Adopt, Apply, Create
-from composer.claim.field_conflicts import WINDOW, still_yielded, without
+from composer.claim.field_conflicts import still_yielded, without
 from composer.claim.snapshot import ObservedChild, Snapshot, stored_hash
 from composer.hashes import sent_hash
 from runtime.conditions import timestamp
@@ -106,19 +106,6 @@ def _edit(*managers: Object, applied: bool = False) -> Apply:
     return Apply(entry, factories.DATABASE, EDITED, _cached(factories.desired(spec={"limit": 7}), *managers))
 
 
-async def test_fields_that_the_create_of_a_child_left_to_us_are_taken_without_a_note() -> None:
-    """A POST stands in managedFields as an Update by us."""
-    kube, actor, snapshot = _taking()
-    for _ in range(20):
-        (outcome,) = await actor.act(snapshot, (_edit(_holder(snapshot.manager, "Update")),))
-
-        assert outcome.notes == ()
-        assert outcome.entry is not None
-        assert outcome.entry.yielded == ()
-    assert len(kube.applied) == 20
-    assert actor.memory.conflicts_before("child-uid") == {}
-
-
 async def test_a_rival_is_reported_beside_fields_that_a_create_left_to_us() -> None:
     _, actor, snapshot = _taking()
     managers = _holder(snapshot.manager, "Update"), _holder("gadget-operator", "Update")
@@ -202,27 +189,6 @@ async def test_the_event_of_an_object_that_is_taken_over_starts_the_pass_that_ap
     assert outcome.entry is not None
     assert not outcome.entry.applied
     assert remembered == []
-
-
-async def test_a_field_that_is_removed_without_a_conflict_is_not_applied_for_ever() -> None:
-    """What an update removes belongs to nobody, so that our apply meets no conflict and no manager is named."""
-    snapshot, now = factories.snapshot(), [NOON]
-    kube: Any = _Taking()
-    actor = Actor(kube, now=lambda: now[0], remember=lambda _kind, _obj, _over: None)
-    entry = factories.entry(desired=sent_hash(EDITED), applied=True)
-    step = Apply(entry, factories.DATABASE, EDITED, _cached(factories.desired()))
-
-    reasons = []
-    for _ in range(30):
-        (outcome,) = await actor.act(snapshot, (step,))
-        assert outcome.entry == entry or outcome.cause is None
-        reasons.append(outcome.cause.reason if outcome.cause else "")
-
-    assert reasons == [""] * 10 + ["FieldConflict"] * 20
-    assert len(kube.applied) == 10
-    now[0] += WINDOW
-    (outcome,) = await actor.act(snapshot, (step,))
-    assert outcome.cause is None
 
 
 async def test_a_manager_that_changes_another_field_than_ours_is_no_rival() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import msgspec
-
 from apis import names
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.report import Findings
@@ -15,7 +13,7 @@ from composer.kinds.catalog import Catalog
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered
 from composer.render.request import Request
-from tests.composer.factories import CATALOG, CLAIMS, DATABASE, child, claim, desired, rendered, snapshot
+from tests.composer.factories import CATALOG, CLAIMS, child, claim, desired, rendered, snapshot
 
 SPEC: dict[str, Any] = {
     "compositeTypeRef": {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind},
@@ -76,20 +74,3 @@ async def test_a_missing_environment_is_reported_beside_a_refusal() -> None:
     reported = _reported(await _World("network").prepare(deletionPolicy="Delete"))
 
     assert [reason for reason, _ in reported] == ["UnsupportedPolicy", "EnvironmentNotFound"]
-
-
-async def test_a_refused_claim_is_not_composed_although_it_can_be_rendered() -> None:
-    reported = _reported(await _World("network", "sizes").prepare(restoreFrom={"claim": "former"}))
-
-    assert reported == [("InvalidValue", "spec.restoreFrom")]
-
-
-async def test_a_field_that_may_not_be_set_is_refused_whoever_rendered_it() -> None:
-    fenced = msgspec.structs.replace(DATABASE, fields=("spec.other",))
-    world = _World("network", "sizes", kinds={fenced.resource.group_kind: fenced})
-
-    assert _reported(await world.prepare()) == [("TemplateForbidden", "spec.resources[0].template.spec.limit")]
-
-
-async def test_a_claim_without_a_fault_is_prepared() -> None:
-    assert isinstance(await _World("network", "sizes").prepare(), Prepared)

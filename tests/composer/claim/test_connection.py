@@ -69,22 +69,6 @@ async def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_ther
     )
 
 
-@pytest.mark.parametrize(
-    ("status", "reasons"),
-    [
-        pytest.param({}, [], id="the first one: with it the claim becomes Ready"),
-        pytest.param(
-            {"binding": {"name": SECRET.name}, "connectionHash": "old"}, ["ConnectionPublished"], id="another login"
-        ),
-    ],
-)
-async def test_a_secret_that_is_written_again_is_an_event(status: Object, reasons: list[str]) -> None:
-    connected = await _connected(World(), claim(status=status))
-    assert connected.is_seen
-
-    assert [note.reason for note in connected.notes] == reasons
-
-
 def test_a_secret_that_keeps_its_name_is_not_deleted() -> None:
     async def scene() -> list[tuple[str, str]]:
         at = World()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import Any
-
 import pytest
 
-from composer.claim.debounce import Debounce, only_messages_differ
+from composer.claim.debounce import Debounce
 from runtime.objects import Key, Object
 
 KEY, OTHER = Key("shop", "orders"), Key("shop", "carts")
@@ -38,36 +35,3 @@ def test_a_status_is_delayed_when_only_its_words_changed(after: Object, later: f
 
     assert (delay and delay.total_seconds()) == pause
     assert debounce.delay(OTHER, BEFORE, after, 100.0 + later) is None
-
-
-def test_a_status_is_held_back_for_its_time_once_and_again_after_one_that_did_not_wait() -> None:
-    debounce, half, none = Debounce(), timedelta(seconds=0.5), timedelta()
-    left = [
-        debounce.hold_back(KEY, limit, now)
-        for limit, now in ((half, 1.0), (half, 1.2), (half, 1.5), (half, 9.0), (none, 9.1), (half, 9.2))
-    ]
-
-    assert [seconds and round(seconds.total_seconds(), 3) for seconds in left] == [0.5, 0.3, None, None, None, 0.5]
-
-
-def test_a_cause_holds_since_it_became_the_first_one() -> None:
-    debounce = Debounce()
-    seconds = [
-        debounce.held(KEY, reason, now).total_seconds()
-        for reason, now in (("", 5.0), ("SecretNotFound", 9.0), ("SecretNotFound", 30.0), ("", 31.0), ("", 40.0))
-    ]
-    debounce.forget(KEY)
-
-    assert seconds == [0, 0, 21, 0, 9]
-    assert debounce.held(KEY, "", 50.0) == timedelta()
-
-
-def test_a_status_in_which_only_messages_differ_may_wait() -> None:
-    def status(**fields: Any) -> Object:
-        whole = {"type": "Ready", "status": "False", "reason": "Creating", "message": "a", **fields}
-        return {"conditions": [whole], "inventory": [{"name": "x", "marks": {}}]}
-
-    assert only_messages_differ(status(), status(message="b"))
-    assert only_messages_differ(status(), {**status(), "inventory": [{"name": "x", "marks": {"incarnation": "1"}}]})
-    assert not only_messages_differ(status(), status(reason="Updating"))
-    assert not only_messages_differ(status(), {**status(), "inventory": [{"name": "x", "live": "h", "marks": {}}]})

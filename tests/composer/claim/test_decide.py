@@ -8,7 +8,6 @@ import pytest
 from apis import names
 from composer.claim.decide import (
     Annotate,
-    Apply,
     Create,
     Delete,
     Keep,
@@ -17,9 +16,8 @@ from composer.claim.decide import (
     decide,
 )
 from composer.claim.snapshot import ObservedChild, Snapshot
-from composer.inventory import YieldedField, external_reference_of
+from composer.inventory import external_reference_of
 from composer.render.render import Rendered
-from runtime.objects import Object
 from tests.composer.factories import (
     DATABASE,
     NOW,
@@ -53,35 +51,6 @@ def _only_step(known: Snapshot, composed: Rendered) -> Step:
 
 def _reasons(known: Snapshot, composed: Rendered) -> list[str]:
     return [cause.reason for cause in decide(known, composed, now=NOW).causes]
-
-
-def test_a_value_that_was_normalised_is_not_sent_again() -> None:
-    normalised = {**LIVE, "spec": {"limit": "1"}}
-    known = snapshot(ObservedChild(sent(WANTED, normalised), normalised, DATABASE))
-
-    assert isinstance(_only_step(known, rendered(child(WANTED))), Keep)
-
-
-STORED: dict[str, tuple[Object, Object, type[Step]]] = {
-    "as it was sent it is kept": (WANTED, LIVE, Keep),
-    "fields that others add are kept": (
-        WANTED,
-        {**LIVE, "spec": {**LIVE["spec"], "theirs": 1}, "status": {"observedGeneration": 1}},
-        Keep,
-    ),
-    "a new value is wanted": (desired(spec={"limit": 21}), LIVE, Apply),
-    "somebody changed a field": (WANTED, {**LIVE, "spec": {"limit": 3}}, Apply),
-    "somebody removed our label": (WANTED, {**LIVE, "metadata": {**LIVE["metadata"], "labels": {}}}, Apply),
-    "a field is dropped": (desired(spec={}), LIVE, Apply),
-}
-
-
-@pytest.mark.parametrize(("wanted", "stored", "does"), STORED.values(), ids=STORED)
-def test_a_child_is_applied_where_it_differs(wanted: Object, stored: Object, does: type[Step]) -> None:
-    step = _only_step(snapshot(ObservedChild(SENT, stored, DATABASE)), rendered(child(wanted)))
-
-    assert isinstance(step, does)
-    assert not isinstance(step, Apply) or step.object == wanted
 
 
 def test_a_foreign_object_of_our_name_is_not_touched() -> None:
@@ -134,14 +103,6 @@ def test_a_wanted_child_that_somebody_deleted_is_detached(
     )
 
 
-def test_a_deleted_child_whose_annotations_somebody_removed_is_detached_by_what_is_recorded() -> None:
-    dying = live(WANTED, deleted=True)
-    step = _only_step(snapshot(observed(stored=dying, external_reference=MARKS)), rendered(child(WANTED, ready=False)))
-
-    assert isinstance(step, Annotate)
-    assert (step.annotations, step.entry.external_reference) == ({names.TEARDOWN: "child-uid/Detach"}, MARKS)
-
-
 def test_an_instruction_on_a_living_child_is_removed() -> None:
     instructed = annotated(LIVE, teardown="child-uid/Delete")
 
@@ -162,14 +123,6 @@ def test_a_kind_that_is_gone_is_named() -> None:
 SETTINGS_KNOWN = observed("settings", SETTINGS, uid="settings-uid")
 DATABASE_KNOWN = ObservedChild(SENT, LIVE, DATABASE)
 SETTINGS_ALONE = rendered(child(desired("settings", SETTINGS), "settings"))
-
-
-def test_a_child_without_data_is_deleted() -> None:
-    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), rendered(child(WANTED)), now=NOW)
-
-    (removed,) = [step for step in plan.steps if isinstance(step, Delete)]
-    assert (removed.entry.resource, removed.instruction) == ("settings", "")
-    assert plan.causes == ()
 
 
 def test_a_child_with_data_is_held_and_the_consent_is_named() -> None:
@@ -199,21 +152,6 @@ def test_consent_is_for_one_uid(consent: str, *, goes: bool) -> None:
     assert removed == ([("child-uid/Snapshot", "Snapshot")] if goes else [])
 
 
-@pytest.mark.parametrize(
-    ("before", "command", "entries"),
-    [
-        ("", "kubectl annotate", "database=child-uid"),
-        ("settings=x", "kubectl annotate --overwrite", "settings=x,database=child-uid"),
-    ],
-    ids=["first", "beside another, which stays"],
-)
-def test_the_consent_is_named_as_a_command(before: str, command: str, entries: str) -> None:
-    owner = claim(annotations={names.CONSENT: before} if before else {})
-    (held,) = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN, of=owner), SETTINGS_ALONE, now=NOW).causes
-
-    assert f"`{command} postgresqlinstance/orders -n shop fairlead.dev/consent={entries}`" in held.message
-
-
 def test_foreign_data_is_left_alone_with_consent_under_orphan() -> None:
     owner = claim(annotations={names.CONSENT: "data=data-uid"})
     known = snapshot(DATABASE_KNOWN, observed("data", VOLUME, uid="data-uid"), of=owner)
@@ -221,18 +159,6 @@ def test_foreign_data_is_left_alone_with_consent_under_orphan() -> None:
     plan = decide(known, rendered(child(WANTED)), now=NOW)
 
     assert [type(step) for step in plan.steps] == [Keep, Orphan]
-
-
-def test_an_old_and_a_new_kind_in_one_place_are_distinguished() -> None:
-    """After a switch with consent: the old one goes, the new one stays as it is."""
-    wanted = desired("database", SETTINGS)
-    stored = live(wanted, uid="new-uid")
-    new = ObservedChild(sent(wanted, stored, applied=False), stored, SETTINGS)
-    owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
-    for known in ((DATABASE_KNOWN, new), (new, DATABASE_KNOWN)):
-        plan = decide(snapshot(*known, of=owner), rendered(child(wanted)), now=NOW)
-
-        assert [type(step) for step in plan.steps] == [Keep, Delete]
 
 
 def test_a_child_whose_namespace_is_deleted_gets_no_instruction() -> None:
@@ -277,19 +203,3 @@ def test_a_child_is_deleted_after_those_that_depend_on_it() -> None:
 
 
 # Pause and yielded fields
-
-
-@pytest.mark.parametrize(
-    ("until", "left_out"),
-    [("2026-11-21T12:10:00Z", True), ("2026-11-21T11:00:00Z", False)],
-    ids=["yielded until its time", "is tried again after it"],
-)
-def test_a_yielded_field_is_left_out_until_its_time(until: str, *, left_out: bool) -> None:
-    yielded = (YieldedField(".spec.limit", "rival", until),)
-    stored = {**LIVE, "spec": {"limit": 3, "other": 1}}
-    wanted = desired(spec={"limit": 20, "other": 2})
-    step = _only_step(snapshot(observed(stored=stored, yielded=yielded, applied=True)), rendered(child(wanted)))
-
-    assert isinstance(step, Apply)
-    assert ("limit" not in step.object["spec"]) == left_out
-    assert step.object["spec"]["other"] == 2

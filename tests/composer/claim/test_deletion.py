@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import pytest
 
 from apis import names
@@ -16,7 +15,7 @@ from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.claim.undecided import mirrored_pause
 from composer.kinds.catalog import KindFacts
 from runtime.objects import Object, Resource
-from tests.composer.factories import NOW, SETTINGS, VOLUME, annotated, claim, desired, live, observed, snapshot
+from tests.composer.factories import NOW, VOLUME, annotated, claim, desired, live, observed, snapshot
 
 LIVE = live(desired())
 DYING = live(desired(), deleted=True)
@@ -97,33 +96,6 @@ def _with_policy(obj: Object, policy: str) -> Object:
     return {**obj, "spec": {**obj["spec"], "deletionPolicy": policy}}
 
 
-@pytest.mark.parametrize(
-    ("stored", "policy", "around", "expected"),
-    [
-        pytest.param(LIVE, "Delete", {}, ("Delete", "Delete"), id="of before children had a policy"),
-        pytest.param(_with_policy(LIVE, "Orphan"), "Delete", {}, ("Delete", "Delete"), id="edited and deleted at once"),
-        pytest.param(_with_policy(LIVE, "Delete"), "Delete", {}, ("Delete", ""), id="that has the policy"),
-        pytest.param(LIVE, "Snapshot", {}, ("Snapshot", "Snapshot"), id="that is backed up"),
-        pytest.param(LIVE, "Delete", {"namespace": GOING}, ("Detach", ""), id="that is let go of"),
-    ],
-)
-def test_a_managed_child_is_deleted_with_the_instruction_and_the_policy_in_force(
-    stored: Object, policy: DeletionPolicy, around: Any, expected: tuple[str, str]
-) -> None:
-    (step,) = tear_down(snapshot(observed(stored=stored), of=claim(deleted=True), **around), policy).steps
-
-    assert isinstance(step, Delete)
-    assert (step.instruction, step.policy) == (f"child-uid/{expected[0]}", expected[1])
-
-
-def test_a_child_that_has_the_instruction_without_the_policy_gets_the_policy() -> None:
-    """Its provider was upgraded before its composer."""
-    step = _step(_with_policy(DONE, "Orphan"))
-
-    assert isinstance(step, Annotate)
-    assert (step.annotations, step.policy) == ({}, "Delete")
-
-
 INSTRUCTION: dict[str, str | None] = {names.TEARDOWN: "child-uid/Delete"}
 ANNOTATED: dict[str, tuple[Object, dict[str, str | None] | None]] = {
     "a pause has ended for one that lives": (annotated(LIVE, paused="true"), {names.PAUSED: None}),
@@ -152,28 +124,6 @@ def test_a_pause_reaches_a_child_that_is_being_deleted() -> None:
 
     assert isinstance(step, Annotate)
     assert step.annotations == {names.PAUSED: "true"}
-
-
-def _deleted(*known: ObservedChild) -> list[str]:
-    return [step.entry.resource for step in tear_down(_going(*known), "Delete").steps if isinstance(step, Delete)]
-
-
-def test_a_child_that_lives_inside_another_goes_with_it() -> None:
-    inside = msgspec.structs.replace(SETTINGS, inside=True)
-    server = observed(uid="server")
-    user = observed("user", inside, uid="user", depends_on=("database",))
-    other = observed("other", SETTINGS, uid="other", depends_on=("database",))
-
-    assert _deleted(server, user) == ["database", "user"]
-    assert _deleted(server, user, other) == ["user", "other"]
-
-
-def test_a_teardown_is_done_when_all_children_are_proven_gone() -> None:
-    plan = tear_down(_going(observed(stored=None)), "Delete")
-
-    assert plan.done
-    assert plan.steps == ()
-    assert not plan.keeps_secret
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Detach"])

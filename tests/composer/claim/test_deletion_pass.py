@@ -11,7 +11,7 @@ from runtime.cache import Cache
 from runtime.errors import WriteConflict
 from runtime.objects import Object, dumps, key_of
 from tests.composer.claim.passes import LoggedKube, Reads, make_pass, reconciler
-from tests.composer.factories import CLAIMS, DATABASE, claim, desired, live, observed, rendered, sent, snapshot
+from tests.composer.factories import CLAIMS, DATABASE, claim, desired, live, rendered, sent, snapshot
 
 LIVING: Object = {"metadata": {"name": "shop", "labels": {}}}
 WANTED = desired()
@@ -60,18 +60,6 @@ async def test_a_claim_stays_while_a_finalizer_holds_a_child() -> None:
     await make_pass(seen, seen, rendered(), kube)
 
     assert kube.verbs() == ["status PostgreSQLInstance", "patch PostgresDatabase", "delete PostgresDatabase"]
-
-
-async def test_a_claim_stays_while_another_child_is_not_gone() -> None:
-    kube = _kube(is_held=False)
-    waiting = observed("later", stored=live(WANTED, uid="later-uid"), name="orders-later", uid="later-uid")
-    first = ObservedChild(sent(WANTED, LIVE, applied=False, depends_on=("later",)), LIVE, DATABASE)
-    seen = _seen(_deleted(), first, waiting)
-
-    await make_pass(seen, seen, rendered(), kube)
-
-    assert kube.verbs().count("delete PostgresDatabase") == 1
-    assert "patch PostgreSQLInstance" not in kube.verbs()
 
 
 async def _pass_over_protected(cached: Object) -> LoggedKube:

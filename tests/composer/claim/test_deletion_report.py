@@ -11,7 +11,7 @@ from apis import names
 from composer.causes import Cause, cause
 from composer.claim.decide import Annotate, Orphan, RemoveFinalizer
 from composer.claim.deletion import blocker
-from composer.claim.outcomes import Note, finalizer_note, gathered, instruction_note
+from composer.claim.outcomes import finalizer_note, instruction_note
 from composer.claim.report import NOBODY, Findings, Pauser, pauser, report, report_deletion, report_pause
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.kinds.catalog import KindFacts
@@ -19,7 +19,6 @@ from runtime.conditions import timestamp
 from runtime.objects import Object
 from tests.composer.factories import (
     DATABASE,
-    NOW,
     VOLUME,
     annotated,
     claim,
@@ -28,7 +27,6 @@ from tests.composer.factories import (
     desired,
     entry,
     live,
-    observed,
     snapshot,
 )
 
@@ -73,18 +71,6 @@ def test_a_blocker_is_the_cause_that_holds_a_deletion(
     blocking = blocker(ObservedChild(entry(), stored, facts))
 
     assert (blocking and f"{blocking.reason} {blocking.reason_class.name}") == expected
-
-
-def test_a_blocker_is_named_with_its_error_since_when_and_the_next_try() -> None:
-    blocking = blocker(observed(stored=_going(("Stalled", "True", "DeleteBlocked"))))
-
-    assert blocking is not None
-    for part in (f"PostgresDatabase {entry().name}", "the cloud's words", f"since {SINCE}", "tried again within 5 min"):
-        assert part in blocking.message
-    held = live(desired("data", VOLUME), deleted=True, finalizers=["example.dev/hold"])
-    foreign = blocker(observed("data", VOLUME, stored=held))
-    assert foreign is not None
-    assert "held by finalizer example.dev/hold since " + NOW in foreign.message
 
 
 WAITS = cause("Deleting", "waits")
@@ -150,23 +136,7 @@ def test_the_pauser_is_the_manager_that_set_the_annotation_last() -> None:
     assert pauser(claim()) == NOBODY
 
 
-def test_a_pause_reports_who_when_why_and_until() -> None:
-    end = "2026-11-30T00:00:00Z"
-    owner = annotated(claim(deleted=True), paused=end, paused_reason="audit week")
-    status = report_pause(snapshot(of=owner), Pauser("kubectl-annotate", SINCE), AT)
-
-    (text,) = {condition["message"] for condition in status["conditions"]}
-    for part in (f"by kubectl-annotate at {SINCE}", f"until {end}", "audit week", "its deletion waits", names.PAUSED):
-        assert part in text
-
-
 # What is put on record
-
-
-def test_notes_of_one_reason_are_one() -> None:
-    notes = (Note("ChildCreated", "a"), Note("FieldTakenBack", "f", is_warning=True), Note("ChildCreated", "b"))
-
-    assert gathered(notes) == (Note("ChildCreated", "a; b"), Note("FieldTakenBack", "f", is_warning=True))
 
 
 @pytest.mark.parametrize(
@@ -200,13 +170,3 @@ def test_a_foreign_child_that_is_released_is_noted_once() -> None:
     assert "made again" in recreated.message
     # Its deletion was noted when it was instructed.
     assert finalizer_note(going, RemoveFinalizer(entry("data", VOLUME), VOLUME, stored)) is None
-
-
-def test_a_child_that_gives_no_reason_blocks_a_deletion_in_words() -> None:
-    bare = {**live(desired(), deleted=True), "status": {"conditions": [{"type": "Stalled", "status": "True"}]}}
-
-    why = blocker(observed(stored=bare))
-
-    assert why is not None
-    assert why.reason == "Unknown"
-    assert "since its deletion" in why.message

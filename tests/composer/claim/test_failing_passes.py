@@ -203,28 +203,6 @@ async def test_a_defect_ends_with_the_pass_that_succeeds() -> None:
     assert world.conditions() == {"Ready": "True Available", "Synced": "True InSync"}
 
 
-@pytest.mark.parametrize("where", ["a child is written", "the claim is prepared"])
-async def test_an_error_is_reported_from_the_third_pass_in_a_row_on(where: str) -> None:
-    error = Unavailable("failed calling webhook audit.example.org")
-    world = _World(WORKS, _claim())
-    world.kube.refusal = error if where == "a child is written" else None
-    world.broken = error if where == "the claim is prepared" else None
-    reconciler = world.reconciler()
-
-    reported: list[bool] = []
-    for _ in range(5):
-        await _fail(reconciler, Unavailable)
-        reported.append(bool(world.kube.statuses) and world.conditions().get("Reconciling") == "True RequestFailed")
-
-    assert reported == [False, False, True, True, True]
-    assert "webhook audit.example.org" in next(
-        condition["message"] for condition in world.now["status"]["conditions"] if condition["type"] == "Reconciling"
-    )
-    writes = len(world.kube.statuses)
-    await _fail(reconciler, Unavailable)
-    assert len(world.kube.statuses) == writes
-
-
 async def test_an_error_that_does_not_repeat_in_a_row_is_not_reported() -> None:
     world = _World(WORKS, _claim())
     reconciler = world.reconciler()

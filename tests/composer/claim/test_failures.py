@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from composer.causes import cause
 from composer.claim.decide import Apply, Create
 from composer.claim.failures import FIRST_PAUSE, LONGEST_PAUSE, Refusals
@@ -14,7 +12,6 @@ from tests.composer.factories import DATABASE, desired, entry, live
 WHY = cause("InvalidValue", "spec.limit: Invalid value")
 WANTED = desired()
 APPLY = Apply(entry(), DATABASE, WANTED, live(WANTED))
-CREATE = Create(entry(), DATABASE, WANTED)
 
 
 class _Clock:
@@ -26,21 +23,6 @@ def _refused(clock: _Clock, step: Create | Apply = APPLY) -> Refusals:
     refusals = Refusals()
     refusals.add(step, WHY, clock.now)
     return refusals
-
-
-@pytest.mark.parametrize(
-    ("step", "is_held_back"),
-    [
-        (APPLY, True),
-        (Apply(entry(), DATABASE, desired(spec={"limit": 7}), live(WANTED)), False),
-        (CREATE, False),
-        (Apply(entry(), DATABASE, WANTED, live(WANTED, uid="another-uid")), False),
-        (Apply(entry("other"), DATABASE, desired("other"), live(desired("other"))), False),
-    ],
-    ids=["the same write", "another content", "another verb", "another object of the name", "another name"],
-)
-def test_a_refusal_is_remembered_for_its_write_alone(step: Create | Apply, *, is_held_back: bool) -> None:
-    assert (_refused(_Clock()).of(step, _Clock().now) == WHY) is is_held_back
 
 
 def test_a_refused_write_is_tried_again_later_and_rarer() -> None:
@@ -71,12 +53,3 @@ def test_a_changed_schema_ends_all_refusals() -> None:
     refusals.clear()
 
     assert refusals.of(APPLY, clock.now) is None
-
-
-def test_refusals_of_objects_that_are_wanted_no_more_are_forgotten() -> None:
-    clock = _Clock()
-    refusals = _refused(clock)
-    clock.now += FIRST_PAUSE + LONGEST_PAUSE
-    refusals.add(CREATE, WHY, clock.now)
-
-    assert len(refusals) == 1

@@ -78,16 +78,6 @@ async def test_a_new_claim_is_rendered_while_its_finalizer_is_written() -> None:
     assert kube.verbs()[:2] == ["apply PostgreSQLInstance", "create PostgresDatabase"]
 
 
-async def test_a_new_claim_that_cannot_be_rendered_says_why_over_its_recorded_version() -> None:
-    kube = _Kube()
-    await _make_pass(kube, refusal="size is unknown")
-    assert kube.verbs() == ["apply PostgreSQLInstance", "status PostgreSQLInstance"]
-    assert "PostgreSQLInstance" not in kube.reads, "the recorded claim is known without a read"
-    operations = kube.written[1][2]
-    assert {"op": "test", "path": "/metadata/resourceVersion", "value": "2"} in operations
-    assert "size is unknown" in str(operations[-1]["value"])
-
-
 @pytest.mark.parametrize("refusal", ["", "size is unknown"])
 async def test_nothing_is_created_where_the_finalizer_is_refused(refusal: str) -> None:
     kube = _Kube(broken=Invalid("too long", status=422))

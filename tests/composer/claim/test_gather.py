@@ -18,7 +18,6 @@ from tests.support.waiting import in_background
 KEY = Key("shop", "orders")
 OWNER = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "name": "orders", "uid": "claim-uid"}
 MINE = names.claim_manager(CLAIMS.group, CLAIMS.kind, KEY)
-OTHER_KIND = names.claim_manager("other.example.org", CLAIMS.kind, KEY)
 _VERSION = {"name": "v1alpha1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
 _CRD: dict[str, Any] = {
     "group": DATABASES.group,
@@ -93,7 +92,3 @@ async def test_a_child_being_deleted_is_abandoned_when_its_claim_is_gone(
     child: Object, now: Object | None, *, is_abandoned: bool
 ) -> None:
     assert await _abandoned(child, now=now) == ([child["metadata"]["name"]] if is_abandoned else [])
-
-
-async def test_a_child_without_owner_is_not_taken_for_that_of_a_kind_of_the_same_name() -> None:
-    assert await _abandoned(_child(owners=()), now=None, wrote=OTHER_KIND) == []

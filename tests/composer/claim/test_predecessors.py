@@ -45,24 +45,6 @@ def test_nothing_new_is_created_beside_what_an_earlier_claim_left(
     assert _decided(*left, **annotations) == (made, reasons)
 
 
-def test_what_the_claim_has_already_is_kept_and_made_again_beside_what_an_earlier_claim_left() -> None:
-    seen = ObservedChild(entry("settings", SETTINGS, uid="settings-uid"), None, SETTINGS)
-    of_both = replace(snapshot(seen), predecessors=(LEFT,))
-
-    (step,) = decide(of_both, WANTED, now=NOW).steps
-
-    assert isinstance(step, Create)
-    assert step.entry.resource == "settings"
-
-
-def test_the_message_names_the_object_and_the_way_out() -> None:
-    plan = decide(replace(snapshot(), predecessors=(LEFT,)), WANTED, now=NOW)
-
-    assert LEFT.entry.name in plan.causes[0].message
-    assert "fairlead.dev/adopt=none`" in plan.causes[0].message
-    assert "fairlead.dev/adopt=former-uid`" in plan.causes[0].message
-
-
 def test_what_is_taken_over_keeps_its_name_and_gets_our_label_and_finalizer() -> None:
     owner = claim(annotations={names.ADOPT: "other, former-uid"})
     left = replace(LEFT, entry=entry("data", VOLUME, uid="former-uid", name="orders-data-former"))

@@ -233,8 +233,3 @@ def test_child_goes_once_what_depended_on_it_has_carried_out_its_spec(
     database: Object, wanted: Object, step: type
 ) -> None:
     assert _steps_of_what_is_not_wanted_any_more(database, wanted_database=wanted) == [step]
-
-
-def test_child_on_which_nothing_depended_goes_at_once() -> None:
-    steps = _steps_of_what_is_not_wanted_any_more(_database(HELD_CHANGE), wanted_database=OLD, depends_on=())
-    assert steps == [Delete]

@@ -14,7 +14,7 @@ from composer.claim.outcomes import with_broken
 from composer.claim.readiness import child_cause
 from composer.claim.report import NOBODY, Findings, report, report_pause
 from composer.claim.snapshot import ObservedChild, Snapshot
-from composer.inventory import Entry, load
+from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Rendered, Waiting
 from runtime.objects import Object, Resource
@@ -97,17 +97,6 @@ def test_ready_of_a_claim_that_stays_as_it_is_follows_its_children(
     assert _ready(snapshot(known, of=WAS_READY), Findings((cause(reason, "why"),), (known.entry,))) == expected
 
 
-def test_a_claim_that_cannot_be_rendered_reports_first_what_its_lost_database_reports() -> None:
-    known = _known(LOST)
-    seen = snapshot(known, of=WAS_READY)
-
-    status = report(seen, with_broken(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))), AT)
-
-    assert conditions_of(status)["Synced"] == "False DatabaseLost"
-    (message,) = (shown["message"] for shown in status["conditions"] if shown["type"] == "Synced")
-    assert message == "DatabaseLost!; also: why"
-
-
 @pytest.mark.parametrize(("known", "expected"), UNRENDERED.values(), ids=UNRENDERED)
 def test_ready_of_a_paused_claim_follows_its_children(known: ObservedChild, expected: str) -> None:
     status = report_pause(snapshot(known, of=WAS_READY), NOBODY, AT)
@@ -145,22 +134,6 @@ def test_ready_of_a_paused_claim_returns_after_an_outage(
     status = report_pause(snapshot(known, of=_after_outage(is_bound=is_bound)), NOBODY, AT)
 
     assert conditions_of(status)["Ready"] == expected
-
-
-def test_ready_of_a_claim_that_stays_as_it_is_returns() -> None:
-    known = _known(READY)
-    seen = snapshot(known, of=_after_outage(is_bound=True))
-
-    assert _ready(seen, Findings((cause("UnsupportedPolicy", "why"),), (known.entry,))) == "True Available"
-
-
-def test_ready_that_returns_does_not_cover_a_later_edit() -> None:
-    owner = {**_after_outage(is_bound=True)}
-    owner["metadata"] = {**owner["metadata"], "generation": 3}
-
-    ready = report_pause(snapshot(_known(READY), of=owner), NOBODY, AT)["conditions"][0]
-
-    assert (ready["status"], ready["observedGeneration"]) == ("True", 2)
 
 
 # A connection Secret that is gone
@@ -329,15 +302,3 @@ def test_ready_is_false_while_a_database_is_deleted_and_its_replacement_waits(co
     composed = rendered(waiting=waiting, connection=connection)
 
     assert _ready(snapshot(GOING, of=WAS_READY), Findings((), (GOING.entry,), composed)) == "False Creating"
-
-
-def test_a_child_is_no_longer_never_ready_once_all_are_ready() -> None:
-    new = entry(outcome=NEVER_READY)
-    known = ObservedChild(new, {**live(desired()), "status": READY}, DATABASE)
-
-    def outcomes(*, ready: bool) -> list[str]:
-        findings = Findings((), (new,), rendered(child(desired(), ready=ready)))
-        return [entry.outcome for entry in load(report(snapshot(known), findings, AT))]
-
-    assert outcomes(ready=False) == [NEVER_READY]
-    assert outcomes(ready=True) == [""]

@@ -61,14 +61,6 @@ def _kube(*stored: Object) -> LoggedKube:
 # Words
 
 
-async def test_the_instruction_of_a_teardown_rests_on_a_fresh_read_of_the_namespace() -> None:
-    kube = _kube(LIVE)
-
-    await make_pass(_going(), _going(GOING), rendered(), kube)
-
-    assert kube.instructions() == ["child-uid/Detach"]
-
-
 async def test_the_instruction_for_a_child_that_leaves_the_composition_rests_on_a_fresh_read_of_the_namespace() -> None:
     owner = claim(annotations={names.CONSENT: "database=child-uid"}, deletionPolicy="Delete")
     known = (ObservedChild(SENT, LIVE, DATABASE), ObservedChild(SETTLED_SENT, SETTLED, SETTINGS))

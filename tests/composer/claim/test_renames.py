@@ -169,23 +169,6 @@ def test_a_rename_to_an_element_and_back_restores_the_entries() -> None:
     assert renames.renamed(there, _read({"name": "group16"}, {"name": "group17"}, {"name": "other"})) == before
 
 
-def test_an_element_that_was_renamed_renders_as_it_was_created() -> None:
-    user = {"name": "user", "template": {**_TEMPLATE, "data": {"of": "{{ resources.groups['16'].metadata.name }}"}}}
-    before = _spec({"name": "group16"})
-    after = _spec({**_MANY, "forEach": "{{ ['16', '17'] }}"}, user)
-
-    (old,) = render(Request("c", before, claim(), str(IDENTITY))).children
-    request = Request("c", after, claim(), str(IDENTITY), element_origins={"groups": {"16": "group16"}})
-    kept, made, reader = render(request).children
-
-    assert (kept.resource, kept.key, kept.object) == ("groups", "16", old.object)
-    assert made.object["metadata"]["name"] == child_name(IDENTITY, "groups", "17")
-    assert made.object["metadata"]["annotations"][names.FOR_EACH_KEY] == "17"
-    assert reader.object["data"] == {"of": old.object["metadata"]["name"]}
-    # By all names that its objects were made under: without a status they are found by these.
-    assert reader.object["metadata"]["annotations"][names.DEPENDS_ON] == "groups,group16"
-
-
 def test_a_rename_is_known_to_the_resources_before_the_renamed_one() -> None:
     user = ObservedChild(_entry("user", depends_on=("old", "net")), None, SETTINGS)
     before = snapshot(ObservedChild(_entry("old"), None, SETTINGS), user)
@@ -193,18 +176,6 @@ def test_a_rename_is_known_to_the_resources_before_the_renamed_one() -> None:
     after = renames.renamed(before, _read({"name": "fresh", "movedFrom": ["old"]}, {"name": "user"}, {"name": "net"}))
 
     assert after.children[1].entry.depends_on == ("fresh", "net")
-
-
-def test_a_renamed_resource_renders_under_the_names_of_its_origin() -> None:
-    composition = _spec({"name": "fresh", "movedFrom": ["old"]})
-
-    (kept,) = render(Request("c", composition, claim(), str(IDENTITY), origins={"fresh": "old"})).children
-    (made,) = render(Request("c", composition, claim(), str(IDENTITY))).children
-
-    assert kept.resource == made.resource == "fresh"
-    assert kept.object["metadata"]["name"] == child_name(IDENTITY, "old")
-    assert kept.object["metadata"]["annotations"][names.RESOURCE] == "old"
-    assert made.object["metadata"]["name"] == child_name(IDENTITY, "fresh")
 
 
 @pytest.mark.parametrize(
@@ -274,10 +245,6 @@ def test_resources_that_share_one_object_are_refused() -> None:
 
 _DATABASE = live(desired())
 _HELD = ObservedChild(entry(), _DATABASE, DATABASE)
-
-
-def test_a_rollback_in_place_is_allowed() -> None:
-    assert held_on_rollback(snapshot(_HELD), rendered(child(desired())), "c-old") == ()
 
 
 def test_a_rollback_that_takes_data_away_is_held_until_consent() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -123,23 +122,6 @@ def test_a_cause_that_lasts_too_long_is_stalled(before: str, hours: float, abnor
     assert conditions_of(status)["Synced"] == ("True InSync" if abnormal == "Reconciling" else "False Creating")
 
 
-def test_an_edit_that_is_under_way_is_not_ready_for_its_generation() -> None:
-    """`kubectl wait` compares a condition's generation with the object's: the old one keeps it waiting."""
-    owner = claim(generation=2, status={"observedGeneration": 1, "conditions": [READY_BEFORE]})
-    stale = {**FINE, "metadata": {**FINE["metadata"], "generation": 2}}
-    updating = cause("Updating", "on its way")
-
-    status = report(snapshot(observed(stored=stale), of=owner), Findings((updating,), (), UNREADY), AT)
-
-    ready, synced, working = status["conditions"]
-    assert (ready["status"], ready["observedGeneration"], ready["lastTransitionTime"]) == (
-        "True",
-        1,
-        READY_BEFORE["lastTransitionTime"],
-    )
-    assert synced["observedGeneration"] == working["observedGeneration"] == status["observedGeneration"] == 2
-
-
 CREATED, UPDATED = ("Creating", ReasonClass.PROGRESS), ("Updating", ReasonClass.PROGRESS)
 UNSEEN = {**LIVE, "status": {"observedGeneration": -1}}
 STALE = {**FINE, "metadata": {**FINE["metadata"], "generation": 2}}
@@ -192,43 +174,3 @@ def test_the_status_is_the_same_when_nothing_changed() -> None:
     later = snapshot(observed(stored=FINE), of={**owner, "status": first})
 
     assert report(later, findings, AT + timedelta(hours=1)) == first
-
-
-ODD: dict[str, tuple[Any, tuple[str, str]]] = {
-    "no reason and no message": (
-        {"conditions": [{"type": "Ready", "status": "False"}]},
-        ("Unknown", "does not say why"),
-    ),
-    "a reason that no condition may have": (
-        {"conditions": [{"type": "Ready", "status": "False", "reason": "not yet!", "message": "m"}]},
-        ("Unknown", "m"),
-    ),
-    "a generation that is a text": (
-        {"observedGeneration": "x", "conditions": [{"type": "Stalled", "status": "True", "message": "m"}]},
-        ("Unknown", "m"),
-    ),
-    "conditions that are none": ({"conditions": "none"}, ("ChildNotReady", "is not ready yet")),
-    "a status that is a text": ("Running", ("ChildNotReady", "is not ready yet")),
-}
-
-
-@pytest.mark.parametrize(("status", "expected"), ODD.values(), ids=ODD)
-def test_a_child_with_odd_conditions_is_reported_all_the_same(status: Any, expected: tuple[str, str]) -> None:
-    reported = child_cause("database", {**live(desired()), "status": status}, ready=False)
-
-    assert reported is not None
-    assert reported.reason == expected[0]
-    assert expected[1] in reported.message
-
-
-def test_a_long_message_of_a_child_fits_the_status_of_its_claim() -> None:
-    loud = _with_conditions(live(desired()), ("Stalled", "True", "R" * 3_000))
-    loud["status"]["conditions"][0]["message"] = "m" * 40_000
-    reported = child_cause("database", loud, ready=False)
-    assert reported is not None
-
-    status = report(snapshot(), Findings((reported, cause("RenderFailed", "n" * 5_000)), ()), AT)
-
-    for shown in status["conditions"]:
-        assert len(shown["message"]) <= 2_000
-        assert len(shown["reason"]) <= 1_024

@@ -131,16 +131,6 @@ CHOICES = {
 }
 
 
-def test_a_revision_is_interim_while_a_newer_one_rolls_out() -> None:
-    plain = Revision(OLD, 1, "c", {})
-    wave = _revision(NEW, 2, "Progressing", through="f" * 16)
-
-    chosen = choose_revision("c", "", (plain, wave), state=ClaimState(_IDENTITY))
-
-    assert not isinstance(chosen, Cause)
-    assert (chosen.name, chosen.has_rollout, plain.has_rollout) == (OLD, True, False)
-
-
 @pytest.mark.parametrize("case", CHOICES.values(), ids=CHOICES)
 def test_the_revision_of_a_claim_during_a_rollout_follows_its_state(case: Choice) -> None:
     chosen = choose_revision("c", "", (*case.known, case.newest), state=case.state)

@@ -122,14 +122,6 @@ def test_a_composition_is_chosen_by_claims_of_allowed_namespaces_alone(
         assert (chosen.reason, chosen.message) == ("CompositionNotFound", elsewhere.message)
 
 
-def test_a_composition_that_applies_to_a_namespace_and_is_not_for_it_does_not_serve_it() -> None:
-    fenced = _fenced("c", {"priority": 9}, {"names": ["other"]})
-
-    chosen = choose(ClaimSpec(), "", {}, {}, admitted((fenced, EVERYWHERE), "", "shop", {}))
-
-    assert chosen == "onprem"
-
-
 def test_a_living_claim_reports_that_a_new_one_would_not_get_its_composition() -> None:
     refusal = not_allowed(_fenced("c", allowed={}), "shop", {})
 
@@ -137,15 +129,6 @@ def test_a_living_claim_reports_that_a_new_one_would_not_get_its_composition() -
     assert (refusal.reason, refusal.reason_class) == ("NotAllowed", ReasonClass.HELD)
     assert "keeps it and goes on" in refusal.message
     assert not_allowed(_fenced("c"), "shop", {}) is None
-
-
-def test_the_allowed_namespaces_are_read_from_the_composition() -> None:
-    spec = {"compositeTypeRef": {"apiVersion": "db/v1", "kind": "Db"}, "resources": []}
-    obj = {"metadata": {"name": "a", "generation": 1}, "spec": {**spec, "allowedNamespaces": {"names": ["shop"]}}}
-
-    (candidate,) = candidates([obj], "db/v1", "Db")
-
-    assert (candidate.admits("shop", {}), candidate.admits("other", {})) == (True, False)
 
 
 ONE = Revision("c-one", 1, "c", {})

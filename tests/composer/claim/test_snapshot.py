@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 import pytest
 
 from apis import names
-from apis.identity import identity_of
 from composer.claim.snapshot import ObservedChild, entry_of, without_yielded
-from composer.inventory import Entry, YieldedField, dump, load, recorded_kinds
+from composer.inventory import Entry, YieldedField, dump, load
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, SETTINGS, VOLUME, annotated, claim, desired, entry, live, snapshot
-
-NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
-
-
-def test_the_identity_is_read_from_either_record() -> None:
-    recorded = "old@shop/orders"
-
-    assert str(identity_of(claim(annotations={names.IDENTITY: recorded}))) == recorded
-    assert str(identity_of(claim(status={"identity": recorded}))) == recorded
-    assert str(identity_of(claim())) == "claim-uid@shop/orders"
-    assert str(identity_of(claim(annotations={names.IDENTITY: "x@other/orders"}))) == "claim-uid@shop/orders"
-
-
-def test_the_kinds_are_read_from_either_record() -> None:
-    listed = claim(annotations={names.KINDS: "A.x,B"}, status={"inventory": dump([entry()])})
-
-    assert recorded_kinds(listed) == {"A.x", "B", "PostgresDatabase.onprem.fairlead.dev"}
-    assert recorded_kinds(claim()) == frozenset()
 
 
 @pytest.mark.parametrize(
@@ -48,19 +27,6 @@ def test_a_new_intent_ends_the_yield_of_fields(
 
     assert seen.is_new_intent(revision) == is_new
     assert [observed.entry.yielded for observed in without_yielded(seen).children] == [()]
-
-
-def test_an_inventory_reads_back_as_it_was_written() -> None:
-    entries = (
-        entry(external_reference={"account": "7"}, depends_on=("a", "b"), desired="d", live="l", applied=True),
-        entry("x"),
-    )
-    written = dump(entries)
-
-    assert load({"inventory": written}) == entries
-    assert dump(load({"inventory": written})) == written
-    # What the API server gives back are lists.
-    assert isinstance(written[0]["dependsOn"], list)
 
 
 def test_a_broken_entry_is_skipped() -> None:
@@ -108,10 +74,3 @@ def test_a_child_records_whether_it_holds_data(child: Object, *, is_stateful: bo
 
     assert recorded is not None
     assert recorded.stateful is is_stateful
-
-
-def test_a_child_records_what_depends_on_it() -> None:
-    recorded = entry_of(annotated(live(desired()), depends_on="network,volume"), stateful=True)
-
-    assert recorded is not None
-    assert recorded.depends_on == ("network", "volume")

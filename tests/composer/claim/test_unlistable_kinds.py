@@ -9,7 +9,6 @@ import pytest
 
 from apis import names
 from composer.claim.gather import Gatherer
-from composer.claim.snapshot import ObservedChild, Snapshot, kept_kinds
 from composer.inventory import dump
 from composer.kinds.cluster import Cluster
 from runtime.cache import Cache
@@ -25,7 +24,6 @@ from tests.composer.factories import (
     claim,
     desired,
     entry,
-    live,
     rendered,
     snapshot,
 )
@@ -101,18 +99,6 @@ async def test_a_deleted_claim_without_memory_waits_for_a_kind_that_is_not_serve
     owner = claim(deleted=True, annotations={names.KINDS: "Gadget.example.org"})
 
     assert await gatherer.unseen(snapshot(of=owner)) == (("Gadget.example.org",) if waits else ())
-
-
-def _recorded(*kinds: str) -> Snapshot:
-    owner = claim(annotations={names.KINDS: ",".join(kinds)})
-    return snapshot(ObservedChild(entry("settings", SETTINGS), live(desired("settings", SETTINGS)), SETTINGS), of=owner)
-
-
-def test_a_kind_that_was_listed_without_a_child_is_recorded_no_longer() -> None:
-    recorded = _recorded("ConfigMap", DATABASE, "Gadget.example.org")
-
-    assert kept_kinds(recorded) == {"ConfigMap", "Gadget.example.org"}
-    assert kept_kinds(replace(recorded, unlisted=(DATABASE,))) == {"ConfigMap", DATABASE, "Gadget.example.org"}
 
 
 class _Blind(passes.LoggedKube):

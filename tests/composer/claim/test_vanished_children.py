@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from apis import names
 from composer.claim.debounce import UnwrittenEntries
 from composer.claim.decide import Create, Keep
 from composer.claim.deletion import Teardown, has_vanished, tear_down
@@ -16,10 +15,9 @@ from composer.claim.snapshot import ObservedChild, Snapshot, with_entries
 from composer.inventory import Entry
 from composer.kinds.catalog import KindFacts
 from composer.render.render import Child
-from runtime.objects import Object, annotations_of, finalizers_of
+from runtime.objects import Object
 from tests.composer.factories import (
     DATABASE,
-    NOW,
     SETTINGS,
     annotated,
     child,
@@ -80,16 +78,6 @@ def test_a_child_that_vanished_is_created_again_before_its_claim_is_gone(
     assert [type(step) for step in plan.steps] == ([Create] if again else [])
 
 
-def test_a_child_that_is_created_again_has_its_external_references_and_finalizer() -> None:
-    vanished = observed(stored=None, external_reference=MARKS, outcome="former-uid/Delete")
-    (step,) = _torn_down(vanished, "Snapshot").steps
-
-    assert isinstance(step, Create)
-    assert annotations_of(step.object).items() >= {names.PREFIX + mark: text for mark, text in MARKS.items()}.items()
-    assert names.TEARDOWN_FINALIZER in finalizers_of(step.object)
-    assert step.entry.outcome == ""
-
-
 @pytest.mark.parametrize(
     ("facts", "reason"), [(DATABASE, "RevisionNotFound"), (None, "KindNotInstalled")], ids=["no render", "no kind"]
 )
@@ -100,13 +88,6 @@ def test_a_claim_waits_for_a_child_that_cannot_be_created_again(facts: KindFacts
     assert [type(step) for step in plan.steps] == [Keep]
     assert [cause.reason for cause in plan.causes] == [reason, "Deleting"]
     assert "spec.deletionPolicy to Orphan" in plan.causes[0].message
-
-
-def test_a_namespace_being_deleted_holds_no_claim_for_children_that_cannot_be_created_in_it() -> None:
-    space: Object = {"metadata": {"name": "shop", "labels": {names.EPHEMERAL_LABEL: "true"}, "deletionTimestamp": NOW}}
-    going = _going(VANISHED, namespace=space)
-
-    assert tear_down(going, "Delete", RENDERED).done
 
 
 @pytest.mark.parametrize(

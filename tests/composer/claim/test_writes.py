@@ -9,16 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apis import names
 from composer.claim.act import applier
-from composer.claim.field_conflicts import Conflict, conflicts
+from composer.claim.field_conflicts import conflicts
 from composer.claim.snapshot import live_hash
 from composer.hashes import digest, has_fields_of, sent_hash
-from composer.render.schema import defaulted, project, unknown_step
-from runtime.managed_fields import shed, upgrade
-from runtime.objects import Object
-from runtime.preconditions import annotation_patch
-from tests.composer.factories import annotated, desired, live
+from composer.render.schema import project, unknown_step
+from runtime.managed_fields import shed
+from tests.composer.factories import desired, live
 
 json = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
@@ -67,17 +64,6 @@ def test_fields_are_distinguished_from_values(body: dict[str, Any], *, same: boo
     assert has_fields_of(body, sent) is same
 
 
-def test_a_map_list_is_projected_by_its_keys() -> None:
-    schema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], "items": {"type": "object"}}
-    stored = [{"name": "theirs", "x": 1}, {"name": "ours", "x": 2, "defaulted": True}]
-
-    assert project(stored, [{"name": "ours", "x": 2}], schema) == [{"name": "ours", "x": 2}]
-
-
-def test_other_lists_are_taken_whole() -> None:
-    assert project([1, 2, 3], [1], None) == [1, 2, 3]
-
-
 def test_a_lost_owner_is_a_difference_and_finalizers_and_owners_of_others_are_none() -> None:
     wanted = desired()
     wanted["metadata"]["finalizers"] = ["ours"]
@@ -90,20 +76,6 @@ def test_a_lost_owner_is_a_difference_and_finalizers_and_owners_of_others_are_no
 
     assert live_hash(more, wanted, None) == live_hash(stored, wanted, None)
     assert live_hash(orphaned, wanted, None) != live_hash(stored, wanted, None)
-
-
-def test_defaults_are_filled_in_as_the_api_server_does() -> None:
-    schema = {
-        "type": "object",
-        "properties": {
-            "a": {"default": 1},
-            "b": {"type": "object", "properties": {"c": {"default": "x"}}},
-            "d": {"type": "object", "default": {}, "properties": {"e": {"default": True}}},
-        },
-    }
-
-    assert defaulted({}, schema) == {"a": 1, "d": {"e": True}}
-    assert defaulted({"a": 2, "b": {}}, schema) == {"a": 2, "b": {"c": "x"}, "d": {"e": True}}
 
 
 @pytest.mark.parametrize(
@@ -144,45 +116,7 @@ def _with(*entries: dict[str, Any]) -> dict[str, Any]:
     return live(desired(), managedFields=list(entries))
 
 
-def test_a_create_becomes_an_apply_without_the_fields_lent_to_providers() -> None:
-    fields = {
-        "f:metadata": {
-            "f:annotations": {"f:fairlead.dev/resource": {}, "f:fairlead.dev/incarnation": {}},
-            "f:finalizers": {".": {}, f'v:"{names.TEARDOWN_FINALIZER}"': {}},
-        },
-        "f:spec": {"f:limit": {}},
-    }
-    *tests, change = upgrade(_with(_entry(MANAGER, "Update", fields)), OURS, keeps_finalizer=False)
-
-    assert [operation["op"] for operation in tests] == ["test", "test"]
-    (made,) = change["value"]
-    assert made["operation"] == "Apply"
-    assert made["fieldsV1"] == {
-        "f:metadata": {"f:annotations": {"f:fairlead.dev/resource": {}}},
-        "f:spec": {"f:limit": {}},
-    }
-
-
-FINALIZED: dict[str, Any] = {"f:metadata": {"f:finalizers": {".": {}, f'v:"{names.TEARDOWN_FINALIZER}"': {}}}}
 A, B = _entry(MANAGER, "Apply", {"f:spec": {"f:a": {}}}), _entry(MANAGER, "Update", {"f:spec": {"f:b": {}}})
-FORMER = _entry("fairlead.dev/ffffffffffffffff", "Apply", {"f:spec": {"f:old": {}}})
-THEIRS = _entry("kubectl-edit", "Update", {"f:spec": {"f:x": {}}})
-STATUS = _entry(MANAGER, "Update", {"f:status": {}}, subresource="status")
-
-
-@pytest.mark.parametrize(
-    ("before", "keeps_finalizer", "after"),
-    [
-        pytest.param([_entry(MANAGER, "Update", FINALIZED)], True, [_entry(MANAGER, "Apply", FINALIZED)], id="our own"),
-        pytest.param([THEIRS, STATUS, FORMER], False, [THEIRS, STATUS], id="others stay and our former ones go"),
-        pytest.param([A, B], False, [{**A, "fieldsV1": {"f:spec": {"f:a": {}, "f:b": {}}}}], id="two become one"),
-        pytest.param([_entry(MANAGER, "Apply", {})], False, None, id="nothing is to do"),
-    ],
-)
-def test_our_entries_become_one_apply(before: list[Object], *, keeps_finalizer: bool, after: list[Object]) -> None:
-    patch = upgrade(_with(*before), OURS, keeps_finalizer=keeps_finalizer)
-
-    assert (patch[-1]["value"] if patch else None) == after
 
 
 def test_fields_of_ours_that_a_copy_of_the_object_holds_are_ours_alone_after_the_first_apply() -> None:
@@ -232,30 +166,6 @@ def test_a_copy_that_brought_nothing_else_holds_nothing_any_more() -> None:
 
 WANTED = {"apiVersion": "v1", "kind": "K", "metadata": {}, "spec": {"x": 1, "y": 2}}
 X: dict[str, Any] = {"f:spec": {"f:x": {}}}
-Y: dict[str, Any] = {"f:spec": {"f:y": {}}}
-
-
-@pytest.mark.parametrize(
-    ("entry", "expected"),
-    [
-        (_entry("flux", "Apply", X), Conflict(".spec.x", "flux", by_hand=False)),
-        (_entry("kubectl-edit", "Update", X), Conflict(".spec.x", "kubectl-edit", by_hand=True)),
-        (_entry("kubectl-apply", "Apply", X), Conflict(".spec.x", "kubectl-apply", by_hand=True)),
-        (_entry("kubectl", "Apply", X), Conflict(".spec.x", "kubectl", by_hand=False)),
-        (_entry("flux", "Apply", Y), None),
-        (_entry("fairlead.dev/provider-toy", "Update", X), None),
-        (_entry(MANAGER, "Update", X), None),
-        ({**_entry("operator", "Update", X), "subresource": "status"}, None),
-        (
-            {**_entry("horizontal-pod-autoscaler", "Update", X), "subresource": "scale"},
-            Conflict(".spec.x", "horizontal-pod-autoscaler", by_hand=True),
-        ),
-    ],
-)
-def test_a_conflict_is_read_from_the_managers_of_a_child(entry: dict[str, Any], expected: Conflict | None) -> None:
-    stored = {**WANTED, "spec": {"x": 7, "y": 2}, "metadata": {"managedFields": [entry]}}
-
-    assert conflicts(stored, WANTED) == ((expected,) if expected else ())
 
 
 def test_a_conflict_of_a_converted_kind_is_read_in_the_version_that_is_applied() -> None:
@@ -263,14 +173,3 @@ def test_a_conflict_of_a_converted_kind_is_read_in_the_version_that_is_applied()
     stored = {**WANTED, "spec": {"x": 7}, "metadata": {"managedFields": entries}}
 
     assert [conflict.manager for conflict in conflicts(stored, WANTED, in_version_alone=True)] == ["v1"]
-
-
-def test_annotations_are_patched_on_this_object_at_this_version_alone() -> None:
-    stored = annotated(live(desired()), paused="true")
-
-    assert annotation_patch(stored, {"fairlead.dev/paused": None, "a~b/c": "x", "absent": None}) == [
-        {"op": "test", "path": "/metadata/uid", "value": "child-uid"},
-        {"op": "test", "path": "/metadata/resourceVersion", "value": "9"},
-        {"op": "remove", "path": "/metadata/annotations/fairlead.dev~1paused"},
-        {"op": "add", "path": "/metadata/annotations/a~0b~1c", "value": "x"},
-    ]

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from composer.composition.rollout import advance, choice_after, conditions_of, is_included, sentence, superseded
-from composer.composition.rollout_claims import RolloutClaim, rank_of, rollout_claim_of, unchanged_since
+from composer.composition.rollout_claims import RolloutClaim, rollout_claim_of, unchanged_since
 from composer.models import CompositionChoice, RolloutStatus
 from composer.validation.rollout import faults
 from tests.composer.composition import fleet
@@ -108,19 +108,6 @@ def test_a_failure_while_a_wave_is_watched_stops_it_too() -> None:
     assert advance(course, state, claims, NOW).phase == "Halted"
 
 
-def test_a_claim_that_was_ill_before_goes_last_and_is_not_waited_for() -> None:
-    course, claims = fleet.course(fleet.rules("50%", "100%", soakSeconds=0)), fleet.claims(4)
-    claims[0] = replace(claims[0], is_ready=False)
-    first = advance(course, None, claims, NOW)
-    claims = fleet.moved(claims, first)
-    assert fleet.on_new(claims) == ["shop/1", "shop/2"]
-    claims = fleet.moved(claims, advance(course, first, claims, NOW))
-    assert fleet.on_new(claims) == ["shop/0", "shop/1", "shop/2", "shop/3"]
-    last = advance(course, first, claims, NOW)
-
-    assert (last.phase, last.failed) == ("Finished", 0)
-
-
 @pytest.mark.parametrize(
     ("came", "fields"),
     [
@@ -145,12 +132,6 @@ def test_a_claim_that_comes_while_a_wave_is_open_goes_with_the_next(came: str, f
     last = advance(course, advance(course, wave, claims, NOW + 2 * MINUTE), claims, NOW + 2 * MINUTE)
     assert (last.wave, last.everyone) == (2, True)
     assert len(fleet.on_new(fleet.moved(claims, last))) == len(claims)
-
-
-def test_a_wave_that_an_earlier_version_opened_goes_on() -> None:
-    state = RolloutStatus(revision=2, phase="Progressing", wave=1, waves=2, through="f" * 16)
-
-    assert is_included(state, "0" * 16, well=True, since=NOW)
 
 
 AT_11, AT_12 = "2026-11-21T11:00:00Z", "2026-11-21T12:00:00Z"
@@ -208,17 +189,6 @@ def test_a_newer_revision_ends_what_is_under_way_and_leaves_what_has_ended() -> 
     assert "gave way" in sentence(state)
     assert [superseded(earlier, NOW) for earlier in ended] == ended
     assert superseded(None, NOW) is None
-
-
-def test_content_that_comes_back_is_rolled_out_again_in_another_order() -> None:
-    done = RolloutStatus(revision=1, phase="Finished", wave=2, waves=2, through="f" * 16, everyone=True)
-    names = [f"uid-{number}@shop/{number}" for number in range(20)]
-
-    again = advance(fleet.course(fleet.rules("1", "100%")), done, fleet.claims(5), NOW)
-    orders = {tuple(sorted(names, key=lambda identity: rank_of(identity, revision))) for revision in (OLD, NEW)}
-
-    assert (again.revision, again.phase, again.wave, again.everyone) == (2, "Progressing", 1, False)
-    assert len(orders) == 2
 
 
 @given(

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from datetime import timedelta
 
 import pytest
 
-from apis.connection import SecretRef
-from composer.claim.outcomes import Connected
-from composer.connection.secret import Origin, SecretTarget, Wanted, wanted
+from composer.connection.secret import Wanted
 from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.objects import SECRETS, Key, Object
-from runtime.results import Result
 from tests.composer.connection.world import (
     CLAIM,
     OURS,
-    PLAIN,
     SECRET,
     TEN_MINUTES,
     World,
@@ -25,72 +20,12 @@ from tests.composer.connection.world import (
     encoded,
     published,
 )
-from tests.composer.factories import claim, desired, live
-from tests.runtime.virtual_loop import run
+from tests.composer.factories import desired, live
 
 LOOP = VirtualLoop
 
 # What a Composition declares of the Secret of another operator.
 DECLARED = {"secretRef": {"resource": "database", "name": "app-login", "keys": {"password": "password"}}}
-
-
-async def test_the_secret_is_written_once_and_read_again_after_ten_minutes_or_on_request() -> None:
-    at = World()
-    changes = [(await at.publish(published(), known=False)).changed]
-    at.login("second")
-    changes.append((await at.publish(published())).changed)
-    at.now += TEN_MINUTES
-    changes.append((await at.publish(published())).changed)
-    at.login("third")
-    changes.append((await at.publish(published(), is_requested=True)).changed)
-    assert at.stored() == "third"
-
-    assert changes == [True, False, True, True]
-
-
-async def test_renewed_certificates_are_copied_with_the_next_status() -> None:
-    def want(hash_: str) -> Wanted:
-        return published(certificates=SecretRef("app-login", "ca.crt", hash=hash_))
-
-    at, changes, known_hash = World(), list[bool](), ""
-    for hash_, certificates in (("1", "PEM-1"), ("2", "PEM-1\nPEM-2")):
-        data = encoded(password="first", **{"ca.crt": certificates})
-        at.kube.put(SECRETS, "app-login", namespace="shop", data=data)
-        publication = await at.publisher.publish(want(hash_), known_hash=known_hash, is_requested=False)
-        changes.append(publication.changed)
-        known_hash = want(hash_).hash
-    data = at.kube.objects[SECRETS, SECRET]["data"]
-
-    assert changes == [True, True]
-    assert base64.b64decode(data["certificates"]).decode() == "PEM-1\nPEM-2"
-    assert base64.b64decode(data["password"]).decode() == "first"
-
-
-async def test_a_change_of_another_operators_object_looks_at_its_secret_at_once() -> None:
-    declared, origin = {**DECLARED, **PLAIN}, Origin({}, {"password": SecretRef("app-login", "password")})
-
-    at, changes, known_hash = World(), list[bool](), ""
-    target = SecretTarget(SECRET, "claim-uid", owned=True)
-    for version, password in (("9", "first"), ("9", "second"), ("10", "second"), ("11", "second")):
-        at.login(password)
-        want = wanted(claim(), declared, live(desired(), resourceVersion=version), origin, target)
-        changes.append((await at.publisher.publish(want, known_hash=known_hash, is_requested=False)).changed)
-        known_hash = want.hash
-
-    assert changes == [True, False, True, False]
-
-
-async def test_a_missing_source_is_named_and_nothing_is_written() -> None:
-    at = World()
-    publication = await at.publish(published("nowhere"), known=False)
-    assert publication.problem is not None
-    reason = publication.problem.reason
-    message = publication.problem.message
-    is_there = (SECRETS, SECRET) in at.kube.objects
-
-    assert reason == "SecretNotFound"
-    assert message.startswith("Secret nowhere does not exist; it is to be written by the provider of PostgresDatabase ")
-    assert not is_there
 
 
 async def test_a_foreign_secret_is_not_touched() -> None:
@@ -145,18 +80,6 @@ async def test_another_source_is_watched_in_the_place_of_the_first() -> None:
     names = ("app-login", "other-login")
 
     assert [at.publisher.concerned(change_of(Key("shop", name), None)) for name in names] == [(), (CLAIM,)]
-
-
-def test_a_value_that_is_no_text_is_reported_as_a_missing_key() -> None:
-    scene = World()
-    scene.kube.put(SECRETS, "app-login", namespace="shop", data={"password": base64.b64encode(b"\xff\xfe").decode()})
-
-    publication = run(scene.publish(published(), known=False))
-
-    assert publication.problem is not None
-    assert publication.problem.reason == "SecretNotFound"
-    assert publication.problem.message.startswith("Secret app-login has no key 'password' with a text to copy; ")
-    assert list(scene.kube.objects) == [(SECRETS, Key("shop", "app-login"))]
 
 
 @pytest.mark.parametrize(
@@ -235,30 +158,6 @@ async def test_a_published_secret_is_read_once_a_resync_and_its_loss_is_reported
     await look()
 
     assert reasons == ["", "SecretNotFound", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
-
-
-async def test_a_watched_secret_that_is_deleted_is_read_at_once() -> None:
-    at = World()
-    await at.publish(published(), known=False)
-    del at.kube.objects[SECRETS, SECRET]
-    assert at.publisher.concerned(change_of(SECRET, None)) == (CLAIM,)
-    problem = await at.publisher.look(SECRET, "claim-uid", is_requested=False)
-
-    assert (problem.reason if problem else "") == "SecretNotFound"
-
-
-@pytest.mark.parametrize(
-    ("asked_s", "secret_s", "next_s"), [(None, None, None), (None, 5, 5), (60, None, 60), (60, 5, 5), (1, 5, 1)]
-)
-def test_the_secret_is_read_in_time_whatever_else_a_claim_waits_for(
-    asked_s: int | None, secret_s: int | None, next_s: int | None
-) -> None:
-    def pause(seconds: int | None) -> timedelta | None:
-        return None if seconds is None else timedelta(seconds=seconds)
-
-    connected = Connected("orders-connection", "hash", again=pause(secret_s))
-
-    assert connected.next_look(Result(pause(asked_s))) == Result(pause(next_s))
 
 
 async def test_a_missing_source_is_read_again_soon_and_then_less_and_less_often() -> None:

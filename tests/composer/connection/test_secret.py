@@ -80,10 +80,6 @@ def test_the_keys_are_those_of_the_service_binding_specification() -> None:
     }
 
 
-def test_certificates_are_left_out_without_a_ca() -> None:
-    assert "certificates" not in entries(_wanted(), PASSWORD)
-
-
 @pytest.mark.parametrize(
     ("changes", "declared", "sslrootcert", "in_uri", "in_jdbc"),
     [
@@ -125,17 +121,6 @@ def test_another_authority_is_another_secret_to_publish() -> None:
     assert first.hash != second.hash
 
 
-def test_an_ipv6_host_is_bracketed() -> None:
-    assert "@[fd00::1]:5432/" in entries(_wanted(host="fd00::1"), PASSWORD)["uri"]
-
-
-def test_a_single_key_may_be_set_by_the_composition() -> None:
-    fields = entries(_wanted(declared={"from": "database", "host": "alias", "port": 6432}), PASSWORD)
-
-    assert (fields["host"], fields["port"]) == ("alias", "6432")
-    assert "@alias:6432/" in fields["uri"]
-
-
 @given(st.text(min_size=1, max_size=40).filter(lambda text: "\x00" not in text and text.isprintable()))
 def test_a_url_parses_back_to_its_parts(text: str) -> None:
     fields = entries(_wanted(username=text, database=text), {"password": text})
@@ -173,24 +158,12 @@ def test_the_hash_depends_on_everything_that_the_content_depends_on() -> None:
     assert _wanted().hash == _wanted().hash
 
 
-@pytest.mark.parametrize(("owned", "owners"), [(True, ["claim-uid"]), (False, [])], ids=["goes along", "stays"])
-def test_the_secret_has_the_claim_as_owner_unless_it_stays(owners: list[str], *, owned: bool) -> None:
-    want = _wanted(secret=SecretTarget(SECRET.key, "claim-uid", owned=owned))
-    secret = secret_object(want, entries(want, PASSWORD))
-
-    assert [owner["uid"] for owner in secret["metadata"].get("ownerReferences", [])] == owners
-
-
 FRESH = secret_object(_wanted(), entries(_wanted(), PASSWORD))
 
 
 def _stored(**changes: Any) -> Object:
     meta = {**FRESH["metadata"], "uid": "s", "resourceVersion": "3", "creationTimestamp": "t", **changes}
     return {**FRESH, "metadata": meta}
-
-
-def test_a_secret_as_wanted_is_kept() -> None:
-    assert replacement(_stored(), FRESH) is None
 
 
 def test_fields_that_others_wrote_on_the_secret_are_kept() -> None:
@@ -269,13 +242,6 @@ def test_a_foreign_secret_gives_the_mapped_keys() -> None:
     }
 
 
-def test_a_single_key_overrides_that_of_the_secret() -> None:
-    want = _foreign(host="alias")
-
-    assert "host" not in want.kept
-    assert entries(want, {**KEPT, "host": ""})["host"] == "alias"
-
-
 def test_another_type_has_its_own_keys_and_no_url_of_ours() -> None:
     named = {"resource": "cluster", "name": "n", "keys": {"password": "auth"}}
     want = _foreign(secretRef=named, type="redis", host="cache.example", sslmode="none")
@@ -316,29 +282,3 @@ def test_a_ca_with_an_invalid_name_is_reported(name: Any) -> None:
     assert why is not None
     assert why.reason == "InvalidValue"
     assert "certificates" in why.message or "caRef" in why.message
-
-
-def test_a_password_or_connection_secret_with_an_invalid_name_is_reported() -> None:
-    good = Origin({}, {"password": SecretRef("login", "password")})
-    odd = Origin({}, {"password": SecretRef("a/b", "password")})
-
-    assert misnamed({}, good, "orders-connection") is None
-    assert str(misnamed({}, good, "a/b")).count("spec.connectionSecretName: 'a/b' is no name of a Secret") == 1
-    assert "the Secret of password: 'a/b' is no name of a Secret" in str(misnamed({}, odd, "orders-connection"))
-
-
-def test_a_ca_beside_a_resource_counts_where_the_resource_has_none() -> None:
-    declared = {"from": "database", "caRef": {"name": "company", "key": "ca.crt"}}
-    own = Origin({}, {"certificates": SecretRef("its-own", "ca.crt")})
-
-    kept = [wanted(claim(), declared, live(desired()), origin, SECRET).kept for origin in (own, Origin({}, {}))]
-
-    assert [references["certificates"].name for references in kept] == ["its-own", "company"]
-
-
-def test_a_secret_knows_who_writes_what_it_is_made_of() -> None:
-    ours, foreign = _wanted(), _foreign(caRef={"name": "company", "key": "ca.crt"})
-
-    assert set(ours.makers.values()) == {f"the provider of PostgresDatabase {desired()['metadata']['name']}"}
-    assert foreign.makers["password"] == "the operator of Cluster c"
-    assert foreign.makers["certificates"].startswith("the platform team")

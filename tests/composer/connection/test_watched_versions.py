@@ -52,21 +52,6 @@ async def test_a_secret_whose_versions_a_watch_has_is_read_again_only_where_one_
     assert (before, publications[0].changed, publications[1].again) == (reads, is_changed, timedelta(minutes=10))
 
 
-async def test_a_secret_of_which_the_watch_is_late_or_knows_nothing_is_read() -> None:
-    at = World(are_versions_watched=True)
-    await at.publish(published(), known=False)
-    late = {SECRET: "1", SOURCE: None}
-    counts = []
-    for key, version in late.items():
-        at.kube.reads.clear()
-        at.now += TEN_MINUTES
-        at.seen = {key: version}
-        await at.publish(published())
-        counts.append(len(at.kube.reads))
-
-    assert counts == [2, 2]
-
-
 async def test_what_is_made_of_a_config_map_is_read_within_a_resync() -> None:
     at = World(are_versions_watched=True)
     at.kube.put(CONFIG_MAPS, "ca", namespace="shop", data={"ca.crt": "PEM"})

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from composer.kinds import claim_api
-from composer.kinds.catalog import facts_of, is_silent
+from composer.kinds.catalog import facts_of
 from tests.support import yaml_texts
 
 _CRD = Path(__file__).resolve().parents[3] / "crds" / "database.fairlead.dev_postgresqlinstances.yaml"
@@ -137,57 +137,9 @@ def test_a_part_that_is_taken_away_is_named(take: Callable[[dict[str, Any]], Any
     assert not facts.abstract
 
 
-def test_a_part_that_keeps_unknown_fields_may_leave_them_undeclared() -> None:
-    crd = deepcopy(SHIPPED)
-    entries = _status(crd)["properties"]["inventory"]["items"]
-    del entries["properties"]
-    entries["x-kubernetes-preserve-unknown-fields"] = True
-
-    facts = facts_of(crd)
-
-    assert facts is not None
-    assert facts.abstract
-
-
-def test_an_object_is_silent_until_a_status_that_its_kind_has_is_written() -> None:
-    without = deepcopy(SHIPPED)
-    del _version(without)["subresources"]["status"]
-    reporting, mute = facts_of(SHIPPED), facts_of(without)
-
-    assert is_silent(reporting, {"metadata": {}})
-    assert is_silent(reporting, {"metadata": {}, "status": {}})
-    assert not is_silent(reporting, {"metadata": {}, "status": {"phase": "Up"}})
-    assert not is_silent(mute, {"metadata": {}})
-    assert not is_silent(None, {"metadata": {}})
-
-
 def test_a_kind_that_is_not_served_yet_is_not_in_the_catalog() -> None:
     begun = {**SHIPPED, "status": {"conditions": [{"type": "Established", "status": "False"}]}}
     served = {**SHIPPED, "status": {"conditions": [{"type": "Established", "status": "True"}]}}
 
     assert facts_of(begun) is None
     assert facts_of(served) is not None
-
-
-@pytest.mark.parametrize(
-    ("group", "label", "allowed"),
-    [
-        pytest.param("onprem.fairlead.dev", None, True, id="ours"),
-        pytest.param("onprem.fairlead.dev", "false", False, id="ours, taken off the list"),
-        pytest.param("toys.example.org", None, False, id="a stranger's"),
-        pytest.param("toys.example.org", "true", True, id="a stranger's, put on the list"),
-        pytest.param("toys.example.org", "false", False, id="a stranger's, refused"),
-    ],
-)
-def test_a_label_on_the_crd_puts_a_kind_on_the_list_or_takes_it_off(
-    group: str, label: str | None, *, allowed: bool
-) -> None:
-    crd = deepcopy(SHIPPED)
-    crd["spec"]["group"] = group
-    crd["metadata"]["labels"] = {"fairlead.dev/composable": label} if label else {}
-    _status(crd)["properties"].pop("inventory")
-
-    facts = facts_of(crd)
-
-    assert facts is not None
-    assert facts.allowed is allowed

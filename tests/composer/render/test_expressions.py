@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import msgspec
 import pytest
 
 from composer.render.errors import CompositionError, PendingError
-from composer.render.scope import Variables
 from composer.render.template import SANDBOX, compile_tree, fill
 from composer.render.values import Status
 
@@ -208,26 +206,3 @@ def test_the_filters_of_the_page_are_those_of_the_language() -> None:
     section = page.partition("## Filters")[2].partition("##")[0]
 
     assert sorted(re.findall(r"`(\w+)", section)) == sorted(SANDBOX.filters)
-
-
-def test_variable_is_computed_by_whoever_reads_it_and_not_by_whether_there_is_one() -> None:
-    variables = Variables({"wrong": compile_tree("{{ claim.spec.absent }}", "")}, SCOPE)
-
-    assert ("wrong" in variables, "other" in variables) == (True, False)
-    with pytest.raises(CompositionError, match="absent"):
-        variables["wrong"]
-
-
-class _Unlisted(dict[str, Any]):
-    """A map whose names nobody may compare."""
-
-    def __iter__(self) -> Iterator[str]:
-        raise AssertionError("compared")
-
-
-def test_names_near_a_missing_one_are_looked_for_only_for_a_message() -> None:
-    scope = {**SCOPE, "claim": {"spec": _Unlisted(size="small")}}
-
-    assert fill(compile_tree("{{ claim.spec['absent'] | default('x') }}", ""), scope) == "x"
-    with pytest.raises(AssertionError, match="compared"):
-        fill(compile_tree("{{ claim.spec['absent'] }}", ""), scope)

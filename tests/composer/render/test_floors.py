@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
 import msgspec
@@ -13,7 +12,7 @@ from composer.claim.decide import Apply, Create, Keep, decide
 from composer.claim.outcomes import causes_of_floors
 from composer.claim.snapshot import ObservedChild
 from composer.models import CompositionSpec
-from composer.quantities import Amount, measured
+from composer.quantities import Amount
 from composer.render.errors import CompositionError
 from composer.render.floors import Floor, Kept, faults, floors_of, raised, reached
 from composer.render.render import render
@@ -82,23 +81,6 @@ def _spec(*floors: str) -> CompositionSpec:
 
 
 STORED = live(_sized(50))
-SOURCES: dict[str, tuple[ObservedChild, tuple[str, ...], list[Amount]]] = {
-    "the inventory remembers it": (observed(stored=STORED, floors={PATH: 100}), (PATH,), [100]),
-    "the inventory remembers it of an object that is gone": (observed(stored=None, floors={PATH: 100}), (PATH,), [100]),
-    "without a memory the object counts": (observed(stored=STORED), (PATH,), [50]),
-    "without either there is none": (observed(stored=None), (PATH,), []),
-    "a quantity is remembered": (observed(stored=STORED, floors={PATH: "1Gi"}), (PATH,), ["1Gi"]),
-    "a quantity of the object": (observed(stored=live(_sized("2Gi"))), (PATH,), ["2Gi"]),
-    "a memory that is no amount is none": (observed(stored=STORED, floors={PATH: "much"}), (PATH,), [50]),
-    "what the composition does not name has none": (observed(stored=STORED, floors={PATH: 100}), (), []),
-}
-
-
-@pytest.mark.parametrize(("known", "named", "values"), SOURCES.values(), ids=SOURCES)
-def test_a_floor_comes_from_the_inventory_or_the_live_object(
-    known: ObservedChild, named: tuple[str, ...], values: list[Amount]
-) -> None:
-    assert [floor.value for floor in floors_of([(known.entry, known.live)], _spec(*named))] == values
 
 
 DONE = "status.atProvider.storageGiB"
@@ -154,17 +136,6 @@ def test_a_value_that_nobody_can_compare_is_refused_and_never_replaced(size: Any
     assert caught.value.problems[0].resource == "database"
 
 
-AMOUNTS: dict[str, Any] = {"1": 1, "+1": 1, "-1": -1, "0.5": 0.5, ".5": 0.5, "5.": 5, "1k": 1000, "1Ki": 1024,
-    "1M": 10**6, "1E": 10**18, "1Ei": 2**60, "1E3": 1000, "1e-1": Fraction(1, 10), "1500m": 1.5,
-    "1n": Fraction(1, 10**9), "": None, "Gi": None, "1gi": None, "1 Gi": None, "1Gi ": None, "1e": None, "1KB": None,
-    "0x1": None, "1e999": None, "\uff11": None, "9" * 99: None}  # fmt: skip
-
-
-@pytest.mark.parametrize("text", AMOUNTS)
-def test_a_quantity_is_read_as_kubernetes_reads_it(text: str) -> None:
-    assert measured(text) == AMOUNTS[text]
-
-
 def _rendered(size: int) -> Any:
     made = msgspec.structs.replace(child(_sized(size)), floors={PATH: size})
     return rendered(made)
@@ -198,23 +169,6 @@ SCHEMA: dict[str, Any] = {
         }
     }
 }
-
-
-@pytest.mark.parametrize(
-    ("path", "count"),
-    [
-        ("spec.size", 0),
-        ("spec.storage", 0),
-        ("spec.either", 0),
-        ("spec.any.size", 0),
-        ("spec.whether", 1),
-        ("spec.none", 1),
-    ],
-)
-def test_floors_are_of_whole_numbers_and_quantities_alone(path: str, count: int) -> None:
-    (source,) = _spec(path).resources
-
-    assert len(tuple(faults(source, SCHEMA, "spec.resources[0]"))) == count
 
 
 def test_carried_out_is_an_amount_of_a_floor() -> None:

@@ -51,29 +51,6 @@ def test_a_resource_is_composed_when_the_status_is_there() -> None:
     assert rendered.children[1].depends_on == ("net",)
 
 
-def test_a_variable_that_waits_makes_its_readers_wait_and_nobody_else() -> None:
-    reader = resource_of("user", template_of(username="{{ vars.id }}"))
-    composition = composition_of(
-        reader, resource_of("a"), resource_of("net"), variables={"id": "{{ resources.net.status.id }}"}
-    )
-
-    assert sorted(_made(_render(composition))) == ["a", "net"]
-    whole = _render(composition, _observed("net", {"id": "x"}))
-    assert {child.resource: child.depends_on for child in whole.children}["user"] == ("net",)
-
-
-@pytest.mark.parametrize(
-    ("conditions", "made"),
-    [(None, ["a"]), ([{"type": "Ready", "status": "False"}], ["a"]), (READY, ["a", "b"])],
-    ids=["absent", "not ready", "ready"],
-)
-def test_depends_on_waits_for_ready(conditions: Any, made: list[str]) -> None:
-    composition = composition_of(resource_of("b", dependsOn=["a"]), resource_of("a"))
-    observed = () if conditions is None else (_observed("a", {"conditions": conditions}),)
-
-    assert _made(_render(composition, *observed)) == made
-
-
 def test_a_child_that_has_reported_nothing_yet_is_not_ready_unless_ready_when_says_so() -> None:
     created = msgspec.structs.replace(_observed("a"), object={**_observed("a").object, "status": {}})
     silent = msgspec.structs.replace(created, is_silent=True)
@@ -90,50 +67,6 @@ def test_ready_when_decides_where_it_is_set() -> None:
     assert not _render(composition, _observed("a", {"conditions": READY})).children[0].ready
     assert not _render(composition, _observed("a", {"phase": "Down"})).children[0].ready
     assert _render(composition, _observed("a", {"phase": "Up"})).children[0].ready
-
-
-def test_ready_when_may_read_resources_that_come_later() -> None:
-    composition = composition_of(
-        resource_of("a", readyWhen="{{ vars.host == 'h' }}"),
-        resource_of("b", template_of(username="{{ vars.host }}")),
-        resource_of("c"),
-        variables={"host": "{{ resources.c.status.host }}"},
-    )
-    rendered = _render(composition, _observed("a"), _observed("c", {"host": "h"}))
-
-    assert _made(rendered) == ["a", "c", "b"]
-    assert rendered.children[0].ready
-
-
-def test_when_leaves_a_resource_out() -> None:
-    composition = composition_of(
-        resource_of("a", template_of(username="{{ resources.b.status.x | or_else('none') }}")),
-        resource_of("b", when="{{ claim.spec.size == 'large' }}"),
-    )
-
-    assert _made(_render(composition)) == ["a"]
-    assert _made(_render(composition, size="large")) == ["b", "a"]
-
-
-@pytest.mark.parametrize(
-    ("spec", "read", "expected"),
-    [
-        pytest.param({"extensions": ["x", "y"]}, "{{ each.key }}", [("x", "x"), ("y", "y")], id="of a list"),
-        pytest.param({"parameters": {"k": "v"}}, "{{ each.value }}", [("k", "v")], id="of a map"),
-    ],
-)
-def test_for_each_composes_a_child_for_every_element(
-    spec: dict[str, Any], read: str, expected: list[tuple[str, str]]
-) -> None:
-    (name,) = spec
-    composition = composition_of(resource_of("a", template_of(username=read), forEach=f"{{{{ claim.spec.{name} }}}}"))
-    children = _render(composition, **spec).children
-
-    assert [(child.key, child.object["spec"]["forProvider"]["username"]) for child in children] == expected
-    assert len({child.object["metadata"]["name"] for child in children}) == len(expected)
-    assert [child.object["metadata"]["annotations"]["fairlead.dev/key"] for child in children] == [
-        key for key, _ in expected
-    ]
 
 
 def test_annotations_of_others_are_not_copied_to_children() -> None:
@@ -216,13 +149,6 @@ def test_a_template_cannot_set_the_deletion_policy(spec: Any) -> None:
     assert (problem.reason, problem.path) == ("TemplateForbidden", "spec.resources[0].template.spec.deletionPolicy")
 
 
-def test_a_foreign_child_may_have_a_deletion_policy_of_its_own() -> None:
-    theirs = {"apiVersion": "example.org/v1", "kind": "Cluster", "spec": {"deletionPolicy": "Retain"}}
-    (child,) = _render(composition_of(resource_of("a", theirs))).children
-
-    assert child.object["spec"] == {"deletionPolicy": "Retain"}
-
-
 def test_a_child_carries_what_is_needed_when_the_status_is_lost() -> None:
     composition = composition_of(
         resource_of("volume", VOLUME, stateful=True),
@@ -270,32 +196,6 @@ def _faults(*resources: dict[str, Any], **spec: Any) -> list[tuple[str, str]]:
     with pytest.raises(CompositionError) as caught:
         _render(composition_of(*resources, **spec))
     return [(problem.path, problem.message) for problem in caught.value.problems]
-
-
-def test_resources_that_cannot_be_rendered_are_all_named() -> None:
-    bad = template_of(username="{{ claim.spec.sise }}")
-
-    faults = _faults(resource_of("one", bad), resource_of("two"), resource_of("three", bad))
-
-    assert [path.partition(".template")[0] for path, _ in faults] == ["spec.resources[0]", "spec.resources[2]"]
-
-
-def test_a_resource_that_reads_one_with_a_fault_is_not_blamed() -> None:
-    bad = resource_of("net", template_of(username="{{ claim.spec.sise }}"))
-    reader = resource_of("user", template_of(username="{{ resources.net.spec.forProvider.username }}"))
-    later = resource_of("later", dependsOn=["user"])
-
-    assert len(_faults(bad, reader, later)) == 1
-
-
-def test_a_fault_of_a_variable_is_reported_once() -> None:
-    reader = template_of(username="{{ vars.broken }}")
-
-    faults = _faults(
-        resource_of("one", reader), resource_of("two", reader), variables={"broken": "{{ claim.spec.sise }}"}
-    )
-
-    assert [path for path, _ in faults] == ["spec.variables.broken"]
 
 
 def test_a_render_that_used_up_a_limit_goes_no_further() -> None:

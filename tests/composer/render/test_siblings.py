@@ -32,40 +32,6 @@ def _said_by_reader(rendered: Rendered) -> Any:
 
 
 @pytest.mark.parametrize(
-    "text",
-    [
-        "{{ resources.groups['16'].metadata.name }}",
-        "{{ resources.groups[claim.spec.version].metadata.name }}",
-        "{{ resources['groups'][claim.spec.version]['metadata'].name }}",
-    ],
-)
-def test_an_element_is_read_by_its_key(text: str) -> None:
-    rendered = _reading(text)
-
-    assert [child.slot for child in rendered.children] == [("groups", "16"), ("reader", "")]
-    assert _said_by_reader(rendered) == rendered.children[0].name
-    assert rendered.children[1].depends_on == ("groups",)
-
-
-def test_the_status_of_an_element_is_waited_for_by_its_key() -> None:
-    text = "{{ resources.groups[claim.spec.version].status.address }}"
-    (waiting,) = _reading(text).waiting
-    status = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}, "status": {"address": "10.0.0.1"}}
-
-    assert str(waiting) == "resource 'reader' waits for resources.groups['16'].status.address"
-    assert _said_by_reader(_reading(text, observed=(Observed("groups", "16", status),))) == "10.0.0.1"
-
-
-def test_elements_of_a_resource_that_waits_are_waited_for() -> None:
-    first = resource_of("first", SETTINGS)
-    late = resource_of("groups", SETTINGS, forEach="{{ [resources.first.status.version] }}")
-
-    rendered = _reading("{{ resources.groups['16'].metadata.name }}", first, late)
-
-    assert [held.resource for held in rendered.waiting] == ["groups", "reader"]
-
-
-@pytest.mark.parametrize(
     ("others", "says"),
     [
         ((_GROUPS,), """resource "groups['17']" is not composed for this claim"""),
@@ -88,31 +54,4 @@ def test_the_key_of_an_element_is_a_text() -> None:
         _reading("{{ resources.groups[claim.spec.version | int].metadata.name }}")
 
 
-def test_the_name_of_a_resource_that_waits_is_waited_for() -> None:
-    first = resource_of("first", SETTINGS)
-    late = resource_of("late", {**SETTINGS, "data": {"of": "{{ resources.first.status.version }}"}})
-
-    rendered = _reading("{{ resources.late.metadata.name }}", first, late)
-
-    assert [held.resource for held in rendered.waiting] == ["late", "reader"]
-
-
 # Its own name
-
-OWN = resource_of("own", {**SETTINGS, "data": {"of": "fl {{ resources.own.metadata.name }}"}})
-
-
-@pytest.mark.parametrize("observed", [(), (Observed("own", "", {**SETTINGS, "metadata": {"name": "another"}}),)])
-def test_a_template_reads_the_name_of_its_own_object(observed: tuple[Observed, ...]) -> None:
-    (child,) = _render(OWN, observed=observed).children
-
-    assert child.object["data"]["of"] == f"fl {child.name}"
-    assert child.depends_on == ()
-
-
-def test_the_own_name_of_what_is_taken_over_is_the_one_it_has() -> None:
-    adopted = {"own": {"": "of-the-former-claim"}}
-
-    (child,) = render(Request("c", composition_of(OWN), claim(), "claim-uid@shop/orders", adopted=adopted)).children
-
-    assert (child.name, child.object["data"]["of"]) == ("of-the-former-claim", "fl of-the-former-claim")

@@ -24,11 +24,6 @@ def _reasons(*, labels: dict[str, str] | None = None, required: tuple[str, ...] 
     return [problem.reason for problem in check(CheckRequest(composition, kinds))]
 
 
-@pytest.mark.parametrize("required", [(), ("metadata", "spec"), ("apiVersion", "kind", "metadata", "spec")])
-def test_a_kind_that_requires_metadata_is_accepted(required: tuple[str, ...]) -> None:
-    assert _reasons(required=required) == []
-
-
 @pytest.mark.parametrize(
     ("labels", "policies", "reasons"),
     [

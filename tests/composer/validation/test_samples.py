@@ -8,12 +8,9 @@ import msgspec
 import pytest
 
 from composer.kinds.catalog import Catalog, KindFacts
-from composer.render.errors import Problem
 from composer.render.render import Rendered, render
 from composer.render.request import Observed, Request
-from composer.render.values import Pending
-from composer.validation.groups import Trial, grouped
-from composer.validation.samples import Sample, all_ready, samples
+from composer.validation.samples import all_ready
 from composer.validation.validate import CheckRequest, check, remarks
 from runtime.objects import Resource
 from tests.composer.factories import CLAIMS, claim, composition_of, resource_of
@@ -283,50 +280,6 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("spec", ACCEPTED.values(), ids=ACCEPTED)
 def test_a_composition_without_a_certain_fault_is_accepted(spec: dict[str, Any]) -> None:
     assert _problems(**spec) == []
-
-
-def test_a_fault_without_a_common_field_reports_how_many_claims_have_it() -> None:
-    def sample(distinction: str, *, failed: bool, **spec: Any) -> Trial:
-        return Trial(Sample(distinction, spec), failed=(Problem("RenderFailed", "no"),) if failed else ())
-
-    trials = (
-        sample("a: 1", failed=True, a=1),
-        sample("b: 1", failed=True, b=1),
-        sample("both", failed=False, a=1, b=1),
-        sample("c: 1", failed=False, c=1),
-    )
-
-    (problem,) = grouped(trials)
-
-    assert problem.message == "fails for 2 of 4 claims that were tried, one with a: 1: no"
-
-
-@pytest.mark.parametrize(
-    ("schema", "plain"),
-    [
-        (SPEC, [{"version", "storageGiB", "size"}, {"version", "storageGiB", "cpu", "memoryGiB"}]),
-        ({"properties": {"a": {"type": "integer"}, "b": {"type": "integer", "default": 3}}}, [{"b"}]),
-        ({"properties": {"a": {"type": "integer"}}}, [set()]),
-        ({"required": ["note"], "properties": {"note": {"type": "string"}, "a": {"type": "integer"}}}, [set()]),
-    ],
-    ids=["either of two", "a default", "nothing", "a text that nobody can make up"],
-)
-def test_the_plainest_claims_hold_what_is_required_alone(schema: dict[str, Any], plain: list[set[str]]) -> None:
-    made = samples(schema)
-
-    assert [set(fields) for fields in dict.fromkeys(sample.fields for sample in made if sample.is_plain)] == plain
-    assert len({str(sample.spec) for sample in made}) == len(made)
-
-
-def test_samples_take_every_value_of_a_list_once_and_no_fields_that_exclude_each_other() -> None:
-    specs = [sample.spec for sample in samples(SPEC)]
-
-    assert {spec["version"] for spec in specs} == {"15", "16"}
-    assert {spec["size"] for spec in specs if "size" in spec} == {"small", "large"}
-    assert all(("size" in spec) != ("cpu" in spec and "memoryGiB" in spec) for spec in specs)
-    assert all(spec["storageGiB"] == 20 for spec in specs)
-    assert {spec["owner"] for spec in specs if "owner" in spec} == {"team-a"}
-    assert all(isinstance(spec["note"], Pending) for spec in specs)
 
 
 def test_a_composition_of_many_resources_is_checked_with_fewer_claims() -> None:
