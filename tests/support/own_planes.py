@@ -19,6 +19,7 @@ AT_WORK: Final = frozenset(
         "claim_namespaces",
         "edits",
         "endings",
+        "import",
         "kubectl",
         "recovery",
         "teardown",
