@@ -32,12 +32,12 @@ def _preview(kind: Kind[SpecT, Any], inputs: Inputs[SpecT], observed: Observed[S
     if inputs.lifecycle.deleting or (is_same and inputs.is_ours(observed)) or not inputs.may_show(observed):
         return None
     target = _adopted(kind, inputs.target, observed)
-    changes = differences(kind, inputs.envelope, target, observed, {})
+    changes = differences(kind, inputs.envelope, target, observed, inputs.external_ref.applied_keys)
     ownership = tuple(change for change in changes if kind.is_ownership(change))
     others = tuple(change for change in changes if change not in ownership)
     others += (*kind.adopted(observed), *_of_login(kind, inputs, target, others))
     hashed = [(change.path, change.want, change.have, change.kind.value) for change in (*ownership, *others)]
-    agreed = [target.name, observed.incarnation, inputs.apply_now, hashed]
+    agreed = [target.name, observed.incarnation, inputs.apply_now, inputs.correct_drift, hashed]
     return Preview(
         observed.incarnation, ownership, tuple((change, _when(inputs, change)) for change in others), digest(agreed)
     )
@@ -74,7 +74,10 @@ def _when(inputs: Inputs[SpecT], change: Change) -> str:
         return "Refused"
     if change.kind is Class.LOSS and not is_consented(inputs, change):
         return "Consent"
-    return "Now" if is_due(inputs, change, edited=True) else "Window"
+    converged = inputs.external_ref.converged
+    # What has another thing's place, and was as asked for before, is put back as drift is.
+    edited = converged is None or converged.spec_hash != inputs.spec_hash
+    return "Now" if is_due(inputs, change, edited=edited) else "Window"
 
 
 def dump(preview: Preview | None) -> Object | None:
