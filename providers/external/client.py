@@ -93,7 +93,8 @@ class Target(Generic[SpecT]):
     `coming` is the login whose password is on its way, `published` the password of `active`. `own_password` follows
     from whose the database is and is known to the provider alone: for a login that nobody else is given. `alternates`:
     the ProviderConfig asks for two logins where the cloud gives one.
-    `incarnation` is the one that was Ready before, `leaving` says that the resource is being deleted, `agreed` are the
+    `incarnation` is the one that was Ready before, `leaving` says that the resource is being deleted, `is_new` that the
+    object was made a moment ago, so that its absence may be an answer of before (`Absent.is_deleted`). `agreed` are the
     backups of others that the platform agreed to restore, `agreed_servers` the servers of others in which it agreed to
     this object. `siblings` are the specs of what was made of this kind for the same claim, where its kind asks for them
     (`Kind.names_siblings`). `restore` is the backup of its own that it begins with after it was lost. `address` is the
@@ -115,6 +116,7 @@ class Target(Generic[SpecT]):
     alternates: bool = False
     incarnation: str = ""
     leaving: bool = False
+    is_new: bool = False
     agreed: tuple[str, ...] = ()
     agreed_servers: tuple[str, ...] = ()
     siblings: tuple[SpecT, ...] = ()
