@@ -9,6 +9,7 @@ from devcloud.simulator.messages import Refusal
 
 COMMON_STATUS = {
     "AccessDenied": 403,
+    "AccessDeniedException": 400,
     "ExpiredToken": 403,
     "IncompleteSignature": 400,
     "InternalFailure": 500,
@@ -18,12 +19,19 @@ COMMON_STATUS = {
     "ExpiredTokenException": 400,
     "InvalidParameterCombination": 400,
     "InvalidParameterValue": 400,
+    "InvalidQueryParameter": 400,
+    "MalformedQueryString": 404,
     "MissingAuthenticationToken": 403,
     "MissingParameter": 400,
+    "NotAuthorized": 400,
+    "OptInRequired": 403,
+    "RequestExpired": 400,
+    "RequestLimitExceeded": 503,
     "ServiceUnavailable": 503,
     "SignatureDoesNotMatch": 403,
     "Throttling": 400,
     "ThrottlingException": 400,
+    "ValidationError": 400,
 }
 
 

@@ -11,6 +11,27 @@ SERVERS = "Microsoft.DBforPostgreSQL/flexibleServers"
 _MORE = "For more details please go to https://aka.ms/ARMResourceNotFoundFix"
 
 
+COMMON_STATUS = {
+    "AllocationFailed": 409,
+    "AuthorizationFailed": 403,
+    "LocationIsOfferRestricted": 400,
+    "NotFound": 404,
+    "OverconstrainedAllocationRequest": 409,
+    "ParameterOutOfRange": 400,
+    "ParentResourceNotFound": 404,
+    "QuotaExceeded": 409,
+    "RequestDisallowedByPolicy": 403,
+    "SkuNotAvailable": 409,
+    "SubscriptionNotRegistered": 409,
+    "ZonalAllocationFailed": 409,
+}
+"""The HTTP status of what ARM and the service refuse for causes that are not simulated; of any other code it is 500.
+
+"Resolve common Azure deployment errors"; LocationIsOfferRestricted and ParameterOutOfRange are quoted of flexible
+servers (adamdost-0/linux-update-cds 14, terraform-provider-azurerm 21757).
+"""
+
+
 class AzureFault(Fault, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A fault that answers, unless a test says otherwise, what Azure answers of its own errors."""
 

@@ -19,7 +19,7 @@ from devcloud.azure.api.routes import Matched, Rights
 from devcloud.azure.behaviour import AzureBehaviour
 from devcloud.azure.entra.directory import Directory
 from devcloud.azure.entra.tokens import EntraRefusal, discovery_answer, metadata_answer, token_answer
-from devcloud.azure.refusals import AzureFault, GatewayRefusal, Throttled, Unauthenticated, locked
+from devcloud.azure.refusals import COMMON_STATUS, AzureFault, GatewayRefusal, Throttled, Unauthenticated, locked
 from devcloud.azure.resources import Resources
 from devcloud.azure.state.catalog import LOCATIONS
 from devcloud.azure.state_file import AzureSaved
@@ -222,7 +222,7 @@ class Simulator:
                 f'error_description="{refusal.message}"'
             )
         content = {"error": {"code": refusal.code, "message": refusal.message}}
-        return json_answer(content, status=refusal.status or 500, headers=headers)
+        return json_answer(content, status=refusal.status or COMMON_STATUS.get(refusal.code, 500), headers=headers)
 
     def record(self, call: Call, outcome: str) -> None:
         """Write a call down in the log."""

@@ -1,7 +1,8 @@
 """Refusals in Google's words: the JSON envelope with `errors[].reason`, and a sentence for each reason. Pure.
 
 The form of the envelope and `instanceDoesNotExist` are recorded (Config Connector's runs of 2024 and 2025); the other
-sentences are those that users quote in public threads, named beside each.
+sentences are those that users quote in public threads, named beside each. The limits are those of the page
+"Standardized error responses" of Google's API infrastructure.
 """
 
 from typing import Any
@@ -17,6 +18,9 @@ STATUSES = {
     "notAuthorized": 403,
     "forbidden": 403,
     "quotaExceeded": 403,
+    "accessNotConfigured": 403,
+    "dailyLimitExceeded": 403,
+    "userRateLimitExceeded": 403,
     "instanceDoesNotExist": 404,
     "notFound": 404,
     "operationDoesNotExist": 404,
@@ -30,6 +34,8 @@ STATUSES = {
     "serverException": 503,
 }
 """The HTTP status of each reason; of one that is not here it is 400."""
+FAILED_OPERATIONS = ("INTERNAL_ERROR", "UNKNOWN", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "ERROR_RDBMS")
+"""Codes of an operation that ended with an error (terraform-provider-google 12912 has UNKNOWN, without a sentence)."""
 _CANONICAL = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",

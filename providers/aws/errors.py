@@ -34,8 +34,8 @@ THROTTLING = frozenset({
     "BandwidthLimitExceeded", "LimitExceededException", "EC2ThrottledException",
 })  # fmt: skip
 INVALID = frozenset({
-    "InvalidParameterValue", "InvalidParameterCombination", "InvalidParameter", "MissingParameter", "ValidationError",
-    "ValidationException", "MalformedQueryString", "InvalidQueryParameter", "StorageTypeNotSupported",
+    "InvalidParameterValue", "InvalidParameterCombination", "MissingParameter", "ValidationError",
+    "MalformedQueryString", "InvalidQueryParameter", "StorageTypeNotSupported",
     "NetworkTypeNotSupported", "DBUpgradeDependencyFailure", "InvalidSubnet", "SubnetAlreadyInUse",
     "DBSubnetGroupDoesNotCoverEnoughAZs", "InvalidVPCNetworkState", "InvalidRestore", "PointInTimeRestoreNotEnabled",
     "VpcEncryptionControlViolationException", "InvalidAction",
@@ -50,14 +50,12 @@ QUOTA = frozenset({
     "ProvisionedIopsNotAvailableInAZ", "DBInstanceAutomatedBackupQuotaExceeded", "InsufficientStorageClusterCapacity",
 })  # fmt: skip
 DENIED = frozenset({
-    "AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "NotAuthorized", "OptInRequired",
+    "AccessDenied", "AccessDeniedException", "NotAuthorized", "OptInRequired",
     "RegionDisabledException", "KMSKeyNotAccessible", "AuthorizationNotFound",
 })  # fmt: skip
 CREDENTIALS = frozenset({
-    "InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "InvalidSignatureException",
-    "ExpiredToken", "ExpiredTokenException", "InvalidAccessKeyId", "AuthFailure", "IncompleteSignature",
-    "MissingAuthenticationToken", "MissingAuthenticationTokenException", "InvalidIdentityToken", "IDPRejectedClaim",
-    "RequestExpired",
+    "InvalidClientTokenId", "SignatureDoesNotMatch", "ExpiredToken", "ExpiredTokenException", "IncompleteSignature",
+    "MissingAuthenticationToken", "InvalidIdentityToken", "IDPRejectedClaim", "RequestExpired",
 })  # fmt: skip
 _BLOCKED = dict.fromkeys(BUSY, "CloudBusy") | dict.fromkeys(QUOTA, "QuotaExceeded") | {
     "SnapshotQuotaExceeded": "BackupImpossible"
@@ -71,7 +69,6 @@ _REMEDIES = {
     "RequestExpired": "the clocks of this machine and of AWS differ too much",
     "SignatureDoesNotMatch": "the secret access key is not the one of this access key, or the clocks differ",
     "InvalidClientTokenId": "AWS does not know this access key; renew the credentials",
-    "UnrecognizedClientException": "AWS does not know this access key; renew the credentials",
     "InvalidIdentityToken": "AWS does not trust this cluster's tokens; check the account's OpenID Connect provider",
     "SnapshotQuotaExceeded": "delete manual snapshots of the region or have the quota raised; or choose another policy",
     "KMSKeyNotAccessible": "the key is off, gone or closed to this account, or the credentials lack kms:DescribeKey and"

@@ -57,7 +57,7 @@ async def proven_owner(account: AzureAccount, path: str, target: Target[Any]) ->
 
 async def is_deleted(account: AzureAccount, path: str, target: Target[Any]) -> bool:
     """Return whether the log shows that what is to be deleted was; False where it may not be read, or shows nothing."""
-    if not target.leaving or not target.incarnation:
+    if not target.is_new:
         return False
     until = account.now() + _MARGIN
     try:

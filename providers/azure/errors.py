@@ -18,40 +18,28 @@ from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 _PAUSE = timedelta(seconds=5)
 _LONGEST_PAUSE = timedelta(minutes=10)
 
-THROTTLING = frozenset({
-    "TooManyRequests", "SubscriptionRequestsThrottled", "OperationThrottled", "ResourceRequestsThrottled",
-})  # fmt: skip
+THROTTLING = frozenset({"SubscriptionRequestsThrottled"})
 # Another change is at work on the server, or took it away from this one: the same request is right a little later.
-BUSY = frozenset({
-    "ServerIsBusy", "ServerBusy", "ServerIsNotReady", "OperationCancelled", "OperationCanceled", "InternalServerError",
-    "AnotherOperationInProgress", "OperationInProgress", "ServerStateInvalid", "Conflict", "ResourceGroupBeingDeleted",
-    "AadAuthOperationCannotBePerformedWhenServerIsNotAccessible", "RetryableError",
-})  # fmt: skip
+BUSY = frozenset({"ServerIsBusy", "ServerIsNotReady", "OperationCancelled", "InternalServerError"})
 ABSENT = frozenset({"ResourceNotFound", "NotFound", "ResourceGroupNotFound", "ParentResourceNotFound"})
-TAKEN = frozenset({
-    "ServerNameAlreadyExists", "ServerNameUnavailable", "NameAlreadyExists", "ResourceExists", "ResourceAlreadyExists",
-    "PreconditionFailed", "ReadReplicaAlreadyExistWithGivenName", "DatabaseAlreadyExists",
-})  # fmt: skip
+TAKEN = frozenset({"ServerNameAlreadyExists", "PreconditionFailed", "DatabaseAlreadyExists"})
 QUOTA = frozenset({
-    "QuotaExceeded", "ResourceQuotaExceeded", "SubscriptionQuotaExceeded", "AllocationFailed", "SkuNotAvailable",
-    "RegionIsOfferRestricted", "OverconstrainedAllocationRequest", "InsufficientCapacity", "ZonalAllocationFailed",
+    "QuotaExceeded", "AllocationFailed", "ZonalAllocationFailed", "SkuNotAvailable", "LocationIsOfferRestricted",
+    "OverconstrainedAllocationRequest",
 })  # fmt: skip
 DENIED = frozenset({
-    "AuthorizationFailed", "LinkedAuthorizationFailed", "RequestDisallowedByPolicy", "Forbidden",
-    "SubscriptionNotFound", "MissingSubscriptionRegistration", "SubscriptionNotRegistered",
-    "ReadOnlyDisabledSubscription",
+    "AuthorizationFailed", "LinkedAuthorizationFailed", "RequestDisallowedByPolicy", "SubscriptionNotFound",
+    "MissingSubscriptionRegistration", "SubscriptionNotRegistered", "ReadOnlyDisabledSubscription",
 })  # fmt: skip
 CREDENTIALS = frozenset({
     "InvalidAuthenticationToken", "InvalidAuthenticationTokenTenant", "ExpiredAuthenticationToken",
-    "AuthenticationFailed", "AuthenticationFailedInvalidHeader", "Unauthorized",
+    "AuthenticationFailed",
 })  # fmt: skip
-PASSWORD = frozenset({"PasswordTooLong", "PasswordTooShort", "PasswordNotComplex", "InvalidPassword"})
-VERSION = frozenset({"UnsupportedServerVersion", "ServerVersionNotSupported", "MajorVersionUpgradeNotSupported"})
+PASSWORD = frozenset({"PasswordTooLong", "PasswordTooShort", "PasswordNotComplex"})
 INVALID = frozenset({
-    "BadRequest", "InvalidParameterValue", "InvalidParameter", "InvalidRequestContent", "InvalidTemplate",
-    "InvalidResource", "InvalidResourceType", "InvalidResourceLocation", "LocationRequired", "LocationNotAvailable",
-    "LocationNotAvailableForResourceType", "MissingRequiredParameter", "MethodNotAllowed", "NoRegisteredProviderFound",
-    "PropertyChangeNotAllowed", "InvalidEdition", "InvalidStorageSize", "FeatureNotSupported",
+    "BadRequest", "InvalidParameterValue", "InvalidRequestContent", "InvalidResourceType", "InvalidResourceLocation",
+    "LocationRequired", "LocationNotAvailableForResourceType", "MissingRequiredParameter",
+    "NoRegisteredProviderFound", "ParameterOutOfRange", "PropertyChangeNotAllowed",
 })  # fmt: skip
 _LOCKED = "ScopeLocked"
 _REMEDIES = {
@@ -63,7 +51,7 @@ _REMEDIES = {
     "MissingSubscriptionRegistration": "register Microsoft.DBforPostgreSQL in the subscription",
     "SubscriptionNotRegistered": "register Microsoft.DBforPostgreSQL in the subscription",
     "SkuNotAvailable": "this SKU is not to be had there now; choose another one, or another location",
-    "RegionIsOfferRestricted": "this location is closed to the subscription; ask Microsoft, or choose another",
+    "LocationIsOfferRestricted": "this location is closed to the subscription; ask Microsoft, or choose another",
     "AllocationFailed": "Azure has none left there; wait, or choose another SKU or zone",
     "ServerNameAlreadyExists": "names of servers are one for all of Azure",
 }
@@ -89,7 +77,7 @@ def refused(status: int, body: Any, headers: Mapping[str, str]) -> Refused:
     details = error.get("details")
     inner = details[0] if isinstance(details, list) and details and isinstance(details[0], dict) else {}
     code, message = str(error.get("code") or ""), str(error.get("message") or "")
-    known = THROTTLING | BUSY | ABSENT | TAKEN | QUOTA | DENIED | CREDENTIALS | PASSWORD | VERSION | INVALID | {_LOCKED}
+    known = THROTTLING | BUSY | ABSENT | TAKEN | QUOTA | DENIED | CREDENTIALS | PASSWORD | INVALID | {_LOCKED}
     if code not in known and inner.get("code"):
         code, message = str(inner["code"]), str(inner.get("message") or message)
     return Refused(status, code, message, headers.get("Retry-After", ""))
@@ -126,7 +114,6 @@ def _by_code(  # noqa: PLR0911 - one row for each class of codes
         ("AccessDenied", DENIED),
         ("CredentialsInvalid", CREDENTIALS),
         ("InvalidPassword", PASSWORD),
-        ("UnsupportedVersion", VERSION),
         ("InvalidValue", INVALID),
     )
     return next((Terminal(reason, text) for reason, codes in reasons if code in codes), None)

@@ -94,7 +94,8 @@ class Target(Generic[SpecT]):
     from whose the database is and is known to the provider alone: for a login that nobody else is given. `alternates`:
     the ProviderConfig asks for two logins where the cloud gives one.
     `incarnation` is the one that was Ready before, `leaving` says that the resource is being deleted, `only_observed`
-    that it is looked at and no more, `agreed` are the backups of others that the platform agreed to restore,
+    that it is looked at and no more, `is_new` that the object was made a moment ago, so that its absence may be an
+    answer of before (`Absent.is_deleted`). `agreed` are the backups of others that the platform agreed to restore,
     `agreed_servers` the servers of others in which it agreed to this object. `siblings` are the specs of what was made
     of this kind for the same claim, where its kind asks for them
     (`Kind.names_siblings`). `restore` is the backup of its own that it begins with after it was lost. `address` is the
@@ -117,6 +118,7 @@ class Target(Generic[SpecT]):
     incarnation: str = ""
     leaving: bool = False
     only_observed: bool = False
+    is_new: bool = False
     agreed: tuple[str, ...] = ()
     agreed_servers: tuple[str, ...] = ()
     siblings: tuple[SpecT, ...] = ()

@@ -20,31 +20,20 @@ _LONGEST_PAUSE = timedelta(minutes=5)
 _LONGEST = 600
 _SERVER_ERROR, _TOO_MANY, _UNAUTHENTICATED, _DENIED, _ABSENT, _CONFLICT, _STALE = 500, 429, 401, 403, 404, 409, 412
 
-THROTTLING = frozenset({
-    "rateLimitExceeded", "userRateLimitExceeded", "dailyLimitExceeded", "RATE_LIMIT_EXCEEDED", "servingLimitExceeded",
-})  # fmt: skip
-BUSY = frozenset({
-    "operationInProgress", "invalidInstanceState", "invalidState", "instanceNotRunning", "errorInstanceNotRunning",
-    "instanceNotReady", "operationInProgressError",
-})  # fmt: skip
-THERE = frozenset({"instanceAlreadyExists", "databaseAlreadyExists", "userAlreadyExists", "alreadyExists", "duplicate"})
-ABSENT = frozenset({
-    "instanceDoesNotExist", "databaseDoesNotExist", "userDoesNotExist", "operationDoesNotExist", "backupDoesNotExist",
-    "backupRunDoesNotExist", "notFound",
-})  # fmt: skip
-QUOTA = frozenset({"quotaExceeded", "instanceQuotaExceeded", "resourceExhausted", "QUOTA_EXCEEDED", "stockout"})
-STALE = frozenset({"conditionNotMet", "staleData", "settingsVersionMismatch", "failedPrecondition"})
-PROTECTED = frozenset({"deletionProtectionEnabled", "instanceDeletionProtected", "errorDeletionProtected"})
+THROTTLING = frozenset({"rateLimitExceeded", "userRateLimitExceeded", "dailyLimitExceeded", "RATE_LIMIT_EXCEEDED"})
+BUSY = frozenset({"operationInProgress", "invalidState"})
+THERE = frozenset({"instanceAlreadyExists"})
+ABSENT = frozenset({"instanceDoesNotExist", "operationDoesNotExist", "notFound"})
+QUOTA = frozenset({"quotaExceeded"})
+STALE = frozenset({"staleData"})
 # What an operation that ended says in its error; the rest are the spec's.
 PASSING = frozenset({
-    "INTERNAL_ERROR", "internalError", "SERVER_ERROR", "UNKNOWN", "RESOURCE_EXHAUSTED", "ABORTED", "UNAVAILABLE",
-    "OPERATION_IN_PROGRESS", "DEADLINE_EXCEEDED", "CLOUD_SQL_INTERNAL_ERROR", "backendError", "serverException",
+    "INTERNAL_ERROR", "internalError", "UNKNOWN", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "backendError",
+    "serverException",
 })  # fmt: skip
 
 _REMEDIES = {
     "accessNotConfigured": "enable the Cloud SQL Admin API in the project",
-    "SERVICE_DISABLED": "enable the Cloud SQL Admin API in the project",
-    "errorReplicationMasterInvalidOperation": "it has read replicas; delete them first",
 }
 
 
@@ -117,14 +106,12 @@ def _by_reason(refusal: Refusal, text: str) -> Failure | None:  # noqa: PLR0911 
         return Throttled(text, after=max(refusal.pause or _PAUSE, _PAUSE))
     if reason in BUSY:
         return Blocked("CloudBusy", text)
-    if reason in THERE:
+    if reason in THERE or reason.endswith("AlreadyExists"):
         return AlreadyThere(text, code=reason)
-    if reason in ABSENT and refusal.status == _ABSENT:
+    if (reason in ABSENT or reason.endswith("DoesNotExist")) and refusal.status == _ABSENT:
         return NotThere(text, code=reason)
     if reason in QUOTA:
         return Blocked("QuotaExceeded", text)
-    if reason in PROTECTED:
-        return Blocked("DeleteBlocked", f"{text}; set deletionProtectionEnabled to false first")
     if reason in STALE or refusal.status == _STALE:
         return Conflict(text)
     return None
@@ -143,16 +130,20 @@ def _by_status(refusal: Refusal, text: str) -> Failure:  # noqa: PLR0911 - as ab
             # Without a reason it may be any other page of a proxy: nothing is known to be absent.
             return Transient(text)
         case 409:
-            return Blocked("CloudBusy", text)
+            return AlreadyThere(text, code=refusal.reason) if _says_there(refusal) else Blocked("CloudBusy", text)
         case 400:
             return _invalid(refusal, text)
         case _:
             return Transient(text)
 
 
+def _says_there(refusal: Refusal) -> bool:
+    return any(text in refusal.said.lower() for text in ("already exists", "exists with the same name"))
+
+
 def _invalid(refusal: Refusal, text: str) -> Failure:
     said = refusal.said.lower()
-    if "already exists" in said or "exists with the same name" in said:
+    if _says_there(refusal):
         return AlreadyThere(text, code=refusal.reason)
     if "deletion protection" in said or "protected from deletion" in said or "is protected" in said:
         return Blocked("DeleteBlocked", f"{text}; set deletionProtectionEnabled to false first")

@@ -81,6 +81,11 @@ class Gatherer(Generic[SpecT, ConfigT]):
         self._absent_since: dict[Key, tuple[str, datetime]] = {}
 
     @property
+    def _is_listed_late(self) -> bool:
+        """Whether looks and lists may be of before what they are about was made."""
+        return self._kind.asynchronous and self._kind.stateful and not self._kind.inside
+
+    @property
     def limiter(self) -> Limiter:
         """The counters of creates and destroys."""
         return self._limiter
@@ -172,6 +177,7 @@ class Gatherer(Generic[SpecT, ConfigT]):
             restore=external_ref.restoring,
             leaving=deleting(obj),
             only_observed=envelope.management_policy == "Observe",
+            is_new=self._is_listed_late and record.is_new(obj, self._settings.now()),
             agreed=consent_of(obj).of("restoreFrom"),
             agreed_servers=self._agreed_servers(obj, envelope),
             siblings=self._siblings(obj, spec, identity),

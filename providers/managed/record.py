@@ -12,7 +12,7 @@ from apis import names
 from apis.names import CLAIM_NAME
 from apis.pause import is_paused, pause_end, pause_reason, until
 from apis.teardown import Policy, instruction_of
-from providers.accounts.destroys import MADE_AT
+from providers.accounts.destroys import MADE_AT, made_at
 from providers.external.client import Operation, Target
 from providers.external.consent import used_consents
 from providers.external.diff import missing
@@ -29,6 +29,8 @@ RESTORING = "restoring"
 LAST_SEEN = "lastSeen"
 LOST_AT = "lostAt"
 INTENT_FORMAT = 1
+# So old may a cloud's answers be, by which what was made a moment ago is not there.
+_APPEARS_WITHIN = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +236,13 @@ def intent_of(obj: Object) -> Intent | None:
         # A newer version may say otherwise for how long its calls go on.
         not_after = datetime.max.replace(tzinfo=UTC)
     return Intent(version, str(fields.get("by", "")), not_after, calls)
+
+
+def is_new(obj: Object, now: datetime) -> bool:
+    """Return whether what is deleted was made for it a moment ago, and no deletion of ours was sent."""
+    intent, made = intent_of(obj), made_at(obj)
+    is_sent = intent is not None and any(call.kind == "Delete" for call in intent.calls)
+    return deleting(obj) and not is_sent and made is not None and now - made < _APPEARS_WITHIN
 
 
 def operation_of(obj: Object) -> Operation | None:

@@ -106,7 +106,7 @@ class RdsInstances:
 
     async def _is_deleted(self, target: Where) -> bool:
         """Return whether RDS's events show that what is to be deleted was; False where they may not be read."""
-        if not target.leaving or not target.incarnation:
+        if not target.is_new:
             return False
         action = f"read the events of instance {target.name}"
         events: list[dict[str, Any]]

@@ -22,7 +22,6 @@ _USABLE = frozenset({"ready", "updating"})
 # Measured: a create takes 6 minutes, a small update one; a restore and an upgrade depend on the data.
 _DEADLINES = {
     "updating": 3 * _HOUR,
-    "upgrading": 6 * _HOUR,
     "provisioning": _HOUR,
     "starting": _HOUR,
     "stopping": _HOUR,

@@ -60,7 +60,7 @@ class SqlInstances:
 
     async def _is_deleted(self, target: Where) -> bool:
         """Return whether the project's operations show that what is to be deleted was."""
-        if not target.leaving or not target.incarnation:
+        if not target.is_new:
             return False
         with suppress(Failure):
             await read_operations(self._account)

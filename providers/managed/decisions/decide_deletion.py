@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any, assert_never
 
 from apis.teardown import Policy
-from providers.accounts.destroys import made_at
 from providers.external.observation import (
     SERVER_NOT_OWNED,
     Absent,
@@ -26,8 +25,6 @@ from runtime.conditions import find
 
 # For so long the tags of an orphan are tried at an account that is out of reach, or that refuses them.
 _TAGS_TRIED = timedelta(minutes=5)
-# So old may a cloud's answers be, by which what was made a moment ago is not there.
-_APPEARS_WITHIN = timedelta(minutes=10)
 # Waiting ends none of these; a cloud that is merely out of reach is not among them.
 _NO_ACCESS = frozenset(
     {"CredentialsMissing", "CredentialsInvalid", "CredentialsForbidden", "ProviderConfigNotFound", "NotAllowed"}
@@ -120,14 +117,9 @@ def _gone(inputs: Inputs[SpecT], absent: Absent) -> Plan:
     waited = since is not None and inputs.now - since >= inputs.grace
     is_sure = not inputs.eventual or since is not None or inputs.unlisted
     intended = inputs.delete_intended and is_sure
-    # A look and a list may both be older than what was made a moment ago.
-    is_listed_late = inputs.eventual and inputs.stateful and not inputs.inside
-    made = made_at(inputs.obj) if is_listed_late and was_made else None
-    is_sent = inputs.delete_intended or absent.is_deleted
-    if made is not None and not is_sent and inputs.now - made < _APPEARS_WITHIN:
-        return Wait(
-            "Deleting", "the database was not found, and may be shown yet; looking again", inputs.grace, quiet=True
-        )
+    if inputs.target.is_new and was_made and not absent.is_deleted:
+        text = "the database was not found, and may be shown yet; looking again"
+        return Wait("Deleting", text, inputs.grace, quiet=True)
     if not (waited or intended or not was_made):
         after = SOON if inputs.delete_intended else inputs.grace
         after = after if since is None else inputs.grace - (inputs.now - since)

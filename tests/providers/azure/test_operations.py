@@ -45,7 +45,6 @@ def test_status_of_an_operation(status: str, code: str, *, ended: bool) -> None:
         ("ServerIsBusy", "CloudBusy"),
         ("OperationCancelled", "CloudBusy"),
         ("InternalServerError", "CloudBusy"),
-        ("AadAuthOperationCannotBePerformedWhenServerIsNotAccessible", "CloudBusy"),
         ("", "CloudBusy"),
     ],
 )

@@ -35,6 +35,8 @@ CASES = [
     (409, "instanceAlreadyExists", "", AlreadyThere, "NameTaken"),
     (409, "operationInProgress", "", Blocked, "CloudBusy"),
     (409, "", "", Blocked, "CloudBusy"),
+    (409, "", "The user already exists.", AlreadyThere, "NameTaken"),
+    (404, "userDoesNotExist", "", NotThere, "ReferenceNotFound"),
     (412, "conditionNotMet", "", Conflict, ""),
     (412, "", "", Conflict, ""),
     (429, "rateLimitExceeded", "", Throttled, ""),
@@ -85,15 +87,16 @@ def test_answer_of_another_form_is_no_refusal_that_is_known(body: str) -> None:
 
 
 def test_reason_is_read_out_of_details_as_well() -> None:
-    error = {"error": {"code": 403, "status": "PERMISSION_DENIED", "details": [{"reason": "SERVICE_DISABLED"}]}}
+    error = {"error": {"code": 403, "status": "PERMISSION_DENIED", "details": [{"reason": "accessNotConfigured"}]}}
     refusal = refusal_in(403, json.dumps(error), {})
-    assert refusal.reason == "SERVICE_DISABLED"
+    assert refusal.reason == "accessNotConfigured"
     assert "enable the Cloud SQL Admin API" in str(failure_of(refusal, "list"))
 
 
 OPERATIONS = [
     ("", None, ""),
     ("INTERNAL_ERROR", Blocked, "CloudBusy"),
+    ("UNKNOWN", Blocked, "CloudBusy"),
     ("quotaExceeded", Blocked, "QuotaExceeded"),
     ("instanceAlreadyExists", AlreadyThere, "NameTaken"),
     ("INVALID_ARGUMENT", Terminal, "InvalidValue"),

@@ -79,7 +79,8 @@ def inputs(observation: Any, external_ref: ExternalRef = RECORDED, **changed: An
     lifecycle = {key: changed.pop(key) for key in of_lifecycle if key in changed}
     base = DELETING if lifecycle.get("deleting") else Lifecycle(has_finalizer=True)
     whole: dict[str, Any] = {"spec_hash": "spec-1", "generation": 1, "grace": GRACE, **changed}
-    return Inputs(TARGET, observation, external_ref, NOW, lifecycle=replace(base, **lifecycle), **whole)
+    target = whole.pop("target", TARGET)
+    return Inputs(target, observation, external_ref, NOW, lifecycle=replace(base, **lifecycle), **whole)
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def to(**agreed: str) -> Consent:
 
 THERE, NOBODYS, STRANGERS = there(), there(owner=None), there(owner=STRANGER)
 BUSY, STOPPED, REMAINS = there(phase=Phase.BUSY), there(phase=Phase.STOPPED), Absent(remains=True)
-YOUNG = {"status": {"madeAt": "2026-11-21T11:51:00Z"}}
+YOUNG = replace(TARGET, is_new=True)
 OTHERS_SERVER, NO_LOGIN = Unknown("AdoptionRefused", "x"), Unknown("CredentialsInvalid", "x")
 DETACH, ORPHAN, SNAPSHOT = Policy.DETACH, Policy.ORPHAN, Policy.SNAPSHOT
 LATE_BACKUP: Any = {"policy": SNAPSHOT, "delete_intended": True, "eventual": True}
@@ -353,10 +354,10 @@ ROWS: dict[str, Row] = {
     "one not-found lets nothing go": leaving(Wait, GONE, holds={"quiet": True}),
     "two not-founds over the grace let go": leaving(RemoveFinalizer, GONE, LONG_GONE),
     "what was made a moment ago may be shown yet": leaving(
-        Wait, GONE, LONG_GONE, obj=YOUNG, eventual=True, holds={"quiet": True}
+        Wait, GONE, LONG_GONE, target=YOUNG, eventual=True, holds={"quiet": True}
     ),
     "unless the cloud's record shows its deletion": leaving(
-        RemoveFinalizer, Absent(is_deleted=True), LONG_GONE, obj=YOUNG, eventual=True
+        RemoveFinalizer, Absent(is_deleted=True), LONG_GONE, target=YOUNG, eventual=True
     ),
     "our own deletion needs no grace": leaving(RemoveFinalizer, GONE, delete_intended=True),
     "our own deletion is finished": leaving(Delete, REMAINS, delete_intended=True, holds={"policy": Policy.DELETE}),
