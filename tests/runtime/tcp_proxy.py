@@ -11,7 +11,6 @@ from ruamel.yaml import YAML
 from tests.support.connections import Sessions, connected
 
 _CHUNK = 65_536
-_SHORTEST_ANSWER = 256
 
 
 class Line(Enum):
@@ -31,14 +30,11 @@ class TcpProxy:
         self._server: asyncio.Server | None = None
         self._sessions = Sessions(self._relay)
         self._writers: set[asyncio.StreamWriter] = set()
-        self._clients: set[asyncio.StreamWriter] = set()
-        self._tearing: set[asyncio.StreamWriter] = set()
         self._open = asyncio.Event()
         self._line = Line.OPEN
         self._open.set()
         self.port = 0
         self.accepted = 0
-        self.torn = 0
 
     async def start(self) -> None:
         self._server = await asyncio.start_server(self._sessions.accept, "127.0.0.1", self.port)
@@ -65,22 +61,15 @@ class TcpProxy:
         elif line is not Line.REFUSED and self._server is None:
             await self.start()
 
-    def tear(self) -> None:
-        """Cut each open connection in the middle of the next answer, or event, that comes down it."""
-        self._tearing |= self._clients
-
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.accepted += 1
         if self._line is Line.DROPPED:
             return
         async with connected("127.0.0.1", self._target_port) as (up_reader, up_writer):
             self._writers |= {writer, up_writer}
-            self._clients.add(writer)
             try:
                 await asyncio.gather(self._pump(reader, up_writer), self._pump(up_reader, writer))
             finally:
-                self._clients.discard(writer)
-                self._tearing.discard(writer)
                 self._writers -= {writer, up_writer}
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -89,11 +78,6 @@ class TcpProxy:
                 await self._open.wait()
                 if writer.transport.is_closing():
                     return
-                if writer in self._tearing and len(chunk) > _SHORTEST_ANSWER:
-                    self.torn += 1
-                    writer.write(chunk[: len(chunk) // 2])
-                    await writer.drain()
-                    break
                 writer.write(chunk)
                 await writer.drain()
         writer.transport.abort()

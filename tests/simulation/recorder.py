@@ -14,7 +14,7 @@ from fairlead.simulation.published import connection_of, decoded, logs_in, secre
 from runtime import clock
 from runtime.objects import CRDS, EVENTS, SECRETS, Key, Object, Resource, dumps
 from tests.simulation.cloud_acts import acts_in
-from tests.simulation.history import CONNECTION, FORCED, OTHER, PERSON, TEAM, Ended, History, Sample, Statement
+from tests.simulation.history import CONNECTION, FORCED, PERSON, Ended, History, Sample, Statement
 
 _CREDENTIALS: Final = "fairlead.dev/credentials"
 _SHORTEST: Final = 16
@@ -224,11 +224,6 @@ def name_of(resource: Resource, obj: Object) -> str:
     """Return what the history calls an object."""
     meta = obj["metadata"]
     return f"{resource.kind} {meta.get('namespace', '')}/{meta['name']} {meta['uid']}"
-
-
-def is_of_people(name: str) -> bool:
-    """Return whether a name is of an object in the namespaces of people."""
-    return name.split()[1].partition("/")[0] in (TEAM, OTHER)
 
 
 def _owners(obj: Object) -> set[str]:

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.orphans import Account
-from providers.accounts.orphan_report import MOST, item_of, reports_of
+from providers.accounts.orphan_report import MOST, reports_of
 from providers.accounts.orphans import WithoutResource
 from providers.external.ownership import Owner
 from runtime.errors import Transient
@@ -52,26 +51,3 @@ async def test_every_kind_is_listed_and_what_is_missing_is_said(
     assert report["complete"] is complete
     assert [item["name"] for item in report["items"]] == (names or [f"{n:03}" for n in range(MOST)])
     assert names is None or [item["name"] for item in unmanaged["items"]] == [f"other-{name}" for name in names]
-
-
-def test_an_entry_has_what_the_owner_tags_say() -> None:
-    bare = Owner("i", "u", "c")
-
-    assert item_of("RDSInstance", "fl-x", _owner()) == {
-        "kind": "RDSInstance",
-        "name": "fl-x",
-        "namespace": "shop",
-        "claim": "orders",
-        "resource": "db",
-    }
-    assert item_of("RDSInstance", "fl-x", bare) == {"kind": "RDSInstance", "name": "fl-x"}
-
-
-def test_a_person_reads_one_line_for_each_and_that_there_may_be_more() -> None:
-    items = (item_of("RDSInstance", "fl-x", _owner()), item_of("RDSInstance", "fl-y", Owner("i", "u", "c")))
-
-    assert list(Account("awspc/default", complete=True, items=items).lines()) == [
-        "awspc/default: RDSInstance fl-x of shop/orders (db)",
-        "awspc/default: RDSInstance fl-y",
-    ]
-    assert [line for line in Account("awspc/default", complete=False, items=()).lines() if "may be more" in line]

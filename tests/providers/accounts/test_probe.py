@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from runtime.conditions import find
 from runtime.errors import Failure, Terminal, Transient
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, TOYS, ToyCloud, provider_of
-from tests.providers.world import World, settled
+from tests.providers.world import World
 
 CONFIG = Key("", "default")
 AWAY = ServerUnreachable("no answer within 5 s")
@@ -71,24 +70,6 @@ async def test_users_are_enqueued_once_when_the_server_is_lost_and_once_when_it_
         counts.append(len(server.enqueued))
     assert counts == [0, 1, 1, 1, 2, 2]
     assert server.probes == 6
-
-
-async def test_resource_that_missed_its_server_is_enqueued_by_the_next_probe_though_none_failed() -> None:
-    server = Server()
-    world = server.world()
-    world.ask("missed")
-    world.ask("reached")
-    await world.settle("missed")
-    await world.settle("reached")
-    prober = server.prober(world)
-    await prober(CONFIG)
-    world.cloud.faults += [("observe", AWAY, False)]
-    await world.step("missed")
-    await world.step("reached")
-
-    await prober(CONFIG)
-    await prober(CONFIG)
-    assert (server.enqueued, server.resources) == ([], [(TOYS.plural, Key("team", "missed"))])
 
 
 async def test_resource_is_enqueued_when_its_server_answered_between_two_probes_that_failed() -> None:
@@ -159,19 +140,6 @@ async def _ready_and_then_away(world: World, **spec: Any) -> None:
     await world.step()
 
 
-async def test_outage_is_reported_under_a_pause_and_its_end_too() -> None:
-    world = await settled(ToyCloud())
-    world.annotate(paused="true")
-    await world.step()
-    assert ready_of(world) == ("True", "Available")
-
-    world.cloud.faults += [("observe", AWAY, False)]
-    await world.step()
-    assert ready_of(world) == ("False", "ServerUnreachable")
-    await world.step()
-    assert (ready_of(world), world.reason()) == (("True", "Available"), "Paused")
-
-
 async def test_database_with_a_refused_edit_is_ready_again_after_an_outage() -> None:
     world = World(ToyCloud())
     await _ready_and_then_away(world, size=500)
@@ -183,29 +151,6 @@ async def test_database_with_a_refused_edit_is_ready_again_after_an_outage() -> 
 
     await world.step()
     assert (ready_of(world), world.reason()) == (("True", "Available"), "InvalidValue")
-
-
-async def test_database_that_was_never_ready_is_not_ready_after_an_outage() -> None:
-    world = World(ToyCloud())
-    world.cloud.faults += [("observe", AWAY, False)]
-    world.ask(size=500)
-    await world.step()
-    assert ready_of(world) == ("False", "ServerUnreachable")
-
-    await world.step()
-    assert ready_of(world) == ("False", "InvalidValue")
-
-
-async def test_server_that_stays_away_is_stalled_after_ten_minutes_and_ready_once_it_is_back() -> None:
-    world = World(ToyCloud())
-    await _ready_and_then_away(world)
-    world.cloud.faults = [("observe", AWAY, False)] * 20
-    await world.step_after(timedelta(minutes=11))
-    assert find(world.get() or {}, "Stalled") is not None
-
-    world.cloud.faults.clear()
-    await world.step()
-    assert (ready_of(world), find(world.get() or {}, "Stalled")) == (("True", "Available"), None)
 
 
 async def test_provider_config_reports_that_its_server_takes_no_login() -> None:

@@ -4,34 +4,12 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-import pytest
-
 from providers.accounts.limits import BY_CONFIG, config_of
-from providers.accounts.rare_reads import RareReads, pause_before_next_read
+from providers.accounts.rare_reads import RareReads
 from runtime.objects import Key, Object, Resource
 from runtime.store import Store
 
 _RESYNC, _LONGEST = timedelta(minutes=10), timedelta(hours=6)
-
-
-@pytest.mark.parametrize(
-    ("objects", "chance", "pause"),
-    [
-        (1, 0.9, _RESYNC),
-        (900, 0.9, _RESYNC),  # 900 in ten minutes are a tenth of 15 a second
-        (9000, 0.0, _RESYNC),
-        (9000, 0.5, timedelta(minutes=100)),  # the mean: 9,000 at 1.5 a second
-        (9000, 1.0, timedelta(minutes=190)),
-        (1_000_000, 1.0, _LONGEST),
-        (1_000_000, 0.0, _RESYNC),
-    ],
-)
-def test_pause_before_an_object_is_read_again(objects: int, chance: float, pause: timedelta) -> None:
-    assert pause_before_next_read(objects, 15, _RESYNC, _LONGEST, lambda: chance) == pause
-
-
-def test_resync_that_is_rarer_than_the_longest_pause_stays() -> None:
-    assert pause_before_next_read(9000, 15, timedelta(hours=8), _LONGEST, lambda: 1.0) == timedelta(hours=8)
 
 
 def _object(kind: str, name: str, config: str) -> Object:

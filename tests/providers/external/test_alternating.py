@@ -106,22 +106,6 @@ def test_difference_of_roles_is_ended(row: tuple[Roles, str]) -> None:
     assert in_order(WANTED, seen) == statements
 
 
-def test_roles_in_order_need_no_statement() -> None:
-    assert broken(WANTED, TRUE) == ()
-    assert in_order(WANTED, TRUE) == ""
-    # A schema public that is gone is the application's affair.
-    assert broken(WANTED, _with(schema_owner=None)) == ()
-
-
-def test_empty_server_gets_roles_before_what_names_them() -> None:
-    statements = in_order(WANTED, Roles("boss", schema_owner="pg_database_owner", databases=("app",))).split("; ")
-    assert statements[0] == 'CREATE ROLE "boss_owner" NOLOGIN'
-    assert statements.index('CREATE ROLE "boss_a" LOGIN') < statements.index(
-        'ALTER ROLE "boss_a" SET role TO "boss_owner"'
-    )
-    assert not any("SUPERUSER" in statement or "boss_b" in statement for statement in statements)
-
-
 def test_before_there_is_a_database_roles_alone_are_made() -> None:
     early = Wanted(NAMES, "", frozenset({"boss_a"}))
     statements = in_order(early, Roles("boss", schema_owner="azure_pg_admin", owned=3, databases=("postgres",)))
@@ -145,8 +129,6 @@ def test_names_stay_within_postgresqls_length_and_are_quoted() -> None:
     assert password(evil.logins[0], "v", evil).startswith('ALTER ROLE "a""; DROP ROLE b; --_a" LOGIN')
 
 
-# RFC 7677, section 3: user "user", password "pencil". PostgreSQL ignores the name in the message and sends none.
-SERVER_NONCE = "%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0"
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")
 
 
@@ -160,23 +142,6 @@ def test_verifier_holds_the_keys_of_the_rfcs_example() -> None:
     assert base64.b64encode(stored).decode() in made
     # StoredKey and ServerKey of that example, as several implementations publish them.
     assert made.endswith("WG5d8oPm3OtcPnkdi4Uo7BkeZkBFzpcXkuLmtbsT4qY=:wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=")
-
-
-def test_proof_opens_the_stored_key() -> None:
-    exchange = Exchange("pencil", "rOprNGfwEbeRWgbNEkqO")
-    first = f"r=rOprNGfwEbeRWgbNEkqO{SERVER_NONCE},s={base64.b64encode(SALT).decode()},i=4096".encode()
-
-    final, expected = exchange.answer(first)
-
-    bare, _, proof = final.rpartition(b",p=")
-    signed = b",".join((exchange.first.removeprefix(b"n,,"), first, bare))
-    salted = hashlib.pbkdf2_hmac("sha256", b"pencil", SALT, 4096)
-    stored = hashlib.sha256(hmac.new(salted, b"Client Key", hashlib.sha256).digest()).digest()
-    signature = hmac.new(stored, signed, hashlib.sha256).digest()
-    client_key = bytes(left ^ right for left, right in zip(base64.b64decode(proof), signature, strict=True))
-    assert hashlib.sha256(client_key).digest() == stored
-    server_key = hmac.new(salted, b"Server Key", hashlib.sha256).digest()
-    assert expected == b"v=" + base64.b64encode(hmac.new(server_key, signed, hashlib.sha256).digest())
 
 
 @pytest.mark.parametrize(

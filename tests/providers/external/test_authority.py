@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from devcloud.certificates import authority_in
 from providers.external import authority
 from providers.external.config import CaReference
 from providers.external.secret_keys import refuse_other_keys, refuse_white_space, required
@@ -14,14 +11,6 @@ from runtime.errors import Blocked, Terminal
 
 REFERENCE = CaReference("ca", "bundle.pem")
 REMEDY = "put the bundle there"
-
-
-def test_certificates_are_read_from_a_key(tmp_path: Path) -> None:
-    pem = authority_in(tmp_path, "test").pem.decode()
-
-    assert authority.authority_in({"ca": {"bundle.pem": pem}}, REFERENCE, remedy=REMEDY) == pem
-    # While an authority is replaced both are there.
-    assert authority.certificates(pem + pem, "caBundle", remedy=REMEDY) == pem + pem
 
 
 def test_a_missing_key_is_named() -> None:

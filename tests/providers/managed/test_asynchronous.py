@@ -71,18 +71,6 @@ async def ready(cloud: LateCloud, **spec: Any) -> World:
     return world
 
 
-@pytest.mark.parametrize("reachable", [True, False])
-async def test_create_is_one_call_and_its_password_counts_when_the_cloud_shows_it(*, reachable: bool) -> None:
-    cloud = LateCloud(slow=3, reachable=reachable)
-    world = world_of(cloud)
-    world.ask()
-    await world.step()
-    assert world.reason() == "Creating"
-    await world.settle(most=40)
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-    assert cloud.calls == ["create"]
-
-
 async def test_create_whose_answer_was_lost_is_made_once() -> None:
     cloud = LateCloud(slow=2)
     cloud.faults.append(("create", Transient("no answer"), True))
@@ -127,16 +115,6 @@ async def test_change_that_the_cloud_accepts_and_never_shows_is_given_up_and_nam
     await world.passes(300, MINUTE)
     assert cloud.calls == ["create", *["update ['size']"] * 3]
     assert world.reason() == "InvalidValue"
-
-
-async def test_drift_that_is_put_back_again_and_again_is_put_back_each_time() -> None:
-    world = await ready(cloud := LateCloud(slow=1))
-    (toy,) = cloud.toys.values()
-    for _ in range(6):
-        toy.size = 7
-        await world.passes(15, MINUTE)
-        assert toy.size == 10
-    assert cloud.calls == ["create", *["update ['size']"] * 6]
 
 
 async def test_password_that_no_login_accepts_is_sent_three_times_and_its_login_named() -> None:
@@ -203,71 +181,6 @@ async def test_create_is_stalled_after_the_deadline_of_its_state_and_not_before(
     cloud.state = "fine"
     await world.settle(most=40)
     assert (world.reason("Ready"), world.reason("Stalled")) == ("Available", "")
-
-
-async def test_progress_is_another_state() -> None:
-    cloud = Stateful(state="making")
-    world = world_of(cloud)
-    world.ask()
-    await world.step()
-    await _last(world, timedelta(minutes=50))
-    cloud.state = "copying"
-    await _last(world, timedelta(minutes=50))
-    assert not world.reason("Stalled")
-    cloud.state = "making"
-    await _last(world, timedelta(minutes=59))
-    assert not world.reason("Stalled")
-    await _last(world, timedelta(minutes=3))
-    assert world.reason("Stalled")
-    # What moves on is stalled no more.
-    cloud.state = "copying"
-    await _last(world, timedelta(minutes=1))
-    assert not world.reason("Stalled")
-
-
-async def test_deadline_begins_after_what_was_waited_for_before() -> None:
-    world = await ready(cloud := Stateful())
-    world.annotate(paused="true")
-    await _last(world, timedelta(hours=3))
-    world.ask(size=99)
-    world.annotate(paused="false")
-    cloud.state = "copying"
-    await _last(world, timedelta(hours=23))
-    assert (world.reason(), world.reason("Stalled"), world.reason("Ready")) == ("CloudBusy", "", "Available")
-    await _last(world, timedelta(hours=2))
-    assert world.reason("Stalled")
-
-
-async def test_work_of_the_cloud_without_a_waiting_change_is_reported_after_the_deadline_of_its_state() -> None:
-    world = await ready(cloud := Stateful())
-    cloud.state = "copying"
-    await _last(world, timedelta(hours=23))
-    assert (world.reason(), world.reason("Reconciling"), world.reason("Ready")) == ("InSync", "", "Available")
-    await _last(world, timedelta(hours=2))
-    assert (world.reason(), world.reason("Reconciling"), world.reason("Ready")) == (
-        "CloudBusy", "CloudBusy", "Available",
-    )  # fmt: skip
-    cloud.state = "fine"
-    await world.settle()
-    assert world.reason() == "InSync"
-
-
-@pytest.mark.parametrize("waiting", ["an edit", "a rotation", "a change that waits", "a restart", "a limit"])
-async def test_work_of_the_cloud_is_reported_where_something_waits_for_its_end(waiting: str) -> None:
-    world = await ready(cloud := Stateful())
-    cloud.state = "copying"
-    if waiting == "a rotation":
-        world.ask(passwordRotation={"token": "2"})
-    elif waiting == "an edit":
-        world.ask(size=99)
-    elif waiting == "a restart":
-        cloud.restart = "a static parameter waits"
-    elif waiting == "a limit":
-        cloud.refused = ("LimitReached", "too much")
-    else:
-        next(iter(cloud.toys.values())).size = 99
-    await _last(world, timedelta(minutes=5))
-    assert (world.reason(), world.reason("Ready")) == ("CloudBusy", "Available")
 
 
 async def test_final_backup_may_take_a_day() -> None:

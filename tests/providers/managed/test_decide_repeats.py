@@ -111,57 +111,12 @@ REQUESTED: Any = {
 }
 
 
-@pytest.mark.parametrize(("obj", "sent"), [(OBJECT, False), (REQUESTED, True)], ids=["at rest", "at a request"])
-def test_reconcile_request_sends_again_what_an_operation_failed_at(obj: Any, *, sent: bool) -> None:
-    known = Attempts().after_failed_operation(
-        work_digest(differing(), UPDATE), UPDATE, FailedOperation("InvalidValue", "no"), BEFORE
-    )
-
-    decision = decide(replace(differing(attempts=known), obj=obj))
-
-    assert isinstance(decision.plan, Update if sent else Refuse)
-
-
 def test_operation_that_fails_now_is_not_repeated_at_a_request_of_before() -> None:
     facts = replace(differing(operation_failed=FailedOperation("InvalidValue", "no")), obj=REQUESTED)
 
     decision = decide(facts)
 
     assert isinstance(decision.plan, Refuse)
-
-
-def test_creation_whose_operation_fails_soon_is_refused_and_not_sent_again() -> None:
-    just_created = Attempts(created=("uid-1", BEFORE))
-    facts = inputs(GONE, FRESH, obj=CARRIED_OUT, eventual=True, attempts=just_created)
-
-    failing = decide(replace(facts, operation_failed=FailedOperation("QuotaExceeded", "no room")))
-    after = decide(replace(facts, obj=OBJECT, attempts=failing.attempts))
-
-    assert isinstance(failing.plan, Refuse)
-    assert isinstance(after.plan, Refuse)
-    assert (failing.plan.reason, after.plan.reason) == ("QuotaExceeded", "QuotaExceeded")
-
-
-PAUSES = [("InvalidValue", timedelta(hours=3)), ("ReferenceNotFound", timedelta(minutes=5))]
-
-
-@pytest.mark.parametrize(("reason", "pause"), PAUSES)
-def test_operation_that_failed_is_repeated_after_its_pause(reason: str, pause: timedelta) -> None:
-    work = work_digest(differing(), UPDATE)
-    known = Attempts().after_failed_operation(work, UPDATE, FailedOperation(reason, "no"), NOW - pause)
-    just_before = Attempts().after_failed_operation(
-        work, UPDATE, FailedOperation(reason, "no"), NOW - pause + timedelta(seconds=1)
-    )
-
-    assert isinstance(decide(differing(attempts=known)).plan, Update)
-    assert isinstance(decide(differing(attempts=just_before)).plan, Refuse)
-
-
-def test_reconcile_request_sends_again_what_is_in_flight() -> None:
-    decision = decide(replace(differing(eventual=True, attempts=SENT), obj=REQUESTED))
-
-    assert isinstance(decision.plan, Update)
-    assert decision.attempts.in_flight == InFlight()
 
 
 SOON, AT_LAST = timedelta(seconds=5), timedelta(minutes=10)

@@ -11,9 +11,9 @@ import pytest
 from providers.credentials.passwords import Keep, Missing
 from providers.external.consent import Consent
 from providers.external.observation import Change, Class, Converged, ExternalRef, Observed, Present, Queue
-from providers.managed.decisions.attempts import MOST_TRIES, InFlight, Sendable
+from providers.managed.decisions.attempts import InFlight, Sendable
 from providers.managed.decisions.decide_update import decide_update
-from providers.managed.decisions.plan import Plan, Refuse, Rest, Settled, Update, Wait
+from providers.managed.decisions.plan import Plan, Refuse, Rest, Update, Wait
 from providers.managed.inputs import Inputs
 from providers.managed.summary import summary_of
 from tests.providers.managed import test_decide
@@ -152,35 +152,6 @@ def test_decide_update_returns_what_is_made_and_what_waits(case: Case) -> None:
     assert (made, _reason(plan)) == ((case.now, case.queued), case.reason)
 
 
-@pytest.mark.parametrize(
-    ("window_at", "says"),
-    [
-        (None, "waits for a maintenance window, and none is set: "),
-        (NOW + timedelta(hours=1), "waits for the maintenance window: "),
-    ],
-    ids=["no window", "a later window"],
-)
-def test_change_that_waits_says_whether_a_window_will_open(window_at: datetime | None, says: str) -> None:
-    plan = decide_update(inputs(SEEN, changes=(PORT,), window_at=window_at), SEEN)
-    assert isinstance(plan, Rest)
-    assert plan.message.startswith(says)
-
-
-def test_unusable_database_reports_what_holds_the_change_that_may_help() -> None:
-    seen, growth = replace(SEEN, pending=("class", "storage"), usable=False), replace(STORAGE, queue=Queue.WAITING)
-    plan = decide_update(inputs(seen, changes=(QUEUED_CLASS, growth)), seen)
-    assert isinstance(plan, Refuse)
-    assert plan.reason == "DatabaseFailed"
-    assert plan.message.endswith("what waits for the maintenance window: class")
-
-
-def test_static_parameters_are_reported_once_nothing_else_is_left() -> None:
-    seen = replace(SEEN, restart="static parameters wait")
-    plan = decide_update(inputs(seen), seen)
-    assert plan == Rest("PendingRestart", "static parameters wait")
-    assert isinstance(decide_update(inputs(SEEN), SEEN), Settled)
-
-
 def test_password_that_nobody_knows_is_said_before_what_waits() -> None:
     unknown = replace(inputs(SEEN), step=Missing())
     waits = Rest("WaitingForWindow", "waits", (PORT,))
@@ -207,27 +178,3 @@ def test_change_in_flight_is_not_sent_again_before_it_settled() -> None:
     assert sent.settles_in(NOW + SETTLE / 2, SETTLE) == SETTLE / 2
     assert remaining(sent, plan, (WINDOW, CLASS), NOW + SETTLE).plan == plan
     assert sent.settles_in(NOW + 2 * SETTLE, SETTLE) is None
-
-
-def test_change_to_another_value_or_to_an_earlier_time_is_sent_at_once() -> None:
-    sent = InFlight().with_sent(Update((), queued=(CLASS,)), NOW)
-    now = Update((CLASS,))
-    assert remaining(sent, now, (CLASS,), NOW).plan == now
-    other = Update((), queued=(replace(CLASS, want="huge"),))
-    assert remaining(sent, other, other.queued, NOW).plan == other
-
-
-def test_change_that_never_shows_is_given_up_and_named_until_much_later() -> None:
-    sent, plan, at = InFlight(), Update((WINDOW,)), NOW
-    for _ in range(MOST_TRIES):
-        assert remaining(sent, plan, plan.changes, at).plan == plan
-        sent = sent.with_sent(plan, at)
-        at += SETTLE
-    assert remaining(sent, plan, plan.changes, at).ineffective == (WINDOW,)
-    assert remaining(sent, plan, plan.changes, at + timedelta(hours=5)).ineffective == (WINDOW,)
-    assert remaining(sent, plan, plan.changes, at + timedelta(hours=6)).plan == plan
-
-
-def test_change_that_showed_is_forgotten_while_others_differ() -> None:
-    sent = InFlight().with_sent(Update((WINDOW, STORAGE)), NOW)
-    assert list(sent.still_differing((STORAGE,), NOW).tries) == [("storage",)]

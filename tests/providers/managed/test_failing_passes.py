@@ -97,25 +97,6 @@ async def test_spec_that_another_crd_let_in_is_named_and_nothing_is_done_even_at
     assert world.get() is None
 
 
-async def test_defect_that_goes_on_is_tried_ever_more_rarely_and_is_stalled_in_the_end() -> None:
-    world, paced = await _ready(cloud := Broken())
-    cloud.defect = KeyError("x")
-    paced.wake()
-    pauses = []
-    for _ in range(12):
-        before = world.now
-        await paced.step()
-        pauses.append(world.now - before)
-    assert pauses[2:10] == sorted(pauses[2:10])
-    assert pauses[-1] >= timedelta(minutes=5)
-    assert _conditions(world)["Stalled"] == "True InternalError"
-    assert "Reconciling" not in _conditions(world)
-
-    cloud.defect = None
-    await paced.step()
-    assert _conditions(world) == CALM
-
-
 async def test_defect_in_the_first_pass_is_reported_without_a_status_before() -> None:
     cloud = Broken()
     cloud.defect = TypeError("x")

@@ -50,21 +50,6 @@ async def test_login_that_was_changed_by_hand_is_put_back_when_it_is_tried_next(
     assert toy.passwords == published
 
 
-@pytest.mark.parametrize("failure", [Blocked("CloudBusy", "not now"), Transient("no answer")])
-async def test_login_is_put_back_although_that_failed_first(failure: Failure) -> None:
-    cloud = ToyCloud()
-    world, toy = await _settled(cloud)
-    published = dict(toy.passwords)
-
-    (name,) = published
-    toy.passwords[name] = "by-hand"
-    cloud.faults.append(("set_password", failure, False))
-    world.annotate(**{"reconcile-requested-at": "now"})
-    await world.passes(4, timedelta(seconds=30))
-    assert toy.passwords == published
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-
-
 async def test_login_that_was_changed_is_put_back_at_once_after_its_secret_was_lost() -> None:
     """Nobody knows whether a password that comes back from the connection Secret still counts."""
     cloud = ToyCloud()
@@ -116,18 +101,6 @@ async def test_password_changed_by_hand_is_put_back_beside_a_refused_change(refu
     assert toy.size == 1
     assert world.reason("Ready") == "Available"
     assert world.reason("Synced") == getattr(refusal, "reason", "CloudUnreachable")
-
-
-async def test_rotation_is_carried_out_beside_a_refused_change() -> None:
-    world, toy = await ready_world()
-    before = set(toy.passwords)
-    world.ask(size=2, passwordRotation={"token": "another"})
-    world.cloud.faults += [("update", Terminal("AccessDenied", "no right"), False)] * 3
-
-    await world.step()
-
-    assert len(set(toy.passwords) - before) == 1
-    assert toy.size == 1
 
 
 async def test_published_login_that_is_refused_and_cannot_be_put_back_is_not_ready() -> None:

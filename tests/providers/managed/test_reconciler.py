@@ -18,43 +18,6 @@ from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud
 from tests.providers.world import World, settled
 from tests.support import yaml_texts
 
-SLOW = [0, 1, 3]
-
-
-async def test_instant_create_is_four_object_writes_and_two_of_the_secret() -> None:
-    world = World(ToyCloud())
-    world.ask()
-    await world.step()
-
-    assert [write for write in world.kube.writes if write[1].startswith("toys")] == [
-        ("apply", "toys"),
-        ("patch", "toys/status"),
-        ("apply", "toys"),
-        ("patch", "toys/status"),
-    ]
-    assert [verb for verb, written in world.kube.writes if written == "secrets"] == ["create", "replace"]
-
-
-@pytest.mark.parametrize("slow", SLOW)
-async def test_edit_and_drift_are_each_sent_once(slow: int) -> None:
-    world = await settled(ToyCloud(slow=slow), size=1)
-
-    world.ask(size=2)
-    await world.settle()
-    assert world.toy.size == 2
-    world.toy.size = 99
-    await world.settle()
-
-    assert world.toy.size == 2
-    assert [call for call in world.cloud.calls if call.startswith("update")] == ["update ['size']"] * 2
-    (entry,) = world.status["drift"]
-    assert {key: entry[key] for key in ("path", "desired", "observed", "action")} == {
-        "path": "size",
-        "desired": "2",
-        "observed": "99",
-        "action": "Corrected",
-    }
-
 
 @pytest.mark.parametrize(
     "intent",
@@ -234,23 +197,6 @@ async def test_deletion_that_was_interrupted_is_finished_by_the_next_process_ove
     assert remembered(world) == 3
     await world.step(_NAMES[3])
     assert world.reason("Synced", _NAMES[3]) == "Brake"
-
-
-async def test_restarts_within_the_grace_only_make_it_longer() -> None:
-    world = await created("db")
-    (toy,) = world.cloud.toys.values()
-    world.annotate(consent=f"recreate={toy.incarnation}")
-    world.cloud.toys.clear()
-    calls = len(world.cloud.calls)
-    for number in range(4):
-        await world.step()
-        await world.step_after(timedelta(seconds=55))
-        assert world.cloud.calls[calls:] == []
-        world = restarted(world, f"process-{number}-of-the-grace")
-
-    await world.step()
-    await world.step_after(timedelta(seconds=61))
-    assert world.cloud.calls[calls:] == ["create"]
 
 
 @pytest.mark.parametrize("path", sorted(CRDS.glob("*_providerconfigs.yaml")), ids=lambda path: path.name.split(".")[0])

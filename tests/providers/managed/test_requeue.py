@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from structlog.testing import capture_logs
@@ -13,7 +13,7 @@ from providers.external.observation import Phase
 from runtime.errors import Blocked, Failure, Terminal, Transient
 from runtime.results import Result
 from tests.providers.managed.test_asynchronous import LateCloud, ready, world_of
-from tests.providers.toy import Seen, ToyCloud, ToyParameters, provider_of
+from tests.providers.toy import Seen, ToyCloud, ToyParameters
 from tests.providers.world import World, settled
 
 UNREACHABLE = Transient("no answer")
@@ -25,63 +25,6 @@ async def _pass(world: World) -> timedelta:
     after = result.requeue_after if isinstance(result, Result) else timedelta(minutes=5)
     world.now += after or timedelta(minutes=10)
     return after or timedelta(minutes=10)
-
-
-@pytest.mark.parametrize("slow", [0, 2])
-async def test_outage_of_three_hours_is_observed_once_a_minute_and_ends(slow: int) -> None:
-    world = await settled(cloud := ToyCloud(slow=slow))
-    until, passes, writes = world.now + timedelta(hours=3), 0, len(world.kube.writes)
-    while world.now < until:
-        cloud.faults = [("observe", UNREACHABLE, False)]
-        await _pass(world)
-        passes += 1
-    assert world.reason() == "CloudUnreachable"
-    assert 180 <= passes <= 200
-    # Reconciling, and after ten minutes of it Stalled.
-    assert len(world.kube.writes) - writes == 2
-
-    cloud.faults.clear()
-    await world.settle()
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-
-
-async def test_change_of_half_an_hour_is_observed_at_its_own_rate() -> None:
-    world = await ready(cloud := LateCloud(slow=1))
-    (toy,) = cloud.toys.values()
-    paces = []
-    for _ in range(400):
-        toy.busy = 10
-        paces.append(await _pass(world))
-    assert set(paces) <= {timedelta(seconds=2), timedelta(seconds=4), timedelta(seconds=5)}
-    assert paces[10:] == [timedelta(seconds=5)] * 390
-    toy.busy = 0
-    await world.settle()
-    assert world.reason() == "InSync"
-
-
-async def test_single_failed_observations_between_good_ones_are_never_reported() -> None:
-    world = await settled(cloud := ToyCloud())
-    writes = len(world.kube.writes)
-    for _ in range(60):
-        cloud.faults = [("observe", UNREACHABLE, False)]
-        await _pass(world)
-        await _pass(world)
-        world.now += timedelta(hours=1)
-    assert len(world.kube.writes) == writes
-
-
-async def test_answer_of_a_busy_cloud_is_not_counted_as_a_failure() -> None:
-    world = await ready(cloud := LateCloud(slow=1))
-    (toy,) = cloud.toys.values()
-    world.ask(size=99)
-    for _ in range(20):
-        toy.busy = 10
-        await _pass(world)
-    assert world.reason() == "CloudBusy"
-    for expected in ("CloudBusy", "CloudBusy", "CloudUnreachable"):
-        cloud.faults = [("observe", UNREACHABLE, False)]
-        await _pass(world)
-        assert world.reason() == expected
 
 
 @dataclass
@@ -111,34 +54,6 @@ def _begin(world: World, call: str) -> None:
         world.ask(size=99)
     else:
         world.ask(passwordRotation={"token": "2"})
-
-
-@pytest.mark.parametrize("call", ["delete", "update", "set_password"])
-async def test_refusal_by_state_is_tried_at_most_twenty_times_an_hour_and_reported_once(call: str) -> None:
-    world = await ready(cloud := Refusing(refuses=("delete", "update", "set_password")))
-    _begin(world, call)
-    until, words = world.now + timedelta(hours=1), []
-    while world.now < until:
-        await _pass(world)
-        words.append(str(world.status["conditions"]))
-    assert 5 <= cloud.refused <= 20
-    # Reconciling at first, Stalled later.
-    assert (world.reason(), len(set(words))) == ("CloudBusy", 2)
-
-    # A pass in between, whoever requested it, repeats nothing.
-    refused = cloud.refused
-    await world.passes(10)
-    assert cloud.refused <= refused + 1
-
-    # Another state is another matter.
-    refused, cloud.state = cloud.refused, "another"
-    await world.step()
-    assert cloud.refused == refused + 1
-    cloud.refuses = ()
-    cloud.state = "a third"
-    world.now += timedelta(seconds=1)
-    await world.settle(most=40)
-    assert world.get() is None if call == "delete" else world.reason() == "InSync"
 
 
 REFUSALS = (
@@ -177,16 +92,6 @@ async def test_refused_call_is_sent_at_most_twenty_times_an_hour_in_the_same_wor
     world.annotate(**{"reconcile-requested-at": "now"})
     await world.settle(most=60)
     assert world.get() is None if call == "delete" else world.reason() == "InSync"
-
-
-async def test_create_that_is_never_shown_is_sent_again() -> None:
-    cloud = Refusing(slow=1)
-    world = world_of(cloud)
-    world.ask()
-    await world.step()
-    cloud.toys.clear()
-    await world.settle(most=60)
-    assert (cloud.calls.count("create"), world.reason()) == (2, "InSync")
 
 
 async def test_audit_log_has_each_create_update_and_delete_with_its_result() -> None:
@@ -266,28 +171,3 @@ async def test_passes_that_people_request_are_bounded_and_the_last_one_is_made(o
     world.ask(databases[0], size=20)
     await world.settle(databases[0])
     assert world.reason(name=databases[0]) == "InSync"
-
-
-class _MovingWorld(World):
-    """A world in which time passes with each look at the clock, as it does for a process."""
-
-    @property
-    def now(self) -> datetime:
-        self._now += timedelta(milliseconds=1)
-        return self._now
-
-    @now.setter
-    def now(self, now: datetime) -> None:
-        self._now = now
-
-
-async def test_a_window_that_is_open_is_open_in_a_pass_that_looks_at_the_cloud() -> None:
-    cloud = ToyCloud()
-    provider = provider_of(cloud)
-    kind = replace(provider.kinds[0], next_window=lambda _observed, now: now)
-    world = _MovingWorld(cloud, provider=replace(provider, kinds=(kind,)))
-    world.ask()
-    await world.settle()
-    inputs = await world.gatherer.gather(world.get() or {}, live=True)
-
-    assert inputs.window_open

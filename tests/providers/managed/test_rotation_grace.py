@@ -5,10 +5,7 @@ from __future__ import annotations
 import base64
 from datetime import timedelta
 
-import pytest
-
 from runtime.objects import SECRETS
-from runtime.results import Result
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
 
@@ -78,25 +75,6 @@ def _published_to_applications(world: World, username: str, host: str = "toy.exa
     world.kube.store(SECRETS, {"metadata": {"name": "shop-connection", "namespace": "team"}, "data": data})
 
 
-async def test_former_login_works_for_as_long_as_applications_read_it_in_the_connection_secret() -> None:
-    world, (former, _), (present, _) = await _rotated(composed=True)
-    toy = world.toy
-    _published_to_applications(world, former)
-
-    world.now += timedelta(hours=5)
-    result = await world.step()
-    assert isinstance(result, Result)
-    assert result.requeue_after == timedelta(seconds=15)
-    assert set(toy.passwords) == {former, present}
-    assert (world.reason("Ready"), world.reason()) == ("Available", "WaitingForWindow")
-    assert former in world.condition()["message"]
-
-    _published_to_applications(world, present)
-    await world.passes(2)
-    assert set(toy.passwords) == {present}
-    assert world.reason() == "InSync"
-
-
 async def test_second_rotation_takes_no_login_that_applications_still_read() -> None:
     world, (former, _), (present, _) = await _rotated(composed=True)
     toy = world.toy
@@ -112,15 +90,3 @@ async def test_second_rotation_takes_no_login_that_applications_still_read() -> 
     await world.passes(3)
     assert toy.passwords[present] == passwords[present]
     assert toy.passwords[former] != passwords[former]
-
-
-@pytest.mark.parametrize("host", ["toy.example.org", "another.example.org"])
-async def test_former_login_ends_although_it_is_read_where_that_was_forced_or_is_another_servers(host: str) -> None:
-    world, (former, _), (present, _) = await _rotated(composed=True)
-    _published_to_applications(world, former, host)
-    if host == "toy.example.org":
-        world.ask(passwordRotation={"token": "one", "force": True})
-        world.compose()
-    world.now += timedelta(hours=5)
-    await world.passes(2)
-    assert set(world.toy.passwords) == {present}

@@ -48,20 +48,6 @@ class Cloud:
         return AccountLists(self.read, self.owner_of, monotonic=lambda: self.now)
 
 
-async def test_an_object_that_is_listed_as_it_was_observed_has_one_digest() -> None:
-    cloud = Cloud({"a": ({"size": 1, "asOf": 1}, {"team": "x"})})
-    lists = cloud.account_lists()
-    lists.record_observed("a", "uid-1", digest_of({"size": 1, "asOf": 2}, VOLATILE), {"team": "x"})
-
-    listed = await lists.list()
-    assert listed.complete
-    assert listed.items == listed.last_seen
-
-    cloud.objects["a"] = ({"size": 2, "asOf": 1}, {"team": "x"})
-    listed = await lists.list()
-    assert listed.items != listed.last_seen
-
-
 async def test_an_object_that_two_resources_name_was_seen_when_both_saw_it() -> None:
     cloud = Cloud({"a": ({"size": 2}, {})})
     lists = cloud.account_lists()

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.external.cloud_api.naming import NAMING, hash_in, name_of
+from providers.external.cloud_api.naming import hash_in, name_of
 from providers.external.cloud_api.tags import (
     TagChanges,
     missing_owner_tags,
@@ -23,7 +23,7 @@ from providers.external.cloud_api.tags import (
 )
 from providers.external.cloud_api.versions import covers, major_of, satisfies
 from providers.external.observation import Change
-from providers.external.ownership import Identity, Owner, identity_of, owner_of
+from providers.external.ownership import Identity, Owner, identity_of
 from runtime.objects import Object
 from tests.providers.managed.test_record import P, obj
 
@@ -40,28 +40,6 @@ def test_a_name_has_letters_digits_and_single_dashes_and_carries_its_hash(claim_
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)
     assert len(name) <= len("fl-") + 41
     assert hash_in(name) == identity.hash
-
-
-@pytest.mark.parametrize(
-    ("claim_name", "expected"),
-    [
-        ("orders", "fl-orders-"),
-        ("shop.orders_2", "fl-shop-orders-2-"),
-        ("Überweisung", "fl-berweisung-"),
-        ("a" * 29 + "-b", "fl-" + "a" * 29 + "-"),
-        ("---", "fl-"),
-    ],
-)
-def test_a_claims_name_is_made_to_fit(claim_name: str, expected: str) -> None:
-    identity = _identity(claim_name)
-
-    assert name_of(identity, "fl-") == f"{expected}{identity.hash}"
-    assert NAMING.name(None, identity, "fl-") == f"{expected}{identity.hash}"
-
-
-@pytest.mark.parametrize("name", ["", "legacy", "orders-ABCDEFGHIJ", "orders-abcdefghi1", "ordersabcdefghij", "a-b"])
-def test_another_name_carries_no_hash(name: str) -> None:
-    assert hash_in(name) == NAMING.hash_in(None, name) == ""
 
 
 @pytest.mark.parametrize(
@@ -161,38 +139,6 @@ def test_a_release_is_written_in_seconds() -> None:
 def child(**changed: str) -> Object:
     annotations = {P + "claim-name": "shop", P + "resource": "database", P + "key": "eu"} | changed
     return obj(annotations, labels={P + "claim": "claim-uid"})
-
-
-def test_identity_of_a_child_is_its_claims_and_of_others_their_own() -> None:
-    assert identity_of(child()) == Identity("claim-uid", "shop", "database", "eu", has_claim=True)
-    assert identity_of(obj()) == Identity("uid-1", "db", "db", "", has_claim=False)
-    # sha256("claim-uid\0database\0eu") in base32, lower case, ten characters.
-    assert identity_of(child()).hash == "zrk474fypt"
-
-
-def test_owner_differs_by_key_resource_namespace_and_claim() -> None:
-    owner = owner_of(child(), "home")
-    assert owner.owns(owner_of(child(), "home"))
-    others = [
-        owner_of(child(**{P + "key": "us"}), "home"),
-        owner_of(child(**{P + "resource": "cache"}), "home"),
-        owner_of(child(**{P + "claim-name": "stall"}), "home"),
-        owner_of(child(), "elsewhere"),
-    ]
-    elsewhere = child()
-    elsewhere["metadata"]["namespace"] = "other"
-    others.append(owner_of(elsewhere, "home"))
-    assert not any(owner.owns(other) for other in others)
-    assert not owner.owns(None)
-
-
-def test_owner_of_the_same_claim_under_another_identity_precedes() -> None:
-    other = child()
-    other["metadata"]["labels"] = {P + "claim": "claim-uid-2"}
-
-    assert owner_of(other, "home").precedes(owner_of(child(), "home"))
-    assert not owner_of(child(), "home").precedes(owner_of(child(), "home"))
-    assert not owner_of(other, "elsewhere").precedes(owner_of(child(), "home"))
 
 
 def test_identity_without_its_claim_is_doubtful() -> None:
