@@ -61,11 +61,11 @@ async def test_a_dbas_database_is_found_written_previewed_and_adopted(
     await _import(system, capsys, *agreed.split())
     adopted = Path(file).stem
     await system.until(DATABASE, namespace, adopted, is_ready)
-    works = not application.done()
+    is_at_work = not application.done()
     application.cancel()
 
     assert before == []
-    assert works, application.exception()
+    assert is_at_work, application.exception()
     owners = await run_sql("SELECT tableowner FROM pg_catalog.pg_tables WHERE schemaname = 'app'", database=name)
     assert [str(owner) for (owner,) in owners] == [f"{name}_app"]
     await system.delete(DATABASE, namespace, adopted)

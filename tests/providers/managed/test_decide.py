@@ -112,11 +112,10 @@ THERE, NOBODYS, STRANGERS = there(), there(owner=None), there(owner=STRANGER)
 BUSY, STOPPED, REMAINS = there(phase=Phase.BUSY), there(phase=Phase.STOPPED), Absent(remains=True)
 YOUNG = replace(TARGET, is_new=True)
 OTHERS_SERVER, NO_LOGIN = Unknown("AdoptionRefused", "x"), Unknown("CredentialsInvalid", "x")
-DETACH, ORPHAN, SNAPSHOT = Policy.DETACH, Policy.ORPHAN, Policy.SNAPSHOT
+DETACH, ORPHAN, SNAPSHOT, FRESH = Policy.DETACH, Policy.ORPHAN, Policy.SNAPSHOT, ExternalRef()
 LATE_BACKUP: Any = {"policy": SNAPSHOT, "delete_intended": True, "eventual": True}
 UNUSABLE = Present(replace(BUSY.observed, owner=None, usable=False))
-FORMERS = Predecessor("old", "oid-0", FORMER)
-START_IT, FRESH = Change(("activation",), "always", "never", starts=True), ExternalRef()
+FORMERS, START_IT = Predecessor("old", "oid-0", FORMER), Change(("activation",), "always", "never", starts=True)
 LONG_GONE = replace(RECORDED, absent_since=NOW - GRACE)
 MISNAMED = replace(RECORDED, former_name="orders_w", absent_since=NOW - GRACE)
 JUST_GONE = replace(RECORDED, absent_since=NOW - timedelta(seconds=1))
