@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from apis import names
 from composer.kinds.catalog import Catalog, catalog
+from composer.render import schema
 from composer.render.errors import near
 from fairlead.account_lists import provider_configs
 from fairlead.cluster import connected, current_namespace, every_object
 from fairlead.exits import CommandError, Exit
 from fairlead.imports.fitting import Candidate, Fit, Wanted, best_fit
 from fairlead.imports.manifests import managed_resource, observed_fields
+from fairlead.imports.migrating import Managed
 from fairlead.imports.observing import observed
 from fairlead.imports.thing import Thing
 from fairlead.imports.unmanaged import Unmanaged, unmanaged
 from fairlead.kube_options import Server
+from fairlead.plan_clouds import kind_of
 from fairlead.yaml_files import dump
+from providers.external.diff import missing
+from providers.managed.record import envelope_of
 from runtime.errors import NotFound
 from runtime.kube import Kube
 from runtime.objects import CONFIG_MAPS, CRDS, Key, Object, Resource, metadata, status_of
@@ -38,7 +43,8 @@ class Options:
 
     `kind` is asked for where a name is of two kinds. `inside` are names of what is inside a server, by resource of the
     Composition; `composition` is the only one to consider, empty for all; `policy` of managed resources;
-    `password_secret` has the present password of the login, by the key `password`.
+    `password_secret` has the present password of the login, by the key `password`. `things` are known already, and
+    no list is needed.
     """
 
     config: str
@@ -51,6 +57,7 @@ class Options:
     inside: tuple[str, ...] = ()
     policy: str = "Manage"
     password_secret: str = ""
+    things: tuple[Thing, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,24 @@ async def write(options: Options) -> list[Written]:
         return await _side_by_side(look.written(thing) for thing in look.things)
 
 
+async def migrate(options: Options, managed: Sequence[Managed]) -> tuple[list[Managed], list[Managed], list[Written]]:
+    """Write what of another tool's things is in the cloud of a ProviderConfig; return those, the others, and the files.
+
+    Raises CommandError where nothing is.
+    """
+    async with connected(options.server) as kube:
+        configs = await provider_configs(kube, options.config)
+        cloud = configs[0][0].group.removesuffix(names.GROUP_SUFFIX)
+        here = [item for item in managed if item.cloud == cloud]
+        if not here:
+            raise CommandError(
+                f"nothing in it is of {cloud}, the cloud of {options.config}", exit_code=Exit.INVALID_INPUT
+            )
+        look = await _Look.begin(kube, replace(options, things=tuple(item.thing for item in here)))
+        files = await _side_by_side(look.written(thing) for thing in look.things)
+    return here, [item for item in managed if item.cloud != cloud], files
+
+
 @dataclass(frozen=True, slots=True)
 class _Look:
     """What is read once for all things of one ProviderConfig."""
@@ -98,7 +123,7 @@ class _Look:
         if len(configs) != 1:
             raise CommandError("name one ProviderConfig, as onprempc/default", exit_code=Exit.USAGE)
         resource, key = configs[0]
-        things = _chosen(await unmanaged(kube, resource, key), options)
+        things = options.things or _chosen(await unmanaged(kube, resource, key), options)
         kinds = catalog([crd async for crd in every_object(kube, CRDS)])
         candidates = await _candidates(kube, options.composition) if options.as_claims else ()
         namespace = options.namespace or current_namespace(options.server)
@@ -116,19 +141,18 @@ class _Look:
     async def written(self, thing: Thing) -> Written:
         """Look at one thing, and write its file."""
         resource, kind_schema = self._kind(thing)
-        async with observed(self.kube, resource, self.config, thing, self.namespace) as obj:
-            fields = observed_fields(obj, thing, kind_schema)
+        policy, remarks = self.options.policy, tuple[str, ...]()
+        fields, lacking = _of_its_name(resource, thing)
+        if lacking:
+            policy = "Observe"
+            remarks = (f"{thing.kind} {thing.name}: only observed until {', '.join(lacking)} is set in its file",)
+        if not fields:
+            async with observed(self.kube, resource, self.config, thing, self.namespace) as obj:
+                fields = observed_fields(obj, thing, kind_schema)
         if not self.options.as_claims:
-            obj = managed_resource(
-                resource,
-                self.config,
-                thing,
-                self.namespace,
-                fields,
-                policy=self.options.policy,
-                password_secret=self.options.password_secret,
-            )
-            return _file_of(obj)
+            secret = self.options.password_secret if "passwordSecretRef" in _properties(kind_schema) else ""
+            place = (resource, self.config, thing, self.namespace, fields)
+            return _file_of(managed_resource(*place, policy=policy, password_secret=secret), remarks)
         claims = self.kinds[_CLAIM]
         wanted = Wanted(
             resource, thing, self.namespace, fields, _inside(self.options.inside), self.options.password_secret
@@ -155,6 +179,24 @@ async def _side_by_side(coroutines: Iterable[Coroutine[Any, Any, Answer]]) -> li
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(carried_out(coroutine)) for coroutine in coroutines]
     return [task.result() for task in tasks]
+
+
+def _of_its_name(resource: Resource, thing: Thing) -> tuple[Object, tuple[str, ...]]:
+    """Return the fields that the name of what is inside of a server says, and those that are lacking; else nothing.
+
+    Nobody looks into a server before it is adopted; then what there is shows in the preview.
+    """
+    kind = kind_of(resource)
+    fields = {} if kind is None else dict(kind.naming.fields(thing.name))
+    if kind is None or fields.keys().isdisjoint({"server", "instance"}):
+        return {}, ()
+    only_observed = {"spec": {"managementPolicy": "Observe", "forProvider": fields}}
+    return fields, missing(envelope_of(only_observed, kind.spec_type).for_provider)
+
+
+def _properties(kind_schema: Object) -> Object:
+    properties: Object = (schema.step(kind_schema, "spec") or {}).get("properties") or {}
+    return properties
 
 
 def _chosen(there: Unmanaged, options: Options) -> tuple[Thing, ...]:
