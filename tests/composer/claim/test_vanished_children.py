@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from apis import names
 from composer.claim.debounce import UnwrittenEntries
 from composer.claim.decide import Create, Keep
 from composer.claim.deletion import Teardown, has_vanished, tear_down
@@ -18,6 +19,7 @@ from composer.render.render import Child
 from runtime.objects import Object
 from tests.composer.factories import (
     DATABASE,
+    NOW,
     SETTINGS,
     annotated,
     child,
@@ -88,6 +90,13 @@ def test_a_claim_waits_for_a_child_that_cannot_be_created_again(facts: KindFacts
     assert [type(step) for step in plan.steps] == [Keep]
     assert [cause.reason for cause in plan.causes] == [reason, "Deleting"]
     assert "spec.deletionPolicy to Orphan" in plan.causes[0].message
+
+
+def test_a_namespace_being_deleted_holds_no_claim_for_children_that_cannot_be_created_in_it() -> None:
+    space: Object = {"metadata": {"name": "shop", "labels": {names.EPHEMERAL_LABEL: "true"}, "deletionTimestamp": NOW}}
+    going = _going(VANISHED, namespace=space)
+
+    assert tear_down(going, "Delete", RENDERED).done
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -12,13 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from providers.accounts.rate_limit import CALLS, AccountMeter, Bucket, Budget
+from providers.accounts.rate_limit import CALLS, AccountMeter, Bucket, Budget, Budgets, bucket_of
 from providers.external.client import Clients, ExternalList, Fence, FenceClosed, Operation
 from providers.external.credential import Credential, Login, LoginAnswer
 from providers.external.endpoint import NO_ENDPOINT
 from providers.external.metering import UNMETERED, Meter, metered, routine
-from providers.external.provider import Rate
+from providers.external.provider import Provider, Rate, RecordedAccount
 from runtime.errors import Throttled, Transient
+from tests.providers.toy import CONFIGS, ToyCloud, ToyConfig, dialled, provider_of
+from tests.providers.world import World
 from tests.support.stepped_clock import SteppedClock
 
 ONE_A_SECOND = Rate(1, 1)
@@ -49,6 +52,31 @@ def test_bucket_gives_no_more_than_its_burst_and_its_rate_in_any_window(
     for first, last in itertools.combinations_with_replacement(range(len(taken_at)), 2):
         lasted = taken_at[last] - taken_at[first]
         assert last - first + 1 <= burst + per_second * lasted + 1e-3
+
+
+@pytest.mark.parametrize(
+    ("per_second", "burst_s", "at_once"), [(3, 1, 3), (0.1, 1, 1), (25, 10, 250), (10, 0.5, 5), (2.5, 1, 2)]
+)
+async def test_full_bucket_lets_its_burst_begin_at_once(per_second: float, burst_s: float, at_once: int) -> None:
+    time = SteppedClock()
+    budget = Budget(Rate(per_second, per_second, timedelta(seconds=burst_s)), time.clock)
+    for _ in range(at_once):
+        await budget.take("a", is_write=False)
+    assert time.waits == []
+
+    await budget.take("a", is_write=False)
+    assert sum(time.waits) > 0
+    assert bucket_of(per_second, timedelta(seconds=burst_s)).burst >= 1
+
+
+async def test_writes_wait_for_no_read() -> None:
+    time = SteppedClock()
+    budget = Budget(ONE_A_SECOND, time.clock)
+    await budget.take("a", is_write=False)
+    await budget.take("a", is_write=True)
+    assert time.waits == []
+    await budget.take("a", is_write=True)
+    assert time.waits == [1.0]
 
 
 async def test_user_with_many_requests_keeps_no_other_from_its_turn() -> None:
@@ -146,6 +174,17 @@ async def test_long_pause_is_left_to_the_queue() -> None:
     time.now += 55
     await budget.take("a", is_write=False)
     assert time.waits == [5.0]
+
+
+async def test_pause_that_is_shorter_does_not_end_a_longer_one() -> None:
+    time = SteppedClock()
+    budget = Budget(Rate(100, 100), time.clock)
+    budget.pause(timedelta(seconds=9))
+    budget.pause(timedelta(seconds=1))
+
+    await budget.take("a", is_write=True)
+
+    assert time.waits == [9.0]
 
 
 async def test_write_whose_time_is_over_before_its_token_comes_is_not_made() -> None:
@@ -246,6 +285,70 @@ async def test_no_operation_of_a_metered_cloud_is_dropped() -> None:
     adopted = await clients.external.adopt(anything, anything, anything)
     disabled = await clients.logins.disable(anything, anything, "app", anything)
     assert [operation.id for operation in (adopted, disabled) if operation is not None] == ["op-1", "op-2"]
+
+
+class Accounts:
+    """Toys in accounts, each ProviderConfig with one; their connections ask through the meter whose it is."""
+
+    def __init__(self, accounts: Mapping[str, tuple[str, str]], rate: Rate) -> None:
+        self.time, self.accounts, self.meters = SteppedClock(), accounts, dict[str, Meter]()
+        self.world = World(ToyCloud(), provider=self.provider(rate))
+        for name in accounts:
+            meta = {"name": name, "generation": 1}
+            self.world.kube.store(CONFIGS, {"metadata": meta, "spec": {"allowedNamespaces": {"selector": {}}}})
+        self.world.accounts._budgets = Budgets(rate, self.time.clock)
+        self.world.feed()
+
+    def provider(self, rate: Rate) -> Provider[ToyConfig]:
+        names = iter(self.accounts)
+        regions = iter(region for _, region in self.accounts.values())
+
+        async def dial(_recorded: RecordedAccount, meter: Meter) -> ToyCloud:
+            name = next(names)
+            self.meters[name] = meter
+            await meter.read("whoami", nothing)
+            return ToyCloud(account=self.accounts[name][0])
+
+        toys = provider_of(ToyCloud())
+        return replace(dialled(toys, dial), rate=rate, quota_of=lambda _config: next(regions))
+
+    async def connect(self) -> None:
+        """Connect one ProviderConfig after the other."""
+        for name in self.accounts:
+            await self.world.accounts.connect(name)
+
+    async def read(self, *names: str) -> float:
+        """Make a request by each ProviderConfig; return how long that took."""
+        began = self.time.now
+        for name in names:
+            await self.meters[name].read("look", nothing)
+        return self.time.now - began
+
+
+async def test_configs_of_one_account_share_its_budget_once_it_is_known() -> None:
+    accounts = Accounts({"a": ("1", "eu"), "b": ("1", "eu"), "c": ("2", "eu"), "d": ("1", "us")}, Rate(1, 1))
+    await accounts.connect()
+    # Each asked on its own who it is.
+    assert accounts.time.waits == []
+
+    assert await accounts.read("c", "d") == pytest.approx(1.0)
+    # Two of one account and region have asked, within its burst of one: one of the requests is owed still.
+    assert await accounts.read("a") == pytest.approx(1.0)
+    assert await accounts.read("b") == pytest.approx(1.0)
+
+
+async def test_connection_that_is_made_anew_begins_with_no_new_budget() -> None:
+    accounts = Accounts({"a": ("1", "eu")}, Rate(1, 1))
+    await accounts.connect()
+    meter = accounts.meters["a"]
+    spent = await accounts.read("a", "a", "a")
+    accounts.accounts, accounts.world.accounts._provider = {"a": ("1", "eu")}, accounts.provider(Rate(1, 1))
+    accounts.world.accounts.forget("a")
+    await accounts.connect()
+    again = await accounts.read("a")
+
+    assert accounts.meters["a"] is not meter
+    assert [spent, again] == pytest.approx([3.0, 2.0])
 
 
 async def test_what_somebody_waits_for_takes_turns_with_the_routine_of_its_own_config() -> None:

@@ -60,6 +60,28 @@ def only(cloud: ToyCloud) -> Toy:
     return toy
 
 
+async def test_tag_goes_when_the_spec_drops_it_and_others_stay() -> None:
+    world = await settled(cloud := ToyCloud(), tags={"team": "red", "cost": "1"})
+    assert applied(world) == {"tags": ["cost", "team"]}
+    only(cloud).tags["theirs"] = "x"
+
+    world.ask(tags={"team": "blue"})
+    await world.settle()
+    assert (only(cloud).tags, applied(world)) == ({"team": "blue", "theirs": "x"}, {"tags": ["team"]})
+
+    world.ask()
+    await world.settle()
+    assert (only(cloud).tags, applied(world)) == ({"theirs": "x"}, None)
+
+    # What a person sets afterwards is a person's.
+    only(cloud).tags["team"] = "green"
+    await world.settle()
+    assert only(cloud).tags == {"theirs": "x", "team": "green"}
+    assert [call for call in cloud.calls if call.startswith("update")] == [
+        "update ['tags.cost', 'tags.team']", "update ['tags.team']",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("call", ["create", "update"])
 @pytest.mark.parametrize("after", [False, True], ids=["before it is set", "after it is set"])
 async def test_tag_that_a_killed_process_set_goes_as_well(call: str, *, after: bool) -> None:
@@ -82,6 +104,17 @@ async def test_tag_that_a_killed_process_set_goes_as_well(call: str, *, after: b
 async def test_tags_stay_where_the_status_is_lost() -> None:
     world = await settled(cloud := ToyCloud(), tags={"team": "red"})
     world.kube.store(TOYS, {**world.ask(tags={}), "status": {}})
+    await world.settle()
+
+    assert only(cloud).tags == {"team": "red"}
+
+
+async def test_tags_of_an_observed_database_do_not_belong_to_the_spec() -> None:
+    world = await settled(cloud := ToyCloud())
+    only(cloud).tags["team"] = "red"
+    world.ask(tags={"team": "red"}, managementPolicy="Observe")
+    await world.settle()
+    world.ask()
     await world.settle()
 
     assert only(cloud).tags == {"team": "red"}

@@ -183,6 +183,24 @@ async def test_create_is_stalled_after_the_deadline_of_its_state_and_not_before(
     assert (world.reason("Ready"), world.reason("Stalled")) == ("Available", "")
 
 
+@pytest.mark.parametrize("waiting", ["an edit", "a rotation", "a change that waits", "a restart", "a limit"])
+async def test_work_of_the_cloud_is_reported_where_something_waits_for_its_end(waiting: str) -> None:
+    world = await ready(cloud := Stateful())
+    cloud.state = "copying"
+    if waiting == "a rotation":
+        world.ask(passwordRotation={"token": "2"})
+    elif waiting == "an edit":
+        world.ask(size=99)
+    elif waiting == "a restart":
+        cloud.restart = "a static parameter waits"
+    elif waiting == "a limit":
+        cloud.refused = ("LimitReached", "too much")
+    else:
+        next(iter(cloud.toys.values())).size = 99
+    await _last(world, timedelta(minutes=5))
+    assert (world.reason(), world.reason("Ready")) == ("CloudBusy", "Available")
+
+
 async def test_final_backup_may_take_a_day() -> None:
     world = await ready(cloud := Stateful(), deletionPolicy="Snapshot")
     world.delete()

@@ -15,7 +15,7 @@ from providers.external.provider import Revival
 from providers.managed.decisions.decide import decide
 from providers.managed.decisions.plan import Delete, Plan, Refuse, RemoveFinalizer, Settled
 from providers.managed.inputs import Inputs
-from providers.managed.revival import revivable_until, written_until
+from providers.managed.revival import how_to_revive, revivable_until, written_until
 from tests.providers.managed.test_decide import (
     ADDRESS,
     FORMER,
@@ -198,6 +198,15 @@ def test_lost_database_names_the_date_and_the_command() -> None:
     assert isinstance(plan, Refuse)
     assert plan.reason == "DatabaseLost"
     assert "it can be revived until 2026-11-26T11:59:00Z at the latest, by `cloud revive`; nothing is" in plan.message
+
+
+def test_nothing_is_promised_once_the_date_is_over() -> None:
+    late = replace(inputs(GONE, LONG_GONE, revival=REVIVAL, obj=_reported()), now=REPORTED)
+
+    assert how_to_revive(late) == ""
+    plan = decide(late).plan
+    assert isinstance(plan, Refuse)
+    assert "no backup of it is known" in plan.message
 
 
 def test_backup_is_named_before_a_revival() -> None:

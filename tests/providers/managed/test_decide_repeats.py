@@ -119,6 +119,13 @@ def test_operation_that_fails_now_is_not_repeated_at_a_request_of_before() -> No
     assert isinstance(decision.plan, Refuse)
 
 
+def test_reconcile_request_sends_again_what_is_in_flight() -> None:
+    decision = decide(replace(differing(eventual=True, attempts=SENT), obj=REQUESTED))
+
+    assert isinstance(decision.plan, Update)
+    assert decision.attempts.in_flight == InFlight()
+
+
 SOON, AT_LAST = timedelta(seconds=5), timedelta(minutes=10)
 BUSY = there(phase=Phase.BUSY)
 SHUT = replace(BUSY, observed=replace(BUSY.observed, usable=False))

@@ -15,9 +15,35 @@ from providers.external.observation import Class, Observed
 from providers.external.ownership import identity_of
 from runtime.errors import Invalid, Transient
 from runtime.objects import Key, Object, Resource
-from tests.providers.toy import TOYS, Toy, ToyCloud, ToyParameters, provider_of
+from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, ToyParameters, provider_of
 from tests.providers.world import World, settled
 from tests.support.fake_kube import FakeKube
+
+
+async def test_paused_provider_config_pauses_all_that_it_serves() -> None:
+    world = await settled(cloud := ToyCloud())
+    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
+    config["metadata"]["annotations"] = {"fairlead.dev/paused": "true", "fairlead.dev/paused-reason": "a move"}
+    world.kube.store(CONFIGS, config)
+    cloud.calls.clear()
+
+    world.ask(size=20)
+    await world.settle()
+    world.ask("other")
+    await world.settle("other")
+    world.delete()
+    await world.settle()
+
+    assert [world.reason(), world.reason(name="other")] == ["Paused", "Paused"]
+    obj = world.get() or {}
+    conditions = obj["status"]["conditions"]
+    messages = [condition["message"] for condition in conditions if condition["reason"] == "Paused"]
+    assert ["a move (all of this ProviderConfig)" in message for message in messages] == [True]
+    assert len(cloud.toys) == 1
+    del config["metadata"]["annotations"]
+    world.kube.store(CONFIGS, config)
+    await world.settle()
+    assert (world.get(), cloud.toys) == (None, {})
 
 
 async def test_database_that_waits_for_consent_is_ready_whatever_it_waited_for_before() -> None:

@@ -18,6 +18,29 @@ from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud
 from tests.providers.world import World, settled
 from tests.support import yaml_texts
 
+SLOW = [0, 1, 3]
+
+
+@pytest.mark.parametrize("slow", SLOW)
+async def test_edit_and_drift_are_each_sent_once(slow: int) -> None:
+    world = await settled(ToyCloud(slow=slow), size=1)
+
+    world.ask(size=2)
+    await world.settle()
+    assert world.toy.size == 2
+    world.toy.size = 99
+    await world.settle()
+
+    assert world.toy.size == 2
+    assert [call for call in world.cloud.calls if call.startswith("update")] == ["update ['size']"] * 2
+    (entry,) = world.status["drift"]
+    assert {key: entry[key] for key in ("path", "desired", "observed", "action")} == {
+        "path": "size",
+        "desired": "2",
+        "observed": "99",
+        "action": "Corrected",
+    }
+
 
 @pytest.mark.parametrize(
     "intent",

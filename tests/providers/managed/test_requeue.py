@@ -56,6 +56,34 @@ def _begin(world: World, call: str) -> None:
         world.ask(passwordRotation={"token": "2"})
 
 
+@pytest.mark.parametrize("call", ["delete", "update", "set_password"])
+async def test_refusal_by_state_is_tried_at_most_twenty_times_an_hour_and_reported_once(call: str) -> None:
+    world = await ready(cloud := Refusing(refuses=("delete", "update", "set_password")))
+    _begin(world, call)
+    until, words = world.now + timedelta(hours=1), []
+    while world.now < until:
+        await _pass(world)
+        words.append(str(world.status["conditions"]))
+    assert 5 <= cloud.refused <= 20
+    # Reconciling at first, Stalled later.
+    assert (world.reason(), len(set(words))) == ("CloudBusy", 2)
+
+    # A pass in between, whoever requested it, repeats nothing.
+    refused = cloud.refused
+    await world.passes(10)
+    assert cloud.refused <= refused + 1
+
+    # Another state is another matter.
+    refused, cloud.state = cloud.refused, "another"
+    await world.step()
+    assert cloud.refused == refused + 1
+    cloud.refuses = ()
+    cloud.state = "a third"
+    world.now += timedelta(seconds=1)
+    await world.settle(most=40)
+    assert world.get() is None if call == "delete" else world.reason() == "InSync"
+
+
 REFUSALS = (
     Terminal("InvalidValue", "no such value"),
     Terminal("AccessDenied", "no right"),
