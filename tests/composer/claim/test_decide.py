@@ -125,6 +125,14 @@ DATABASE_KNOWN = ObservedChild(SENT, LIVE, DATABASE)
 SETTINGS_ALONE = rendered(child(desired("settings", SETTINGS), "settings"))
 
 
+def test_a_child_without_data_is_deleted() -> None:
+    plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), rendered(child(WANTED)), now=NOW)
+
+    (removed,) = [step for step in plan.steps if isinstance(step, Delete)]
+    assert (removed.entry.resource, removed.instruction) == ("settings", "")
+    assert plan.causes == ()
+
+
 def test_a_child_with_data_is_held_and_the_consent_is_named() -> None:
     plan = decide(snapshot(DATABASE_KNOWN, SETTINGS_KNOWN), SETTINGS_ALONE, now=NOW)
 

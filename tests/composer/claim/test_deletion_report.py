@@ -136,6 +136,16 @@ def test_the_pauser_is_the_manager_that_set_the_annotation_last() -> None:
     assert pauser(claim()) == NOBODY
 
 
+def test_a_pause_reports_who_when_why_and_until() -> None:
+    end = "2026-11-30T00:00:00Z"
+    owner = annotated(claim(deleted=True), paused=end, paused_reason="audit week")
+    status = report_pause(snapshot(of=owner), Pauser("kubectl-annotate", SINCE), AT)
+
+    (text,) = {condition["message"] for condition in status["conditions"]}
+    for part in (f"by kubectl-annotate at {SINCE}", f"until {end}", "audit week", "its deletion waits", names.PAUSED):
+        assert part in text
+
+
 # What is put on record
 
 

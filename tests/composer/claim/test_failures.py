@@ -12,6 +12,7 @@ from tests.composer.factories import DATABASE, desired, entry, live
 WHY = cause("InvalidValue", "spec.limit: Invalid value")
 WANTED = desired()
 APPLY = Apply(entry(), DATABASE, WANTED, live(WANTED))
+CREATE = Create(entry(), DATABASE, WANTED)
 
 
 class _Clock:
@@ -53,3 +54,12 @@ def test_a_changed_schema_ends_all_refusals() -> None:
     refusals.clear()
 
     assert refusals.of(APPLY, clock.now) is None
+
+
+def test_refusals_of_objects_that_are_wanted_no_more_are_forgotten() -> None:
+    clock = _Clock()
+    refusals = _refused(clock)
+    clock.now += FIRST_PAUSE + LONGEST_PAUSE
+    refusals.add(CREATE, WHY, clock.now)
+
+    assert len(refusals) == 1

@@ -108,3 +108,13 @@ def test_a_yield_ends_and_is_remembered_for_a_while(
     causes = causes_of_conflicts((kept,), timestamp(NOW))
     assert [cause.reason for cause in causes] == (["FieldConflict"] if is_yielded else [])
     assert all(f"tried again at {known.until}" in cause.message for cause in causes)
+
+
+def test_the_inventory_holds_a_bounded_number_of_yields() -> None:
+    many = [YieldedField(f".spec.f{number:02}", "rival", timestamp(NOW + number * MINUTE)) for number in range(40)]
+
+    kept = joined(many, [YieldedField(".spec.f39", "rival", timestamp(NOW + 50 * MINUTE), 2)])
+
+    assert len(kept) == 32
+    assert [yielded.field for yielded in kept] == [f".spec.f{number:02}" for number in range(8, 40)]
+    assert kept[-1].tries == 2

@@ -282,3 +282,11 @@ def test_a_ca_with_an_invalid_name_is_reported(name: Any) -> None:
     assert why is not None
     assert why.reason == "InvalidValue"
     assert "certificates" in why.message or "caRef" in why.message
+
+
+def test_a_secret_knows_who_writes_what_it_is_made_of() -> None:
+    ours, foreign = _wanted(), _foreign(caRef={"name": "company", "key": "ca.crt"})
+
+    assert set(ours.makers.values()) == {f"the provider of PostgresDatabase {desired()['metadata']['name']}"}
+    assert foreign.makers["password"] == "the operator of Cluster c"
+    assert foreign.makers["certificates"].startswith("the platform team")

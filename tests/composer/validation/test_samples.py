@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from composer.kinds.catalog import Catalog, KindFacts
+from composer.render.errors import Problem
 from composer.render.render import Rendered, render
 from composer.render.request import Observed, Request
-from composer.validation.samples import all_ready
+from composer.validation.groups import Trial, grouped
+from composer.validation.samples import Sample, all_ready
 from composer.validation.validate import CheckRequest, check, remarks
 from runtime.objects import Resource
 from tests.composer.factories import CLAIMS, claim, composition_of, resource_of
@@ -280,6 +282,22 @@ ACCEPTED: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("spec", ACCEPTED.values(), ids=ACCEPTED)
 def test_a_composition_without_a_certain_fault_is_accepted(spec: dict[str, Any]) -> None:
     assert _problems(**spec) == []
+
+
+def test_a_fault_without_a_common_field_reports_how_many_claims_have_it() -> None:
+    def sample(distinction: str, *, failed: bool, **spec: Any) -> Trial:
+        return Trial(Sample(distinction, spec), failed=(Problem("RenderFailed", "no"),) if failed else ())
+
+    trials = (
+        sample("a: 1", failed=True, a=1),
+        sample("b: 1", failed=True, b=1),
+        sample("both", failed=False, a=1, b=1),
+        sample("c: 1", failed=False, c=1),
+    )
+
+    (problem,) = grouped(trials)
+
+    assert problem.message == "fails for 2 of 4 claims that were tried, one with a: 1: no"
 
 
 def test_a_composition_of_many_resources_is_checked_with_fewer_claims() -> None:
