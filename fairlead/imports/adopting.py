@@ -15,6 +15,7 @@ from apis import names
 from fairlead.annotate import annotate
 from fairlead.cluster import existing
 from fairlead.exits import CommandError, Exit
+from fairlead.imports.observing import obstacle
 from runtime.conditions import find, is_true
 from runtime.kube import Kube
 from runtime.objects import Key, Object, Resource, annotations_of, key_of, status_of
@@ -81,12 +82,12 @@ def preview_of(obj: Object) -> Preview:
 
 
 async def preview(kube: Kube, resource: Resource, key: Key) -> Preview:
-    """Wait until a provider has looked at an object, and return what adopting it would do."""
+    """Wait until a provider has looked at an object, or says why it cannot; return what adopting it would do."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _LIMIT_SECONDS
     while True:
         obj = await existing(kube, resource, key)
-        if status_of(obj).get("adoption") or is_ours(obj) or loop.time() > deadline:
+        if status_of(obj).get("adoption") or is_ours(obj) or obstacle(obj) or loop.time() > deadline:
             return preview_of(obj)
         await asyncio.sleep(_PAUSE_SECONDS)
 

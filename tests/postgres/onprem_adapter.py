@@ -52,6 +52,7 @@ class OnPremAdapter(Adapter):
 
     properties: ClassVar[frozenset[Property]] = frozenset({Property.TAGS, Property.BACKUPS})
     edit: ClassVar[Object] = {"connectionLimit": 15}
+    never_observed: ClassVar[frozenset[str]] = frozenset({"username"})
     errors: ClassVar[tuple[Mode, ...]] = ("refused", "forbidden")
     server: OnPremServer = field(kw_only=True)
 
@@ -113,7 +114,11 @@ class OnPremAdapter(Adapter):
         self.line.faults.clear()
 
     def put(self, name: str, owner: tuple[str, ...] | None) -> None:
-        self._rows(f'CREATE DATABASE "{name}"')
+        # The provider may act for its owner: else a superuser hands it over before it can be adopted.
+        dba = f"dba_{name}"[:63]
+        self._rows(f'CREATE ROLE "{dba}"')
+        self._rows(f'GRANT "{dba}" TO "{self.server.username}"')
+        self._rows(f'CREATE DATABASE "{name}" OWNER "{dba}"')
         if owner is not None:
             row = f"('{name}', '{owner[0]}', '{owner[1]}', '0123456789abcdef', 'ready')"
             insert = "INSERT INTO fairlead.ownership (database, installation, identity, claim, state) VALUES"

@@ -104,9 +104,8 @@ class Adapter(ABC):
 
     `spec` is what a resource asks for beside its defaults, `edit` the `parameters` of an edit that is made at once, and
     empty without EDITS; `errors` are what failed observations answer, `loss` are the `parameters` of an edit that may
-    lose data (LOSS),
-    `has_logins` says whether people log in to its objects (LOGINS).
-    `policies` are those under which a child stays (CHILDREN).
+    lose data (LOSS), `policies` those under which a child stays (CHILDREN), `never_observed` the fields that no cloud
+    shows. `has_logins` says whether people log in to its objects (LOGINS).
     Methods that belong to a `Property` are implemented by clouds that declare it.
     """
 
@@ -116,6 +115,7 @@ class Adapter(ABC):
     edit: ClassVar[Object] = {}
     spec: ClassVar[Object] = {}
     loss: ClassVar[Object] = {}
+    never_observed: ClassVar[frozenset[str]] = frozenset()
     errors: ClassVar[tuple[Mode, ...]] = ("refused", "forbidden", "throttled")
     has_logins: ClassVar[bool] = True
 
