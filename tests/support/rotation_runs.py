@@ -72,12 +72,17 @@ def _starting(start: Callable[..., Awaitable[Program]], *flags: str) -> Callable
 
 
 async def _by_config(cloud: SimulatedCloud, config: Kind, size: Size, *, has_two_logins: bool) -> Rotations:
-    """Rotate where the ProviderConfig says how many logins a claim has."""
+    """Rotate where the ProviderConfig says how many logins a claim has; later modules find it as it was."""
+    before = (await cloud.system.api.get(config.path("", "default")))["spec"]
     if has_two_logins:
         await cloud.system.edit(config, "", "default", {"spec": TWO_LOGINS})
     title = f"{cloud.cloud}, {'two logins' if has_two_logins else 'one login'}"
     place = Place(title, config, _starting(cloud.start_provider, *QUICK, *FLAGS), cloud.namespace())
-    return await _run(cloud.system, place, size)
+    try:
+        return await _run(cloud.system, place, size)
+    finally:
+        usual = {name: before.get(name) for name in TWO_LOGINS}
+        await cloud.system.api.merge(config.path("", "default"), {"spec": usual})
 
 
 async def _run(system: System, place: Place, size: Size) -> Rotations:
