@@ -1,6 +1,6 @@
 """What an account holds without a resource, in the status of its ProviderConfig, on request.
 
-Nobody lists for it at rest: a requested reconcile of the ProviderConfig (`fairlead orphans`, `fairlead import list`)
+Nobody lists for it unasked: a requested reconcile of the ProviderConfig (`fairlead orphans`, `fairlead import find`)
 lists each kind once.
 """
 
