@@ -13,14 +13,22 @@ _MORE = "For more details please go to https://aka.ms/ARMResourceNotFoundFix"
 
 COMMON_STATUS = {
     "AllocationFailed": 409,
+    "AnotherOperationInProgress": 409,
     "AuthorizationFailed": 403,
+    "Conflict": 409,
+    "InvalidTemplate": 400,
     "LocationIsOfferRestricted": 400,
+    "MethodNotAllowed": 405,
     "NotFound": 404,
     "OverconstrainedAllocationRequest": 409,
     "ParameterOutOfRange": 400,
     "ParentResourceNotFound": 404,
     "QuotaExceeded": 409,
+    "RegionIsOfferRestricted": 400,
     "RequestDisallowedByPolicy": 403,
+    "ResourceQuotaExceeded": 409,
+    "ServerBusy": 409,
+    "ServerGroupDropping": 409,
     "SkuNotAvailable": 409,
     "SubscriptionNotRegistered": 409,
     "ZonalAllocationFailed": 409,
@@ -28,7 +36,9 @@ COMMON_STATUS = {
 """The HTTP status of what ARM and the service refuse for causes that are not simulated; of any other code it is 500.
 
 "Resolve common Azure deployment errors"; LocationIsOfferRestricted and ParameterOutOfRange are quoted of flexible
-servers (adamdost-0/linux-update-cds 14, terraform-provider-azurerm 21757).
+servers (adamdost-0/linux-update-cds 14, terraform-provider-azurerm 21757), ServerBusy and ServerGroupDropping too
+(terraform-provider-azurerm 28298 and 16622, bicep-registry-modules 4451). Azure Service Operator tells apart
+AnotherOperationInProgress, Conflict, InvalidTemplate, MethodNotAllowed, RegionIsOfferRestricted, ResourceQuotaExceeded.
 """
 
 

@@ -34,8 +34,12 @@ STATUSES = {
     "serverException": 503,
 }
 """The HTTP status of each reason; of one that is not here it is 400."""
-FAILED_OPERATIONS = ("INTERNAL_ERROR", "UNKNOWN", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "ERROR_RDBMS")
-"""Codes of an operation that ended with an error (terraform-provider-google 12912 has UNKNOWN, without a sentence)."""
+FAILED_OPERATIONS = (
+    "ERROR_RDBMS", "INTERNAL_ERROR",
+    "ABORTED", "CANCELLED", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "UNKNOWN",
+)  # fmt: skip
+"""Codes of an operation that ended with an error: terraform-provider-google 12912 has UNKNOWN, without a sentence;
+the second line is of google.rpc.Code, those that may pass."""
 _CANONICAL = {
     400: "INVALID_ARGUMENT",
     401: "UNAUTHENTICATED",

@@ -20,12 +20,15 @@ _LONGEST_PAUSE = timedelta(minutes=10)
 
 THROTTLING = frozenset({"SubscriptionRequestsThrottled"})
 # Another change is at work on the server, or took it away from this one: the same request is right a little later.
-BUSY = frozenset({"ServerIsBusy", "ServerIsNotReady", "OperationCancelled", "InternalServerError"})
+BUSY = frozenset({
+    "ServerIsBusy", "ServerBusy", "ServerIsNotReady", "ServerGroupDropping", "AnotherOperationInProgress", "Conflict",
+    "OperationCancelled", "InternalServerError",
+})  # fmt: skip
 ABSENT = frozenset({"ResourceNotFound", "NotFound", "ResourceGroupNotFound", "ParentResourceNotFound"})
 TAKEN = frozenset({"ServerNameAlreadyExists", "PreconditionFailed", "DatabaseAlreadyExists"})
 QUOTA = frozenset({
-    "QuotaExceeded", "AllocationFailed", "ZonalAllocationFailed", "SkuNotAvailable", "LocationIsOfferRestricted",
-    "OverconstrainedAllocationRequest",
+    "QuotaExceeded", "ResourceQuotaExceeded", "AllocationFailed", "ZonalAllocationFailed", "SkuNotAvailable",
+    "LocationIsOfferRestricted", "RegionIsOfferRestricted", "OverconstrainedAllocationRequest",
 })  # fmt: skip
 DENIED = frozenset({
     "AuthorizationFailed", "LinkedAuthorizationFailed", "RequestDisallowedByPolicy", "SubscriptionNotFound",
@@ -38,8 +41,8 @@ CREDENTIALS = frozenset({
 PASSWORD = frozenset({"PasswordTooLong", "PasswordTooShort", "PasswordNotComplex"})
 INVALID = frozenset({
     "BadRequest", "InvalidParameterValue", "InvalidRequestContent", "InvalidResourceType", "InvalidResourceLocation",
-    "LocationRequired", "LocationNotAvailableForResourceType", "MissingRequiredParameter",
-    "NoRegisteredProviderFound", "ParameterOutOfRange", "PropertyChangeNotAllowed",
+    "InvalidTemplate", "LocationRequired", "LocationNotAvailableForResourceType", "MethodNotAllowed",
+    "MissingRequiredParameter", "NoRegisteredProviderFound", "ParameterOutOfRange", "PropertyChangeNotAllowed",
 })  # fmt: skip
 _LOCKED = "ScopeLocked"
 _REMEDIES = {
@@ -51,6 +54,7 @@ _REMEDIES = {
     "MissingSubscriptionRegistration": "register Microsoft.DBforPostgreSQL in the subscription",
     "SubscriptionNotRegistered": "register Microsoft.DBforPostgreSQL in the subscription",
     "SkuNotAvailable": "this SKU is not to be had there now; choose another one, or another location",
+    "RegionIsOfferRestricted": "this location is closed to the subscription; ask Microsoft, or choose another",
     "LocationIsOfferRestricted": "this location is closed to the subscription; ask Microsoft, or choose another",
     "AllocationFailed": "Azure has none left there; wait, or choose another SKU or zone",
     "ServerNameAlreadyExists": "names of servers are one for all of Azure",

@@ -14,7 +14,6 @@ from providers.azure.config import is_of
 from providers.azure.errors import Refused, failure_of, is_busy, pause, refused
 from providers.external.client import Operation, PushedAside
 from runtime import clock
-from runtime.errors import Terminal
 
 LONGEST_URL = 4096
 """How many characters `status.operation.id` takes; a test compares it with the CRDs."""
@@ -40,8 +39,8 @@ def outcome_of(status: str, refusal: Refused, kind: str) -> bool:
     """Return whether an operation has ended well, by the `status` of its answer in any letter case.
 
     Raises:
-        PushedAside: Another change pushed it aside (ServerIsBusy, OperationCancelled, InternalServerError), so
-            that it has ended without an effect.
+        PushedAside: Another change pushed it aside (ServerIsBusy, OperationCancelled, InternalServerError), or it
+            failed with a code of no known class: it has ended, and is sent again ever more slowly.
         Terminal, Blocked: It failed for a reason that does not pass.
     """
     if status.lower() == "succeeded":
@@ -49,10 +48,9 @@ def outcome_of(status: str, refusal: Refused, kind: str) -> bool:
     if status.lower() not in _FAILED:
         return False
     failure = failure_of(refusal, f"{kind.lower()} it: ARM accepted the call, and its operation failed")
-    if not refusal.code or is_busy(refusal):
+    if not refusal.code or is_busy(refusal) or not hasattr(failure, "reason"):
         raise PushedAside(str(failure))
-    # A reason of no known class does not pass by itself either: the operation is over.
-    raise failure if hasattr(failure, "reason") else Terminal("InvalidValue", str(failure))
+    raise failure
 
 
 class ArmOperations:

@@ -28,8 +28,8 @@ QUOTA = frozenset({"quotaExceeded"})
 STALE = frozenset({"staleData"})
 # What an operation that ended says in its error; the rest are the spec's.
 PASSING = frozenset({
-    "INTERNAL_ERROR", "internalError", "UNKNOWN", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "backendError",
-    "serverException",
+    "INTERNAL_ERROR", "internalError", "INTERNAL", "UNKNOWN", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "ABORTED",
+    "CANCELLED", "DEADLINE_EXCEEDED", "backendError", "serverException",
 })  # fmt: skip
 
 _REMEDIES = {

@@ -53,7 +53,7 @@ async def test_creation_that_azure_accepts_and_cannot_carry_out_is_said_and_made
     assert len(arm.servers()) == 1
 
 
-@pytest.mark.parametrize("code", ["ServerIsBusy", "OperationCancelled", "InternalServerError"])
+@pytest.mark.parametrize("code", ["ServerIsBusy", "ServerBusy", "AnotherOperationInProgress", "OperationFailed"])
 async def test_operation_that_others_pushed_aside_is_sent_again(arm: Arm, code: str) -> None:
     world = await server_at_rest(arm)
     arm.control("POST", "operations", {"code": code, "message": "Try again later."})

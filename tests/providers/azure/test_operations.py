@@ -41,7 +41,7 @@ def test_status_of_an_operation(status: str, code: str, *, ended: bool) -> None:
         ("QuotaExceeded", "QuotaExceeded"),
         ("InvalidParameterValue", "InvalidValue"),
         ("ServerNameAlreadyExists", "NameTaken"),
-        ("NeverSeenBefore", "InvalidValue"),
+        ("NeverSeenBefore", "CloudBusy"),
         ("ServerIsBusy", "CloudBusy"),
         ("OperationCancelled", "CloudBusy"),
         ("InternalServerError", "CloudBusy"),
