@@ -15,7 +15,7 @@ AT_REST ?=
 BIN := .venv/bin
 # A worker takes the next longest file when it is free. By pytest-xdist's default the first worker has an eighth of all
 # tests at once: in our order (tests/support/longest_first.py) those that take most of the time. Three of them share two
-# cores where tests wait for processes: with two a quarter of the machine is idle.
+# cores where tests wait for processes; a fourth computes, at a low priority, while they wait.
 BY_FILE := --dist=loadfile --no-loadscope-reorder
 FAULTS = $(BIN)/pytest -q -s -o faulthandler_timeout=0
 # Tests of operators that share no rig with the others: they run beside those.
@@ -48,7 +48,7 @@ check: .venv/.synced ## format, lint, types, import contracts, spelling, unit an
 
 test: check ## check, then the tests against a real kube-apiserver, a real PostgreSQL and a simulated RDS
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest --numprocesses=3 $(BY_FILE) \
+	@$(BIN)/pytest --numprocesses=4 $(BY_FILE) \
 		-m "apiserver or postgres or rds or slow"
 
 manifests: .venv/.synced ## write install.yaml and the chart's files anew, from deploy/kustomize and crds/

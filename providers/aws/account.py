@@ -103,10 +103,14 @@ def _session(credentials: SdkCredentials | None) -> boto3.Session:
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """Makes the SDK's clients of one region, for AWS's own endpoints or for the one that is named instead."""
+    """Makes the SDK's clients of one region, for AWS's own endpoints or for the one that is named instead.
+
+    Those of the same credentials share a session, whose making takes longer than theirs.
+    """
 
     region: str
     endpoint: str | None
+    _sessions: dict[int, boto3.Session] = field(default_factory=dict)
 
     def make(self, service: str, credentials: SdkCredentials | None) -> Any:
         """Return a client without retries of its own; None for credentials makes one that does not sign."""
@@ -121,9 +125,10 @@ class Clients:
             **unsigned,
         )
         with _MAKING:
-            return _session(credentials).client(
-                service, region_name=self.region, endpoint_url=self.endpoint, config=config
-            )
+            session = self._sessions.get(id(credentials))
+            if session is None:
+                session = self._sessions[id(credentials)] = _session(credentials)
+            return session.client(service, region_name=self.region, endpoint_url=self.endpoint, config=config)
 
 
 NewClients: TypeAlias = Callable[[str, str | None], Clients]

@@ -31,6 +31,8 @@ class DatabaseIds:
         self._servers: dict[tuple[str, int], str] = {}
         self._oids: dict[str, dict[str, int]] = {}
         self._made_at: dict[tuple[str, str], float] = {}
+        self._unlisted: set[tuple[str, str]] = set()
+        self._logins: dict[str, tuple[Endpoint, Credential]] = {}
 
     def record_endpoint(self, endpoint: Endpoint, server: str) -> None:
         """Record by which endpoint a server is reached."""
@@ -44,12 +46,24 @@ class DatabaseIds:
         if server is not None and answer.databases is not None:
             listed = {name: oid for name, oid in answer.databases if began > self._made_at.get((server, name), -1.0)}
             self._oids[server] = listed
+            self._logins[server] = endpoint, credential
         return answer
 
     def record_made(self, server: str, name: str) -> None:
         """Record that a database is made now: what was listed of one of its name is of another."""
         self._made_at[server, name] = self._monotonic()
         self._oids.get(server, {}).pop(name, None)
+        self._unlisted.add((server, name))
+
+    async def list_made(self, server: str, name: str) -> None:
+        """List the databases of a server once more where this one was made since, by the login that was taken last.
+
+        Until its oid is recorded another one of its name, which somebody made in its place, cannot be told from it.
+        """
+        login = self._logins.get(server)
+        if (server, name) in self._unlisted and login is not None:
+            self._unlisted.discard((server, name))
+            await self.try_login(*login)
 
     def incarnation(self, server: str, name: str, known: str, recorded: str) -> tuple[str, tuple[str, ...]]:
         """Return what identifies a database, and what did before its oid was known.

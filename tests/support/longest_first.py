@@ -5,11 +5,13 @@ first, then those of the folders with a platform: pytest-xdist's own order, by t
 are few and take minutes.
 
 Files that go on with the same composer and provider come one after the other, behind those that end or replace them:
-each change is a start of both. Files without processes of a platform are the last.
+each change is a start of both. Files without processes of a platform are the last; those that need no control plane
+either are what the last of many workers does meanwhile, by the way: it begins at the end, and others go first.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from enum import IntEnum
@@ -40,6 +42,9 @@ MEASURED: Final = {
 SPLIT: Final = frozenset({"tests/simulation/test_lives.py"})
 """Files of many long tests that share nothing: several workers take them."""
 _TEST_SECONDS: Final = 1.0
+_MANY: Final = 4
+"""Of so many workers the last takes what the others have not come to, from the end, at a low priority."""
+_NICE: Final = 10
 _took: defaultdict[str, float] = defaultdict(float)
 
 
@@ -49,6 +54,7 @@ class Group(IntEnum):
     OWN_PROCESSES = 0
     AT_WORK = 1
     NO_PROCESSES = 2
+    NO_PLANE = 3
 
 
 def in_order(files: Iterable[str], took: Mapping[str, float], groups: Mapping[str, Group] | None = None) -> list[str]:
@@ -70,7 +76,9 @@ def _group_of(file: str, fixtures: set[str]) -> Group:
     if file in AT_WORK or ("running" in fixtures and not file.startswith("tests/system/")):
         return Group.AT_WORK
     has_own = file in MEASURED or file.startswith("tests/system/") or "alone" in fixtures
-    return Group.OWN_PROCESSES if has_own else Group.NO_PROCESSES
+    if has_own:
+        return Group.OWN_PROCESSES
+    return Group.NO_PROCESSES if "shared_system" in fixtures else Group.NO_PLANE
 
 
 def scope_of(nodeid: str) -> str:
@@ -86,6 +94,19 @@ class _Files(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist ships no
 
     def _split_scope(self, nodeid: str) -> str:
         return scope_of(nodeid)
+
+    def _assign_work_unit(self, node: Any) -> None:
+        if self.numnodes >= _MANY and node.gateway.id == f"gw{self.numnodes - 1}":
+            self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+        super()._assign_work_unit(node)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let the last of many workers run where the others wait."""
+    worker = getattr(config, "workerinput", {})
+    last = int(worker.get("workercount", 0)) - 1
+    if last + 1 >= _MANY and worker["workerid"] == f"gw{last}":
+        os.nice(_NICE)
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -59,7 +59,9 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
         """Return the properties of the PUT that makes it, or changes it."""
         raise NotImplementedError
 
-    def _observed(self, answer: Answer, server: ServerState, target: Target[SpecT]) -> Observed[SpecT, None] | None:
+    async def _observed(
+        self, answer: Answer, server: ServerState, target: Target[SpecT]
+    ) -> Observed[SpecT, None] | None:
         """Read an answer as the spec; None for what counts as not there."""
         raise NotImplementedError
 
@@ -136,7 +138,7 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
             answer = await self._account.send("GET", path, f"look at {self.noun} {target.name}")
         except NotThere:
             return None
-        observed = self._observed(answer.body, server, target)
+        observed = await self._observed(answer.body, server, target)
         owner = None if observed is None else await proven_owner(self._account, path, target)
         return observed if observed is None or owner is None else replace(observed, owner=owner)
 

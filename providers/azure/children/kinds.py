@@ -66,13 +66,16 @@ class ServerDatabases(ServerChild[Databases]):
         fields = {"charset": spec.charset, "collation": spec.collation}
         return {name: value for name, value in fields.items() if value is not None}
 
-    def _observed(self, answer: Answer, server: ServerState, target: Target[Databases]) -> Observed[Databases, None]:
+    async def _observed(
+        self, answer: Answer, server: ServerState, target: Target[Databases]
+    ) -> Observed[Databases, None]:
         properties = _properties(answer)
         shown = {name: str(properties.get(name) or "") for name in ("charset", "collation")}
         name = child_in(target.name)
         waits = self._waits(target, server_in(target.name), name)
         have = msgspec.structs.replace(target.spec, **{name: value or None for name, value in shown.items()})
         ids, known = self._account.database_ids, of_server(server, name)
+        await ids.list_made(_server_of(target).lower(), name)
         incarnation, earlier_ids = ids.incarnation(_server_of(target).lower(), name, known, target.incarnation)
         seen = self._seen(target, server, have, shown, incarnation=incarnation, waits=waits)
         return replace(seen, earlier_ids=earlier_ids)
@@ -117,7 +120,7 @@ class FirewallRules(ServerChild[Rules]):
         start, end = ranges.of_spec(target.spec)
         return {"startIpAddress": start, "endIpAddress": end}
 
-    def _observed(self, answer: Answer, server: ServerState, target: Target[Rules]) -> Observed[Rules, None]:
+    async def _observed(self, answer: Answer, server: ServerState, target: Target[Rules]) -> Observed[Rules, None]:
         properties, spec = _properties(answer), target.spec
         start, end = (str(properties.get(name) or "") for name in ("startIpAddress", "endIpAddress"))
         have = msgspec.structs.replace(spec, **ranges.as_spec(spec, start, end))
@@ -150,7 +153,7 @@ class Configurations(ServerChild[Settings]):
             raise Terminal("InvalidValue", _unknown_message(target.spec)) from None
         return {"value": _written(_properties(answer.body), target.spec.value), "source": "user-override"}
 
-    def _observed(
+    async def _observed(
         self, answer: Answer, server: ServerState, target: Target[Settings]
     ) -> Observed[Settings, None] | None:
         properties, spec = _properties(answer), target.spec

@@ -69,6 +69,7 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
         instance = self._account.instances.of(server)
         created = "" if instance is None else str(instance.get("createTime", ""))
         seen = _Answer(str(answer.get("charset", "")), str(answer.get("collation", "")), created)
+        await self._account.database_ids.list_made(*_place(target))
         return self._present(target, seen, await proven_owner(self._account, "CREATE_DATABASE", target))
 
     async def observe_listed(self, target: Where, answer: bytes) -> Present[CloudSQLDatabaseParameters, None] | None:

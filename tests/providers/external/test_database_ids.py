@@ -53,3 +53,17 @@ async def test_what_was_listed_before_a_database_was_made_is_of_another() -> Non
     assert await server.incarnation("fl-a/app") == ("fl-a/app@100", ("fl-a/app",))
     server.ids.record_made("fl-a", "app")
     assert server.ids.incarnation("fl-a", "app", "fl-a/app", "") == ("fl-a/app", ())
+
+
+async def test_what_was_made_is_listed_once_by_the_login_that_was_taken_last() -> None:
+    server = Server(())
+    await server.incarnation("")
+    server.ids.record_made("fl-a", "app")
+    server.databases, server.now = (("app", 100),), server.now + 1
+    for name in ("other", "app"):
+        await server.ids.list_made("fl-a", name)
+    assert server.ids.incarnation("fl-a", "app", "fl-a/app", "") == ("fl-a/app@100", ("fl-a/app",))
+
+    logged_in_at = server.now
+    await server.ids.list_made("fl-a", "app")
+    assert server.now == logged_in_at
