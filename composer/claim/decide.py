@@ -360,11 +360,22 @@ def has_instruction(plan: Plan) -> bool:
 
 
 def prune(snapshot: Snapshot, child: ObservedChild, *, needed: bool) -> Iterator[Step]:
-    """Yield the step of a child that is not wanted any more; none where it is gone."""
+    """Yield the step of a child that is not wanted any more; none where it is gone.
+
+    One without data that somebody deletes while it is `needed` gets its instruction: its cloud refuses the deletion
+    of what is used, and its provider says by what.
+    """
     entry, live = child.entry, child.live
     if live is None:
         return
-    if needed or child.facts is None or snapshot.namespace_deleting or snapshot.kind_deleting:
+    is_managed = child.facts is not None and child.facts.managed
+    takes_instruction = is_managed and deleting(live) and not entry.stateful
+    if (
+        (needed and not takes_instruction)
+        or child.facts is None
+        or snapshot.namespace_deleting
+        or snapshot.kind_deleting
+    ):
         yield Keep(entry)
         return
     if not child.facts.managed and deleting(live) and names.TEARDOWN_FINALIZER in finalizers_of(live):

@@ -80,6 +80,8 @@ _ROLE_REMEDY = (
     " `aws iam create-service-linked-role --aws-service-name rds.amazonaws.com`"
 )
 _ROLE = re.compile(r"service[- ]linked role|ServiceLinkedRoles", re.IGNORECASE)
+# Of a group, whichever code says it.
+_USED = re.compile(r"are still members of|is still using it", re.IGNORECASE)
 _PROTECTED = re.compile(r"deletion ?protection|protected DB ?instance", re.IGNORECASE)
 _OPTIMIZED = re.compile(r"storage.{0,80}being optimi[sz]ed|storage-optimization", re.IGNORECASE)
 _PASSWORD = re.compile(r"MasterUserPassword|master (user )?password", re.IGNORECASE)
@@ -148,6 +150,8 @@ def _refused(response: Mapping[str, Any], action: str, hide: Iterable[str]) -> F
         return NotThere(text, code=code)
     if known in INVALID:
         return _invalid(said, text)
+    if _USED.search(said):
+        return Blocked("DeleteBlocked", text)
     text = f"{text}; {_REMEDIES[known]}" if known in _REMEDIES else text
     is_server_error = int(meta.get("HTTPStatusCode") or 0) >= _SERVER_ERROR
     return failure_by_code(known, text, blocked=_BLOCKED, terminal=_TERMINAL, is_server_error=is_server_error)

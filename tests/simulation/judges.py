@@ -337,15 +337,16 @@ def _is_denied(history: History, says: str) -> bool:
 def _is_used_by_others(history: History, used: Sample) -> bool:
     """Return whether something is used by the server of its own claim, for which people decide.
 
-    Others replaced it or took our labels from it, and may end that; or it waits for a consent. A server that a resource
-    of ours stands for at the end, and that is Ready, is neither.
+    Others replaced it or took our labels from it, and may end that; it waits for a consent; or it failed for good.
+    A server that a resource of ours stands for at the end, and that is Ready, is none of these.
     """
     if not any(text in used.says for text in ("are still members of", "is still using it")):
         return False
     taken = {call.server for call in history.calls if call.principal != PROVIDER and call.action in _TAKES_AWAY}
     ending = [sample for sample in history.samples if sample.at > history.until - 120 and sample.role == "servers"]
     theirs = (taken & history.left) - {sample.external for sample in ending if sample.ready}
-    held = {sample.external for sample in ending if not sample.leaving and _is_for_people(sample.says)}
+    waits = [sample for sample in ending if not sample.leaving]
+    held = {of.external for of in waits if _is_for_people(of.says) or "Stalled True DatabaseFailed" in of.says}
     keepers = {used.name.split()[-1], *history.keepers.get(used.external, ())}
     return any(keepers & history.keepers.get(server, set()) for server in theirs | held)
 

@@ -196,13 +196,13 @@ HELD_CHANGE = {"observedGeneration": 1, "conditions": [{"type": "Synced", "statu
 
 
 def _steps_of_what_is_not_wanted_any_more(
-    database: Object, *, wanted_database: Object, depends_on: tuple[str, ...] = ("settings",), deleted: bool = False
+    database: Object, *, wanted_database: Object, facts: KindFacts = SETTINGS, deleted: bool = False
 ) -> list[type]:
     """Decide on a database with its settings, which the composition has no more; return the steps of the settings."""
-    old = desired("settings", SETTINGS)
-    leaving = ObservedChild(entry("settings", SETTINGS, uid="s"), live(old, uid="s", deleted=deleted), SETTINGS)
+    old = desired("settings", facts)
+    leaving = ObservedChild(entry("settings", facts, uid="s"), live(old, uid="s", deleted=deleted), facts)
     sent = {"desired": sent_hash(OLD), "live": live_hash(database, OLD, None), "applied": True}
-    known = ObservedChild(entry("database", DATABASE, depends_on=depends_on, **sent), database, DATABASE)
+    known = ObservedChild(entry("database", DATABASE, depends_on=("settings",), **sent), database, DATABASE)
     others = [
         ObservedChild(entry(name, SETTINGS, uid=name), live(desired(name, SETTINGS), uid=name), SETTINGS)
         for name in ("first", "second")
@@ -233,3 +233,8 @@ def test_child_goes_once_what_depended_on_it_has_carried_out_its_spec(
     database: Object, wanted: Object, step: type
 ) -> None:
     assert _steps_of_what_is_not_wanted_any_more(database, wanted_database=wanted) == [step]
+
+
+def test_child_that_somebody_deletes_while_another_uses_it_gets_its_instruction() -> None:
+    used = _database(SYNCED, generation=2)
+    assert _steps_of_what_is_not_wanted_any_more(used, wanted_database=OLD, facts=RULES, deleted=True) == [Delete]

@@ -59,6 +59,11 @@ CASES = (
     Case("the state allows no change, in full", "InvalidDBInstanceStateFault", Blocked, "CloudBusy"),
     Case("the group is in use", "InvalidDBParameterGroupState", Blocked, "CloudBusy"),
     Case("the subnet group is in use", "InvalidDBSubnetGroupStateFault", Blocked, "CloudBusy"),
+    Case(
+        "a group with members", "InvalidDBParameterGroupState", Blocked, "DeleteBlocked",
+        "One or more database instances are still members of this parameter group",
+        source="hashicorp/terraform-provider-aws 6448",
+    ),
     Case("too many instances", "InstanceQuotaExceeded", Blocked, "QuotaExceeded"),
     Case("too much storage", "StorageQuotaExceeded", Blocked, "QuotaExceeded"),
     Case("none left of the class", "InsufficientDBInstanceCapacity", Blocked, "QuotaExceeded"),
