@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from devcloud.gcp.server import Options, running
-from tests.devcloud.gcp.conftest import Cloud, Json
-
-
-def steer(cloud: Cloud, body: Json, name: str = "db-1") -> None:
-    cloud.control("POST", f"instances/{cloud.served.project}/{name}", body)
+from tests.devcloud.gcp.conftest import Cloud
 
 
 @pytest.mark.parametrize("status", [429, 403])
@@ -27,43 +23,6 @@ def test_calls_beyond_the_quota_are_refused_reads_and_writes_together(status: in
     assert "Queries per minute per user" in reply.message
     assert "project_number:123456789012" in reply.message
     assert reply.body["error"]["details"][0]["reason"] == "RATE_LIMIT_EXCEEDED"
-
-
-def test_robot_takes_labels_off_an_instance_vanishes_and_another_takes_its_name(cloud: Cloud) -> None:
-    cloud.created(userLabels={"fairlead-claim": "a", "team": "b"})
-    cloud.control("POST", "behaviour", {"tag_robot": {"strip": ["fairlead-*"], "every_s": 0.001}})
-    cloud.advance(1)
-
-    first = cloud.look()
-    assert first["settings"]["userLabels"] == {"team": "b"}
-
-    steer(cloud, {"replace": True})
-
-    other = cloud.look()
-    assert other["createTime"] != first["createTime"]
-    assert other["settings"]["userLabels"] == {}
-    steer(cloud, {"vanish": True})
-    assert cloud.call("GET", "instances/db-1").refusal == (404, "instanceDoesNotExist")
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("POST", "instances/fairlead-devcloud/none", {"vanish": True}),
-        ("POST", "backups/fairlead-devcloud/1", {"vanish": True}),
-        ("POST", "bindings", {"who": "x"}),
-        ("POST", "behaviour", {"quota": {"status": 500}}),
-        ("DELETE", "keys/none", None),
-        ("POST", "operations", {"colour": "red"}),
-        ("DELETE", "operations/none", None),
-        ("PATCH", "operations", {}),
-        ("PATCH", "faults", {}),
-        ("POST", "nothing", {}),
-    ],
-)
-def test_control_call_that_makes_no_sense_is_refused(method: str, path: str, body: Json | None, cloud: Cloud) -> None:
-    with pytest.raises(AssertionError, match="400"):
-        cloud.control(method, path, body)
 
 
 def test_key_file_is_written_once(tmp_path: Path) -> None:

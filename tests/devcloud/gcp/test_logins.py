@@ -81,39 +81,6 @@ async def rows(
         return result
 
 
-async def test_administrator_and_users_of_the_api_have_cloud_sqls_rights_and_one_password(
-    cloud: Cloud, tmp_path: Path
-) -> None:
-    shown = await created(cloud)
-    await done(cloud, "POST", "instances/db-1/databases", {"name": "app"})
-    await done(cloud, "POST", "instances/db-1/users", {"name": "app", "password": "app-pass"})
-    who = """SELECT rolsuper, rolcreatedb, rolcreaterole, pg_has_role(oid, 'cloudsqlsuperuser', 'member')
-             FROM pg_roles WHERE rolname = current_user"""
-
-    for user, password in (("postgres", "first-pass"), ("app", "app-pass")):
-        assert await rows(shown, tmp_path, user, password, who) == [(False, True, True, True)]
-    assert await rows(shown, tmp_path, "app", "app-pass", "CREATE TABLE t (a int)", database="app") == []
-    owner = "SELECT pg_get_userbyid(datdba) FROM pg_database WHERE datname = 'app'"
-    assert await rows(shown, tmp_path, "app", "app-pass", owner) == [("cloudsqlsuperuser",)]
-    with pytest.raises(psycopg.errors.InsufficientPrivilege):
-        await rows(shown, tmp_path, "postgres", "first-pass", "SELECT rolpassword FROM pg_authid")
-
-    # A role has one password.
-    path = "instances/db-1/users"
-    change = {"password": "second-pass"}
-    again = {"name": "postgres", "password": "third-pass"}
-
-    for former, password, call in (
-        ("first-pass", "second-pass", ("PUT", f"{path}{query(name='postgres')}", change)),
-        # Whoever creates a user who is there changes the password.
-        ("second-pass", "third-pass", ("POST", path, again)),
-    ):
-        await done(cloud, *call)
-        assert await rows(shown, tmp_path, "postgres", password, "SELECT 1") == [(1,)]
-        with pytest.raises(psycopg.OperationalError, match="authentication failed"):
-            await rows(shown, tmp_path, "postgres", former, "SELECT 1")
-
-
 async def test_user_that_owns_something_and_database_with_sessions_are_not_deleted(
     cloud: Cloud, tmp_path: Path
 ) -> None:
@@ -145,37 +112,3 @@ async def test_user_that_owns_something_and_database_with_sessions_are_not_delet
 
     assert "is being accessed by other users" in operation["error"]["errors"][0]["message"]
     await done(cloud, "DELETE", path)
-
-
-async def test_rotated_authority_signs_the_certificate_which_names_the_instance(cloud: Cloud, tmp_path: Path) -> None:
-    before = await created(cloud)
-    await done(cloud, "POST", "instances/db-1/addServerCa")
-    assert await rows(before, tmp_path, "postgres", "first-pass", "SELECT 1") == [(1,)]
-    await done(cloud, "POST", "instances/db-1/rotateServerCa", {})
-    after = await asyncio.to_thread(cloud.look)
-
-    assert await rows(after, tmp_path, "postgres", "first-pass", "SELECT 1") == [(1,)]
-    with pytest.raises(psycopg.OperationalError, match="certificate verify failed"):
-        await rows(before, tmp_path, "postgres", "first-pass", "SELECT 1")
-
-    # The certificate names the instance and not its address.
-    await rows(after, tmp_path, "postgres", "first-pass", "SELECT 1")
-    host = after["ipAddresses"][0]["ipAddress"]
-    login = {"user": "postgres", "password": "first-pass", "sslmode": "verify-full"}
-    trusted: dict[str, Any] = {**login, "sslrootcert": str(tmp_path / "trust.pem"), "connect_timeout": "30"}
-
-    with pytest.raises(psycopg.OperationalError, match=f'does not match host name "{host}"'):
-        await psycopg.AsyncConnection.connect(host=host, **trusted)
-    name = f"{cloud.served.project}:db-1"
-    async with await psycopg.AsyncConnection.connect(host=name, hostaddr=host, **trusted) as session:
-        assert session.info.host == name
-
-
-async def test_whom_no_network_lets_in_gets_no_answer(cloud: Cloud, tmp_path: Path) -> None:
-    shown = await created(cloud, ipConfiguration={})
-    host = shown["ipAddresses"][0]["ipAddress"]
-
-    with pytest.raises(psycopg.OperationalError, match="timeout"):
-        await psycopg.AsyncConnection.connect(host=host, user="postgres", password="first-pass", connect_timeout=2)
-    await done(cloud, "PATCH", "instances/db-1", {"settings": {"ipConfiguration": HERE}})
-    assert await rows(shown, tmp_path, "postgres", "first-pass", "SELECT 1") == [(1,)]

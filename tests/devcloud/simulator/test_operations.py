@@ -7,7 +7,6 @@ from typing import Any
 from devcloud.simulator.clock import Clock
 from devcloud.simulator.operations import (
     Operation,
-    OperationFailure,
     Operations,
     OperationSpec,
 )
@@ -51,15 +50,6 @@ def status(operations: Operations, operation: Operation) -> str:
     return "absent" if present is None else present.status
 
 
-def test_failure_without_a_number_comes_for_ever() -> None:
-    toy, operations = world()
-    operations.failures.append(OperationFailure(times=None))
-
-    for _ in range(3):
-        assert start(operations).error is not None
-        pass_time(toy, operations, 61)
-
-
 def test_operation_whose_work_is_done_early_waits_for_its_time() -> None:
     toy, operations = world(working=("UPDATE",))
     operation = start(operations)
@@ -70,13 +60,3 @@ def test_operation_whose_work_is_done_early_waits_for_its_time() -> None:
     assert status(operations, operation) == "RUNNING"
     pass_time(toy, operations, 60)
     assert status(operations, operation) == "DONE"
-
-
-def test_operations_of_an_instance_that_is_gone_have_no_effect() -> None:
-    toy, operations = world()
-    operation = start(operations)
-
-    operations.abort("db-1")
-    pass_time(toy, operations, 61)
-
-    assert (status(operations, operation), toy.applied) == ("absent", [])

@@ -18,7 +18,6 @@ RESTORE = "c7n test_rds_restore"
 UPGRADE = "c7n test_rds_minor_upgrade_do"
 UNION = "c7n, all folders of 2020 and later"
 EMPTY = "crossplane-contrib/provider-aws pull request 2146"
-COPY = "CLI copy-db-snapshot, its example"
 WINDOWS = {"PreferredBackupWindow": "04:35-05:05", "PreferredMaintenanceWindow": "mon:09:26-mon:09:56"}
 KEPT: dict[str, Any] = {"DBName": "shop", "BackupRetentionPeriod": 7, **WINDOWS}
 ACCOUNT = "123456789012"
@@ -121,24 +120,6 @@ def _flushed_by_an_empty_change(cloud: Cloud) -> object:
     return cloud.until(lambda shown: shown["PendingModifiedValues"] == {}).get("SecondaryAvailabilityZone")
 
 
-def _monitored(cloud: Cloud) -> object:
-    role = f"arn:aws:iam::{ACCOUNT}:role/monitor"
-    shown = _modified(cloud, MonitoringInterval=60, MonitoringRoleArn=role)
-    place = f"arn:aws:logs:eu-west-1:{ACCOUNT}:log-group:RDSOSMetrics:log-stream"
-    at_once = shown["EnhancedMonitoringResourceArn"] == f"{place}:{shown['DbiResourceId']}"
-    after = cloud.rds.modify_db_instance(DBInstanceIdentifier="db-1", MonitoringInterval=0)["DBInstance"]
-    return at_once, "EnhancedMonitoringResourceArn" in after
-
-
-def _insights(cloud: Cloud) -> object:
-    key = cloud.created("db-2", StorageEncrypted=True)["KmsKeyId"]
-    shown = _modified(cloud, EnablePerformanceInsights=True)
-    own = {"EnablePerformanceInsights": True, "PerformanceInsightsKMSKeyId": "arn:aws:kms:eu-west-1:1:key/own"}
-    other = cloud.create("db-3", **own)
-    before = "PerformanceInsightsKMSKeyId" in cloud.look("db-2")
-    return before, shown["PerformanceInsightsKMSKeyId"] == key, other["PerformanceInsightsKMSKeyId"]
-
-
 def _throughput(cloud: Cloud) -> object:
     kinds = {"gp2": {}, "io1": {"AllocatedStorage": 100, "Iops": 1000}, "gp3": {}}
     for kind, rates in kinds.items():
@@ -149,34 +130,6 @@ def _throughput(cloud: Cloud) -> object:
     again = {"DBInstanceIdentifier": "db-1", "DBSnapshotIdentifier": "of-io1"}
     restored = cloud.rds.restore_db_instance_from_db_snapshot(**again)["DBInstance"]
     return shown, restored["Iops"], restored["StorageThroughput"]
-
-
-def _listed(cloud: Cloud) -> object:
-    _taken(cloud)
-    shown = cloud.look()
-    outposts = [subnet["SubnetOutpost"] for subnet in shown["DBSubnetGroup"]["Subnets"]]
-    return outposts[:1], shown["StatusInfos"], _shown(_snapshot(cloud), "ProcessorFeatures", "SourceRegion")
-
-
-def _copied(cloud: Cloud) -> object:
-    _taken(cloud)
-    names = {"SourceDBSnapshotIdentifier": "kept", "TargetDBSnapshotIdentifier": "copy"}
-    reply = cloud.rds.copy_db_snapshot(**names)["DBSnapshot"]
-    after = _snapshot(cloud, "copy")
-    assert (after["Status"], after["PercentProgress"]) == ("available", 100)
-    names_source = reply["SourceDBSnapshotIdentifier"] == _snapshot(cloud)["DBSnapshotArn"]
-    return names_source, _shown(reply, "SourceRegion", "Status", "PercentProgress", "SnapshotCreateTime")
-
-
-def _upgraded(cloud: Cloud) -> object:
-    _taken(cloud)
-    change = {"DBSnapshotIdentifier": "kept", "EngineVersion": "17.4"}
-    reply = cloud.rds.modify_db_snapshot(**change)["DBSnapshot"]
-    back = refusal(lambda: cloud.rds.modify_db_snapshot(**{**change, "EngineVersion": "16.4"}))
-    none = refusal(lambda: cloud.rds.modify_db_snapshot(DBSnapshotIdentifier="none"))
-    restored = {"DBInstanceIdentifier": "db-2", "DBSnapshotIdentifier": "kept"}
-    version = cloud.rds.restore_db_instance_from_db_snapshot(**restored)["DBInstance"]["EngineVersion"]
-    return _shown(reply, "EngineVersion", "OptionGroupName", "Status"), version, back[0], none
 
 
 FACTS = (
@@ -225,19 +178,8 @@ FACTS = (
          _flushed_by_an_empty_change, "eu-west-1b"),
     Fact("an empty change without it is refused", EMPTY,
          lambda cloud: refusal(lambda: _modified(cloud)), ("InvalidParameterCombination", 400)),
-    Fact("a monitored instance shows its log stream, also after a change", f"{UPGRADE}; {UNION}",
-         _monitored, (True, False)),
-    Fact("Performance Insights show a key, the account's own or the one asked for", UNION,
-         _insights, (False, True, "arn:aws:kms:eu-west-1:1:key/own")),
     Fact("storage types without a throughput show 0, and restore as before", UNION,
          _throughput, ({"gp2": 0, "io1": 0, "gp3": 125}, 1000, 0)),
-    Fact("subnets show an empty outpost, instances StatusInfos, snapshots ProcessorFeatures", UNION,
-         _listed, ([{}], [], {"ProcessorFeatures": []})),
-    Fact("a copy of a snapshot names its source and region, and its reply is creating", f"{COPY}; {UNION}",
-         _copied, (True, {"SourceRegion": "eu-west-1", "Status": "creating", "PercentProgress": 0})),
-    Fact("a snapshot is upgraded, never downgraded", "API ModifyDBSnapshot", _upgraded,
-         ({"EngineVersion": "17.4", "OptionGroupName": "default:postgres-17", "Status": "available"}, "17.4",
-          "InvalidParameterCombination", ("DBSnapshotNotFound", 404))),
 )  # fmt: skip
 
 

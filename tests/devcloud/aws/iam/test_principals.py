@@ -20,28 +20,6 @@ def _allow(action: str, condition: dict[str, Any] | None = None) -> dict[str, An
     return allowed if condition is None else {**allowed, "Condition": condition}
 
 
-def test_a_policy_allows_by_action_and_tag_and_a_deny_wins(cloud: Cloud) -> None:
-    cloud.created("ours", Tags=[{"Key": "team", "Value": "a"}])
-    cloud.created("theirs", Tags=[{"Key": "team", "Value": "b"}])
-    own = {"StringEquals": {"aws:ResourceTag/team": "a"}}
-    policy = {
-        "Statement": [
-            _allow("rds:Describe*"),
-            _allow("rds:ModifyDBInstance", own),
-            _allow("rds:DeleteDBInstance", own),
-            {"Effect": "Deny", "Action": "rds:DeleteDBInstance", "Resource": "arn:aws:rds:*:*:db:ours"},
-        ]
-    }
-    rds = _key(cloud, "AKIALIMITED000000000", policy=policy)
-
-    assert len(rds.describe_db_instances()["DBInstances"]) == 2
-    rds.modify_db_instance(DBInstanceIdentifier="ours", DeletionProtection=False)
-    change = {"DBInstanceIdentifier": "theirs", "DeletionProtection": False}
-    assert refusal(lambda: rds.modify_db_instance(**change)) == ("AccessDenied", 403)
-    drop = {"DBInstanceIdentifier": "ours", "SkipFinalSnapshot": True}
-    assert refusal(lambda: rds.delete_db_instance(**drop)) == ("AccessDenied", 403)
-
-
 def test_a_creation_needs_a_permission_on_each_resource_to_tag_and_once_to_make_the_role_of_rds(cloud: Cloud) -> None:
     account = "210987654321"
     _key(cloud, "AKIAFRESH00000000000", account=account).create_db_parameter_group(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import urllib.error
-import urllib.request
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -14,7 +12,6 @@ from botocore.credentials import Credentials
 
 from devcloud.aws.iam.signatures import refuse_signature, signature_of
 from devcloud.simulator.messages import Refusal, Request
-from tests.devcloud.aws.conftest import Cloud, refusal
 
 BODY = "Action=DescribeDBInstances&Version=2014-10-31"
 URL = "http://127.0.0.1:8000/"
@@ -60,28 +57,3 @@ SIGNATURES: dict[str, tuple[Request, str | None]] = {
 @pytest.mark.parametrize(("request_", "code"), SIGNATURES.values(), ids=SIGNATURES)
 def test_a_signature_is_believed_when_botocore_makes_it(request_: Request, code: str | None) -> None:
     assert _refused(request_) == code
-
-
-def test_a_signature_of_an_hour_ago_is_not_believed() -> None:
-    assert _refused(_signed(), later=timedelta(hours=1)) == WRONG
-
-
-def test_a_signature_is_for_one_service(cloud: Cloud) -> None:
-    request = AWSRequest("POST", f"{cloud.served.url}/", data=BODY)
-    SigV4Auth(Credentials(*cloud.served.credentials), "s3", "eu-west-1").add_auth(request)
-    sent = urllib.request.Request(  # noqa: S310 - our own server's
-        request.url, data=BODY.encode(), headers=dict(request.headers), method="POST"
-    )
-    with pytest.raises(urllib.error.HTTPError) as error:
-        urllib.request.urlopen(sent, timeout=60)  # noqa: S310 - as above
-
-    assert error.value.code == 403
-    assert "<Code>SignatureDoesNotMatch</Code>" in error.value.read().decode()
-
-
-def test_a_session_has_a_length(cloud: Cloud) -> None:
-    sts = cloud.client("sts", config={"parameter_validation": False})
-    role = {"RoleArn": "arn:aws:iam::123456789012:role/fairlead-provider", "RoleSessionName": "work"}
-
-    assert refusal(lambda: sts.assume_role(**role, DurationSeconds=899)) == ("InvalidParameterValue", 400)
-    assert refusal(sts.get_session_token) == ("InvalidAction", 400)
