@@ -65,23 +65,13 @@ CASES = (
     Case("DescribeDBSnapshots", {"DBSnapshots": [SNAPSHOT]}, {"DBSnapshots": [{**SNAPSHOT, "More": 1}]},
          ".DBSnapshots[].More is missing"),
 )  # fmt: skip
-CASE_IDS = [case.operation for case in CASES]
 
 
-def _without_none(reply: Any) -> Any:
-    """Return a reply without the fields that a wire leaves out."""
-    if not isinstance(reply, dict):
-        return reply
-    return {name: _without_none(value) for name, value in reply.items() if value is not None}
+@pytest.mark.parametrize("case", CASES, ids=[case.operation for case in CASES])
+def test_an_equal_exchange_passes_and_an_unequal_one_is_noticed(case: Case, cloud: Cloud) -> None:
+    assert differences(cloud, Recording(case.operation, 200, case.reply, case.operation)) == []
 
-
-@pytest.mark.parametrize("case", CASES, ids=CASE_IDS)
-def test_an_equal_exchange_passes(case: Case, cloud: Cloud) -> None:
-    assert differences(cloud, Recording(case.operation, 200, _without_none(case.reply), case.operation)) == []
-
-
-@pytest.mark.parametrize("case", CASES, ids=CASE_IDS)
-def test_an_unequal_exchange_is_noticed(case: Case, cloud: Cloud) -> None:
+    cloud.control("POST", "reset")
     lines = differences(cloud, Recording(case.operation, 200, case.other, case.operation))
 
     assert [line for line in lines if line.startswith(case.says)], lines

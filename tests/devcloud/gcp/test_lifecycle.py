@@ -8,26 +8,6 @@ from typing import Any
 from tests.devcloud.gcp.conftest import Cloud, Json, Reply, query
 
 
-def test_authority_rotates(cloud: Cloud) -> None:
-    before = cloud.created()["serverCaCert"]
-    assert cloud.created("db-2")["serverCaCert"]["cert"] != before["cert"]
-    # Instances.addServerCa: "Required to prepare for a certificate rotation".
-    assert cloud.call("POST", "instances/db-1/rotateServerCa", {}).refusal == (400, "invalid")
-
-    cloud.done(cloud.call("POST", "instances/db-1/addServerCa"))
-    added = cloud.call("GET", "instances/db-1/listServerCas").body
-    assert (added["certs"][0], added["activeVersion"]) == (before, before["sha1Fingerprint"])
-    assert cloud.look()["serverCaCert"] == before
-
-    cloud.done(cloud.call("POST", "instances/db-1/rotateServerCa", {}))
-    after = cloud.look()["serverCaCert"]
-    assert after == added["certs"][1]
-    listed = cloud.call("GET", "instances/db-1/listServerCas").body
-    assert (listed["certs"], listed["activeVersion"]) == ([after, before], after["sha1Fingerprint"])
-    assert cloud.call("POST", "instances/db-1/rotateServerCa", {}).refusal == (400, "invalid")
-    assert cloud.call("GET", "instances/db-1/connectSettings").body["serverCaCert"] == after
-
-
 def backup_names(cloud: Cloud, **parameters: Any) -> list[Json]:
     return list(cloud.call("GET", f"backups{query(**parameters)}").body.get("backups", []))
 

@@ -14,8 +14,9 @@ import pytest_asyncio
 from devcloud import addresses
 from devcloud.aws.databases import RDS
 from devcloud.azure.databases import AZURE
-from devcloud.gcp.databases import CLOUD_SQL
+from devcloud.gcp.databases import CLOUD_SQL, dropped_database, dropped_user, made_database, made_user
 from devcloud.postgres.access import Access
+from devcloud.postgres.instance import StatementError
 from devcloud.simulator.databases import Databases, Options, discard, open_databases
 from devcloud.simulator.dataplane import Address, Database
 
@@ -127,3 +128,15 @@ async def test_authority_that_was_added_signs_after_the_rotation(world: World) -
         pass
     # The certificate names the instance and not its address.
     assert "does not match host name" in await world.refusal(address, sslmode="verify-full")
+
+
+@pytest.mark.parametrize("world", ["cloudsqlsuperuser"], indirect=True)
+async def test_user_that_owns_something_and_database_with_sessions_are_not_dropped(world: World) -> None:
+    address, databases = await world.create("owned"), world.databases
+    await databases.execute("db-1", [*made_user("app", "app-pass", ()), *made_database("orders")])
+    async with await world.login(address, "app-pass", user="app", dbname="orders") as session:
+        await session.execute("CREATE SCHEMA AUTHORIZATION app")
+        with pytest.raises(StatementError, match="cannot be dropped because some objects depend on it"):
+            await databases.execute("db-1", dropped_user("app"))
+        with pytest.raises(StatementError, match="is being accessed by other users"):
+            await databases.execute("db-1", dropped_database("orders"))

@@ -108,28 +108,6 @@ async def test_static_parameter_that_comes_or_goes_restarts_its_server_in_the_wi
     assert len(arm.calls(RESTART)) == 2
 
 
-async def test_new_server_of_a_claim_is_restarted_before_its_configurations_are_ready(arm: Arm) -> None:
-    server = ArmWorld(arm)
-    server.ask()
-    server.compose()
-    await server.until("Creating")
-    world = inside_of(server, CONFIGURATIONS, {"name": "max_connections", "value": "100"})
-    world.ask()
-    world.compose()
-    await world.step()
-    server.now = max(server.now, world.now)
-    await server.until("InSync")
-    world.now = max(server.now, world.now)
-    await world.until(lambda: "restarted first" in str(world.condition("Synced")["message"]))
-    assert world.condition("Ready")["status"] == "False"
-    server.now = world.now
-    await server.until(lambda: RESTART in arm.changes())
-    await server.rest()
-    world.now = server.now
-    await world.rest()
-    assert arm.changes() == [PUT, "configurations.put", RESTART]
-
-
 async def test_password_rotates_by_one_patch_that_nothing_shows(arm: Arm) -> None:
     world = await server_at_rest(arm)
     secret = SECRETS, Key("team", "db-credentials")

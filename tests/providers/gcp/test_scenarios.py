@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
@@ -70,52 +69,10 @@ async def test_a_clone_has_the_labels_and_the_settings_of_its_spec_after_one_pat
         assert user.reason("Ready") == reason
 
 
-_GRACE = timedelta(hours=1)
-
-
-async def _inside(served: Served, **spec: Any) -> tuple[SqlWorld, SqlWorld]:
-    """Return an instance that is Ready, and a user inside it that is at rest."""
-    server = await ready(served)
-    user = inside_of(server, USERS, **spec)
-    await user.rest()
-    assert (user.reason("Ready"), user.reason()) == ("Available", "InSync"), user.get()
-    return server, user
-
-
-def _login(user: SqlWorld) -> str:
-    return str(user.status["connection"]["username"])
-
-
-@pytest.mark.parametrize("roles", [["shop_owner"], ["cloudsqlsuperuser", "shop_owner"]], ids=" and ".join)
-async def test_two_logins_take_turns(served: Served, roles: list[str]) -> None:
-    _, user = await _inside(served, logins="Alternating", databaseRoles=roles)
-    assert (_login(user), user.changes()) == ("app_a", ["users.insert"])
-    first = user.secret["current"]
-
-    user.ask(passwordRotation={"token": "1"})
-    await user.rest()
-    assert (_login(user), user.reason()) == ("app_b", "InSync")
-    assert user.changes() == ["users.insert", "users.insert"]
-    assert user.secret["current"] not in {"", first}
-
-    user.pass_time(_GRACE)
-    await user.rest()
-    # The former login gets a password that nobody has.
-    assert user.changes() == ["users.insert", "users.insert", "users.update"]
-    assert "retiring" not in user.status.get("rotation", {})
-    user.ask(passwordRotation={"token": "2"})
-    await user.rest()
-    assert (_login(user), user.changes()[-1]) == ("app_a", "users.update")
-
-    user.pass_time(_GRACE)
-    await user.rest()
-    user.forget()
-    await user.for_hours(6)
-    assert (user.changes(), user.reason()) == ([], "InSync")
-
-
 async def test_no_login_is_made_or_ready_where_a_password_opens_nothing(served: Served) -> None:
-    server, user = await _inside(served)
+    server = await ready(served)
+    user = inside_of(server, USERS)
+    await user.rest()
     server.steer(set={"settings": {"connectorEnforcement": "REQUIRED"}})
     user.ask(parameters={"databaseRoles": ["shop_owner"]})
     await user.rest()
