@@ -12,11 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.devcloud.aws.conftest import PASSWORD, Cloud, refusal
+from tests.devcloud.aws.conftest import Cloud, refusal
 
 RESTORE = "c7n test_rds_restore"
 UPGRADE = "c7n test_rds_minor_upgrade_do"
-UNION = "c7n, all folders of 2020 and later"
 EMPTY = "crossplane-contrib/provider-aws pull request 2146"
 WINDOWS = {"PreferredBackupWindow": "04:35-05:05", "PreferredMaintenanceWindow": "mon:09:26-mon:09:56"}
 KEPT: dict[str, Any] = {"DBName": "shop", "BackupRetentionPeriod": 7, **WINDOWS}
@@ -34,11 +33,6 @@ class Fact(msgspec.Struct, frozen=True):
 
 def _shown(instance: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: instance[name] for name in names if name in instance}
-
-
-def _snapshot(cloud: Cloud, name: str = "kept") -> dict[str, Any]:
-    snapshot: dict[str, Any] = cloud.rds.describe_db_snapshots(DBSnapshotIdentifier=name)["DBSnapshots"][0]
-    return snapshot
 
 
 def _taken(cloud: Cloud, **created: Any) -> None:
@@ -120,18 +114,6 @@ def _flushed_by_an_empty_change(cloud: Cloud) -> object:
     return cloud.until(lambda shown: shown["PendingModifiedValues"] == {}).get("SecondaryAvailabilityZone")
 
 
-def _throughput(cloud: Cloud) -> object:
-    kinds = {"gp2": {}, "io1": {"AllocatedStorage": 100, "Iops": 1000}, "gp3": {}}
-    for kind, rates in kinds.items():
-        cloud.created(f"db-{kind}", StorageType=kind, **rates)
-        cloud.rds.create_db_snapshot(DBInstanceIdentifier=f"db-{kind}", DBSnapshotIdentifier=f"of-{kind}")
-    shown = {kind: cloud.rest(f"db-{kind}")["StorageThroughput"] for kind in kinds}
-    assert shown == {kind: _snapshot(cloud, f"of-{kind}")["StorageThroughput"] for kind in kinds}
-    again = {"DBInstanceIdentifier": "db-1", "DBSnapshotIdentifier": "of-io1"}
-    restored = cloud.rds.restore_db_instance_from_db_snapshot(**again)["DBInstance"]
-    return shown, restored["Iops"], restored["StorageThroughput"]
-
-
 FACTS = (
     Fact("a restored instance has the source's database, windows and retention", RESTORE,
          lambda cloud: _shown(_restored(cloud), *KEPT), KEPT),
@@ -139,10 +121,6 @@ FACTS = (
          lambda cloud: _shown(_to_point_in_time(cloud), *KEPT), KEPT),
     Fact("and one from the backups of an instance that is gone", RESTORE,
          lambda cloud: _shown(_from_retained(cloud), *KEPT), KEPT),
-    Fact("DBName of a request does not apply to PostgreSQL", "API RestoreDBInstanceFromDBSnapshot",
-         lambda cloud: _restored(cloud, DBName="other")["DBName"], "shop"),
-    Fact("the class of a restored instance is the source's", "API RestoreDBInstanceFromDBSnapshot",
-         lambda cloud: _restored(cloud)["DBInstanceClass"], "db.m6g.large"),
     Fact("a restored instance's option group is pending-apply at first, its parameter group in-sync", RESTORE,
          lambda cloud: [(reply := _restored(cloud))["OptionGroupMemberships"][0]["Status"],
                         reply["DBParameterGroups"][0]["ParameterApplyStatus"], reply["PendingModifiedValues"]],
@@ -166,9 +144,6 @@ FACTS = (
     Fact("a password given while creating is pending until its own reset", "API ModifyDBInstance",
          lambda cloud: _after_creation(cloud, MasterUserPassword="Another-word-1")["PendingModifiedValues"],
          {"MasterUserPassword": "****"}),
-    Fact("the port that an instance is created with is no change", "API ModifyDBInstance",
-         lambda cloud: _changed_while_creating(cloud, DBPortNumber=5432)["PendingModifiedValues"],
-         {"MasterUserPassword": "****"}),
     Fact("while creating nothing is applied immediately", "hashicorp/terraform-provider-aws issue 31594",
          lambda cloud: refusal(lambda: _changed_while_creating(cloud, EngineVersion="16.6", ApplyImmediately=True)),
          ("InvalidDBInstanceState", 400)),
@@ -178,46 +153,9 @@ FACTS = (
          _flushed_by_an_empty_change, "eu-west-1b"),
     Fact("an empty change without it is refused", EMPTY,
          lambda cloud: refusal(lambda: _modified(cloud)), ("InvalidParameterCombination", 400)),
-    Fact("storage types without a throughput show 0, and restore as before", UNION,
-         _throughput, ({"gp2": 0, "io1": 0, "gp3": 125}, 1000, 0)),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=[fact.says for fact in FACTS])
 def test_the_service_does_as_was_recorded(fact: Fact, cloud: Cloud) -> None:
     assert fact.see(cloud) == fact.seen
-
-
-def test_a_restored_instance_initializes_its_storage_and_can_be_used(cloud: Cloud) -> None:
-    # UG, "Viewing Amazon RDS DB instance status": it remains available for operations.
-    cloud.control("POST", "behaviour", {"storage_initialization_s": 3600})
-    _taken(cloud, BackupRetentionPeriod=0)
-    cloud.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-2", DBSnapshotIdentifier="kept")
-    cloud.until(lambda shown: shown["DBInstanceStatus"] == "available", "db-2")
-    cloud.control("POST", "clock", {"durations": 1.0})
-    cloud.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-3", DBSnapshotIdentifier="kept")
-    cloud.advance(241)
-
-    shown = cloud.until(lambda shown: "Endpoint" in shown, "db-3")
-    assert shown["DBInstanceStatus"] == "storage-initialization"
-    cloud.rds.modify_db_instance(DBInstanceIdentifier="db-3", MultiAZ=True)
-    cloud.rds.reboot_db_instance(DBInstanceIdentifier="db-3")
-    cloud.advance(31)
-    cloud.until(lambda shown: shown["DBInstanceStatus"] == "storage-initialization", "db-3")
-    cloud.advance(3600)
-    assert cloud.look("db-3")["DBInstanceStatus"] == "available"
-    assert cloud.look("db-1")["DBInstanceStatus"] == "available"
-
-
-def test_a_final_snapshot_may_fail_and_the_instance_goes_all_the_same(cloud: Cloud) -> None:
-    cloud.created()
-    cloud.control("POST", "behaviour", {"failing_snapshots": ["last-*"]})
-    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", FinalDBSnapshotIdentifier="last-of-it")
-    cloud.gone()
-
-    failed = _snapshot(cloud, "last-of-it")
-    assert (failed["Status"], "SnapshotCreateTime" in failed) == ("failed", False)
-    restore = {"DBInstanceIdentifier": "db-2", "DBSnapshotIdentifier": "last-of-it"}
-    assert refusal(lambda: cloud.rds.restore_db_instance_from_db_snapshot(**restore))[0] == "InvalidDBSnapshotState"
-    cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="last-of-it")
-    assert PASSWORD not in str(cloud.control("GET", "snapshots"))
