@@ -15,7 +15,6 @@ from tests.support.fake_kube import FakeKube
 
 T = TypeVar("T")
 OPEN = Fence(until=float("inf"), leads=lambda: True, monotonic=lambda: 0.0)
-CLOSED = Fence(until=0.0, leads=lambda: True, monotonic=lambda: 1.0)
 _FIRST_UIDS = itertools.count(1000, 1000)
 
 

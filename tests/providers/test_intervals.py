@@ -9,16 +9,6 @@ import pytest
 from providers.__main__ import arguments_parser, durations
 from providers.process import provider_of, times_of
 
-# Resync, sweep and settle, in seconds.
-OWN = {"aws": (600, 60, 60), "onprem": (600, 30, 0)}
-
-
-@pytest.mark.parametrize("cloud", OWN)
-def test_cloud_has_its_own_intervals(cloud: str) -> None:
-    times = times_of(durations(arguments_parser().parse_args([cloud])), provider_of(cloud).intervals)
-    assert (times.resync, times.sweep, times.settle) == tuple(timedelta(seconds=value) for value in OWN[cloud])
-    assert times.grace == timedelta(seconds=60)
-
 
 @pytest.mark.parametrize("flag", ["resync", "sweep", "settle"])
 def test_flag_overrides_one_interval_and_no_other(flag: str) -> None:

@@ -38,17 +38,9 @@ SNAPSHOT: dict[str, Any] = {
     "ProcessorFeatures": [],
     "SnapshotCreateTime": MOMENT,
 }
-COPY = {name: value for name, value in SNAPSHOT.items() if name != "SnapshotCreateTime"} | {
-    "Status": "creating",
-    "PercentProgress": 0,
-    "SourceRegion": "us-east-1",
-    "SourceDBSnapshotIdentifier": "arn:aws:rds:us-east-1:123456789012:snapshot:rds:db-1-2024-08-07",
-}
-COPIED = {**SNAPSHOT, "DBSnapshotIdentifier": "copy", "SourceDBSnapshotIdentifier": COPY["SourceDBSnapshotIdentifier"]}
 TAGS = [{"Key": "team", "Value": "a"}, {"Key": "owner", "Value": "b"}]
 PARAMETER = {"ParameterName": "work_mem", "Source": "engine-default", "ApplyType": "dynamic", "IsModifiable": True,
              "Description": "(kB) Sets the maximum memory.", "MinimumEngineVersion": "9.3.5"}  # fmt: skip
-VERSION = {"Engine": "postgres", "EngineVersion": "16.4", "ValidUpgradeTarget": [{"EngineVersion": "17.1"}]}
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -70,44 +62,16 @@ CASES = (
          ".TagList[].More is missing"),
     Case("DescribeDBParameters", {"Parameters": [PARAMETER]}, {"Parameters": [{**PARAMETER, "IsModifiable": "yes"}]},
          ".Parameters[].IsModifiable is boolean, was str"),
-    Case("DescribeDBEngineVersions", {"DBEngineVersions": [VERSION, {"Engine": "mysql", "Only": "there"}]},
-         {"DBEngineVersions": [{**VERSION, "Only": "here"}]}, ".DBEngineVersions[].Only is missing"),
-    Case("CopyDBSnapshot", {"DBSnapshot": COPY}, {"DBSnapshot": {**COPY, "Status": "available"}}, "states: "),
-    Case("DescribeDBSnapshots", {"DBSnapshots": [SNAPSHOT, COPIED]}, {"DBSnapshots": [{**COPIED, "More": 1}]},
+    Case("DescribeDBSnapshots", {"DBSnapshots": [SNAPSHOT]}, {"DBSnapshots": [{**SNAPSHOT, "More": 1}]},
          ".DBSnapshots[].More is missing"),
-    Case("CreateDBSnapshot", {"DBSnapshot": {**SNAPSHOT, "Status": "creating"} | {"SnapshotCreateTime": None}},
-         {"DBSnapshot": SNAPSHOT}, ".DBSnapshot.SnapshotCreateTime is missing"),
-    Case("DeleteDBSnapshot", {"DBSnapshot": SNAPSHOT}, {"DBSnapshot": {**SNAPSHOT, "Status": "deleted"}}, "states: "),
-    Case("ModifyDBSnapshot", {"DBSnapshot": SNAPSHOT}, {"DBSnapshot": {**SNAPSHOT, "Status": "upgrading"}}, "states: "),
 )  # fmt: skip
-CASE_IDS = [case.operation for case in CASES]
 
 
-def _without_none(reply: Any) -> Any:
-    """Return a reply without the fields that a wire leaves out."""
-    if not isinstance(reply, dict):
-        return reply
-    return {name: _without_none(value) for name, value in reply.items() if value is not None}
+@pytest.mark.parametrize("case", CASES, ids=[case.operation for case in CASES])
+def test_an_equal_exchange_passes_and_an_unequal_one_is_noticed(case: Case, cloud: Cloud) -> None:
+    assert differences(cloud, Recording(case.operation, 200, case.reply, case.operation)) == []
 
-
-@pytest.mark.parametrize("case", CASES, ids=CASE_IDS)
-def test_an_equal_exchange_passes(case: Case, cloud: Cloud) -> None:
-    assert differences(cloud, Recording(case.operation, 200, _without_none(case.reply), case.operation)) == []
-
-
-@pytest.mark.parametrize("case", CASES, ids=CASE_IDS)
-def test_an_unequal_exchange_is_noticed(case: Case, cloud: Cloud) -> None:
+    cloud.control("POST", "reset")
     lines = differences(cloud, Recording(case.operation, 200, case.other, case.operation))
 
     assert [line for line in lines if line.startswith(case.says)], lines
-
-
-def test_a_copy_between_regions_is_named(cloud: Cloud) -> None:
-    elsewhere = {**COPY, "DBSnapshotArn": "arn:aws:rds:us-west-2:123456789012:snapshot:kept"}
-    with pytest.raises(AssertionError, match="between regions"):
-        differences(cloud, Recording("CopyDBSnapshot", 200, {"DBSnapshot": elsewhere}, "a name"))
-
-
-def test_an_operation_that_is_not_derived_is_named(cloud: Cloud) -> None:
-    with pytest.raises(AssertionError, match="DescribeDBClusters is not replayed"):
-        differences(cloud, Recording("DescribeDBClusters", 200, {"DBClusters": []}, "a name"))

@@ -30,25 +30,15 @@ def test_parameter_counts_at_once_or_after_a_restart_and_goes_back_to_its_defaul
     assert len(arm.get("pg1/configurations")["value"]) > 10
 
 
-BAD_VALUE, MISSING = (400, "InvalidParameterValue"), (400, "MissingRequiredParameter")
+BAD_VALUE = (400, "InvalidParameterValue")
 
 
 @pytest.mark.parametrize(
     ("rest", "body", "refusal"),
     [
-        ("databases/app", {"charset": "ebcdic"}, BAD_VALUE),
         ("databases/app", {"collation": "xx"}, BAD_VALUE),
-        ("firewallRules/r", {**RULE, "startIpAddress": "10.0.0"}, BAD_VALUE),
         ("firewallRules/r", {**RULE, "endIpAddress": "10.0.0.0"}, BAD_VALUE),
-        ("configurations/work_mem", {"value": "1"}, BAD_VALUE),
         ("configurations/work_mem", {"value": "much"}, BAD_VALUE),
-        ("configurations/autovacuum", {"value": "yes"}, BAD_VALUE),
-        ("configurations/wal_level", {"value": "minimal"}, BAD_VALUE),
-        ("configurations/pgaudit.log", {"value": "read,nothing"}, BAD_VALUE),
-        ("configurations/log_min_duration_statement", {"value": "-2"}, BAD_VALUE),
-        ("configurations/work_mem", {"value": "8192", "source": "me"}, BAD_VALUE),
-        ("firewallRules/r", {"startIpAddress": "10.0.0.1"}, MISSING),
-        ("configurations/work_mem", {}, MISSING),
         ("configurations/nothing", {"value": "1"}, (404, "ResourceNotFound")),
         ("configurations/server_version", {"value": "1"}, (400, "ConfigurationReadOnly")),
         ("databases/postgres", {"collation": "C"}, (409, "DatabaseAlreadyExists")),

@@ -1,4 +1,4 @@
-"""What tests do behind the API's back, and what outlives the process."""
+"""What outlives the process."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from devcloud.azure.server import Options, Served, running
-from tests.devcloud.azure.conftest import Arm, Reply, send, token_of
+from tests.devcloud.azure.conftest import Arm, Reply, token_of
 from tests.devcloud.recorded import Recorded
 from tests.support.waiting import eventually
 
@@ -18,24 +16,6 @@ def client_of(served: Served) -> Arm:
     arm = Arm(served, token_of(served))
     arm.call("PUT", arm.group_path, {"location": "uksouth"}, version="2020-06-01")
     return arm
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body"),
-    [
-        ("POST", "servers/none", {"vanish": True}),
-        ("POST", "servers/pg1", {"colour": "red"}),
-        ("PATCH", "servers/pg1", {}),
-        ("POST", "principals", {"client_id": "x"}),
-        ("PATCH", "tokens", {}),
-        ("POST", "nothing", {}),
-    ],
-)
-def test_control_call_that_makes_no_sense_is_refused(method: str, path: str, body: object, arm: Arm) -> None:
-    arm.created()
-
-    with pytest.raises(AssertionError, match="status=400"):
-        arm.control(method, path, body)
 
 
 def test_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> None:
@@ -75,12 +55,6 @@ def test_restarted_simulator_knows_everything_and_goes_on(tmp_path: Path) -> Non
         "created stopped 5432 None myadmin ",
         "stopped stopped",
     ]
-
-
-def test_control_is_closed_without_its_token(arm: Arm) -> None:
-    headers = {"Authorization": "Bearer wrong", "Content-Type": "application/json"}
-
-    assert send(f"{arm.served.url}/_control/servers", headers=headers).status == 403
 
 
 def _until(holds: Callable[[], bool]) -> None:

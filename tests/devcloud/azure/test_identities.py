@@ -1,42 +1,19 @@
-"""Who may call: Entra's token endpoint, the metadata service, role definitions action by action."""
+"""Who may call: the metadata service, the shipped roles."""
 
 from __future__ import annotations
 
-import base64
 import json
-import time
-import urllib.parse
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from devcloud.azure.entra.directory import CONTRIBUTOR, Role
-from devcloud.azure.server import Options, running
-from tests.devcloud.azure.conftest import SCOPE, Arm, Reply, send, token_of
+from tests.devcloud.azure.conftest import Arm, send, token_of
 
-ISSUER, SUBJECT = "https://issuer.example", "system:serviceaccount:fairlead-azure:provider"
-# Assertions are made when the tests are collected, which may be hours before they are used.
-_LATER = time.time() + 24 * 3600
-ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 IDENTITY = {
     "client_id": "11111111-0000-4000-8000-000000000001",
     "object_id": "22222222-0000-4000-8000-000000000001",
     "secrets": ["a-secret"],
-    "federations": [{"issuer": ISSUER, "subject": SUBJECT}],
 }
-
-
-def assertion(**changed: Any) -> str:
-    claims = {"iss": ISSUER, "sub": SUBJECT, "aud": ["api://AzureADTokenExchange"], "exp": _LATER, **changed}
-    part = base64.urlsafe_b64encode(json.dumps(claims).encode()).decode().rstrip("=")
-    return f"e30.{part}.c2ln"
-
-
-def ask(arm: Arm, tenant: str = "", **changed: str) -> Reply:
-    form = {"grant_type": "client_credentials", "client_id": IDENTITY["client_id"], "scope": SCOPE, **changed}
-    data = urllib.parse.urlencode(form).encode()
-    return send(f"{arm.served.url}/{tenant or arm.served.tenant}/oauth2/v2.0/token", "POST", data=data)
 
 
 @pytest.fixture
@@ -45,50 +22,6 @@ def known(arm: Arm) -> Arm:
     arm.control("POST", "principals", IDENTITY)
     arm.control("DELETE", f"roles/{IDENTITY['object_id']}")
     return arm
-
-
-@pytest.mark.parametrize(
-    ("changed", "status", "error", "code"),
-    [
-        ({"client_secret": "wrong"}, 401, "invalid_client", "AADSTS7000215"),
-        ({}, 401, "invalid_client", "AADSTS7000215"),
-        ({"client_id": "nobody"}, 400, "unauthorized_client", "AADSTS700016"),
-        ({"scope": "https://graph.example/.default"}, 400, "invalid_resource", "AADSTS500011"),
-        ({"grant_type": "password"}, 400, "unsupported_grant_type", "AADSTS70003"),
-        ({"tenant": "nowhere"}, 400, "invalid_request", "AADSTS90002"),
-        ({"client_assertion": "none"}, 400, "invalid_client", "AADSTS50027"),
-        (
-            {"client_assertion": assertion(sub="system:serviceaccount:other:provider")},
-            401,
-            "invalid_client",
-            "AADSTS700213",
-        ),
-        ({"client_assertion": assertion(iss="https://other.example")}, 401, "invalid_client", "AADSTS700213"),
-        ({"client_assertion": assertion(aud="api://other")}, 401, "invalid_client", "AADSTS700213"),
-        ({"client_assertion": assertion(exp=1.0)}, 401, "invalid_client", "AADSTS700024"),
-    ],
-)
-def test_credentials_that_are_none_get_no_token(
-    changed: dict[str, str], status: int, error: str, code: str, known: Arm
-) -> None:
-    """The AADSTS codes of Microsoft Entra's own list."""
-    if "client_assertion" in changed:
-        changed = {"client_assertion_type": ASSERTION_TYPE, **changed}
-
-    reply = ask(known, **changed)
-
-    assert (reply.status, reply.body["error"]) == (status, error)
-    assert reply.body["error_description"].startswith(f"{code}:")
-
-
-def test_expired_token_is_refused_and_a_new_one_is_not() -> None:
-    with running(Options()) as served:
-        late = Arm(served, token_of(served))
-        late.control("POST", "tokens", {"expired": True})
-        groups = f"/subscriptions/{served.subscription}/resourceGroups"
-
-        assert late.call("GET", groups, version="2020-06-01").refusal == (401, "ExpiredAuthenticationToken")
-        assert Arm(served, token_of(served)).call("GET", groups, version="2020-06-01").status == 200
 
 
 @pytest.mark.parametrize(
@@ -124,29 +57,6 @@ def test_metadata_service_gives_the_machine_its_token(
         assert reply.body["expires_in"].isdecimal()
     else:
         assert reply.body["error"] == "invalid_request"
-
-
-@pytest.mark.parametrize(
-    ("role", "action", "allowed"),
-    [
-        (CONTRIBUTOR, "Microsoft.DBforPostgreSQL/flexibleServers/write", True),
-        (CONTRIBUTOR, "Microsoft.Authorization/locks/write", False),
-        (CONTRIBUTOR, "Microsoft.Authorization/locks/read", True),
-        (
-            Role(name="r", actions=("Microsoft.DBforPostgreSQL/flexibleServers/*/read",)),
-            "microsoft.dbforpostgresql/flexibleservers/databases/read",
-            True,
-        ),
-        (
-            Role(name="r", actions=("Microsoft.DBforPostgreSQL/flexibleServers/*/read",)),
-            "Microsoft.DBforPostgreSQL/flexibleServers/read",
-            False,
-        ),
-        (Role(name="r", actions=()), "Microsoft.DBforPostgreSQL/flexibleServers/read", False),
-    ],
-)
-def test_role_allows_by_patterns_less_those_that_it_excludes(role: Role, action: str, *, allowed: bool) -> None:
-    assert role.allows(action) is allowed
 
 
 def test_shipped_roles_need_another_one_on_what_a_server_is_linked_to(known: Arm) -> None:

@@ -1,10 +1,8 @@
-"""Microsoft's own packages drive the simulator: azure-mgmt-rdbms, sync and asyncio, its successor, azure-identity."""
+"""Microsoft's own packages drive the simulator: azure-mgmt-rdbms, its successor, azure-identity."""
 
 from __future__ import annotations
 
 import gc
-import io
-import json
 import time
 import warnings
 from collections.abc import Iterator
@@ -12,16 +10,15 @@ from typing import Any
 
 import pytest
 from azure.core.credentials import AccessToken
-from azure.core.exceptions import HttpResponseError, ResourceExistsError, ResourceNotFoundError
-from azure.identity import ClientSecretCredential, ManagedIdentityCredential
+from azure.core.exceptions import ResourceNotFoundError
+from azure.identity import ClientSecretCredential
 from azure.mgmt.postgresqlflexibleservers import PostgreSQLManagementClient as Successor
 from azure.mgmt.postgresqlflexibleservers import models as successor
 from azure.mgmt.rdbms.postgresql_flexibleservers import PostgreSQLManagementClient as Rdbms
 from azure.mgmt.rdbms.postgresql_flexibleservers import models as rdbms
-from azure.mgmt.rdbms.postgresql_flexibleservers.aio import PostgreSQLManagementClient as AsyncRdbms
 
 from devcloud.azure.server import Options, Served, running
-from tests.devcloud.azure.conftest import PASSWORD, SCOPE, SERVER, Arm, token_of
+from tests.devcloud.azure.conftest import PASSWORD, SCOPE, Arm, token_of
 
 # They load two SDKs and log in over TLS, which takes seconds.
 pytestmark = pytest.mark.slow
@@ -38,22 +35,6 @@ class Credential:
     def get_token(self, *scopes: str, **options: Any) -> AccessToken:
         del scopes, options
         return self._token
-
-
-class AsyncCredential:
-    """The same, awaited."""
-
-    def __init__(self, token: str) -> None:
-        self._credential = Credential(token)
-
-    async def get_token(self, *scopes: str, **options: Any) -> AccessToken:
-        return self._credential.get_token(*scopes, **options)
-
-    async def close(self) -> None:
-        pass
-
-    async def __aexit__(self, *error: object) -> None:
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -135,62 +116,6 @@ def test_rdbms_takes_a_server_through_its_life(judge: Arm) -> None:
     assert (work_mem.value, work_mem.source) == ("8192", "user-override")
 
 
-async def test_rdbms_under_asyncio_sends_and_reads_json_of_another_version(judge: Arm) -> None:
-    body = json.dumps(SERVER).encode()
-    client = AsyncRdbms(AsyncCredential(judge.token), judge.served.subscription, **_options(judge))  # type: ignore[arg-type]  # any object with get_token will do
-    async with client:
-        options = {"api_version": "2025-08-01", "content_type": "application/json"}
-        poller = await client.servers.begin_create("rg", "pg1", io.BytesIO(body), **options)
-        token = poller.continuation_token()
-        again = await client.servers.begin_create("rg", "pg1", io.BytesIO(body), continuation_token=token, **options)
-        await again.result()
-        shown: Any = await client.servers.get(
-            "rg",
-            "pg1",
-            api_version="2025-08-01",
-            cls=lambda reply, _model, _headers: json.loads(reply.http_response.text()),
-        )
-
-    assert shown["properties"]["storage"]["tier"] == "P10"
-    puts = [entry for entry in judge.control("GET", "audit") if entry["action"] == "flexibleServers.put"]
-    assert len(puts) == 1
-
-
-@pytest.mark.parametrize(
-    ("fault", "error", "code"),
-    [
-        ({"status": 409, "code": "ServerIsBusy"}, ResourceExistsError, "ServerIsBusy"),
-        ({"status": 429, "code": "SubscriptionRequestsThrottled"}, HttpResponseError, "SubscriptionRequestsThrottled"),
-        ({"status": 403, "code": "AuthorizationFailed"}, HttpResponseError, "AuthorizationFailed"),
-    ],
-)
-def test_rdbms_reads_refusals(fault: dict[str, Any], error: type[HttpResponseError], code: str, judge: Arm) -> None:
-    judge.control("POST", "faults", {"action": "flexibleServers.get", **fault})
-
-    with (
-        Rdbms(Credential(judge.token), judge.served.subscription, **_options(judge)) as client,
-        pytest.raises(error) as refused,
-    ):
-        client.servers.get("rg", "pg1")
-
-    assert refused.value.status_code == fault["status"]
-    assert refused.value.error is not None
-    assert refused.value.error.code == code
-
-
-def test_rdbms_sees_what_failed_in_a_poll(judge: Arm) -> None:
-    judge.control("POST", "operations", {"code": "SkuNotAvailable", "message": "None left."})
-
-    with (
-        Rdbms(Credential(judge.token), judge.served.subscription, **_options(judge)) as client,
-        pytest.raises(HttpResponseError) as failed,
-    ):
-        client.servers.begin_create("rg", "pg1", _server()).result()
-
-    assert failed.value.error is not None
-    assert failed.value.error.code == "SkuNotAvailable"
-
-
 def test_successor_takes_a_server_through_its_life(judge: Arm) -> None:
     server = successor.Server(
         location="uksouth",
@@ -241,13 +166,3 @@ def test_client_secret_of_azure_identity_gets_a_token(judge: Arm) -> None:
         token = credential.get_token(SCOPE).token
 
     assert Arm(served, token).call("GET", judge.group_path, version="2020-06-01").status == 200
-
-
-def test_managed_identity_of_azure_identity_gets_a_token(arm: Arm, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain HTTP, as on a machine."""
-    monkeypatch.setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", arm.served.url)
-    arm.control("POST", "metadata", {"client_id": arm.served.credentials[0]})
-    with ManagedIdentityCredential(retry_total=0) as credential:
-        token = credential.get_token(SCOPE).token
-
-    assert Arm(arm.served, token).call("GET", arm.group_path, version="2020-06-01").status == 200

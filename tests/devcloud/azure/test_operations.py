@@ -61,25 +61,6 @@ def test_kinds_and_pauses_are_the_recorded_ones(
     assert shown.body.keys() == {"name", "status", "startTime"}
 
 
-def test_first_version_has_another_kind_and_a_deletion_the_regions_display_name(
-    arm: Arm,
-) -> None:
-    """Recorded, 2021-06-01."""
-    arm.created()
-
-    path = arm.path("pg1/configurations/pgaudit.log")
-    accepted = arm.call("PUT", path, {"properties": {"value": "READ"}}, version="2021-06-01")
-
-    assert accepted.body["operation"] == "UpdateConfigurationManagementOperation"
-    arm.until_done(accepted)
-
-    # Recorded, 2022-12-01: `locations/UK%20South` where the creation said `locations/uksouth`.
-    accepted = arm.call("DELETE", arm.path())
-
-    assert "/locations/UK%20South/azureAsyncOperation/" in accepted.headers["azure-asyncoperation"]
-    assert arm.until_done(accepted)["status"] == "Succeeded"
-
-
 @pytest.mark.parametrize("second", ["databases/b", "firewallRules/r", "configurations/work_mem"])
 def test_second_change_in_a_server_is_accepted_and_fails_in_its_poll(second: str, arm: Arm) -> None:
     """Recorded, 2025-08-01: 202, then Failed with ServerIsBusy."""
@@ -150,26 +131,3 @@ def test_lost_handle_is_answered_no_more_and_its_operation_goes_on(status: int, 
     assert arm.get()["properties"]["state"] == "Updating"
     arm.advance(100)
     assert arm.get()["properties"]["backup"]["backupRetentionDays"] == 8
-
-
-def test_results_are_a_202_then_what_the_operation_came_to_and_the_handle_is_forgotten_a_day_later(arm: Arm) -> None:
-    accepted = arm.put()
-    waiting = arm.call("GET", accepted.headers["location"])
-    assert (waiting.status, waiting.body, waiting.headers["retry-after"]) == (202, None, "60")
-    arm.until_done(accepted)
-    assert arm.call("GET", accepted.headers["location"]).body == arm.get()
-
-    arm.control("POST", "operations", {"code": "InternalServerError"})
-    failed = arm.patch({})
-    arm.until_done(failed)
-    assert arm.call("GET", failed.headers["location"]).refusal == (409, "InternalServerError")
-    dropped = arm.call("DELETE", arm.path())
-    arm.until_done(dropped)
-    assert arm.call("GET", dropped.headers["location"]).status == 204
-
-    accepted = arm.put()
-    assert arm.until_done(accepted)["status"] == "Succeeded"
-
-    arm.advance(86_400)
-
-    assert arm.call("GET", accepted.headers["azure-asyncoperation"]).refusal == (404, "OperationNotFound")

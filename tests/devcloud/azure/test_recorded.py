@@ -12,7 +12,6 @@ import pytest
 
 from tests.devcloud.azure.conftest import SERVER, Arm
 
-GROUP = "2020-06-01"
 # 2022, exchange 7: all that a new server shows, but for names, times and the minor version.
 NEW_SERVER: dict[str, Any] = {
     "administratorLogin": "myadmin",
@@ -97,33 +96,6 @@ def test_missing_resource_has_these_sentences(version: str, rest: str, sentence:
 
     assert reply.refusal == (404, "ResourceNotFound")
     assert reply.body["error"]["message"].startswith(sentence)
-
-
-def test_resource_group_shows_its_region_and_its_deletion_has_a_location_alone(arm: Arm) -> None:
-    """2022, exchanges 0 and 1."""
-    path = f"{arm.group_path}-2"
-    body = {"location": "uksouth", "name": "rg-2", "tags": {"CreatedAt": "2001-02-03T04:05:06Z"}}
-
-    made = arm.call("PUT", path, body, version=GROUP)
-
-    assert made.status == 201
-    assert made.body == {
-        "id": path,
-        "name": "rg-2",
-        "type": "Microsoft.Resources/resourceGroups",
-        "location": "uksouth",
-        "tags": body["tags"],
-        "properties": {"provisioningState": "Succeeded"},
-    }
-    assert arm.call("GET", path, version=GROUP).body == made.body
-    assert arm.call("PUT", path, body, version=GROUP).status == 200
-
-    # 2021, exchanges 41 to 46.
-    accepted = arm.call("DELETE", arm.group_path, version=GROUP)
-
-    assert (accepted.status, accepted.body, accepted.headers["retry-after"]) == (202, None, "15")
-    assert "azure-asyncoperation" not in accepted.headers
-    assert f"/subscriptions/{arm.served.subscription}/operationresults/eyJ" in accepted.headers["location"]
 
 
 def test_creation_takes_minutes_and_a_small_update_one(arm: Arm) -> None:

@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
-import pytest
-
 from tests.devcloud.gcp.conftest import Cloud, Json, query
-
-ACCOUNT = "app@fairlead-devcloud.iam"
 
 
 def users(cloud: Cloud) -> dict[str, Json]:
     return {item["name"]: item for item in cloud.call("GET", "instances/db-1/users").body["items"]}
-
-
-@pytest.mark.parametrize("kind", ["CLOUD_IAM_USER", "CLOUD_IAM_SERVICE_ACCOUNT", "CLOUD_IAM_GROUP"])
-def test_user_of_iam_has_no_password(kind: str, cloud: Cloud) -> None:
-    cloud.created()
-    body = {"name": ACCOUNT, "type": kind}
-    assert cloud.call("POST", "instances/db-1/users", {**body, "password": "p"}).refusal == (400, "invalid")
-
-    cloud.done(cloud.call("POST", "instances/db-1/users", body))
-
-    assert users(cloud)[ACCOUNT]["type"] == kind
-    password = {"password": "p"}
-    assert cloud.call("PUT", f"instances/db-1/users{query(name=ACCOUNT)}", password).refusal == (400, "invalid")
 
 
 def test_user_is_created_again_without_a_word_and_what_is_absent_is_not_found(cloud: Cloud) -> None:
@@ -59,23 +40,3 @@ def test_user_is_created_again_without_a_word_and_what_is_absent_is_not_found(cl
     for method in ("GET", "DELETE"):
         assert cloud.call(method, "instances/db-1/databases/app").refusal == (404, "notFound")
     assert cloud.call("DELETE", "instances/db-1/databases/postgres").refusal == (400, "invalid")
-
-
-@pytest.mark.parametrize(
-    ("password", "says"),
-    [("Short-1", "shorter"), ("only-lower-letters", "simpler"), ("Contains-app-1", "name"), ("Sufficient-1", "")],
-)
-def test_password_policy_is_held(password: str, says: str, cloud: Cloud) -> None:
-    policy = {
-        "enablePasswordPolicy": True,
-        "minLength": 10,
-        "complexity": "COMPLEXITY_DEFAULT",
-        "disallowUsernameSubstring": True,
-    }
-    cloud.created(passwordValidationPolicy=policy)
-
-    reply = cloud.call("POST", "instances/db-1/users", {"name": "app", "password": password})
-
-    assert reply.status == (400 if says else 200)
-    assert says in json.dumps(reply.body)
-    assert password not in json.dumps(reply.body)

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from google.oauth2.credentials import Credentials
-from googleapiclient.discovery import build
 from googleapiclient.discovery_cache import DISCOVERY_DOC_DIR
-from googleapiclient.errors import HttpError
 
 from devcloud.gcp.api.routes import PREFIXES, methods
 from devcloud.gcp.simulator import METHODS
-from tests.devcloud.gcp.conftest import Cloud, Json, until
+from tests.devcloud.gcp.conftest import Json
 
 pytestmark = pytest.mark.slow
 
@@ -45,34 +41,3 @@ def test_methods_and_paths_are_those_of_the_discovery_document(version: str) -> 
 
     assert ours - known == set()
     assert {action for action, _, _ in ours} == METHODS.keys() - {"projects.get"}
-
-
-@pytest.mark.parametrize("version", PREFIXES)
-def test_google_api_python_client_drives_it(version: str, cloud: Cloud) -> None:
-    with warnings.catch_warnings():
-        # Its HTTP library warns of its own use of a parser.
-        warnings.simplefilter("ignore", DeprecationWarning)
-        service = build(
-            "sqladmin",
-            version,
-            credentials=Credentials(cloud.token),  # type: ignore[no-untyped-call]  # google-auth has no types for it
-            client_options={"api_endpoint": cloud.served.url},
-        )
-        project = cloud.served.project
-        wanted = {
-            "name": "db-1",
-            "databaseVersion": "POSTGRES_16",
-            "region": "europe-west1",
-            "settings": {"tier": "db-custom-1-3840", "edition": "ENTERPRISE"},
-        }
-        operation = service.instances().insert(project=project, body=wanted).execute()
-        get = service.operations().get(project=project, operation=operation["name"])
-        until(get.execute, lambda shown: bool(shown["status"] == "DONE"))
-        shown = service.instances().get(project=project, instance="db-1").execute()
-        with pytest.raises(HttpError) as error:
-            service.instances().insert(project=project, body=wanted).execute()
-        service.close()
-
-    assert shown["state"] == "RUNNABLE"
-    assert error.value.status_code == 409
-    assert error.value.error_details[0]["reason"] == "instanceAlreadyExists"

@@ -84,12 +84,6 @@ def test_unequal_exchange_is_noticed(change: dict[str, Any], says: str, cloud: C
     assert says in line
 
 
-def test_error_with_another_reason_is_noticed(cloud: Cloud) -> None:
-    (line,) = lines(cloud, msgspec.structs.replace(ABSENT, answer={"error": {"code": 404}}))
-
-    assert "error: " in line
-
-
 def test_file_is_read_into_its_exchanges(tmp_path: Path) -> None:
     (tmp_path / "x.http.log").write_text(
         f'GET {API}/instances/a?alt=json\nUser-Agent: x\n\n404 Not Found\nServer: ESF\n\n{{\n  "error": {{}}\n}}\n\n'

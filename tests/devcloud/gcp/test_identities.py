@@ -1,105 +1,24 @@
-"""Who may call: tokens by key, by a foreign identity and by the metadata server, as google-auth asks for them."""
+"""Who may call: keys, tokens of the metadata server as google-auth asks for them, permissions of each method."""
 
 from __future__ import annotations
 
-import base64
 import json
 import os
+import re
 import subprocess
 import sys
-import time
-import urllib.parse
 from pathlib import Path
-from typing import Any
 
 import pytest
-from google.auth import exceptions, identity_pool
-from google.auth.transport.requests import Request
 
+from devcloud.gcp.api.routes import methods
 from devcloud.gcp.iam.permissions import PERMISSIONS
+from devcloud.gcp.server import Options, running
 from tests.devcloud.gcp.conftest import Cloud, Json, fetch
-
-SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-AUDIENCE = "//iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/pool/providers/cluster"
-SUBJECT = "system:serviceaccount:fairlead-system:provider-gcp"
-PRINCIPAL = f"principal:{AUDIENCE.partition('/providers/')[0]}/subject/{SUBJECT}"
-ISSUER = "https://issuer.example"
-JWT_GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-IdentityPool: Any = identity_pool.Credentials
-REQUEST: Any = Request
-
-
-def key_of(cloud: Cloud, email: str = "app@fairlead-devcloud.iam.gserviceaccount.com") -> Json:
-    key: Json = cloud.control("POST", "keys", {"email": email, "project": cloud.served.project})
-    return {**key, "token_uri": f"{cloud.served.url}/token"}
 
 
 def bind(cloud: Cloud, member: str, *roles: str) -> None:
     cloud.control("POST", "bindings", {"project": cloud.served.project, "member": member, "roles": roles})
-
-
-def unsigned_jwt(**claims: object) -> str:
-    now = int(time.time())
-    usual: Json = {"iss": ISSUER, "aud": "fairlead", "sub": SUBJECT, "iat": now, "exp": now + 600}
-    parts = [{"alg": "RS256", "kid": "k"}, {**usual, **claims}]
-    encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
-    return ".".join([*encoded, "c2ln"])
-
-
-@pytest.mark.parametrize(
-    ("form", "error"),
-    [
-        ({"grant_type": "password"}, "unsupported_grant_type"),
-        ({"grant_type": JWT_GRANT, "assertion": "no.jwt"}, "invalid_grant"),
-        ({"grant_type": JWT_GRANT, "assertion": unsigned_jwt()}, "invalid_grant"),
-    ],
-)
-def test_bad_request_for_a_token_is_refused(form: Json, error: str, cloud: Cloud) -> None:
-    reply = fetch(f"{cloud.served.url}/token", "POST", urllib.parse.urlencode(form), {})
-
-    assert (reply.status, reply.body["error"]) == (400, error)
-
-
-@pytest.fixture
-def federated(cloud: Cloud, tmp_path: Path) -> Any:
-    """Return a maker of credentials of a foreign identity, whose token has other claims."""
-    pool = {"audience": AUDIENCE, "issuer": ISSUER, "allowed_audience": "fairlead"}
-    cloud.control("POST", "pools", {**pool, "impersonates": {SUBJECT: cloud.served.account}})
-
-    def credentials(*, impersonates: str = "", **claims: object) -> Any:
-        path = tmp_path / "token"
-        path.write_text(unsigned_jwt(**claims))
-        account = f"{cloud.served.url}/v1/projects/-/serviceAccounts/{impersonates}:generateAccessToken"
-        return IdentityPool(
-            audience=AUDIENCE,
-            subject_token_type="urn:ietf:params:oauth:token-type:jwt",
-            token_url=f"{cloud.served.url}/v1/token",
-            credential_source={"file": str(path)},
-            scopes=[SCOPE],
-            **({"service_account_impersonation_url": account} if impersonates else {}),
-        )
-
-    return credentials
-
-
-def test_foreign_identity_gets_a_token_and_may_become_its_account_alone(federated: Any, cloud: Cloud) -> None:
-    bind(cloud, PRINCIPAL, "roles/cloudsql.viewer")
-    own, account = federated(), federated(impersonates=cloud.served.account)
-    for credentials in (own, account):
-        credentials.refresh(REQUEST())
-
-    assert cloud.send("GET", "v1/{p}/instances", token=own.token).status == 200
-    assert cloud.send("POST", "v1/{p}/instances", {}, token=own.token).refusal == (403, "notAuthorized")
-    assert cloud.send("POST", "v1/{p}/instances", {}, token=account.token).refusal == (400, "invalid")
-    key_of(cloud, "other@fairlead-devcloud.iam.gserviceaccount.com")
-    with pytest.raises(exceptions.RefreshError):
-        federated(impersonates="other@fairlead-devcloud.iam.gserviceaccount.com").refresh(REQUEST())
-
-
-@pytest.mark.parametrize("claims", [{"iss": "https://other"}, {"aud": "other"}, {"iat": 1, "exp": 2}, {"exp": "soon"}])
-def test_foreign_token_that_does_not_fit_is_refused(claims: Json, federated: Any) -> None:
-    with pytest.raises(exceptions.OAuthError, match="invalid_grant"):
-        federated(**claims).refresh(REQUEST())
 
 
 METADATA = """
@@ -135,55 +54,22 @@ def test_metadata_server_gives_the_token_of_its_account(cloud: Cloud, tmp_path: 
     assert cloud.send("GET", "v1/{p}/instances", token=access_token).status == 200
 
 
-CALLS: dict[str, tuple[str, str, object]] = {
-    "instances.insert": ("POST", "instances", {}),
-    "instances.get": ("GET", "instances/db-1", None),
-    "instances.list": ("GET", "instances", None),
-    "instances.patch": ("PATCH", "instances/db-1", {"name": "db-2"}),
-    "instances.update": ("PUT", "instances/db-1", {}),
-    "instances.delete": ("DELETE", "instances/none", None),
-    "instances.restart": ("POST", "instances/none/restart", None),
-    "instances.failover": ("POST", "instances/none/failover", {}),
-    "instances.clone": ("POST", "instances/none/clone", {}),
-    "instances.restoreBackup": ("POST", "instances/none/restoreBackup", {}),
-    "instances.addServerCa": ("POST", "instances/none/addServerCa", None),
-    "instances.rotateServerCa": ("POST", "instances/none/rotateServerCa", {}),
-    "instances.listServerCas": ("GET", "instances/none/listServerCas", None),
-    "connect.get": ("GET", "instances/none/connectSettings", None),
-    "operations.get": ("GET", "operations/none", None),
-    "operations.list": ("GET", "operations", None),
-    "databases.insert": ("POST", "instances/none/databases", {}),
-    "databases.get": ("GET", "instances/none/databases/none", None),
-    "databases.list": ("GET", "instances/none/databases", None),
-    "databases.delete": ("DELETE", "instances/none/databases/none", None),
-    "users.insert": ("POST", "instances/none/users", {}),
-    "users.get": ("GET", "instances/none/users/none", None),
-    "users.list": ("GET", "instances/none/users", None),
-    "users.update": ("PUT", "instances/none/users", {}),
-    "users.delete": ("DELETE", "instances/none/users", None),
-    "backupRuns.insert": ("POST", "instances/none/backupRuns", {}),
-    "backupRuns.get": ("GET", "instances/none/backupRuns/1", None),
-    "backupRuns.list": ("GET", "instances/none/backupRuns", None),
-    "backupRuns.delete": ("DELETE", "instances/none/backupRuns/1", None),
-    "backups.create": ("POST", "backups", {}),
-    "backups.get": ("GET", "backups/1", None),
-    "backups.list": ("GET", "backups", None),
-    "backups.delete": ("DELETE", "backups/1", None),
-}
-
-
 def test_each_method_asks_for_its_own_permission_and_for_no_other(cloud: Cloud) -> None:
     member = "least@fairlead-devcloud.iam.gserviceaccount.com"
     token = cloud.control("POST", "tokens", {"principal": member})["token"]
     name = f"projects/{cloud.served.project}/roles/least"
     bind(cloud, member, name)
-    for action, (method, path, body) in CALLS.items():
-        own = PERMISSIONS[action]
+    for route in methods():
+        if route.action not in PERMISSIONS:
+            continue
+        own = PERMISSIONS[route.action]
+        body: Json | None = {} if route.method in {"POST", "PUT", "PATCH"} else None
+        path = "{p}" + re.sub(r"{\w+}", "1", route.path.removeprefix("projects/{project}"))
         others = sorted(set(PERMISSIONS.values()) - {own})
         cloud.control("POST", "roles", {"name": name, "permissions": others})
-        assert cloud.send(method, f"v1/{{p}}/{path}", body, token=token).refusal == (403, "notAuthorized"), action
+        assert cloud.send(route.method, f"v1/{path}", body, token=token).refusal == (403, "notAuthorized"), route
         cloud.control("POST", "roles", {"name": name, "permissions": [own]})
-        assert cloud.send(method, f"v1/{{p}}/{path}", body, token=token).status != 403, action
+        assert cloud.send(route.method, f"v1/{path}", body, token=token).status != 403, route
 
 
 def test_project_is_known_by_its_number_and_to_holders_of_a_good_token_alone(
@@ -201,3 +87,18 @@ def test_project_is_known_by_its_number_and_to_holders_of_a_good_token_alone(
     assert none.body["error"]["status"] == wrong.body["error"]["status"] == "UNAUTHENTICATED"
     cloud.control("DELETE", "tokens")
     assert cloud.send("GET", "v1/{p}/instances").refusal == (401, "authError")
+
+
+def test_key_file_is_written_once(tmp_path: Path) -> None:
+    path = tmp_path / "key.json"
+    options = Options(key_file=path, state=tmp_path / "state.json")
+    with running(options) as served:
+        first = path.read_text()
+        assert f"{served.url}/token" in first
+    with running(options):
+        assert path.read_text() == first
+    # Another process that kept nothing knows no key: one that does not count is written anew.
+    with running(Options(key_file=path)) as served:
+        present, former = json.loads(path.read_text()), json.loads(first)
+    assert present["private_key_id"] != former["private_key_id"]
+    assert present["token_uri"] == f"{served.url}/token"

@@ -14,7 +14,6 @@ from devcloud.postgres.tls_proxy import Behaviour, Endpoint, Serve, TLSProxy, se
 
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 GSSENC_REQUEST = struct.pack("!ii", 8, 80877104)
-CANCEL = struct.pack("!iiii", 16, 80877102, 1, 2)
 
 
 def start_packet(*words: str) -> bytes:
@@ -73,28 +72,6 @@ async def test_bytes_that_start_no_session_are_closed_without_an_answer(proxy: T
     assert b"C28000\0" in await exchange(proxy, STARTUP, ends=False)
 
 
-async def test_gssapi_is_declined_and_the_client_goes_on(proxy: TLSProxy) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
-    writer.write(GSSENC_REQUEST)
-
-    assert await reader.readexactly(1) == b"N"
-
-    writer.write(SSL_REQUEST)
-
-    assert await reader.readexactly(1) == b"S"
-    writer.close()
-
-
-async def test_a_start_in_pieces_is_one_start(proxy: TLSProxy) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
-    for place in range(len(STARTUP)):
-        writer.write(STARTUP[place : place + 1])
-        await writer.drain()
-
-    assert b"C28000\0" in await asyncio.wait_for(reader.read(), 30)
-    writer.close()
-
-
 async def test_a_server_that_is_away_is_a_fatal_answer_inside_tls(proxy: TLSProxy, endpoint: Endpoint) -> None:
     context = ssl.create_default_context(cafile=endpoint.certificate.with_name("ca.crt"))
     reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port)
@@ -106,10 +83,6 @@ async def test_a_server_that_is_away_is_a_fatal_answer_inside_tls(proxy: TLSProx
 
     assert b"C57P03\0" in await asyncio.wait_for(reader.read(), 30)
     writer.close()
-
-
-async def test_a_cancel_for_a_server_that_is_away_is_closed(proxy: TLSProxy) -> None:
-    assert await exchange(proxy, CANCEL, ends=False) == b""
 
 
 async def test_a_policy_decides_by_address_like_a_firewall(endpoint: Endpoint) -> None:

@@ -1,7 +1,8 @@
-"""Databases of a cloud whose instances have an authority, users and a firewall each: real logins over TLS."""
+"""The databases behind simulated instances: each cloud's administrator logs in over verified TLS, with its rights."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,107 +10,133 @@ from pathlib import Path
 import psycopg
 import pytest
 import pytest_asyncio
-from psycopg import sql
 
 from devcloud import addresses
+from devcloud.aws.databases import RDS
+from devcloud.azure.databases import AZURE
+from devcloud.gcp.databases import CLOUD_SQL, dropped_database, dropped_user, made_database, made_user
 from devcloud.postgres.access import Access
-from devcloud.postgres.instance import Flavour
-from devcloud.simulator.databases import Databases, Engine, Options, discard, open_databases
+from devcloud.postgres.instance import StatementError
+from devcloud.simulator.databases import Databases, Options, discard, open_databases
 from devcloud.simulator.dataplane import Address, Database
 
 pytestmark = [pytest.mark.postgres, pytest.mark.asyncio(loop_scope="module")]
 
-
-def login(role: str, verifier: str) -> str:
-    """Return the statement that makes a role that logs in."""
-    statement = sql.SQL("CREATE ROLE {} LOGIN CREATEDB CREATEROLE PASSWORD {}")
-    return statement.format(sql.Identifier(role), sql.Literal(verifier)).as_string()
-
-
-ENGINE = Engine(
-    flavour=Flavour(
-        superuser="toyadmin",
-        statements=("CREATE ROLE toysuperuser NOLOGIN",),
-        admit=lambda record: (login(record.username, record.verifier),),
-    ),
-    authority="server-ca",
-    authority_each=True,
-)
+PASSWORD = "first-pass"
+ENGINES = {"rds_superuser": RDS, "azure_pg_admin": AZURE, "cloudsqlsuperuser": CLOUD_SQL}
+RIGHTS = """SELECT rolsuper, rolcreatedb, rolcreaterole, pg_has_role(%s, 'MEMBER')
+            FROM pg_roles WHERE rolname = current_user"""
 
 
 @dataclass(frozen=True, slots=True)
 class World:
+    """The databases of a cloud, and the role of its administrators."""
+
     databases: Databases
     folder: Path
+    role: str
 
     async def create(self, name: str) -> Address:
-        return await self.databases.create(
-            Database(
-                resource_id=name,
-                identifier=name,
-                port=5432,
-                username="boss",
-                password="first-pass",
-                db_name=None,
-                version="16",
-            )
-        )
+        return await self.databases.create(_database(name))
 
-    def trust(self, name: str) -> Path:
-        """Return a file with the authority of an instance, as its API shows it."""
-        path = self.folder / f"{name}.pem"
-        path.write_bytes(self.databases.authority_of(name))
-        return path
-
-    async def login(self, address: Address, trust: Path, **changed: object) -> psycopg.AsyncConnection:
+    async def login(self, address: Address, password: str = PASSWORD, **changed: object) -> psycopg.AsyncConnection:
+        """Return a session that trusts the authority of the instance."""
+        trust = self.folder / "trust.pem"
+        await asyncio.to_thread(trust.write_bytes, self.databases.authority_of("db-1"))
         parameters: dict[str, object] = {
             "host": address.host,
             "port": address.port,
             "dbname": "postgres",
             "user": "boss",
-            "password": "first-pass",
-            "sslmode": "verify-full",
+            "password": password,
+            "sslmode": "verify-full" if self.role != "cloudsqlsuperuser" else "verify-ca",
             "sslrootcert": str(trust),
             "connect_timeout": 30,
         }
         return await psycopg.AsyncConnection.connect(autocommit=True, **parameters | changed)  # type: ignore[arg-type]  # libpq's words
 
-    async def refusal(self, address: Address, trust: Path, **changed: object) -> str:
+    async def refusal(self, address: Address, password: str = PASSWORD, **changed: object) -> str:
         """Return why a login is refused."""
         with pytest.raises(psycopg.OperationalError) as error:
-            await self.login(address, trust, **changed)
+            await self.login(address, password, **changed)
         return str(error.value)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    folder, lease = tmp_path_factory.mktemp("toy"), addresses.lease()
-    async with open_databases(ENGINE, Options(folder=folder, octet=lease.octet)) as databases:
-        yield World(databases, folder)
-    discard(folder)
+def _database(name: str, **changed: object) -> Database:
+    fields: dict[str, object] = {"resource_id": "db-1", "identifier": name, "port": 5432, "username": "boss",
+                                 "password": PASSWORD, "db_name": None, "version": "16"}  # fmt: skip
+    return Database(**fields | changed)  # type: ignore[arg-type]  # each of its own type
+
+
+@pytest_asyncio.fixture(loop_scope="module", params=ENGINES)
+async def world(tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    lease = addresses.lease()
+    async with open_databases(ENGINES[request.param], Options(folder=tmp_path, octet=lease.octet)) as databases:
+        yield World(databases, tmp_path, request.param)
+    discard(tmp_path)
     lease.release()
 
 
-async def test_authority_that_was_added_signs_after_the_rotation(world: World) -> None:
-    address = await world.create("prepared")
-    assert world.databases.next_authority_of("prepared") == b""
-    await world.databases.add_authority("prepared")
-    added = world.databases.next_authority_of("prepared")
-    assert added != world.databases.authority_of("prepared")
-
-    await world.databases.rotate_authority("prepared")
-
-    assert world.databases.authority_of("prepared") == added
-    assert world.databases.next_authority_of("prepared") == b""
-    async with await world.login(address, world.trust("prepared")):
-        pass
+async def _value(session: psycopg.AsyncConnection, statement: str) -> object:
+    row = await (await session.execute(statement.encode())).fetchone()
+    return None if row is None else row[0]
 
 
-async def test_instance_takes_sessions_without_tls_where_it_may(world: World) -> None:
-    address = await world.create("plain")
-    trust = world.trust("plain")
+async def test_an_instance_and_its_administrator_are_as_in_the_cloud(world: World) -> None:
+    databases, address = world.databases, await world.create("first")
+    async with await world.login(address) as session:
+        assert session.pgconn.ssl_in_use
+        assert await (await session.execute(RIGHTS, (world.role,))).fetchone() == (False, True, True, True)
+        await session.execute("CREATE TABLE kept AS SELECT 7 AS number")
+        for statement in ("CREATE ROLE rival SUPERUSER", "SELECT rolpassword FROM pg_authid"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                await session.execute(statement.encode())
+        # A role has one password; sessions outlive its change.
+        await databases.set_password("db-1", "second-pass")
+        assert await _value(session, "SELECT 1") == 1
+        assert "authentication failed" in await world.refusal(address)
+        assert "no encryption" in await world.refusal(address, "second-pass", sslmode="disable")
+        await databases.reboot("db-1")
+        with pytest.raises(psycopg.OperationalError):
+            await session.execute("SELECT 1")
+    await databases.stop("db-1")
+    assert "Connection refused" in await world.refusal(address, "second-pass")
+    await databases.start("db-1")
+    moved = await databases.move(_database("renamed", port=5433))
+    assert moved.host != address.host
+    async with await world.login(moved, "second-pass") as session:
+        assert await _value(session, "SELECT number FROM kept") == 7
 
-    assert "no encryption" in await world.refusal(address, trust, sslmode="disable")
-    await world.databases.set_access("plain", Access(requires_tls=False))
-    async with await world.login(address, trust, sslmode="disable") as session:
+    await databases.set_access("db-1", Access(networks=("192.0.2.0/24",)))
+    shut_out = "timeout" if world.role == "cloudsqlsuperuser" else "no pg_hba.conf entry"
+    assert shut_out in await world.refusal(moved, "second-pass", connect_timeout=2)
+    await databases.set_access("db-1", Access(requires_tls=False))
+    async with await world.login(moved, "second-pass", sslmode="disable") as session:
         assert not session.pgconn.ssl_in_use
+
+
+@pytest.mark.parametrize("world", ["cloudsqlsuperuser"], indirect=True)
+async def test_authority_that_was_added_signs_after_the_rotation(world: World) -> None:
+    address, databases = await world.create("prepared"), world.databases
+    before = databases.authority_of("db-1")
+    await databases.add_authority("db-1")
+    added = databases.next_authority_of("db-1")
+    await databases.rotate_authority("db-1")
+
+    assert (databases.authority_of("db-1"), databases.next_authority_of("db-1"), added != before) == (added, b"", True)
+    async with await world.login(address):
+        pass
+    # The certificate names the instance and not its address.
+    assert "does not match host name" in await world.refusal(address, sslmode="verify-full")
+
+
+@pytest.mark.parametrize("world", ["cloudsqlsuperuser"], indirect=True)
+async def test_user_that_owns_something_and_database_with_sessions_are_not_dropped(world: World) -> None:
+    address, databases = await world.create("owned"), world.databases
+    await databases.execute("db-1", [*made_user("app", "app-pass", ()), *made_database("orders")])
+    async with await world.login(address, "app-pass", user="app", dbname="orders") as session:
+        await session.execute("CREATE SCHEMA AUTHORIZATION app")
+        with pytest.raises(StatementError, match="cannot be dropped because some objects depend on it"):
+            await databases.execute("db-1", dropped_user("app"))
+        with pytest.raises(StatementError, match="is being accessed by other users"):
+            await databases.execute("db-1", dropped_database("orders"))

@@ -9,12 +9,7 @@ import pytest
 from devcloud.errors import DevcloudError
 from devcloud.postgres.access import Access
 from devcloud.simulator.audit import redacted
-from devcloud.simulator.behaviour import Behaviour, TagRobot, Throttle, replaced
-from devcloud.simulator.clock import Clock
-from devcloud.simulator.controls import Controls
-from devcloud.simulator.faults import Limiter
 from devcloud.simulator.jobs import OrderedJobs
-from devcloud.simulator.rest import Match, Route, Routes
 
 
 async def test_jobs_of_an_instance_are_done_in_order_and_a_failed_one_is_logged(
@@ -47,42 +42,6 @@ async def test_jobs_of_an_instance_are_done_in_order_and_a_failed_one_is_logged(
     assert done == ["b1", "a1", "a3", "c1"]
     assert capsys.readouterr().err == "toy: a: there is no room\n"
     await jobs.close()
-
-
-def test_limiter_gives_tokens_by_account_and_kind_and_fills_with_the_time() -> None:
-    now = 0.0
-    limiter, throttle = Limiter(lambda: now), Throttle(accounts=("a",), read_per_s=1, write_per_s=1, burst=1)
-
-    def takes(account: str, *, mutating: bool) -> bool:
-        return limiter.take(throttle, (account, ""), mutating=mutating)
-
-    assert [takes("a", mutating=False), takes("a", mutating=False), takes("a", mutating=True)] == [True, False, True]
-    assert takes("b", mutating=False)
-    assert limiter.take(None, ("a", ""), mutating=False)
-    now = 1.0
-    assert takes("a", mutating=False)
-
-
-def test_tag_robot_comes_again_and_again() -> None:
-    wall = 1_000_000.0
-    controls = Controls(Clock(wall=lambda: wall), Behaviour())
-    assert not controls.robot_comes()
-    robot = TagRobot(strip=("fairlead-*",), every_s=5)
-    controls.behaviour = replaced(controls.behaviour, {"tag_robot": {"strip": ["fairlead-*"]}})
-
-    assert controls.behaviour.tag_robot == robot
-    assert [robot.strips("fairlead-identity"), robot.strips("team")] == [True, False]
-    wall += 6
-    assert [controls.robot_comes(), controls.robot_comes()] == [True, False]
-    wall += 6
-    assert controls.robot_comes()
-
-
-def test_routes_mind_the_letter_case_unless_they_ignore_it() -> None:
-    routes = Routes((Route("GET", "v1/servers", "servers.list"),))
-
-    assert routes.match("GET", "/v1/servers") == Match("servers.list", {})
-    assert routes.match("GET", "/V1/servers") is None
 
 
 def test_log_keeps_no_secret_however_deep() -> None:

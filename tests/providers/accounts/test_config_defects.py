@@ -132,8 +132,7 @@ async def test_users_are_enqueued_by_a_renewed_connection_and_not_otherwise() ->
     assert await passed() == []
 
 
-async def test_connect_does_not_wait_for_the_second_try_of_another_worker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.accounts.connections._AFTER_FAILURE", timedelta(0))
+async def test_connect_does_not_wait_for_the_second_try_of_another_worker() -> None:
     dials, hangs = 0, asyncio.Event()
 
     async def dial(_recorded: RecordedAccount, _meter: Meter) -> ToyCloud:

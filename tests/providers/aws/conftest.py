@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
-from datetime import timedelta
 
 import msgspec
 import pytest
@@ -12,14 +10,6 @@ import pytest
 from devcloud.aws.server import Options, Served, running
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
-from providers.external import retries
-from runtime.backoff import Backoff
-
-
-@pytest.fixture(autouse=True)
-def retries_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once = Backoff(timedelta(0), timedelta(0))
-    monkeypatch.setattr(retries, "READS", replace(retries.READS, backoff=at_once))
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,12 @@ from typing import Any
 
 from devcloud.aws.server import Served
 from providers.aws import INSTANCES, PROVIDER
-from providers.external.provider import Kind, Provider, Rate
+from providers.external.provider import Provider, Rate
 from runtime.objects import SECRETS, Object
 from tests.providers.gates import Calls, GatedAccount, GatedKube, gated
 from tests.providers.paced import Paced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
-from tests.support.fake_kube import FakeKube
 from tests.support.simulator_control import control
 
 SPEC: Object = {"dbInstanceClass": "db.t4g.micro", "allocatedStorage": 20, "masterUsername": "app"}
@@ -23,25 +22,17 @@ SPEC: Object = {"dbInstanceClass": "db.t4g.micro", "allocatedStorage": 20, "mast
 _RATE = Rate(reads_per_second=100_000, writes_per_second=100_000)
 
 
-def provider(kind: Kind[Any, Any] = INSTANCES) -> Provider[Any]:
-    """Return AWS's provider with one kind and without a bound on its calls."""
-    return replace(PROVIDER, kinds=(kind,), rate=_RATE, endpoint_of=lambda _config: "")
+def provider() -> Provider[Any]:
+    """Return AWS's provider with its instances alone and without a bound on its calls."""
+    return replace(PROVIDER, kinds=(INSTANCES,), rate=_RATE, endpoint_of=lambda _config: "")
 
 
 class RdsWorld(World):
     """One kind of AWS's in namespace `team`, at a simulated RDS."""
 
-    def __init__(
-        self,
-        served: Served,
-        *,
-        kind: Kind[Any, Any] = INSTANCES,
-        spec: Object | None = None,
-        kube: FakeKube | None = None,
-        resync: timedelta = timedelta(minutes=10),
-    ) -> None:
+    def __init__(self, served: Served, *, spec: Object | None = None) -> None:
         self.served, self.spec = served, SPEC if spec is None else spec
-        super().__init__(ToyCloud(), provider=provider(kind), kube=kube, resync=resync)
+        super().__init__(ToyCloud(), provider=provider())
         self.kube.store(SECRETS, {
             "metadata": {"name": "keys", "namespace": "fairlead-toy"},
             "data": {name: base64.b64encode(value.encode()).decode() for name, value in self.keys.items()},

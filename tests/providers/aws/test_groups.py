@@ -239,21 +239,14 @@ class Case(msgspec.Struct, frozen=True):
 CASES = (
     Case("memory in another unit", "work_mem", "64MB", "65536"),
     Case("half of a unit", "shared_buffers", "0.5GB", "65536"),
-    Case("memory in pages", "shared_buffers", "1GB", "131072"),
-    Case("memory in its own unit", "max_wal_size", "4096MB", "4096"),
     Case("time in another unit", "statement_timeout", "2min", "120000"),
     Case("time with a space", "statement_timeout", " 30 s ", "30000"),
     Case("a bare number", "work_mem", "65536", "65536"),
-    Case("a bare number below zero", "log_min_duration_statement", "-1", "-1"),
     Case("no whole number of units", "work_mem", "100B", "100B"),
-    Case("a time for memory", "work_mem", "5min", "5min"),
     Case("a unit that PostgreSQL does not know", "work_mem", "64mb", "64mb"),
     Case("a switch that is on", "jit", "ON", "1"),
-    Case("a switch that is off", "jit", "false", "0"),
     Case("a switch as RDS writes it", "jit", "1", "1"),
-    Case("no switch's value", "jit", "maybe", "maybe"),
     Case("a formula of RDS's", "shared_buffers", "{DBInstanceClassMemory/32768}", "{DBInstanceClassMemory/32768}"),
-    Case("a parameter of RDS's own", "rds.force_ssl", "on", "on"),
     Case("a list", "shared_preload_libraries", "pgaudit,pg_cron", "pgaudit,pg_cron"),
 )
 

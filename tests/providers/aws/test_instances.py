@@ -282,17 +282,9 @@ def test_unusable_state_has_a_remedy(status: str) -> None:
 DEADLINES = {
     ("creating", False): timedelta(hours=1),
     ("creating", True): timedelta(hours=24),
-    ("backing-up", False): timedelta(hours=24),
     ("modifying", False): timedelta(minutes=90),
-    ("upgrading", False): timedelta(minutes=90),
-    ("storage-optimization", False): timedelta(hours=24),
-    ("storage-initialization", False): timedelta(hours=24),
-    ("deleting", False): timedelta(hours=24),
-    ("rebooting", False): timedelta(minutes=30),
-    ("resetting-master-credentials", False): timedelta(minutes=30),
     ("what-nobody-knows", False): timedelta(hours=1),
     ("available", False): timedelta(minutes=10),
-    ("", False): timedelta(minutes=10),
 }
 
 

@@ -222,9 +222,6 @@ PASSWORD = "Sufficient-1"
 SNAPSHOT = RestoreFrom(db_snapshot_identifier="kept")
 INSTANT = RestoreFrom(point_in_time=PointInTime(source_dbi_resource_id="db-ONE", restore_time="2026-11-20T12:00:00Z"))
 LATEST = RestoreFrom(point_in_time=PointInTime(source_db_instance_identifier="fl-source"))
-SOURCES = pytest.mark.parametrize(
-    "source", [None, SNAPSHOT, INSTANT, LATEST], ids=["nothing", "a snapshot", "an instant", "the latest instant"]
-)
 
 
 def _call_for(source: RestoreFrom | None, **spec: Any) -> tuple[str, dict[str, Any]]:
@@ -233,33 +230,20 @@ def _call_for(source: RestoreFrom | None, **spec: Any) -> tuple[str, dict[str, A
     return call_for(Target("fl-orders", parameters, OWNER, "hash"), Credential("app", PASSWORD))
 
 
-@SOURCES
-def test_create_call_carries_the_tags_of_the_owner_and_has_them_copied_to_snapshots(source: RestoreFrom | None) -> None:
+@pytest.mark.parametrize(
+    "source", [None, SNAPSHOT, INSTANT, LATEST], ids=["nothing", "a snapshot", "an instant", "the latest instant"]
+)
+def test_create_call_carries_the_tags_of_the_owner_and_a_password_for_a_new_instance_alone(
+    source: RestoreFrom | None,
+) -> None:
     _, parameters = _call_for(source, tags={"team": "orders"})
 
     assert {tag["Key"]: tag["Value"] for tag in parameters["Tags"]} == {
-        "fairlead-installation": "home",
-        "fairlead-identity": "uid-1",
-        "fairlead-claim": "0123456789abcdef",
-        "fairlead-namespace": "shop",
-        "fairlead-namespace-uid": "shop-uid",
-        "fairlead-name": "orders",
-        "fairlead-resource": "instance",
+        **{tag["Key"]: tag["Value"] for tag in tags_of(OWNER)},
         "team": "orders",
     }
     assert parameters["CopyTagsToSnapshot"] is True
-
-
-@SOURCES
-@pytest.mark.parametrize("copied", [True, False])
-def test_copied_tags_are_as_the_spec_says(source: RestoreFrom | None, *, copied: bool) -> None:
-    assert _call_for(source, copy_tags_to_snapshot=copied)[1]["CopyTagsToSnapshot"] is copied
-
-
-@SOURCES
-def test_password_is_sent_with_a_new_instance_alone(source: RestoreFrom | None) -> None:
-    parameters = _call_for(source)[1]
-
+    assert _call_for(source, copy_tags_to_snapshot=False)[1]["CopyTagsToSnapshot"] is False
     assert (parameters.get("MasterUserPassword") == PASSWORD) is (source is None)
     assert ("MasterUsername" in parameters) is (source is None)
     assert (PASSWORD in str(parameters)) is (source is None)

@@ -231,24 +231,13 @@ def test_database_that_is_published(case: str) -> None:
 
 STATES = {
     "available": (Phase.READY, True),
-    "storage-optimization": (Phase.READY, True),
     "storage-full": (Phase.READY, False),
     "backing-up": (Phase.BUSY, True),
-    "modifying": (Phase.BUSY, True),
-    "configuring-log-exports": (Phase.BUSY, True),
-    "resetting-master-credentials": (Phase.BUSY, True),
     "what-nobody-knows": (Phase.BUSY, True),
     "creating": (Phase.BUSY, False),
-    "rebooting": (Phase.BUSY, False),
-    "upgrading": (Phase.BUSY, False),
-    "deleting": (Phase.BUSY, False),
     "stopped": (Phase.STOPPED, False),
     "failed": (Phase.FAILED, False),
-    "storage-initialization": (Phase.READY, True),
-    "storage-config-upgrade": (Phase.BUSY, True),
     "incompatible-parameters": (Phase.READY, False),
-    "incompatible-create": (Phase.FAILED, False),
-    "inaccessible-encryption-credentials-recoverable": (Phase.FAILED, False),
 }
 
 

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
 from devcloud.azure.server import Options, running
-from providers.external import retries
-from runtime.backoff import Backoff
 from tests.providers.azure.arm_stub import ArmStub, serving
 from tests.providers.azure.simulated_arm import Arm
-
-
-@pytest.fixture(autouse=True)
-def retries_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once = Backoff(timedelta(0), timedelta(0))
-    monkeypatch.setattr(retries, "READS", replace(retries.READS, backoff=at_once))
 
 
 @pytest.fixture

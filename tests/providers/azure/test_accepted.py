@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from providers.azure.children.kinds import CONFIGURATIONS, FIREWALL_RULES
+from providers.azure.children.kinds import FIREWALL_RULES
 from providers.external.provider import Kind
 from runtime.objects import Object
 from tests.providers.azure.arm_world import INSIDE, KIND_IDS, ArmWorld, inside_of, server_at_rest
@@ -65,19 +65,6 @@ async def test_operation_that_others_pushed_aside_is_sent_again(arm: Arm, code: 
 
 
 @each_kind
-async def test_operation_that_is_pushed_aside_for_ever_is_sent_ever_more_slowly(
-    arm: Arm, kind: Kind[Any, Any], spec: Object
-) -> None:
-    world = inside_of(await server_at_rest(arm), kind, spec)
-    arm.control("POST", "operations", {"code": "InternalServerError", "message": "Of the cloud.", "times": None})
-    world.ask()
-    await Paced(world).until(world.now + timedelta(minutes=55))
-    assert 3 <= len(arm.changes()) <= 8
-    await world.until("CloudBusy")
-    assert "Of the cloud" in world.condition()["message"]
-
-
-@each_kind
 @pytest.mark.parametrize("answered", ["fail", "refuse"])
 async def test_busy_server_of_somebody_else_is_met_and_heals(
     arm: Arm, kind: Kind[Any, Any], spec: Object, answered: str
@@ -106,31 +93,6 @@ async def test_change_of_a_server_that_somebody_else_changes_waits_and_provokes_
     await world.rest()
 
     assert (arm.changes(), arm.met_busy()) == ([PATCH], [])
-
-
-async def test_parameter_that_azure_does_not_have_is_named_and_nothing_is_sent(arm: Arm) -> None:
-    server = await server_at_rest(arm)
-    world = inside_of(server, CONFIGURATIONS, {"name": "work_memory", "value": "64MB"})
-    world.ask()
-    await world.until("InvalidValue")
-    assert "Azure has no parameter work_memory" in str(world.condition()["message"])
-    assert arm.changes() == []
-
-    world.delete()
-    await world.rest()
-    assert (world.get(), arm.changes()) == (None, [])
-
-
-async def test_parameter_is_set_where_arm_heeds_preconditions(arm: Arm) -> None:
-    """There is a value of every parameter, always: `If-None-Match` would refuse the first PUT for ever."""
-    arm.behave(honours_if_none_match=True)
-    server = await server_at_rest(arm)
-    world = inside_of(server, *INSIDE[2])
-    world.ask()
-    await world.rest()
-
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-    assert server.shown()["children"]["configurations"] == {"work_mem": "65536"}
 
 
 @pytest.mark.parametrize("honours_precondition", [True, False])

@@ -1,25 +1,37 @@
-"""Every mutable field of Azure's kinds, changed by somebody else: put back, reported, or left, by its rule."""
+"""Every mutable field of Azure's kinds, changed by somebody else: put back, reported, or left, by its rule.
+
+The clause `foreign_change_is_put_back_or_held_by_its_class` shows what the reconciler makes of each class.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import Enum
 from typing import Any
 
+import msgspec
 import pytest
 
 from devcloud.azure.entra.directory import SUBSCRIPTION
-from providers.azure.children.kinds import CONFIGURATIONS, FIREWALL_RULES
-from providers.external.provider import Kind
+from providers.azure.models import FlexibleServerParameters
+from providers.azure.servers import create
+from providers.azure.servers.changes import classify
+from providers.azure.servers.translate import observed
+from providers.external.client import Target
+from providers.external.credential import Credential
+from providers.external.diff import diff
+from providers.external.observation import Change, Class
 from runtime.objects import Object
 from tests.architecture.tree import CRDS
-from tests.providers.azure.arm_world import ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.arm_world import server_at_rest
+from tests.providers.azure.azure_world import SERVER
 from tests.providers.azure.simulated_arm import Arm
+from tests.providers.azure.test_translate import OWNER, answer_of
 from tests.support import yaml_texts
 
-pytestmark = pytest.mark.slow
 # Not in ARM: what is inside a server has a kind of its own, and its server is found by name or by reference.
 _NOT_IN_ARM = {"databaseName", "server", "serverRef"}
 _GROWS_ONLY = {"storageSizeGB", "version"}
@@ -28,22 +40,19 @@ _KEY: Object = {"primaryKeyURI": "https://v.vault/keys/k/1", "primaryUserAssigne
 _WINDOW: Object = {"customWindow": "Enabled", "dayOfWeek": 3, "startHour": 4, "startMinute": 30}
 _ENTRA: Object = {"activeDirectoryAuth": "Enabled", "tenantId": "11111111-0000-4000-8000-000000000001"}
 _ZONES: Object = {"highAvailabilityMode": "ZoneRedundant", "standbyAvailabilityZone": "2"}
-_THEIR_RANGE = {"startIpAddress": "192.0.2.1", "endIpAddress": "192.0.2.9"}
 _SWEEPS = 100
 
 
 class Answer(Enum):
-    """What becomes of a change of somebody else's, as the reason of Synced."""
+    """What becomes of a change of somebody else's, by the classes of the change that puts it back."""
 
-    CORRECTED = "InSync"
-    """Put back at once, for it interrupts nobody."""
-    HELD = "DriftHeld"
-    """Reported; put back in the window, or now under `driftPolicy: Correct`."""
-    LOSS = "HeldChange"
-    """Reported; to put it back wants a consent."""
-    IMPOSSIBLE = "InvalidValue"
-    """Reported; Azure does not take it back."""
-    LEFT = "InSync, as Azure may do it by itself"
+    CORRECTED = frozenset({Class.ONLINE})
+    HELD = frozenset({Class.RESTART, Class.LOCKOUT})
+    LOSS = frozenset({Class.LOSS})
+    IMPOSSIBLE = frozenset[Class]()
+    """Azure never takes it back."""
+    LEFT = frozenset[Class | None]({None})
+    """Azure may do it by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ ROWS = (
     Row("skuName", "Standard_D2ds_v5", {"sku": {"name": "Standard_D4ds_v5", "tier": "GeneralPurpose"}}, Answer.HELD),
     Row("skuTier", "GeneralPurpose", {"sku": {"name": "Standard_D2ds_v5", "tier": "MemoryOptimized"}}, Answer.HELD),
     Row("version", "16", {"properties": {"version": "17"}}, Answer.IMPOSSIBLE),
-    Row("storageSizeGB", 64, {"autogrow": True}, Answer.LEFT),
+    Row("storageSizeGB", 64, {"properties": {"storage": {"storageSizeGB": 128}}}, Answer.LEFT),
     _row("autoGrow", "Enabled", "storage", "Disabled"),
     Row("storageTier", "P10", {"properties": {"storage": {"tier": "P50"}}}),
     _row("iops", 3000, "storage", 4000),
@@ -116,89 +125,42 @@ def test_every_mutable_field_has_its_row() -> None:
     assert _mutable("flexibleserverdatabases") == set()
 
 
-def _leaves(tree: Mapping[str, Any], path: str = "") -> dict[str, Any]:
-    """Return what is in an answer by its path: `properties.storage.tier`."""
-    leaves: dict[str, Any] = {}
-    for name, value in tree.items():
-        place = f"{path}.{name}" if path else name
-        leaves |= _leaves(value, place) if isinstance(value, Mapping) else {place: value}
-    return leaves
+def _merged(body: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer with other values; members of an object that are not named stay."""
+    for name, value in change.items():
+        is_object = isinstance(value, Mapping) and isinstance(body.get(name), dict)
+        body[name] = _merged(body[name], value) if is_object else value
+    return body
+
+
+def _changes(target: Target[FlexibleServerParameters], answer: dict[str, Any]) -> tuple[Change, ...]:
+    seen = observed(answer, target)
+    return tuple(classify(change, seen) for change in diff(target.spec, seen.spec))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
-async def test_field_changed_by_somebody_else_is_put_back_reported_or_left(arm: Arm, row: Row) -> None:
-    world = await server_at_rest(arm, parameters={**row.needs, row.path: row.spec})
-    before = _leaves(world.shown())
-    whole = {"tags": {**world.shown()["tags"], **row.theirs["tags"]}} if "tags" in row.theirs else row.theirs
-    arm.steer(world.name_of(), **whole)
-    struck = {name: value for name, value in _leaves(world.shown()).items() if before.get(name) != value}
-    assert struck, "nobody changed anything"
+def test_field_changed_by_somebody_else_is_put_back_reported_or_left(row: Row) -> None:
+    desired = msgspec.convert({**SERVER, **row.needs, row.path: row.spec}, FlexibleServerParameters)
+    target = Target("databases/pg", desired, OWNER, "hash")
+    made = create.body_of(target, Credential("app", "Pa55"), source="", now=datetime(2026, 1, 1, tzinfo=UTC))
+    answer = _merged(answer_of(), made)
+    assert _changes(target, answer) == ()
 
-    match row.answer:
-        case Answer.CORRECTED:
-            await world.until(lambda: _is_back(world, before, struck))
-            await world.rest()
-            assert arm.changes() == ["flexibleServers.patch"]
-        case Answer.HELD:
-            await _is_reported(world, row)
-            world.ask(parameters={**row.needs, row.path: row.spec}, driftPolicy="Correct")
-            await world.rest()
-            assert _is_back(world, before, struck)
-            assert arm.changes() == ["flexibleServers.patch"]
-        case Answer.LOSS | Answer.IMPOSSIBLE:
-            await _is_reported(world, row)
-            world.ask(parameters={**row.needs, row.path: row.spec}, driftPolicy="Correct")
-            assert await world.for_hours(2) == {row.answer.value}
-            assert arm.changes() == []
-        case Answer.LEFT:
-            assert await world.for_hours(2) == {"InSync"}
-            assert arm.changes() == []
-            assert [entry["action"] for entry in world.status_of()["drift"]] == ["Tolerated"]
+    _merged(answer, row.theirs)
+    changes = {change.path[0]: change for change in _changes(target, answer)}
+
+    change = changes.pop(row.path, None)
+    assert changes == {}
+    if row.answer is Answer.LEFT:
+        assert change is None
+        assert row.path in {tolerated.path[0] for tolerated in observed(answer, target).tolerated}
+        return
+    assert change is not None
+    assert (change.veto is not None) is (row.answer is Answer.IMPOSSIBLE)
+    assert change.veto is not None or change.kind in row.answer.value
 
 
-def _is_back(world: ArmWorld, before: Mapping[str, Any], struck: Mapping[str, Any]) -> bool:
-    now = _leaves(world.shown())
-    return all(now.get(name) == before.get(name) for name in struck)
-
-
-async def _is_reported(world: ArmWorld, row: Row) -> None:
-    """It is said which field differs, for hours, and nothing is sent."""
-    await world.until(row.answer.value)
-    assert await world.for_hours(1) == {row.answer.value}
-    assert row.path in {entry["path"].partition(".")[0] for entry in world.status_of()["drift"]}
-    assert world.arm.changes() == []
-
-
-INSIDE: tuple[tuple[Kind[Any, Any], Object, str, Mapping[str, Any]], ...] = (
-    (FIREWALL_RULES, {"cidr": "203.0.113.0/24"}, "firewallRules", _THEIR_RANGE),
-    (
-        FIREWALL_RULES,
-        {"startIpAddress": "203.0.113.1", "endIpAddress": "203.0.113.9"},
-        "firewallRules",
-        {**_THEIR_RANGE, "endIpAddress": "203.0.113.9"},
-    ),
-    (CONFIGURATIONS, {"name": "work_mem", "value": "64MB"}, "configurations", {"value": "8192"}),
-)
-
-
-@pytest.mark.parametrize(("kind", "spec", "word", "theirs"), INSIDE, ids=lambda value: str(value)[:30])
-async def test_what_is_inside_a_server_is_put_back(
-    arm: Arm, kind: Kind[Any, Any], spec: Object, word: str, theirs: Mapping[str, Any]
-) -> None:
-    server = await server_at_rest(arm)
-    world = inside_of(server, kind, spec)
-    world.ask()
-    await world.rest()
-    before = server.shown()["children"][word]
-    arm.forget()
-    arm.control("POST", f"servers/{server.name_of().split('/')[1]}/{word}/{next(iter(before))}", theirs)
-    assert server.shown()["children"][word] != before
-
-    await world.until(lambda: bool(server.shown()["children"][word] == before))
-    await world.rest()
-    assert arm.changes() == [f"{word}.put"]
-
-
+@pytest.mark.slow
 async def test_100_sweeps_in_azures_own_spelling_write_nothing(arm: Arm) -> None:
     """What is sent in one letter case is answered in another one, with defaults and grown by itself."""
     spelled: Object = {

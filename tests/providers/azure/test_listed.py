@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from providers.azure.children.kinds import DATABASES
 from providers.azure.listed import FRESH, ListedServers, ServerState
 from providers.azure.names import ServerName, server_in_path
 from providers.azure.servers.client import clients
@@ -17,12 +16,12 @@ from providers.external.observation import Present
 from providers.external.provider import Kind
 from runtime.objects import Object
 from tests.providers.azure.arm_world import CHILDREN, KIND_IDS, ArmWorld, inside_of, server_at_rest
-from tests.providers.azure.simulated_arm import GROUP, Arm, path_of
+from tests.providers.azure.simulated_arm import GROUP, Arm
 from tests.providers.listed_paced import ListedPaced
 
 pytestmark = pytest.mark.slow
 HOUR, SWEEP = timedelta(hours=1), timedelta(minutes=1)
-LIST, LOOK, PATCH = "flexibleServers.listBySubscription", "flexibleServers.get", "flexibleServers.patch"
+LIST, LOOK = "flexibleServers.listBySubscription", "flexibleServers.get"
 
 
 class ListedArm(ListedPaced):
@@ -55,26 +54,6 @@ async def test_server_at_rest_is_never_read_by_itself(arm: Arm) -> None:
     assert len(world.kube.writes) == writes
 
 
-async def test_change_by_others_is_looked_at_and_put_back_within_a_sweep(arm: Arm) -> None:
-    world, paced = await _ready(arm)
-    arm.steer(world.name_of(), properties={"backup": {"backupRetentionDays": 30}})
-    began = world.now
-    await paced.when(lambda: PATCH in arm.changes())
-    assert world.now - began <= SWEEP + timedelta(seconds=1)
-    actions = [str(call["action"]) for call in arm.calls()]
-    # What a list shows is a reason to look, and nothing is sent before that.
-    assert LOOK in actions[: actions.index(PATCH)]
-
-
-async def test_refused_list_leaves_looks_one_by_one_and_nowhere_an_absence(arm: Arm) -> None:
-    world, paced = await _ready(arm)
-    writes = len(world.kube.writes)
-    arm.fault(LIST, "AuthorizationFailed", 403)
-    await paced.until(world.now + HOUR)
-    assert paced.counts()[LOOK] >= 1
-    assert (world.reason("Ready"), arm.changes(), len(world.kube.writes)) == ("Available", [], writes)
-
-
 async def test_list_that_is_left_out_makes_nobody_look(arm: Arm) -> None:
     world, paced = await _ready(arm)
     entry: Any = await world.accounts.connect("default")
@@ -84,33 +63,6 @@ async def test_list_that_is_left_out_makes_nobody_look(arm: Arm) -> None:
         paced.wake()
         await paced.until(world.now + SWEEP)
     assert paced.counts() == {LIST: 9}
-
-
-async def test_server_that_vanished_is_asked_for_by_name_and_searched_for_before_it_is_lost(arm: Arm) -> None:
-    world, paced = await _ready(arm)
-    arm.steer(world.name_of(), vanish=True)
-    await paced.when(lambda: world.reason() == "DatabaseLost")
-    assert paced.counts()[LOOK] >= 1
-    assert paced.counts()["subscriptions.get"] >= 1
-    await paced.until(world.now + HOUR)
-    assert (world.reason(), arm.changes(), arm.servers()) == ("DatabaseLost", [], {})
-
-
-async def test_list_that_lacks_its_server_for_once_is_no_absence(arm: Arm) -> None:
-    """A list may show less than there is: the look by name decides."""
-    world, paced = await _ready(arm)
-    writes = len(world.kube.writes)
-    entry: Any = await world.accounts.connect("default")
-    lists, read = entry.clients.account._lists, entry.clients.account._lists._read
-
-    async def nothing() -> Any:
-        listed = await read()
-        return type(listed)(())
-
-    lists._read = nothing
-    await paced.until(world.now + HOUR)
-    assert paced.counts()[LOOK] >= 1
-    assert (world.reason("Ready"), arm.changes(), len(world.kube.writes)) == ("Available", [], writes)
 
 
 each_kind = pytest.mark.parametrize(("kind", "spec", "word"), CHILDREN, ids=KIND_IDS)
@@ -148,31 +100,6 @@ async def test_child_at_rest_in_a_listed_server_takes_one_call(
     await world.step()
     assert _reads(arm) == [LOOK, f"{word}.get"]
     assert (arm.changes(), len(world.kube.writes)) == ([], writes)
-
-
-@each_kind
-async def test_child_that_is_to_be_changed_looks_at_its_server_whatever_is_listed(
-    arm: Arm, kind: Kind[Any, Any], spec: Object, word: str
-) -> None:
-    """The list shows a server that is ready, and somebody else changes it since: no ServerIsBusy is provoked."""
-    server, world, _ = await _child(arm, kind, spec)
-    arm.person("PATCH", path_of(server.name_of()), {"properties": {"backup": {"backupRetentionDays": 30}}})
-    world.delete()
-    for _ in range(3):
-        await world.step()
-    assert {LOOK, f"{word}.get"} <= set(_reads(arm))
-    assert (arm.changes(), arm.met_busy()) == ([], [])
-    await world.rest()
-    assert (world.get(), arm.met_busy()) == (None, [])
-
-
-async def test_child_that_is_gone_looks_at_its_server_whatever_is_listed(arm: Arm) -> None:
-    server, world, _ = await _child(arm, DATABASES, {"name": "orders"})
-    arm.steer(server.name_of(), vanish=True)
-    await world.step()
-    assert LOOK in _reads(arm)
-    await world.until("DatabaseLost")
-    assert arm.changes() == []
 
 
 READY = ServerState("Ready", "1", None)

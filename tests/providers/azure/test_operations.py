@@ -19,7 +19,6 @@ from tests.providers.azure.arm_stub import ArmStub
 from tests.providers.azure.azure_world import connected
 
 ARM = "https://management.azure.com"
-NONE = Refused(200, "", "")
 
 
 @pytest.mark.parametrize(

@@ -108,42 +108,6 @@ async def test_static_parameter_that_comes_or_goes_restarts_its_server_in_the_wi
     assert len(arm.calls(RESTART)) == 2
 
 
-async def test_new_server_of_a_claim_is_restarted_before_its_configurations_are_ready(arm: Arm) -> None:
-    server = ArmWorld(arm)
-    server.ask()
-    server.compose()
-    await server.until("Creating")
-    world = inside_of(server, CONFIGURATIONS, {"name": "max_connections", "value": "100"})
-    world.ask()
-    world.compose()
-    await world.step()
-    server.now = max(server.now, world.now)
-    await server.until("InSync")
-    world.now = max(server.now, world.now)
-    await world.until(lambda: "restarted first" in str(world.condition("Synced")["message"]))
-    assert world.condition("Ready")["status"] == "False"
-    server.now = world.now
-    await server.until(lambda: RESTART in arm.changes())
-    await server.rest()
-    world.now = server.now
-    await world.rest()
-    assert arm.changes() == [PUT, "configurations.put", RESTART]
-
-
-async def test_static_parameter_is_used_with_its_former_value_until_a_restart(arm: Arm) -> None:
-    server = await server_at_rest(arm)
-    world = inside_of(server, CONFIGURATIONS, {"name": "max_connections", "value": "100"})
-    world.ask()
-    await world.until("PendingRestart")
-    assert await world.for_hours(2) == {"PendingRestart"}
-    # Nobody logs in to a parameter: the server is used with its former value meanwhile.
-    assert (world.reason("Ready"), arm.changes()) == ("Available", ["configurations.put"])
-
-    arm.person("POST", path_of(server.name_of(), "restart"))
-    await world.rest()
-    assert arm.changes() == ["configurations.put"]
-
-
 async def test_password_rotates_by_one_patch_that_nothing_shows(arm: Arm) -> None:
     world = await server_at_rest(arm)
     secret = SECRETS, Key("team", "db-credentials")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -23,42 +21,13 @@ from providers.external.cloud_api.refusals import NotThere
 from providers.external.cloud_api.tags import owner_tags
 from providers.external.observation import Present
 from providers.external.ownership import identity_of
-from providers.external.provider import Kind
 from runtime.errors import Blocked, Terminal
-from runtime.objects import Object
 from tests.providers.azure.arm_stub import SUBSCRIPTION, ArmStub
-from tests.providers.azure.arm_world import CHILDREN, INSIDE, KIND_IDS, ArmWorld, inside_of, server_at_rest
+from tests.providers.azure.arm_world import INSIDE, ArmWorld, inside_of, server_at_rest
 from tests.providers.azure.azure_world import connected
-from tests.providers.azure.simulated_arm import Arm, path_of
+from tests.providers.azure.simulated_arm import Arm
 from tests.providers.azure.test_translate import OWNER, answer_of, target_of
-from tests.providers.gates import OPEN, Calls, Gate
-
-each_kind = pytest.mark.parametrize(("kind", "spec", "word"), CHILDREN, ids=KIND_IDS)
-_THEIRS: dict[str, Object] = {
-    "databases": {"charset": "LATIN1", "collation": "C"},
-    "firewallRules": {"startIpAddress": "192.0.2.1", "endIpAddress": "192.0.2.1"},
-    "configurations": {"value": "9"},
-}
-
-
-async def _made(server: ArmWorld, kind: Kind[Any, Any], spec: Object) -> ArmWorld:
-    world = inside_of(server, kind, spec)
-    world.ask()
-    await world.rest()
-    server.arm.forget()
-    return world
-
-
-@pytest.mark.slow
-@each_kind
-async def test_child_goes_with_its_server(arm: Arm, kind: Kind[Any, Any], spec: Object, word: str) -> None:
-    server = await server_at_rest(arm)
-    world = await _made(server, kind, spec)
-    arm.steer(server.name_of(), vanish=True)
-    world.delete()
-    await world.until(lambda: world.get() is None)
-
-    assert arm.changes() == [], word
+from tests.providers.gates import OPEN
 
 
 @pytest.mark.slow
@@ -79,59 +48,6 @@ async def test_value_that_somebody_set_is_only_read_and_a_default_one_needs_no_w
     shown = {"name": "work_mem", "server": server.name_of(), "value": theirs or "4096"}
     assert (watched.reason("Ready"), watched.status["observed"]["forProvider"]) == ("Available", shown)
     assert arm.changes() == []
-
-
-@pytest.mark.slow
-async def test_database_of_a_server_that_was_made_again_is_lost(arm: Arm) -> None:
-    server = await server_at_rest(arm)
-    world, tags = await _made(server, DATABASES, {"name": "orders"}), server.shown()["tags"]
-    server.pass_time(timedelta(hours=1))
-    arm.steer(server.name_of(), replace=True)
-    arm.steer(server.name_of(), tags=tags)
-    arm.control("POST", f"servers/{server.name_of().split('/')[1]}/databases/orders", _THEIRS["databases"])
-    await world.until("Replaced")
-
-    assert arm.changes() == []
-
-
-@pytest.mark.slow
-@each_kind
-async def test_child_that_appeared_since_it_was_looked_for_is_looked_at_and_left(
-    arm: Arm, kind: Kind[Any, Any], spec: Object, word: str
-) -> None:
-    """It is looked for twice before its create is decided on, and once more before the PUT."""
-    server = await server_at_rest(arm)
-    reads, calls = itertools.count(1), Calls(Gate())
-    own = server.name_of().split("/")[1]
-
-    def appear(path: str) -> None:
-        if f"{own}/{word}/" in path and next(reads) == 3:
-            arm.control("POST", f"servers/{own}/{word}/{path.rpartition('/')[2]}", _THEIRS[word])
-
-    calls.looked = appear
-    world = inside_of(server, kind, spec, calls)
-    world.ask()
-    await world.step()
-
-    assert world.reason() == "NotOwned"
-    assert "appeared before it could be created" in str(world.condition()["message"])
-    assert arm.changes() == []
-
-
-@pytest.mark.slow
-@each_kind
-async def test_nothing_is_made_in_a_server_that_is_at_something_else(
-    arm: Arm, kind: Kind[Any, Any], spec: Object, word: str
-) -> None:
-    server = await server_at_rest(arm)
-    arm.person("PATCH", path_of(server.name_of()), {"properties": {"backup": {"backupRetentionDays": 21}}})
-    world = inside_of(server, kind, spec)
-    world.ask()
-    await world.until("CloudBusy")
-    assert arm.changes() == []
-    await world.rest()
-
-    assert (arm.changes(), arm.met_busy()) == ([f"{word}.put"], [])
 
 
 async def test_name_that_anybody_in_azure_has_is_taken(arm: Arm) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
 
 from providers.azure.awaited import AwaitedRights
-from providers.azure.children.kinds import DATABASES, ServerDatabases
-from providers.azure.models import FlexibleServerDatabaseParameters, FlexibleServerParameters, Reference
+from providers.azure.models import FlexibleServerParameters
 from providers.azure.names import ServerName
 from providers.azure.servers import changes, create, roles
 from providers.azure.servers.facts import Facts
@@ -20,12 +18,9 @@ from providers.external.client import Target
 from providers.external.cloud_api.tags import owner_tags
 from providers.external.credential import Credential
 from providers.external.endpoint import VERIFIED, Endpoint
-from providers.external.observation import Change, Observed, Phase, Present
+from providers.external.observation import Change, Observed, Phase
 from providers.external.ownership import Owner
 from providers.external.sql.alternating import Roles
-from runtime.objects import Object
-from tests.providers.azure.arm_world import ArmWorld, inside_of, server_at_rest
-from tests.providers.azure.simulated_arm import Arm
 from tests.providers.world import TEAM_UID
 
 OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "server", TEAM_UID)
@@ -137,53 +132,3 @@ def test_awaited_rights_are_those_of_one_server_in_whatever_letter_case() -> Non
     awaited.record_none(ServerName("rg", "PG"))
     assert not awaited.awaits(ServerName("rg", "pg"), "orders")
     assert awaited.knows(ServerName("rg", "pg"))
-
-
-_INSIDE: Object = {"name": "orders", "charset": "UTF8"}
-
-
-async def _account(world: ArmWorld) -> Any:
-    entry: Any = await world.accounts.connect("default")
-    return entry.clients.external._account
-
-
-@pytest.mark.slow
-async def test_database_in_which_the_logins_have_no_rights_yet_is_not_ready(arm: Arm) -> None:
-    server = await server_at_rest(arm)
-    world = inside_of(server, DATABASES, _INSIDE)
-    world.ask()
-    await world.step()
-    awaited, name = (await _account(world)).awaited, ServerName(*server.name_of().split("/"))
-    awaited.record(name, "orders")
-    for _ in range(5):
-        await world.step()
-        world.pass_time(timedelta(seconds=10))
-    assert world.reason("Ready") != "Available"
-    assert "no rights in it yet" in str(world.status["conditions"])
-
-    awaited.record_none(name)
-    await world.rest()
-    assert arm.changes() == ["databases.put"]
-
-
-@pytest.mark.slow
-async def test_database_that_a_killed_process_made_waits_for_a_look_at_the_logins(arm: Arm) -> None:
-    server = await server_at_rest(arm)
-    world = inside_of(server, DATABASES, _INSIDE)
-    world.ask()
-    await world.rest()
-    account, name = await _account(world), server.name_of()
-    spec = msgspec.convert({**_INSIDE, "server": name}, FlexibleServerDatabaseParameters)
-    of_object = msgspec.structs.replace(spec, server_ref=Reference("pg1"))
-    new = Target(world.external_name, of_object, OWNER, "hash", alternates=True)
-
-    async def is_ready(target: Target[FlexibleServerDatabaseParameters]) -> bool:
-        present = await ServerDatabases(account).observe(target)
-        assert isinstance(present, Present)
-        return present.observed.phase is Phase.READY
-
-    was_ready, with_one = replace(new, incarnation="2026/orders"), replace(new, alternates=False)
-    targets = (new, was_ready, with_one, replace(new, spec=spec))
-    assert [await is_ready(target) for target in targets] == [False, True, True, True]
-    account.awaited.record_none(ServerName(*name.split("/")))
-    assert await is_ready(new)

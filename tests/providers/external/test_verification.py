@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-import socket
-import ssl
 import struct
-import threading
 from asyncio import StreamReader, StreamWriter, start_unix_server
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -229,60 +226,3 @@ async def test_a_refused_password_is_refused(tmp_path: Path) -> None:
         answer = await try_login(endpoint, Credential("app", "another"))
 
     assert answer == LoginAnswer(Login.REFUSED, "28P01")
-
-
-_SSL_REQUEST_BYTES = 8
-_TURNS = 20
-
-
-@dataclass
-class _Hung:
-    """A server that offers TLS, takes it up, and then neither reads nor writes; `port` is where it listens."""
-
-    listener: socket.socket
-    context: ssl.SSLContext
-    is_met: threading.Event = field(default_factory=threading.Event)
-    is_over: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def port(self) -> int:
-        port: int = self.listener.getsockname()[1]
-        return port
-
-    def serve(self) -> None:
-        line, _ = self.listener.accept()
-        with line:
-            line.recv(_SSL_REQUEST_BYTES, socket.MSG_WAITALL)
-            line.sendall(b"S")
-            with self.context.wrap_socket(line, server_side=True):
-                self.is_met.set()
-                self.is_over.wait(60)
-
-
-@contextmanager
-def _serving_hung(folder: Path) -> Iterator[tuple[_Hung, str]]:
-    authority = new_authority("an authority")
-    certificate, key = authority.issue(Subject("server", hosts=("127.0.0.1",))).write(folder, "server")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = _Hung(listener, context)
-        thread = threading.Thread(target=server.serve)
-        thread.start()
-        try:
-            yield server, authority.pem.decode()
-        finally:
-            server.is_over.set()
-            thread.join()
-
-
-async def test_login_that_is_cancelled_waits_for_no_answer_of_a_server_that_hangs(tmp_path: Path) -> None:
-    with _serving_hung(tmp_path) as (server, pem):
-        endpoint = Endpoint("127.0.0.1", server.port, "orders", VERIFIED, pem)
-        login = asyncio.create_task(try_login(endpoint, Credential("app", "a secret")))
-        await asyncio.to_thread(server.is_met.wait, 60)
-        login.cancel()
-        for _ in range(_TURNS):
-            await asyncio.sleep(0)
-
-        assert login.cancelled()

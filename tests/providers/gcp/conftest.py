@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
 from devcloud.gcp.server import Options, Served, running
-from providers.external import retries
 from providers.gcp.account import GcpAccount
-from runtime.backoff import Backoff
 from tests.providers.gcp.sql_world import SqlWorld
 from tests.providers.gcp.wire import Wire, account_on
 from tests.support.simulator_control import control
-
-
-@pytest.fixture(autouse=True)
-def retries_without_a_pause(monkeypatch: pytest.MonkeyPatch) -> None:
-    at_once = Backoff(timedelta(0), timedelta(0))
-    monkeypatch.setattr(retries, "READS", replace(retries.READS, backoff=at_once))
 
 
 @pytest.fixture(autouse=True)

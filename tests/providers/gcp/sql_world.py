@@ -202,11 +202,9 @@ def inside_of(server: SqlWorld, kind: Kind[Any, Any], **spec: Any) -> SqlWorld:
 class ListedSql(ListedPaced):
     """Passes of resources with the lists that their provider makes, at a simulated Cloud SQL."""
 
-    def __init__(self, world: SqlWorld, *names: str) -> None:
+    def __init__(self, world: SqlWorld) -> None:
         super().__init__(world)
         self.sql = world.served
-        for name in names:
-            self.add(name)
 
     def calls(self) -> Counter[tuple[str, str]]:
         """Return how often the provider called each method, and of which instance; none of the tokens'."""

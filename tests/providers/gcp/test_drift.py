@@ -1,28 +1,35 @@
-"""Every mutable field of an instance and of a user, changed by somebody else: put back, reported, or left."""
+"""Every mutable field of an instance, changed by somebody else: put back, reported, or left, by its rule.
+
+The clause `foreign_change_is_put_back_or_held_by_its_class` shows what the reconciler makes of each class.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from ruamel.yaml import YAML
 
-from devcloud.gcp.server import Options, Served, running
-from providers.gcp import USERS
-from tests.providers.gcp.simulated_sql import SimulatedSql, nested, value_at
-from tests.providers.gcp.sql_world import inside_of, ready
-
-pytestmark = pytest.mark.slow
+from providers.external.diff import diff
+from providers.external.observation import Change, Class
+from providers.gcp.instances import create
+from providers.gcp.instances.changes import classify
+from providers.gcp.models import CloudSQLInstanceParameters
+from tests.providers.gcp.answers import instance, seen, target
+from tests.providers.gcp.simulated_sql import nested
 
 _CRDS = Path(__file__).resolve().parents[3] / "crds"
 _FIXED = re.compile(r"oldSelf\.forProvider\.(\w+)")
 # A network may be set once. What the provider itself goes by is nothing that Cloud SQL has.
 _SET_ONCE = {"privateNetwork"}
+_SPEC = {"region": "us-central1", "databaseVersion": "POSTGRES_16", "tier": "db-custom-1-3840"}
 _OURS = {"finalBackupTtlDays", "database", "databaseRef", "addressType", "fromBackup"}
 _NETWORK, _OTHER_NETWORK = "projects/shop/global/networks/db", "projects/shop/global/networks/other"
 _PLUS = {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"}
@@ -34,13 +41,15 @@ _RELEASE = "POSTGRES_16_9.R20250302.00_31"
 
 
 class Answer(Enum):
-    """What becomes of a change of somebody else's: the reason under which it is reported."""
+    """What becomes of a change of somebody else's, by the classes of the change that puts it back."""
 
-    CORRECTED = "InSync"
-    HELD = "DriftHeld"
-    CONSENT = "HeldChange"
-    IMPOSSIBLE = "InvalidValue"
-    LEFT = "InSync, as Cloud SQL may do it by itself"
+    CORRECTED = frozenset({Class.ONLINE})
+    HELD = frozenset({Class.RESTART, Class.LOCKOUT})
+    CONSENT = frozenset({Class.LOSS})
+    IMPOSSIBLE = frozenset[Class]()
+    """Cloud SQL never takes it back."""
+    LEFT = frozenset[Class | None]({None})
+    """Cloud SQL may do it by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +149,14 @@ _TABLE: dict[Answer, tuple[tuple[Any, ...], ...]] = {
         ),
         ("pscAllowedConsumerProjects", ["shop"], _ADMITTED, ["other"], {"pscEnabled": True}),
         ("sslMode", _STRICT, f"{_ADDRESS}sslMode", _OPEN),
+        ("activationPolicy", "NEVER", f"{_SETTINGS}activationPolicy", "ALWAYS"),
+        ("connectorEnforcement", "REQUIRED", f"{_SETTINGS}connectorEnforcement", "NOT_REQUIRED"),
     ),
     Answer.CONSENT: (
         # What would lose backups waits for a person's consent.
         ("backupEnabled", False, f"{_BACKUP}enabled", True),
         ("retainedBackups", 7, _RETAINED, 30),
+        ("transactionLogRetentionDays", 3, f"{_BACKUP}transactionLogRetentionDays", 7),
         ("pointInTimeRecoveryEnabled", False, f"{_BACKUP}pointInTimeRecoveryEnabled", True),
     ),
     Answer.IMPOSSIBLE: (
@@ -174,43 +186,35 @@ def test_every_mutable_field_has_its_row() -> None:
     assert (_mutable("cloudsqlusers"), _mutable("cloudsqldatabases")) == ({"databaseRoles"}, set())
 
 
-@pytest.fixture(scope="module")
-def simulator() -> Iterator[Served]:
-    # What takes four minutes in Cloud SQL takes twelve seconds of the world's clock.
-    with running(Options(speed=0.0, durations=0.05)) as served:
-        yield served
+def _merged(body: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an answer with other values; members of an object that are not named stay."""
+    for name, value in change.items():
+        is_object = isinstance(value, Mapping) and isinstance(body.get(name), dict)
+        body[name] = _merged(body[name], value) if is_object else deepcopy(value)
+    return body
+
+
+def _changes(desired: CloudSQLInstanceParameters, answer: dict[str, Any]) -> tuple[Change, ...]:
+    observed = seen(desired, answer)
+    return tuple(classify(change, observed) for change in diff(desired, observed.spec))
 
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
-async def test_a_field_that_somebody_changed_is_put_back_reported_or_left_by_its_rule(served: Served, row: Row) -> None:
-    world, path = await ready(served, **{**row.needs, row.name: row.wanted}), tuple(row.path.split("."))
-    assert world.reason() == "InSync", world.get()
-    before = value_at(world.shown(), path)
+def test_a_field_that_somebody_changed_is_put_back_reported_or_left_by_its_rule(row: Row) -> None:
+    fields = {**_SPEC, **row.needs, row.name: row.wanted}
+    desired = msgspec.convert(fields, CloudSQLInstanceParameters)
+    answer = _merged(instance(), create.body_for(target(desired)))
+    assert _changes(desired, answer) == ()
 
-    world.steer(set=nested(path, row.struck))
-    assert value_at(world.shown(), path) != before
-    await world.rest()
+    _merged(answer, nested(tuple(row.path.split(".")), row.struck))
+    changes = {change.path[0]: change for change in _changes(desired, answer)}
 
-    is_corrected = row.answer is Answer.CORRECTED
-    assert world.reason() == row.answer.value.partition(",")[0], world.condition()
-    assert world.changes() == (["instances.patch"] if is_corrected else [])
-    assert (value_at(world.shown(), path) == before) is is_corrected
-    action = {Answer.CORRECTED: "Corrected", Answer.LEFT: "Tolerated"}.get(row.answer, "Held")
-    listed = {(entry["path"].partition(".")[0], entry["action"]) for entry in world.status.get("drift", [])}
-    assert (row.name, action) in listed
-
-
-async def test_roles_that_a_user_lost_are_granted_again(served: Served) -> None:
-    server, stranger = await ready(served), SimulatedSql(served)
-    users = f"instances/{server.external_name}/users"
-    user = inside_of(server, USERS, databaseRoles=["readers"])
-    await user.rest()
-    assert user.reason() == "InSync", user.get()
-    user.forget()
-
-    stranger.call("DELETE", f"{users}?name=app", None)
-    stranger.call("POST", users, {"name": "app", "password": "Of-a-stranger-1"})
-    await user.rest()
-    listed = {item["name"]: item for item in stranger.call("GET", users, None)["items"]}
-    sent = [call["action"] for call in stranger.changes()]
-    assert (sent, listed["app"]["databaseRoles"]) == (["users.update"], ["readers"])
+    change = changes.pop(row.name, None)
+    assert changes == {}
+    if row.answer is Answer.LEFT:
+        assert change is None
+        assert row.name in {tolerated.path[0] for tolerated in seen(desired, answer).tolerated}
+        return
+    assert change is not None
+    assert (change.veto is not None) is (row.answer is Answer.IMPOSSIBLE)
+    assert change.veto is not None or change.kind in row.answer.value

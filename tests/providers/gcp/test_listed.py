@@ -18,85 +18,28 @@ from providers.gcp.operation_list import read_operations
 from runtime.errors import Blocked
 from tests.providers.gates import OPEN
 from tests.providers.gcp.answers import OWNER, instance, target
-from tests.providers.gcp.sql_world import SPEC, ListedSql, SqlWorld
+from tests.providers.gcp.sql_world import ListedSql, SqlWorld
 from tests.providers.gcp.wire import Wire, account_on, operation
 
 HOUR = timedelta(hours=1)
-LIST, LOOK = "instances.list", "instances.get"
-HERE, ELSEWHERE = "europe-west1", "us-central1"
 NAME = "fl-orders-abcdefghij"
 GET, CAS, USERS = f"GET instances/{NAME}", f"GET instances/{NAME}/listServerCas", f"GET instances/{NAME}/users"
-UNREACHABLE = {"items": [], "warnings": [{"code": "REGION_UNREACHABLE", "message": HERE}]}
-
-
-async def _ready(served: Served, **regions: str) -> tuple[SqlWorld, ListedSql]:
-    """Return a world with a resource for each name, in its region, all of them Ready for an hour."""
-    world = SqlWorld(served)
-    for name, region in regions.items():
-        world.ask(name, parameters={**SPEC, "region": region})
-    paced = ListedSql(world, *(set(regions) - {"db"}))
-    await paced.when(lambda: all(world.reason("Ready", name) == "Available" for name in regions))
-    await paced.until(world.now + HOUR)
-    world.forget()
-    return world, paced
-
-
-def _external(world: SqlWorld, name: str) -> str:
-    return str((world.get(name) or {})["metadata"]["annotations"]["fairlead.dev/external-name"])
+UNREACHABLE = {"items": [], "warnings": [{"code": "REGION_UNREACHABLE", "message": "europe-west1"}]}
 
 
 @pytest.mark.slow
 async def test_instance_at_rest_is_never_read_by_itself(served: Served) -> None:
-    world, paced = await _ready(served, db=HERE)
+    world = SqlWorld(served)
+    world.ask()
+    paced = ListedSql(world)
+    await paced.when(lambda: world.reason("Ready") == "Available")
+    await paced.until(world.now + HOUR)
+    world.forget()
     passes, writes = paced.passes, len(world.kube.writes)
     await paced.until(world.now + 2 * HOUR)
     assert paced.passes > passes
-    assert paced.calls() == {(LIST, ""): 120}
+    assert paced.calls() == {("instances.list", ""): 120}
     assert len(world.kube.writes) == writes
-
-
-@pytest.mark.slow
-async def test_change_by_others_is_looked_at_and_put_back_within_a_sweep(served: Served) -> None:
-    world, paced = await _ready(served, db=HERE)
-    world.steer(set={"settings": {"backupConfiguration": {"enabled": False}}})
-    began = world.now
-    await paced.when(lambda: "instances.patch" in world.changes())
-    assert world.now - began <= timedelta(seconds=61)
-
-
-@pytest.mark.slow
-async def test_silent_region_leaves_looks_by_name_at_what_the_list_lacks_and_nowhere_an_absence(
-    served: Served,
-) -> None:
-    world, paced = await _ready(served, db=HERE, far=ELSEWHERE)
-    writes = len(world.kube.writes)
-    world.behave(unreachable_regions=[HERE])
-    await paced.until(world.now + HOUR)
-    calls = paced.calls()
-    here, far = (_external(world, name) for name in ("db", "far"))
-    # Beyond the age of an answer it is read by itself, and what another region shows is not.
-    assert calls[LOOK, here] >= 1
-    assert calls[LOOK, far] == 0
-    # One list a sweep: an incomplete one is not repeated by each pass.
-    assert 59 <= calls[LIST, ""] <= 61
-    assert [world.reason("Ready", name) for name in ("db", "far")] == ["Available", "Available"]
-    assert (world.changes(), len(world.kube.writes)) == ([], writes)
-
-
-@pytest.mark.slow
-async def test_nothing_is_made_while_a_region_is_silent_and_all_once_it_answers(served: Served) -> None:
-    world = SqlWorld(served)
-    world.behave(unreachable_regions=[ELSEWHERE])
-    world.ask()
-    paced = ListedSql(world)
-    await paced.until(world.now + HOUR)
-    assert (world.reason(), world.changes()) == ("CloudUnreachable", [])
-    assert "a region of the project" in world.condition()["message"]
-    assert paced.calls()[LIST, ""] <= 130
-
-    world.behave(unreachable_regions=[])
-    await paced.when(lambda: world.reason("Ready") == "Available")
-    assert world.changes() == ["instances.insert"]
 
 
 def _wire(**settings: object) -> Wire:

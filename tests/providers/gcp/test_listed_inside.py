@@ -13,9 +13,8 @@ from providers.external.provider import Kind
 from providers.gcp import DATABASES, USERS
 from providers.gcp.names import owner_labels
 from tests.providers.gcp.simulated_sql import SimulatedSql
-from tests.providers.gcp.sql_world import ListedSql, SqlWorld, provider
-from tests.providers.toy import ToyCloud
-from tests.providers.world import SERVER_OWNER, World
+from tests.providers.gcp.sql_world import ListedSql, SqlWorld
+from tests.providers.world import SERVER_OWNER
 from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.slow
@@ -35,16 +34,6 @@ class PacedInside(ListedSql):
         for (action, _), number in self.calls().items():
             counts[action] += number
         return counts
-
-
-class NextProcess(SqlWorld):
-    """The next process over what a former one left in the API server."""
-
-    def __init__(self, former: SqlWorld) -> None:
-        self.opened.append(self)
-        self.served, self.spec = former.served, former.spec
-        World.__init__(self, ToyCloud(), provider=provider(former.kind), kube=former.kube, process="process-2")
-        self.now = former.now
 
 
 async def _at_rest(served: Served, kind: Kind[Any, Any], **spec: object) -> tuple[SimulatedSql, SqlWorld, PacedInside]:
@@ -91,35 +80,3 @@ async def test_database_that_somebody_deletes_is_missed_within_a_sweep(served: S
     assert world.now - began <= timedelta(seconds=61)
     await paced.when(lambda: world.reason() == "DatabaseLost")
     assert [name for name in world.changes() if name != "databases.delete"] == []
-
-
-async def test_user_that_somebody_deletes_is_made_again(served: Served) -> None:
-    sql, world, paced = await _at_rest(served, USERS)
-    began = world.now
-    sql.call("DELETE", f"instances/{SERVER}/users?name=app", None)
-    await paced.when(lambda: "users.insert" in world.changes())
-    assert world.now - began <= timedelta(minutes=3)
-    await paced.when(lambda: world.reason() == "InSync")
-
-
-async def test_next_process_asks_for_the_lists_alone(served: Served) -> None:
-    _, former, before = await _at_rest(served, USERS)
-    after = PacedInside(NextProcess(former))
-    await after.until(former.now + 10 * MINUTE)
-    calls = after.methods()
-    assert {name: calls[name] for name in LOOKS if calls[name]} == {}
-    assert (calls["operations.list"] >= 10, after.passes >= 1, before.passes >= 1) == (True, True, True)
-
-
-async def test_backup_touches_nothing_and_a_new_authority_is_read(served: Served) -> None:
-    sql, world, paced = await _at_rest(served, USERS)
-    sql.call("POST", f"instances/{SERVER}/backupRuns", {})
-    await paced.until(world.now + 20 * MINUTE)
-    calls = paced.methods()
-    assert calls["users.list"] <= 1
-
-    sql.steer(SERVER, rotate=True)
-    world.forget()
-    authorities = world.secret["ca.crt"]
-    await paced.when(lambda: world.secret["ca.crt"] != authorities)
-    assert world.changes() == []

@@ -3,39 +3,17 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
 from devcloud.gcp.server import Served
-from providers.gcp import DATABASES, USERS
+from providers.gcp import USERS
 from tests.providers.gcp.sql_world import SqlWorld, inside_of, ready
 from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.slow
 
 PATCH, DELETE = "instances.patch", "instances.delete"
-
-
-EDITS: list[dict[str, Any]] = [
-    {"dataDiskSizeGb": 40},
-    {"backupStartTime": "05:00", "retainedBackups": 14, "queryInsightsEnabled": True},
-    {"userLabels": {"team": "shop"}},
-    {"databaseFlags": {"work_mem": "64MB"}},
-    {"tier": "db-custom-2-7680"},
-    {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2"},
-    {"edition": "ENTERPRISE_PLUS", "tier": "db-perf-optimized-N-2", "retainedBackups": 7, "dataCacheEnabled": False},
-    {"tier": "db-custom-2-7680", "dataDiskSizeGb": 40, "sslMode": "ENCRYPTED_ONLY"},
-]
-
-
-@pytest.mark.parametrize("edit", EDITS, ids=str)
-async def test_an_edit_is_carried_out_by_one_call(served: Served, edit: dict[str, Any]) -> None:
-    world = await ready(served)
-    world.ask(parameters=edit, maintenance={"apply": "Immediate"})
-    await world.rest()
-    assert world.changes() == [PATCH]
-    assert world.reason() == "InSync", world.get()
 
 
 async def test_an_edition_that_is_never_shown_is_sent_by_the_create_alone(served: Served) -> None:
@@ -91,88 +69,10 @@ async def test_a_clone_has_the_labels_and_the_settings_of_its_spec_after_one_pat
         assert user.reason("Ready") == reason
 
 
-async def test_a_database_is_made_inside_and_stays_with_its_instance(served: Served) -> None:
-    database = inside_of(await ready(served), DATABASES)
-    await database.rest()
-    assert (database.reason("Ready"), database.changes()) == ("Available", ["databases.insert"])
-    database.ask(deletionPolicy="Snapshot")
-    await database.rest()
-    database.delete()
-    await database.rest()
-    assert database.get() is None
-    assert database.changes() == ["databases.insert"]
-
-
-async def test_a_user_of_iam_has_no_password(served: Served) -> None:
-    user = inside_of(await ready(served), USERS, type="CLOUD_IAM_USER", name="dev@example.com")
-    await user.rest()
-    assert user.reason("Ready") == "Available", user.get()
-    assert "passwordRef" not in user.status.get("connection", {})
-
-
-_GRACE = timedelta(hours=1)
-
-
-async def _inside(served: Served, **spec: Any) -> tuple[SqlWorld, SqlWorld]:
-    """Return an instance that is Ready, and a user inside it that is at rest."""
-    server = await ready(served)
-    user = inside_of(server, USERS, **spec)
-    await user.rest()
-    assert (user.reason("Ready"), user.reason()) == ("Available", "InSync"), user.get()
-    return server, user
-
-
-def _login(user: SqlWorld) -> str:
-    return str(user.status["connection"]["username"])
-
-
-@pytest.mark.parametrize("roles", [["shop_owner"], ["cloudsqlsuperuser", "shop_owner"]], ids=" and ".join)
-async def test_two_logins_take_turns(served: Served, roles: list[str]) -> None:
-    _, user = await _inside(served, logins="Alternating", databaseRoles=roles)
-    assert (_login(user), user.changes()) == ("app_a", ["users.insert"])
-    first = user.secret["current"]
-
-    user.ask(passwordRotation={"token": "1"})
-    await user.rest()
-    assert (_login(user), user.reason()) == ("app_b", "InSync")
-    assert user.changes() == ["users.insert", "users.insert"]
-    assert user.secret["current"] not in {"", first}
-
-    user.pass_time(_GRACE)
-    await user.rest()
-    # The former login gets a password that nobody has.
-    assert user.changes() == ["users.insert", "users.insert", "users.update"]
-    assert "retiring" not in user.status.get("rotation", {})
-    user.ask(passwordRotation={"token": "2"})
-    await user.rest()
-    assert (_login(user), user.changes()[-1]) == ("app_a", "users.update")
-
-    user.pass_time(_GRACE)
-    await user.rest()
-    user.forget()
-    await user.for_hours(6)
-    assert (user.changes(), user.reason()) == ([], "InSync")
-
-
-async def test_a_role_that_is_asked_for_later_is_granted_to_both_logins(served: Served) -> None:
-    server, user = await _inside(served, logins="Alternating", databaseRoles=["shop_owner"])
-    user.ask(passwordRotation={"token": "1"})
-    await user.rest()
-    user.forget()
-
-    wanted = {"databaseRoles": ["shop_owner", "shop_reports"]}
-    user.ask(parameters=wanted, passwordRotation={"token": "1"})
-    await user.rest()
-
-    assert user.reason() == "InSync", user.get()
-    assert user.changes() == ["users.update", "users.update"]
-    calls = [call for call in control(served, "GET", "audit?since=0") if call["action"] == "users.update"]
-    assert sorted(call["params"]["name"] for call in calls) == ["app_a", "app_b"]
-    assert server.reason() == "InSync"
-
-
 async def test_no_login_is_made_or_ready_where_a_password_opens_nothing(served: Served) -> None:
-    server, user = await _inside(served)
+    server = await ready(served)
+    user = inside_of(server, USERS)
+    await user.rest()
     server.steer(set={"settings": {"connectorEnforcement": "REQUIRED"}})
     user.ask(parameters={"databaseRoles": ["shop_owner"]})
     await user.rest()

@@ -17,8 +17,7 @@ from tests.support.simulator_control import control
 
 pytestmark = pytest.mark.slow
 
-INSERT, PATCH, DELETE = "instances.insert", "instances.patch", "instances.delete"
-_STRANGE_PROJECT = "project-of-nobody-1618"
+INSERT, DELETE = "instances.insert", "instances.delete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,58 +33,39 @@ class Cause:
         return self.title
 
 
-def _gone_in_a_silent_region(world: SqlWorld) -> None:
-    world.steer(vanish=True)
-    world.behave(unreachable_regions=[REGION])
+def _refused(action: str, code: str, status: int) -> Callable[[SqlWorld], None]:
+    """Have every call of an action refused from now on."""
+    return lambda world: world.fail(action, code, status=status)
 
 
-def _hidden_in_a_silent_region(world: SqlWorld) -> None:
-    world.steer(vanish=True)
-    world.behave(unreachable_regions=[REGION], forbidden_when_gone=["*"])
+def _led_to(project: str) -> Callable[[SqlWorld], None]:
+    return lambda world: world.lead_to(project)
 
 
-def _hidden_and_gone(world: SqlWorld) -> None:
-    world.steer(vanish=True)
-    world.behave(forbidden_when_gone=["*"])
+def _with(behaviour: dict[str, list[str]], *, gone: bool = False) -> Callable[[SqlWorld], None]:
+    """Have the cloud behave so, and the instance be gone."""
+
+    def begin(world: SqlWorld) -> None:
+        if gone:
+            world.steer(vanish=True)
+        world.behave(**behaviour)
+
+    return begin
 
 
-def _hidden_and_listed(world: SqlWorld) -> None:
-    world.fail("instances.get", "notAuthorized", status=403)
-
-
-def _no_permission(world: SqlWorld) -> None:
-    world.fail("instances.*", "notAuthorized", status=403)
-
-
-def _void_credentials(world: SqlWorld) -> None:
-    world.fail("*", "authError", status=401)
-
-
-def _out_of_order(world: SqlWorld) -> None:
-    world.fail("instances.*", "internalError", status=500)
-
-
-def _other_project(world: SqlWorld) -> None:
-    world.lead_to(OTHER_PROJECT)
-
-
-def _strange_project(world: SqlWorld) -> None:
-    world.lead_to(_STRANGE_PROJECT)
-
-
-def _silent_region(world: SqlWorld) -> None:
-    world.behave(unreachable_regions=[REGION])
-
-
+_SILENT, _HIDDEN = {"unreachable_regions": [REGION]}, {"forbidden_when_gone": ["*"]}
+_VOID, _BROKEN = _refused("*", "authError", 401), _refused("instances.*", "internalError", 500)
+_FORBIDDEN, _STRANGE = _refused("instances.*", "notAuthorized", 403), _led_to("project-of-nobody-1618")
+_A_REGION = "a region of the project"
 UNKNOWNS = (
-    Cause("gone, and its region silent", _gone_in_a_silent_region, "CloudUnreachable", "a region of the project"),
-    Cause("403, and its region silent", _hidden_in_a_silent_region, "CloudUnreachable", "a region of the project"),
-    Cause("403, and a list that shows it", _hidden_and_listed, "AccessDenied", "look at instance"),
-    Cause("403, and no list", _no_permission, "AccessDenied", "list the instances"),
-    Cause("credentials that are void", _void_credentials, "CredentialsInvalid", "renew the credentials"),
-    Cause("errors of the server", _out_of_order, "CloudUnreachable", "look at instance"),
-    Cause("another project", _other_project, "AccountChanged", OTHER_PROJECT),
-    Cause("a project that nobody may ask", _strange_project, "AccessDenied", "project"),
+    Cause("gone, and its region silent", _with(_SILENT, gone=True), "CloudUnreachable", _A_REGION),
+    Cause("403, and its region silent", _with(_SILENT | _HIDDEN, gone=True), "CloudUnreachable", _A_REGION),
+    Cause("403, and a list that shows it", _refused("instances.get", "notAuthorized", 403), "AccessDenied", "look at"),
+    Cause("403, and no list", _FORBIDDEN, "AccessDenied", "list the instances"),
+    Cause("credentials that are void", _VOID, "CredentialsInvalid", "renew the credentials"),
+    Cause("errors of the server", _BROKEN, "CloudUnreachable", "look at instance"),
+    Cause("another project", _led_to(OTHER_PROJECT), "AccountChanged", OTHER_PROJECT),
+    Cause("a project that nobody may ask", _STRANGE, "AccessDenied", "project"),
 )
 
 
@@ -107,7 +87,7 @@ async def test_nothing_is_made_in_place_of_what_is_not_proven_gone_and_nothing_d
 
 async def test_an_instance_that_answers_403_and_is_in_no_whole_list_is_lost_and_not_made_again(served: Served) -> None:
     world = await ready(served)
-    _hidden_and_gone(world)
+    _with(_HIDDEN, gone=True)(world)
     await world.for_hours(1)
     assert (world.reason(), world.changes()) == ("DatabaseLost", [])
     assert "is gone and was not deleted by Fairlead" in world.condition()["message"]
@@ -124,10 +104,10 @@ def other_project(served: Served) -> None:
 
 
 BEGINNINGS = (
-    Cause("a silent region", _silent_region, "CloudUnreachable", "a region of the project"),
-    Cause("no permission", _no_permission, "AccessDenied", "cannot"),
-    Cause("errors of the server", _out_of_order, "CloudUnreachable", "cannot"),
-    Cause("a project that nobody may ask", _strange_project, "AccessDenied", "project"),
+    Cause("a silent region", _with(_SILENT), "CloudUnreachable", _A_REGION),
+    Cause("no permission", _FORBIDDEN, "AccessDenied", "cannot"),
+    Cause("errors of the server", _BROKEN, "CloudUnreachable", "cannot"),
+    Cause("a project that nobody may ask", _STRANGE, "AccessDenied", "project"),
 )
 
 
@@ -189,7 +169,7 @@ async def test_a_users_creation_whose_operation_fails_is_named_and_repeated_rare
 
 async def test_credentials_that_are_renewed_are_used_without_a_restart(served: Served) -> None:
     world = await ready(served)
-    _void_credentials(world)
+    _VOID(world)
     await world.for_hours(0.5)
     assert world.reason() == "CredentialsInvalid"
     world.heal()

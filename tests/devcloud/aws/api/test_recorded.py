@@ -12,13 +12,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.devcloud.aws.conftest import PASSWORD, Cloud, refusal
+from tests.devcloud.aws.conftest import Cloud, refusal
 
 RESTORE = "c7n test_rds_restore"
 UPGRADE = "c7n test_rds_minor_upgrade_do"
-UNION = "c7n, all folders of 2020 and later"
 EMPTY = "crossplane-contrib/provider-aws pull request 2146"
-COPY = "CLI copy-db-snapshot, its example"
 WINDOWS = {"PreferredBackupWindow": "04:35-05:05", "PreferredMaintenanceWindow": "mon:09:26-mon:09:56"}
 KEPT: dict[str, Any] = {"DBName": "shop", "BackupRetentionPeriod": 7, **WINDOWS}
 ACCOUNT = "123456789012"
@@ -35,11 +33,6 @@ class Fact(msgspec.Struct, frozen=True):
 
 def _shown(instance: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: instance[name] for name in names if name in instance}
-
-
-def _snapshot(cloud: Cloud, name: str = "kept") -> dict[str, Any]:
-    snapshot: dict[str, Any] = cloud.rds.describe_db_snapshots(DBSnapshotIdentifier=name)["DBSnapshots"][0]
-    return snapshot
 
 
 def _taken(cloud: Cloud, **created: Any) -> None:
@@ -121,64 +114,6 @@ def _flushed_by_an_empty_change(cloud: Cloud) -> object:
     return cloud.until(lambda shown: shown["PendingModifiedValues"] == {}).get("SecondaryAvailabilityZone")
 
 
-def _monitored(cloud: Cloud) -> object:
-    role = f"arn:aws:iam::{ACCOUNT}:role/monitor"
-    shown = _modified(cloud, MonitoringInterval=60, MonitoringRoleArn=role)
-    place = f"arn:aws:logs:eu-west-1:{ACCOUNT}:log-group:RDSOSMetrics:log-stream"
-    at_once = shown["EnhancedMonitoringResourceArn"] == f"{place}:{shown['DbiResourceId']}"
-    after = cloud.rds.modify_db_instance(DBInstanceIdentifier="db-1", MonitoringInterval=0)["DBInstance"]
-    return at_once, "EnhancedMonitoringResourceArn" in after
-
-
-def _insights(cloud: Cloud) -> object:
-    key = cloud.created("db-2", StorageEncrypted=True)["KmsKeyId"]
-    shown = _modified(cloud, EnablePerformanceInsights=True)
-    own = {"EnablePerformanceInsights": True, "PerformanceInsightsKMSKeyId": "arn:aws:kms:eu-west-1:1:key/own"}
-    other = cloud.create("db-3", **own)
-    before = "PerformanceInsightsKMSKeyId" in cloud.look("db-2")
-    return before, shown["PerformanceInsightsKMSKeyId"] == key, other["PerformanceInsightsKMSKeyId"]
-
-
-def _throughput(cloud: Cloud) -> object:
-    kinds = {"gp2": {}, "io1": {"AllocatedStorage": 100, "Iops": 1000}, "gp3": {}}
-    for kind, rates in kinds.items():
-        cloud.created(f"db-{kind}", StorageType=kind, **rates)
-        cloud.rds.create_db_snapshot(DBInstanceIdentifier=f"db-{kind}", DBSnapshotIdentifier=f"of-{kind}")
-    shown = {kind: cloud.rest(f"db-{kind}")["StorageThroughput"] for kind in kinds}
-    assert shown == {kind: _snapshot(cloud, f"of-{kind}")["StorageThroughput"] for kind in kinds}
-    again = {"DBInstanceIdentifier": "db-1", "DBSnapshotIdentifier": "of-io1"}
-    restored = cloud.rds.restore_db_instance_from_db_snapshot(**again)["DBInstance"]
-    return shown, restored["Iops"], restored["StorageThroughput"]
-
-
-def _listed(cloud: Cloud) -> object:
-    _taken(cloud)
-    shown = cloud.look()
-    outposts = [subnet["SubnetOutpost"] for subnet in shown["DBSubnetGroup"]["Subnets"]]
-    return outposts[:1], shown["StatusInfos"], _shown(_snapshot(cloud), "ProcessorFeatures", "SourceRegion")
-
-
-def _copied(cloud: Cloud) -> object:
-    _taken(cloud)
-    names = {"SourceDBSnapshotIdentifier": "kept", "TargetDBSnapshotIdentifier": "copy"}
-    reply = cloud.rds.copy_db_snapshot(**names)["DBSnapshot"]
-    after = _snapshot(cloud, "copy")
-    assert (after["Status"], after["PercentProgress"]) == ("available", 100)
-    names_source = reply["SourceDBSnapshotIdentifier"] == _snapshot(cloud)["DBSnapshotArn"]
-    return names_source, _shown(reply, "SourceRegion", "Status", "PercentProgress", "SnapshotCreateTime")
-
-
-def _upgraded(cloud: Cloud) -> object:
-    _taken(cloud)
-    change = {"DBSnapshotIdentifier": "kept", "EngineVersion": "17.4"}
-    reply = cloud.rds.modify_db_snapshot(**change)["DBSnapshot"]
-    back = refusal(lambda: cloud.rds.modify_db_snapshot(**{**change, "EngineVersion": "16.4"}))
-    none = refusal(lambda: cloud.rds.modify_db_snapshot(DBSnapshotIdentifier="none"))
-    restored = {"DBInstanceIdentifier": "db-2", "DBSnapshotIdentifier": "kept"}
-    version = cloud.rds.restore_db_instance_from_db_snapshot(**restored)["DBInstance"]["EngineVersion"]
-    return _shown(reply, "EngineVersion", "OptionGroupName", "Status"), version, back[0], none
-
-
 FACTS = (
     Fact("a restored instance has the source's database, windows and retention", RESTORE,
          lambda cloud: _shown(_restored(cloud), *KEPT), KEPT),
@@ -186,10 +121,6 @@ FACTS = (
          lambda cloud: _shown(_to_point_in_time(cloud), *KEPT), KEPT),
     Fact("and one from the backups of an instance that is gone", RESTORE,
          lambda cloud: _shown(_from_retained(cloud), *KEPT), KEPT),
-    Fact("DBName of a request does not apply to PostgreSQL", "API RestoreDBInstanceFromDBSnapshot",
-         lambda cloud: _restored(cloud, DBName="other")["DBName"], "shop"),
-    Fact("the class of a restored instance is the source's", "API RestoreDBInstanceFromDBSnapshot",
-         lambda cloud: _restored(cloud)["DBInstanceClass"], "db.m6g.large"),
     Fact("a restored instance's option group is pending-apply at first, its parameter group in-sync", RESTORE,
          lambda cloud: [(reply := _restored(cloud))["OptionGroupMemberships"][0]["Status"],
                         reply["DBParameterGroups"][0]["ParameterApplyStatus"], reply["PendingModifiedValues"]],
@@ -213,9 +144,6 @@ FACTS = (
     Fact("a password given while creating is pending until its own reset", "API ModifyDBInstance",
          lambda cloud: _after_creation(cloud, MasterUserPassword="Another-word-1")["PendingModifiedValues"],
          {"MasterUserPassword": "****"}),
-    Fact("the port that an instance is created with is no change", "API ModifyDBInstance",
-         lambda cloud: _changed_while_creating(cloud, DBPortNumber=5432)["PendingModifiedValues"],
-         {"MasterUserPassword": "****"}),
     Fact("while creating nothing is applied immediately", "hashicorp/terraform-provider-aws issue 31594",
          lambda cloud: refusal(lambda: _changed_while_creating(cloud, EngineVersion="16.6", ApplyImmediately=True)),
          ("InvalidDBInstanceState", 400)),
@@ -225,57 +153,9 @@ FACTS = (
          _flushed_by_an_empty_change, "eu-west-1b"),
     Fact("an empty change without it is refused", EMPTY,
          lambda cloud: refusal(lambda: _modified(cloud)), ("InvalidParameterCombination", 400)),
-    Fact("a monitored instance shows its log stream, also after a change", f"{UPGRADE}; {UNION}",
-         _monitored, (True, False)),
-    Fact("Performance Insights show a key, the account's own or the one asked for", UNION,
-         _insights, (False, True, "arn:aws:kms:eu-west-1:1:key/own")),
-    Fact("storage types without a throughput show 0, and restore as before", UNION,
-         _throughput, ({"gp2": 0, "io1": 0, "gp3": 125}, 1000, 0)),
-    Fact("subnets show an empty outpost, instances StatusInfos, snapshots ProcessorFeatures", UNION,
-         _listed, ([{}], [], {"ProcessorFeatures": []})),
-    Fact("a copy of a snapshot names its source and region, and its reply is creating", f"{COPY}; {UNION}",
-         _copied, (True, {"SourceRegion": "eu-west-1", "Status": "creating", "PercentProgress": 0})),
-    Fact("a snapshot is upgraded, never downgraded", "API ModifyDBSnapshot", _upgraded,
-         ({"EngineVersion": "17.4", "OptionGroupName": "default:postgres-17", "Status": "available"}, "17.4",
-          "InvalidParameterCombination", ("DBSnapshotNotFound", 404))),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("fact", FACTS, ids=[fact.says for fact in FACTS])
 def test_the_service_does_as_was_recorded(fact: Fact, cloud: Cloud) -> None:
     assert fact.see(cloud) == fact.seen
-
-
-def test_a_restored_instance_initializes_its_storage_and_can_be_used(cloud: Cloud) -> None:
-    # UG, "Viewing Amazon RDS DB instance status": it remains available for operations.
-    cloud.control("POST", "behaviour", {"storage_initialization_s": 3600})
-    _taken(cloud, BackupRetentionPeriod=0)
-    cloud.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-2", DBSnapshotIdentifier="kept")
-    cloud.until(lambda shown: shown["DBInstanceStatus"] == "available", "db-2")
-    cloud.control("POST", "clock", {"durations": 1.0})
-    cloud.rds.restore_db_instance_from_db_snapshot(DBInstanceIdentifier="db-3", DBSnapshotIdentifier="kept")
-    cloud.advance(241)
-
-    shown = cloud.until(lambda shown: "Endpoint" in shown, "db-3")
-    assert shown["DBInstanceStatus"] == "storage-initialization"
-    cloud.rds.modify_db_instance(DBInstanceIdentifier="db-3", MultiAZ=True)
-    cloud.rds.reboot_db_instance(DBInstanceIdentifier="db-3")
-    cloud.advance(31)
-    cloud.until(lambda shown: shown["DBInstanceStatus"] == "storage-initialization", "db-3")
-    cloud.advance(3600)
-    assert cloud.look("db-3")["DBInstanceStatus"] == "available"
-    assert cloud.look("db-1")["DBInstanceStatus"] == "available"
-
-
-def test_a_final_snapshot_may_fail_and_the_instance_goes_all_the_same(cloud: Cloud) -> None:
-    cloud.created()
-    cloud.control("POST", "behaviour", {"failing_snapshots": ["last-*"]})
-    cloud.rds.delete_db_instance(DBInstanceIdentifier="db-1", FinalDBSnapshotIdentifier="last-of-it")
-    cloud.gone()
-
-    failed = _snapshot(cloud, "last-of-it")
-    assert (failed["Status"], "SnapshotCreateTime" in failed) == ("failed", False)
-    restore = {"DBInstanceIdentifier": "db-2", "DBSnapshotIdentifier": "last-of-it"}
-    assert refusal(lambda: cloud.rds.restore_db_instance_from_db_snapshot(**restore))[0] == "InvalidDBSnapshotState"
-    cloud.rds.delete_db_snapshot(DBSnapshotIdentifier="last-of-it")
-    assert PASSWORD not in str(cloud.control("GET", "snapshots"))

@@ -58,18 +58,6 @@ def test_a_change_is_answered_with_the_old_values_and_waits_for_the_window(cloud
     assert (after["DBInstanceClass"], after["EngineVersion"]) == ("db.m6g.large", "16.10")
 
 
-def test_a_window_brings_no_version_that_was_not_wanted(cloud: Cloud) -> None:
-    cloud.created(AutoMinorVersionUpgrade=False, BackupRetentionPeriod=0)
-    arn = cloud.look()["DBInstanceArn"]
-    _change(cloud, MultiAZ=True)
-
-    cloud.advance(8 * DAY_S)
-    after = cloud.until(lambda shown: shown["MultiAZ"])
-    assert after["EngineVersion"] == "16.4"
-    assert after["SecondaryAvailabilityZone"] != after["AvailabilityZone"]
-    assert cloud.rds.describe_pending_maintenance_actions(ResourceIdentifier=arn)["PendingMaintenanceActions"] == []
-
-
 def test_storage_grows_by_a_tenth_at_least_and_is_then_optimised_for_six_hours(cloud: Cloud) -> None:
     cloud.created(AllocatedStorage=100)
     cloud.at_real_length()
@@ -84,64 +72,6 @@ def test_storage_grows_by_a_tenth_at_least_and_is_then_optimised_for_six_hours(c
     cloud.advance(6 * 3600)
     assert _status(cloud) == "available"
     assert _change(cloud, AllocatedStorage=200)["PendingModifiedValues"] == {"AllocatedStorage": 200, "MultiAZ": True}
-
-
-def test_storage_grows_by_itself_up_to_the_most(cloud: Cloud) -> None:
-    cloud.created(AllocatedStorage=100, MaxAllocatedStorage=115)
-
-    cloud.control("POST", "instances/db-1", {"autoscale": True})
-    cloud.until(lambda shown: shown["AllocatedStorage"] == 110)
-    cloud.advance(6 * 3600)
-    cloud.control("POST", "instances/db-1", {"autoscale": True})
-    cloud.until(lambda shown: shown["AllocatedStorage"] == 115)
-    assert _event_ids(cloud)[-4:] == ["0217", "0218", "0217", "0218"]
-    assert "MaxAllocatedStorage" not in _change(cloud, MaxAllocatedStorage=115)
-
-
-def test_a_static_parameter_waits_for_a_restart_that_only_its_user_does(cloud: Cloud) -> None:
-    name = {"DBParameterGroupName": "own-16"}
-    cloud.rds.create_db_parameter_group(**name, DBParameterGroupFamily="postgres16", Description="d")
-    cloud.created(DBParameterGroupName="own-16")
-
-    def parameter(name: str, value: str, method: str) -> dict[str, str]:
-        return {"ParameterName": name, "ParameterValue": value, "ApplyMethod": method}
-
-    def shows(status: str) -> None:
-        member = {**name, "ParameterApplyStatus": status}
-        cloud.until(lambda shown: shown["DBParameterGroups"] == [member])
-
-    cloud.rds.modify_db_parameter_group(**name, Parameters=[parameter("work_mem", "8192", "immediate")])
-    shows("in-sync")
-    cloud.rds.modify_db_parameter_group(**name, Parameters=[parameter("max_connections", "200", "pending-reboot")])
-    shows("pending-reboot")
-    cloud.advance(8 * DAY_S)
-    # The upgrade that this window brought restarted it.
-    shows("in-sync")
-    cloud.rds.reset_db_parameter_group(**name, ResetAllParameters=True)
-    shows("pending-reboot")
-    cloud.rest()
-    cloud.rds.reboot_db_instance(DBInstanceIdentifier="db-1")
-    cloud.rest()
-    shows("in-sync")
-    pages = cloud.rds.get_paginator("describe_db_parameters").paginate(**name, Source="user")
-    assert [parameter for page in pages for parameter in page["Parameters"]] == []
-
-
-def test_a_failover_swaps_the_zones_and_a_rename_keeps_the_instance_and_frees_its_name(cloud: Cloud) -> None:
-    before = cloud.created(MultiAZ=True)
-
-    cloud.rds.reboot_db_instance(DBInstanceIdentifier="db-1", ForceFailover=True)
-
-    after = cloud.rest()
-    assert after["AvailabilityZone"] == before["SecondaryAvailabilityZone"]
-    assert _event_ids(cloud)[-2:] == ["0013", "0049"]
-
-    _change(cloud, NewDBInstanceIdentifier="Db-2", ApplyImmediately=True)
-
-    cloud.gone()
-    after = cloud.rest("db-2")
-    assert after["DbiResourceId"] == before["DbiResourceId"]
-    assert after["DBInstanceArn"].endswith(":db:db-2")
 
 
 def test_a_failed_instance_goes_without_a_snapshot_alone_and_a_deletion_ends_what_is_under_way(cloud: Cloud) -> None:

@@ -17,19 +17,3 @@ def test_a_password_opens_nothing_where_a_certificate_or_a_connector_is_needed(s
     of_all = merged(defaults("ENTERPRISE", "z"), {"ipConfiguration": {"authorizedNetworks": [{"value": "0.0.0.0/0"}]}})
     assert access_of(settled(of_all)).networks
     assert not access_of(settled(merged(of_all, settings))).networks
-
-
-def test_settings_are_filled_in() -> None:
-    sent = {
-        "tier": "db-f1-micro",
-        "ipConfiguration": {"authorizedNetworks": [{"value": "10.0.0.0/8"}], "sslMode": "ENCRYPTED_ONLY"},
-        "insightsConfig": {"queryInsightsEnabled": True},
-        "backupConfiguration": {"enabled": True, "pointInTimeRecoveryEnabled": True},
-    }
-    kept = settled(merged(defaults("ENTERPRISE", "z"), sent), ("edition",))
-
-    assert kept["ipConfiguration"]["authorizedNetworks"] == [{"value": "10.0.0.0/8", "kind": "sql#aclEntry"}]
-    assert kept["ipConfiguration"]["requireSsl"] is False
-    assert kept["insightsConfig"]["queryPlansPerMinute"] == 5
-    assert kept["backupConfiguration"]["transactionalLogStorageState"] == "CLOUD_STORAGE"
-    assert "edition" not in kept
