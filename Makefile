@@ -18,8 +18,6 @@ BIN := .venv/bin
 # cores where tests wait for processes: with two a quarter of the machine is idle.
 BY_FILE := --dist=loadfile --no-loadscope-reorder
 FAULTS = $(BIN)/pytest -q -s -o faulthandler_timeout=0
-# Tests of operators that share no rig with the others: they run beside those.
-OF_THEIR_OWN := tests/apiserver/operators/kills_matrix.py tests/apiserver/operators/ack_on_rds_matrix.py
 # Every process of a run is a new one: without compiled modules each compiles its imports, half a second of processor time.
 unexport PYTHONDONTWRITEBYTECODE
 export UV := $(CURDIR)/.bootstrap/uv
@@ -71,12 +69,9 @@ replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDI
 
 operators: .venv/.synced ## claims through other operators' resources (CRDS=folder with the operators' own CRDs)
 	@$(BIN)/python -m devcloud.controlplane
-	@export OPERATOR_CRDS="$(if $(CRDS),$(abspath $(CRDS)))"; log=$$(mktemp); failed=0; \
-	$(BIN)/pytest -q $(OF_THEIR_OWN) tests/composer/test_operator_compositions.py >"$$log" 2>&1 & others=$$!; \
-	trap 'trap - TERM; kill 0' INT TERM; \
-	$(BIN)/pytest -q tests/apiserver/operators/life_matrix.py tests/apiserver/operators/losses_matrix.py \
-		tests/apiserver/operators/moves_matrix.py || failed=1; \
-	wait $$others || failed=1; cat "$$log"; rm "$$log"; exit $$failed
+	@OPERATOR_CRDS="$(if $(CRDS),$(abspath $(CRDS)))" $(BIN)/pytest -q tests/composer/test_operator_compositions.py \
+		tests/apiserver/operators/life_matrix.py tests/apiserver/operators/losses_matrix.py \
+		tests/apiserver/operators/moves_matrix.py
 
 LIVES ?= 20
 SEED ?= 1
@@ -90,7 +85,6 @@ ROTATED := tests/system/rotation_matrix.py
 IN_CLOUDS := $(wildcard tests/system/*_two_logins_matrix.py tests/system/*_claims_matrix.py)
 # What needs no platform of tests/system.
 ELSEWHERE := tests/postgres/contract_matrix.py tests/providers/azure/contract_matrix.py tests/fairlead/demo_matrix.py \
-	tests/apiserver/composer/stuck_claims_matrix.py tests/apiserver/runtime/processes_matrix.py \
 	tests/deploy/rules_matrix.py
 ON_PREMISES := $(filter-out $(ROTATED) $(IN_CLOUDS),$(wildcard tests/system/*_matrix.py))
 faults: LIVES = 20000
