@@ -70,8 +70,7 @@ replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDI
 operators: .venv/.synced ## claims through other operators' resources (CRDS=folder with the operators' own CRDs)
 	@$(BIN)/python -m devcloud.controlplane
 	@OPERATOR_CRDS="$(if $(CRDS),$(abspath $(CRDS)))" $(BIN)/pytest -q tests/composer/test_operator_compositions.py \
-		tests/apiserver/operators/life_matrix.py tests/apiserver/operators/losses_matrix.py \
-		tests/apiserver/operators/moves_matrix.py
+		tests/apiserver/operators/life_matrix.py
 
 LIVES ?= 20
 SEED ?= 1

@@ -191,3 +191,14 @@ async def test_a_deleted_revision_waits_for_the_claims_that_use_it_and_moves_non
         await composing.delete(COMPOSITION, "", name)
         # A revision outlives its Composition, and can be taken away then, too.
         await composing.delete(REVISION, "", last)
+
+
+async def test_a_bad_edit_leaves_the_claims_on_the_last_good_revision(composing: System, namespace: str) -> None:
+    async with composing.composition(composition(f"{namespace}-c", config("{{ claim.spec.size }}"))) as name:
+        await create_claims(composing, namespace, name, "kept")
+        await change(composing, composition(name, config("{{ claim.spec. }}")))
+        await composing.until(COMPOSITION, "", name, in_trouble("TemplateInvalid"))
+        await composing.edit(CLAIM, namespace, "kept", {"spec": {"size": "large"}})
+        await composing.until(CLAIM, namespace, "kept", is_ready)
+        await until_values(composing, namespace, "large")
+        await composing.delete(CLAIM, namespace, "kept")
