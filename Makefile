@@ -18,8 +18,6 @@ BIN := .venv/bin
 # cores where tests wait for processes; a fourth computes, at a low priority, while they wait.
 BY_FILE := --dist=loadfile --no-loadscope-reorder
 FAULTS = $(BIN)/pytest -q -s -o faulthandler_timeout=0
-# Tests of operators that share no rig with the others: they run beside those.
-OF_THEIR_OWN := tests/apiserver/operators/kills_matrix.py tests/apiserver/operators/ack_on_rds_matrix.py
 # Every process of a run is a new one: without compiled modules each compiles its imports, half a second of processor time.
 unexport PYTHONDONTWRITEBYTECODE
 export UV := $(CURDIR)/.bootstrap/uv
@@ -71,12 +69,8 @@ replay: .venv/.synced ## make recorded exchanges with real clouds again (RECORDI
 
 operators: .venv/.synced ## claims through other operators' resources (CRDS=folder with the operators' own CRDs)
 	@$(BIN)/python -m devcloud.controlplane
-	@export OPERATOR_CRDS="$(if $(CRDS),$(abspath $(CRDS)))"; log=$$(mktemp); failed=0; \
-	$(BIN)/pytest -q $(OF_THEIR_OWN) tests/composer/test_operator_compositions.py >"$$log" 2>&1 & others=$$!; \
-	trap 'trap - TERM; kill 0' INT TERM; \
-	$(BIN)/pytest -q tests/apiserver/operators/life_matrix.py tests/apiserver/operators/losses_matrix.py \
-		tests/apiserver/operators/moves_matrix.py || failed=1; \
-	wait $$others || failed=1; cat "$$log"; rm "$$log"; exit $$failed
+	@OPERATOR_CRDS="$(if $(CRDS),$(abspath $(CRDS)))" $(BIN)/pytest -q tests/composer/test_operator_compositions.py \
+		tests/apiserver/operators/life_matrix.py
 
 LIVES ?= 20
 SEED ?= 1
@@ -85,26 +79,16 @@ PROFILE ?= long
 simulate: .venv/.synced ## LIVES=n lives by SEED=n, PROFILE=short or long, of composer, provider and cloud in one process on virtual time
 	@$(BIN)/python -m tests.simulation --profile $(PROFILE) --lives $(LIVES) --seed $(SEED) --jobs $(JOBS)
 
-# Files that several clouds' simulators run beside, and those of the on-prem server alone, which two parts share.
-ROTATED := tests/system/rotation_matrix.py
-IN_CLOUDS := $(wildcard tests/system/*_two_logins_matrix.py tests/system/*_claims_matrix.py)
-# What needs no platform of tests/system.
-ELSEWHERE := tests/postgres/contract_matrix.py tests/providers/azure/contract_matrix.py tests/fairlead/demo_matrix.py \
-	tests/apiserver/composer/stuck_claims_matrix.py tests/apiserver/runtime/processes_matrix.py \
-	tests/deploy/rules_matrix.py
-ON_PREMISES := $(filter-out $(ROTATED) $(IN_CLOUDS),$(wildcard tests/system/*_matrix.py))
 faults: LIVES = 20000
 faults: SEED = 100
-faults: .venv/.synced ## 20 minutes of short lives, 140 rotations, each policy, edit, drift and end over time
+faults: .venv/.synced ## 20 minutes of short lives, the contract at every moment, an end without its inputs, an uninstall
 	@$(BIN)/python -m devcloud.controlplane
-	@logs=$$(mktemp -d); failed=0; \
+	@log=$$(mktemp); failed=0; \
 	$(BIN)/python -m tests.simulation --profile short --lives $(LIVES) --seed $(SEED) --jobs 2 --minutes 20 || failed=1; \
-	{ $(FAULTS) $(ROTATED) && $(FAULTS) $(wordlist 1,3,$(ON_PREMISES)); } >"$$logs/1" 2>&1 & rotations=$$!; \
-	{ $(FAULTS) $(sort $(IN_CLOUDS)) $(ELSEWHERE); } >"$$logs/2" 2>&1 & clouds=$$!; \
+	$(FAULTS) tests/postgres/contract_matrix.py tests/providers/azure/contract_matrix.py >"$$log" 2>&1 & contract=$$!; \
 	trap 'trap - TERM; kill 0' INT TERM; \
-	$(FAULTS) $(wordlist 4,99,$(ON_PREMISES)) || failed=1; \
-	wait $$rotations || failed=1; wait $$clouds || failed=1; \
-	cat "$$logs/1" "$$logs/2"; rm -r "$$logs"; exit $$failed
+	$(FAULTS) $(wildcard tests/system/*_matrix.py) tests/fairlead/demo_matrix.py tests/deploy/rules_matrix.py || failed=1; \
+	wait $$contract || failed=1; cat "$$log"; rm "$$log"; exit $$failed
 
 e2e: .venv/.synced ## our pods on a node, applications in pods and in Java, claims from Git by Flux and Argo CD (as root, on Debian 12; says what is to be installed)
 	@command -v java >/dev/null || { \

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.architecture import tree
 from tests.support.longest_first import MEASURED, SPLIT, Group, in_order, scope_of
 
-_SMALL, _LARGE, _RIG = "tests/runtime/test_store.py", "tests/runtime/test_queue.py", "tests/system/test_gates.py"
+_SMALL, _LARGE, _RIG = "tests/runtime/test_store.py", "tests/runtime/test_queue.py", "tests/system/test_traces.py"
 
 
 def test_order_of_a_fresh_checkout_begins_with_what_was_measured_and_goes_on_with_platforms() -> None:

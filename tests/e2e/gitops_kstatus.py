@@ -1,4 +1,4 @@
-"""What Flux's own library makes of our statuses: the fixtures, and objects that a real system has in each state.
+"""Our reading of a status is that of Flux's own library: for the fixtures, and for thousands of objects.
 
 The library is `kstatus` of github.com/fluxcd/cli-utils, by which kustomize-controller waits.
 """
@@ -9,7 +9,7 @@ import asyncio
 import json
 import random
 import subprocess
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +18,9 @@ import pytest_asyncio
 from ruamel.yaml import YAML
 
 from devcloud import gitops
-from devcloud.controlplane import Programs
 from runtime.kstatus import kstatus
 from tests.runtime.test_conditions import KSTATUS_CASES
 from tests.support.api import JsonObject
-from tests.support.kinds import (
-    CLAIM,
-    COMPOSITION,
-    PROVIDER_CONFIG,
-    Kind,
-    claim,
-    composition,
-    condition,
-    in_trouble,
-    is_ready,
-)
-from tests.support.system import System, rig
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 
@@ -154,123 +141,3 @@ async def test_the_fixtures_of_argo_cds_health_checks_mean_the_same_to_flux(prog
 
     assert len(fixtures) > 10
     assert dict(zip(fixtures, judged, strict=True)) == {name: kstatus(obj) for name, obj in fixtures.items()}
-
-
-class Judge:
-    """A rig, and the judge of its objects."""
-
-    def __init__(self, system: System, program: Path) -> None:
-        self.system = system
-        self._program = program
-
-    async def of(self, *objects: JsonObject) -> list[str]:
-        return await asyncio.to_thread(_judged, self._program, objects)
-
-    async def of_live(self, kind: Kind, namespace: str, name: str) -> str:
-        live = await self.system.api.get(kind.path(namespace, name))
-        (status,) = await self.of({"apiVersion": kind.api_version, "kind": kind.kind, **live})
-        return status
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def judge(
-    tmp_path_factory: pytest.TempPathFactory, control_plane_programs: Programs, program: Path
-) -> AsyncIterator[Judge]:
-    """Yield a rig on which no process of ours runs yet."""
-    async with rig(tmp_path_factory.mktemp("kstatus"), control_plane_programs) as system:
-        yield Judge(system, program)
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def namespace(judge: Judge) -> str:
-    await judge.system.namespaced("judged")
-    return "judged"
-
-
-# The order of the tests is that of a cluster's life.
-
-
-async def test_what_nobody_has_looked_at_is_in_progress(judge: Judge, namespace: str) -> None:
-    await judge.system.create(CLAIM, claim(namespace, "orders"))
-
-    assert await judge.of_live(CLAIM, namespace, "orders") == "InProgress"
-    assert await judge.of_live(PROVIDER_CONFIG, "", "default") == "InProgress"
-    assert await judge.of_live(COMPOSITION, "", "postgres-onprem") == "InProgress"
-
-
-async def test_what_waits_for_its_provider_is_in_progress(judge: Judge, namespace: str) -> None:
-    await judge.system.start_composer("--no-elect")
-    await judge.system.until(COMPOSITION, "", "postgres-onprem", is_ready, limit_s=_LIMIT_S)
-
-    def has_child(obj: JsonObject) -> bool:
-        return bool(obj["status"].get("inventory")) and condition(obj, "Reconciling").get("status") == "True"
-
-    await judge.system.until(CLAIM, namespace, "orders", has_child, limit_s=_LIMIT_S)
-
-    assert await judge.of_live(COMPOSITION, "", "postgres-onprem") == "Current"
-    assert await judge.of_live(CLAIM, namespace, "orders") == "InProgress"
-    (child,) = await judge.system.children(namespace, "orders")
-    assert await judge.of(child) == ["InProgress"]
-
-
-async def test_what_can_be_used_is_current(judge: Judge, namespace: str) -> None:
-    await judge.system.start_provider("--no-elect")
-    await judge.system.until(CLAIM, namespace, "orders", is_ready, limit_s=_LIMIT_S)
-
-    assert await judge.of_live(CLAIM, namespace, "orders") == "Current"
-    assert await judge.of_live(PROVIDER_CONFIG, "", "default") == "Current"
-    assert await judge.of(*(await judge.system.children(namespace, "orders"))) == ["Current"]
-
-
-async def test_what_only_a_person_can_help_has_failed(judge: Judge, namespace: str) -> None:
-    broken = {"template": {"apiVersion": "v1", "kind": "ConfigMap", "data": {"a": "{{ claim.spec. }}"}}, "name": "a"}
-    await judge.system.create(COMPOSITION, composition("broken", broken))
-    await judge.system.create(CLAIM, claim(namespace, "typo", version="18"))
-    config = judge.system.provider_config("refused", caBundle="-----BEGIN NONSENSE-----")
-    await judge.system.create(PROVIDER_CONFIG, config)
-    stalled = {
-        COMPOSITION: ("", "broken"),
-        CLAIM: (namespace, "typo"),
-        PROVIDER_CONFIG: ("", "refused"),
-    }
-    for kind, (place, name) in stalled.items():
-        await judge.system.until(
-            kind, place, name, lambda obj: condition(obj, "Stalled").get("status") == "True", limit_s=_LIMIT_S
-        )
-
-    assert {kind.kind: await judge.of_live(kind, *where) for kind, where in stalled.items()} == {
-        kind.kind: "Failed" for kind in stalled
-    }
-    (child,) = await judge.system.children(namespace, "typo")
-    assert await judge.of(child) == ["Failed"]
-
-
-async def test_an_edit_is_in_progress_until_it_was_looked_at(judge: Judge, namespace: str) -> None:
-    live = await judge.system.api.get(CLAIM.path(namespace, "orders"))
-    edited = await judge.system.edit(CLAIM, namespace, "orders", {"spec": {"size": "medium"}})
-
-    assert edited["metadata"]["generation"] == live["metadata"]["generation"] + 1
-    assert await judge.of({**edited, "status": live["status"]}) == ["InProgress"]
-    await judge.system.until(CLAIM, namespace, "orders", is_ready, limit_s=_LIMIT_S)
-    assert await judge.of_live(CLAIM, namespace, "orders") == "Current"
-
-
-async def test_a_pause_is_at_rest(judge: Judge, namespace: str) -> None:
-    pause = {"metadata": {"annotations": {"fairlead.dev/paused": "true"}}}
-    await judge.system.edit(CLAIM, namespace, "orders", pause)
-    await judge.system.until(CLAIM, namespace, "orders", in_trouble("Paused"), limit_s=_LIMIT_S)
-
-    assert await judge.of_live(CLAIM, namespace, "orders") == "Current"
-    await judge.system.edit(CLAIM, namespace, "orders", {"metadata": {"annotations": {"fairlead.dev/paused": None}}})
-    await judge.system.until(CLAIM, namespace, "orders", is_ready, limit_s=_LIMIT_S)
-
-
-async def test_what_is_being_deleted_terminates(judge: Judge, namespace: str) -> None:
-    live = await judge.system.api.get(CLAIM.path(namespace, "orders"))
-    finalizers = [*live["metadata"]["finalizers"], _HELD]
-    await judge.system.edit(CLAIM, namespace, "orders", {"metadata": {"finalizers": finalizers}})
-    await judge.system.api.delete(CLAIM.path(namespace, "orders"))
-
-    assert await judge.of_live(CLAIM, namespace, "orders") == "Terminating"
-    others = [finalizer for finalizer in finalizers if finalizer != _HELD]
-    await judge.system.edit(CLAIM, namespace, "orders", {"metadata": {"finalizers": others}})

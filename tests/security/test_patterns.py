@@ -13,6 +13,15 @@ from tests.architecture.tree import CRDS
 _CLAIMS: Final = "database.fairlead.dev_postgresqlinstances.yaml"
 _INSTANCES: Final = "gcp.fairlead.dev_cloudsqlinstances.yaml"
 _BACKUP: Final = "forProvider.restoreFrom.backup"
+_HOSTS: Final = (
+    "http://169.254.169.254",
+    "/var/run/postgresql",
+    "@fairlead",
+    "user:pass@127.0.0.1",
+    "127.0.0.1,evil.example",
+    "127.0.0.1\n",
+    "127.0.0.1 sslmode=disable",
+)
 REFUSED: Final = (
     *((_CLAIMS, "extensions", text) for text in ("pg_trgm;x", 'pg_trgm"', "PG_TRGM", "pg_trgm\\n", "pg_trgm\n")),
     *((_CLAIMS, name, "orders\n") for name in ("databaseName", "username")),
@@ -23,6 +32,7 @@ REFUSED: Final = (
     (_INSTANCES, _BACKUP, "a"),
     (_INSTANCES, _BACKUP, "projects/shop/backups/a,projects/shop/backups/b"),
     ("gcp.fairlead.dev_providerconfigs.yaml", "endpoint", "https://user@example.org"),
+    *(("onprem.fairlead.dev_providerconfigs.yaml", "host", text) for text in _HOSTS),
 )
 
 

@@ -32,8 +32,6 @@ MEASURED: Final = {
     "tests/fairlead/test_demo.py": 140.0,
     "tests/system/test_rotations.py": 70.0,
     "tests/devcloud/test_up.py": 65.0,
-    "tests/security/test_ways_to_lose.py": 65.0,
-    "tests/security/test_recycled_namespace.py": 60.0,
     "tests/postgres/test_hostile_tenants.py": 55.0,
     "tests/deploy/test_installed.py": 55.0,
     "tests/postgres/test_contract.py": 50.0,

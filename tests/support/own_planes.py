@@ -13,7 +13,6 @@ OWN_PLANES: Final = {
 AT_WORK: Final = frozenset(
     f"tests/system/test_{name}.py"
     for name in (
-        "bad_compositions",
         "bad_configurations",
         "bad_inputs",
         "claim_namespaces",

@@ -14,7 +14,7 @@ from tests.support.fresh import (
     system,
 )
 from tests.system.behind import behind
-from tests.system.fenced import fenced_azure, one_composer
+from tests.system.fenced import one_composer
 from tests.system.rigs import bare_namespace, sweeping, warm
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "azure",
     "bare_namespace",
     "behind",
-    "fenced_azure",
     "fresh_system",
     "gcp",
     "is_at_work",

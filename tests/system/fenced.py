@@ -14,9 +14,9 @@ from devcloud.azure.entra.directory import CLIENT_ID
 from devcloud.azure.platform import RESOURCE_GROUP
 from devcloud.gcp.platform import ACCOUNT, PROJECT
 from tests.support.aws import Aws
-from tests.support.azure import AZURE_CONFIG, SCOPE, Azure
+from tests.support.azure import SCOPE, Azure
 from tests.support.gcp import Gcp
-from tests.support.kinds import CONFIG_MAP, is_ready
+from tests.support.kinds import CONFIG_MAP
 from tests.support.processes import Program
 from tests.support.system import System
 
@@ -59,13 +59,6 @@ async def restrict_azure(azure: Azure) -> None:
         await azure.control("POST", "roles", {"object_id": principal, "scope": scope, "role": role})
 
 
-async def fence_azure(azure: Azure) -> None:
-    """Have Azure with the provider at work under the shipped role definitions."""
-    await restrict_azure(azure)
-    await azure.start_provider()
-    await azure.system.until(AZURE_CONFIG, "", "default", is_ready)
-
-
 async def restrict_gcp(gcp: Gcp) -> None:
     """Put the provider's account under the shipped roles."""
     roles = []
@@ -73,11 +66,3 @@ async def restrict_gcp(gcp: Gcp) -> None:
         roles.append(f"projects/{PROJECT}/roles/{name}")
         await gcp.control("POST", "roles", {"name": roles[-1], "permissions": role["includedPermissions"]})
     await gcp.control("POST", "bindings", {"project": PROJECT, "member": ACCOUNT, "roles": roles})
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def fenced_azure(azure: Azure, one_composer: Program) -> Azure:
-    """Return the cloud with composer and fenced provider at work."""
-    del one_composer
-    await fence_azure(azure)
-    return azure

@@ -1,13 +1,11 @@
 """What a claim may not say: each bad input gets the answer that the contract names, and no database changes."""
 
-import base64
 from dataclasses import dataclass
 
 import pytest
 
 from tests.support.api import ApiError, JsonObject
-from tests.support.grants import allow_composer
-from tests.support.kinds import CLAIM, DATABASE, SECRET, SMALL, claim, composition, condition, in_trouble, is_ready
+from tests.support.kinds import CLAIM, SMALL, claim, composition, condition, in_trouble, is_ready
 from tests.support.system import System
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -146,24 +144,6 @@ async def test_an_edit_is_refused_at_admission(system: System, namespace: str) -
 # Accepted, and answered in words
 
 
-async def test_a_missing_composition_is_named_with_its_neighbours_and_taken_when_it_comes(
-    running: System, namespace: str
-) -> None:
-    await allow_composer(running, "", "configmaps")
-    name, mark = f"{namespace}-late", running.sql.mark()
-    async with running.composition(composition(f"{namespace}-lates", _CONFIG_MAP)):
-        await running.create(CLAIM, claim(namespace, "early", compositionRef={"name": name}))
-        obj = await running.until(CLAIM, namespace, "early", in_trouble("CompositionNotFound"))
-        message = condition(obj, "Synced")["message"]
-        assert f"{namespace}-late" in message
-        assert f"{namespace}-lates" in message
-        assert condition(obj, "Ready")["status"] == "False"
-        async with running.composition(composition(name, _CONFIG_MAP)):
-            await running.until(CLAIM, namespace, "early", is_ready, limit_s=10.0)
-            await running.delete(CLAIM, namespace, "early")
-    assert running.sql.changes(mark) == []
-
-
 async def test_two_compositions_that_match_are_both_named_and_none_is_taken(running: System, namespace: str) -> None:
     names, mark = (f"{namespace}-one", f"{namespace}-two"), running.sql.mark()
     first, second = (composition(name, _CONFIG_MAP, labels={"pick": namespace}) for name in names)
@@ -176,17 +156,6 @@ async def test_two_compositions_that_match_are_both_named_and_none_is_taken(runn
         assert await running.children(namespace, "torn") == []
         await running.delete(CLAIM, namespace, "torn")
     assert running.sql.changes(mark) == []
-
-
-async def test_a_secret_of_another_owner_is_left_byte_for_byte(running: System, namespace: str) -> None:
-    theirs = SECRET.new(namespace, "taken", data={"password": base64.b64encode(b"of somebody else").decode()})
-    before = await running.create(SECRET, theirs)
-    await running.create(CLAIM, claim(namespace, "claimant", connectionSecretName="taken"))
-    obj = await running.until(CLAIM, namespace, "claimant", in_trouble("SecretNotOwned"))
-    assert "taken" in condition(obj, "Synced")["message"]
-    assert "binding" not in obj["status"]
-    await running.at_rest(for_s=1.0)
-    assert await running.api.get(SECRET.path(namespace, "taken")) == before
 
 
 async def test_an_annotation_of_200_kilobytes_is_carried_by_nobody(running: System, namespace: str) -> None:
@@ -209,20 +178,3 @@ async def test_annotations_that_leave_no_room_for_ours_end_in_words_not_in_a_loo
     assert "annotations" in condition(refused, "Synced")["message"]
     await running.at_rest(for_s=1.0)
     assert running.sql.changes(mark) == []
-
-
-_LONG = "n" * 253
-_CUT = (_LONG, "a" * 29 + "-bcdefghijklm", "with.dots.in-it", "c" * 40 + "-one", "c" * 40 + "-two")
-"""The longest one, one that ends in a dash where it is cut, one with dots, two that are one when cut."""
-
-
-async def test_a_name_that_must_be_cut_works(running: System, namespace: str) -> None:
-    for name in _CUT:
-        secret = {"connectionSecretName": "of-the-long-one"} if name == _LONG else {}
-        await running.create(CLAIM, claim(namespace, name, **secret))
-    for name in _CUT:
-        await running.until(CLAIM, namespace, name, is_ready)
-        assert await running.logs_in(namespace, name)
-    children = await running.api.items(DATABASE.path(namespace))
-    assert all(len(child["metadata"]["name"]) <= 63 for child in children)
-    assert len({child["status"]["externalName"] for child in children}) == len(children) == len(_CUT)

@@ -60,19 +60,6 @@ async def test_a_child_edited_by_hand_gets_our_fields_back_and_keeps_those_of_ot
     assert "connectionLimit" in note
 
 
-async def test_a_changed_setting_of_a_claim_reaches_the_database(running: System, namespace: str) -> None:
-    child = await ready(running, namespace, "grown", parameters={"work_mem": "5MB"})
-    before = await running.connection_limit(child["status"]["externalName"])
-    change = {"size": "xlarge", "parameters": {"work_mem": "6MB", "statement_timeout": "30s"}}
-    await running.edit(CLAIM, namespace, "grown", {"spec": change})
-    await running.until(CLAIM, namespace, "grown", is_ready)
-    assert await running.connection_limit(child["status"]["externalName"]) > before
-    async with await running.login(namespace, "grown") as connection:
-        for setting, value in (("work_mem", "6MB"), ("statement_timeout", "30s")):
-            cursor = await connection.execute("SELECT current_setting(%s)", (setting,))
-            assert await cursor.fetchone() == (value,)
-
-
 async def test_a_connection_secret_that_is_deleted_or_edited_comes_back_with_the_same_password(
     running: System, namespace: str
 ) -> None:

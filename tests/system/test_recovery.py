@@ -1,4 +1,4 @@
-"""A cluster that was copied, and one that was made anew: the two commands by which a person has the databases again."""
+"""A cluster that was copied, and a namespace out of a backup: both have their databases again, each once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 
 from fairlead.cli import run
 from tests.support.home import claim, move_in
-from tests.support.kinds import CLAIM, CONFIG_MAP, condition, in_trouble, is_ready
+from tests.support.kinds import CLAIM, CONFIG_MAP, DATABASE, SECRET, condition, in_trouble, is_ready
+from tests.support.namespaces import end_namespace
 from tests.support.staff import Staff
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
@@ -48,3 +49,19 @@ async def test_a_copied_cluster_only_reads_until_the_command_of_its_message_take
     await old.until_home()
     assert too_early == []
     assert len([statement for statement in system.sql.statements(since) if "CREATE DATABASE" in statement]) == 1
+
+
+async def test_a_namespace_out_of_a_backup_has_its_database_again(staff: Staff, namespace: str) -> None:
+    """As backup tools restore it: objects with new uids, without owners, finalizers and status."""
+    api, kinds = staff.system.api, (SECRET, DATABASE, CLAIM)
+    home = await move_in(staff.system, claim(namespace, "restored", deletionPolicy="Delete"))
+    async with staff.away():
+        saved = [(kind, obj) for kind in kinds for obj in await api.items(kind.path(namespace))]
+        await end_namespace(api, namespace)
+        await staff.system.namespaced(namespace)
+        for kind, obj in saved:
+            kept = {name: obj["metadata"].get(name) for name in ("name", "namespace", "labels", "annotations")}
+            whole = {**obj, "apiVersion": kind.api_version, "kind": kind.kind, "metadata": kept, "status": None}
+            await api.create(kind.path(namespace), whole, fieldManager="velero-server")
+    await home.until_home()
+    await home.untouched()

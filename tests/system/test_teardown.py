@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Iterable
 
 import pytest
 
@@ -27,26 +26,21 @@ from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
-POLICIES = ("Orphan", "Snapshot", "Delete")
+_POLICIES = ("Orphan", "Snapshot", "Delete")
 _WAYS = (("Orphan", "Foreground"), ("Snapshot", "Orphan"), ("Delete", "Background"), ("Delete", "Orphan"))
-"""Where a cascade could do the opposite of a policy; `make faults` has all of them."""
+"""Where a cascade could do the opposite of a policy."""
 
 
 # A claim that is deleted
 
 
 async def test_a_deletion_follows_its_policy_whatever_the_cascade(staff: Staff, namespace: str) -> None:
-    await ends_by_policy(staff.system, namespace, _WAYS)
-
-
-async def ends_by_policy(system: System, namespace: str, ways: Iterable[tuple[str, str]]) -> None:
-    """Delete claims by pairs of policy and cascade, side by side; each ends as its policy says."""
     ends = {"Orphan": _orphaned, "Snapshot": _retired, "Delete": _dropped}
     async with asyncio.TaskGroup() as group:
-        for policy, cascade in ways:
+        for policy, cascade in _WAYS:
             name = f"{policy}-{cascade}".lower()
             body = claim(namespace, name, deletionPolicy=policy)
-            group.create_task(ends[policy](system, body, cascade), name=name)
+            group.create_task(ends[policy](staff.system, body, cascade), name=name)
 
 
 async def _orphaned(system: System, body: JsonObject, cascade: str) -> None:
@@ -92,18 +86,15 @@ async def _dropped(system: System, body: JsonObject, cascade: str) -> None:
 
 
 async def test_children_are_torn_down_wave_by_wave(staff: Staff, namespace: str) -> None:
-    await torn_down_wave_by_wave(staff.system, namespace, "Foreground")
-
-
-async def torn_down_wave_by_wave(system: System, namespace: str, cascade: str) -> None:
-    async with system.composition(_two_waves(f"waves-{cascade.lower()}")) as name:
+    system = staff.system
+    async with system.composition(_two_waves("waves")) as name:
         body = claim(namespace, name, deletionPolicy="Delete", compositionRef={"name": name})
         home = await move_in(system, body)
         names = {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in await home.children()}
         first, second = (names[resource]["metadata"]["name"] for resource in ("first", "second"))
         audit, mark = system.audit(), system.sql.mark()
 
-        await home.delete(propagation=cascade)
+        await home.delete(propagation="Foreground")
 
     writes = [
         request
@@ -152,13 +143,9 @@ async def test_a_protected_claim_is_held_by_admission_and_by_the_controller(staf
 async def test_a_namespace_deleted_leaves_the_database_and_a_returning_claim_finds_its_predecessor(
     staff: Staff,
 ) -> None:
-    await moved_out_and_back(staff.system, "Delete")
-
-
-async def moved_out_and_back(system: System, policy: str) -> None:
-    """Delete a claim's namespace and make both again: the claim finds its predecessor, and may have another one."""
+    system = staff.system
     async with system.namespace() as namespace:
-        body = claim(namespace, policy.lower(), deletionPolicy=policy)
+        body = claim(namespace, "orders", deletionPolicy="Delete")
         home = await move_in(system, body)
         await system.api.delete(NAMESPACE.path("", namespace))
         await until_gone(system, NAMESPACE.path("", namespace))
@@ -182,11 +169,11 @@ async def moved_out_and_back(system: System, policy: str) -> None:
 async def test_the_claims_definition_deleted_leaves_every_database_and_secret(staff: Staff, namespace: str) -> None:
     system = staff.system
     homes = await asyncio.gather(
-        *(move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy)) for policy in POLICIES)
+        *(move_in(system, claim(namespace, policy.lower(), deletionPolicy=policy)) for policy in _POLICIES)
     )
     logins = [await system.login(namespace, home.name) for home in homes]
     definition = CRD.path("", f"{CLAIM.plural}.{CLAIM.group}")
-    kept = await bare(system, definition)
+    kept = await _bare(system, definition)
     await only_claims_of(system, namespace)
 
     await system.api.delete(definition)
@@ -217,7 +204,7 @@ def _two_waves(name: str) -> JsonObject:
 
     first, second = resource("first", "_one"), resource("second", "_two", dependsOn=["first"])
     obj = composition(name, first, second, connection={"from": "first"})
-    obj["spec"]["deletionPolicies"] = list(POLICIES)
+    obj["spec"]["deletionPolicies"] = list(_POLICIES)
     return obj
 
 
@@ -241,7 +228,7 @@ async def _stays_of_ours(system: System, namespace: str) -> list[str]:
     return [item["metadata"]["name"] for item in items]
 
 
-async def bare(system: System, path: str) -> JsonObject:
+async def _bare(system: System, path: str) -> JsonObject:
     """Return a definition as one would apply it again."""
     obj = await system.api.get(path)
     meta = {key: obj["metadata"][key] for key in ("name", "labels", "annotations") if key in obj["metadata"]}

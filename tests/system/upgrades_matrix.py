@@ -1,4 +1,4 @@
-"""An older provider, and all of Fairlead taken away and installed again."""
+"""All of Fairlead taken away and installed again."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.api import JsonObject
-from tests.support.home import claim, move_in, poke, until_gone
+from tests.support.home import claim, move_in, until_gone
 from tests.support.kinds import (
     CLAIM,
     CONFIG_MAP,
@@ -36,35 +36,6 @@ pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, 
 def system(own_system: System) -> System:
     """Return a platform that only this module has: all of Fairlead is taken away."""
     return own_system
-
-
-async def test_an_older_provider_leaves_what_a_newer_one_began_until_the_newer_one_is_back(
-    staff: Staff, namespace: str
-) -> None:
-    system = staff.system
-    home = await move_in(system, claim(namespace, "ahead"))
-    name = (await home.child())["metadata"]["name"]
-    await staff.stop_provider()
-    intent = {"format": 2, "by": "provider-of-the-next-version", "notAfter": "2026-01-01T00:00:00Z", "calls": []}
-    await system.api.merge(DATABASE.path(namespace, name, "status"), {"status": {"intent": intent}})
-    await system.edit(CLAIM, namespace, "ahead", {"spec": {"passwordRotation": {"token": "held"}}})
-    before, since = await system.binding(namespace, "ahead"), system.sql.mark()
-
-    await staff.start_provider()
-    await home.until_stalled("NewerProvider")
-
-    assert system.sql.changes(since) == []
-    child = await system.api.get(DATABASE.path(namespace, name))
-    assert child["status"]["intent"] == intent
-    assert await system.binding(namespace, "ahead") == before
-    assert await home.rows() == [home.row]
-
-    # The newer one is back, and takes its intent away when it has carried it out.
-    await system.api.merge(DATABASE.path(namespace, name, "status"), {"status": {"intent": None}})
-    await poke(system, home.path)
-    await home.until_home()
-    assert (await system.binding(namespace, "ahead"))["password"] != before["password"]
-    await home.untouched()
 
 
 async def test_all_of_fairlead_taken_away_and_installed_again_finds_the_databases_of_its_claims(staff: Staff) -> None:

@@ -1,11 +1,9 @@
-"""Kinds that come and go while the composer runs: claims of another API, composed kinds of another operator."""
+"""Claims of another API that come while the composer runs, and their connection from another operator's Secret."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
-import aiohttp
 import pytest
 
 from tests.support.api import JsonObject
@@ -28,22 +26,6 @@ from tests.support.waiting import eventually
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _LIMIT_S = 120.0
-_WATCHED = re.compile(r'^reflector_stale_seconds\{resource="([^"]+)"\}', re.MULTILINE)
-
-
-async def _watched(system: System) -> set[str]:
-    """Return the kinds that the composer watches, by its own metrics."""
-    url = f"http://127.0.0.1:{system.ports['composer']}/metrics"
-    async with aiohttp.ClientSession() as session, session.get(url) as answer:
-        return set(_WATCHED.findall(await answer.text()))
-
-
-def _refused(reason: str, *words: str) -> Callable[[JsonObject], bool]:
-    def holds(obj: JsonObject) -> bool:
-        ready = condition(obj, "Ready")
-        return ready.get("reason") == reason and all(word in ready["message"] for word in words)
-
-    return holds
 
 
 async def _until(
@@ -71,69 +53,6 @@ async def _make_ready(system: System, api: SecondApi, namespace: str, **status: 
     name = (await _node_of(system, api, namespace))["metadata"]["name"]
     ready = {"type": "Ready", "status": "True", "reason": "Up", "message": "up"}
     await system.api.merge(api.node.path(namespace, name, "status"), {"status": {"conditions": [ready], **status}})
-
-
-async def test_a_composition_waits_for_its_kinds_and_says_what_each_lacks(composing: System, namespace: str) -> None:
-    api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
-    started = len(composing.started)
-    await composing.create(COMPOSITION, api.composition(name))
-    await _until(composing, COMPOSITION, "", name, _refused("KindNotInstalled", "Cache"))
-
-    whole = api.cache_crd()
-    partial = api.cache_crd()
-    status = partial["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]
-    del status["properties"]["inventory"]
-    await composing.create(CRD, partial)
-    await _until(composing, COMPOSITION, "", name, _refused("ApiIncomplete", "status.inventory"))
-    await composing.apply(CRD, whole)
-    await _until(composing, COMPOSITION, "", name, _refused("KindNotInstalled", "Node"))
-
-    await composing.create(CRD, api.node_crd())
-    await _until(composing, COMPOSITION, "", name, _refused("KindNotAllowed", f"Node.{api.group}"))
-    await composing.apply(CRD, api.node_crd(composable="true"))
-    # Nobody has given the composer the right to read these claims yet.
-    await _until(
-        composing, COMPOSITION, "", name, _refused("KindNotAllowed", "claims of Cache", "aggregate-to-composer")
-    )
-
-    await composing.apply(CLUSTER_ROLE, api.role())
-    await _until(composing, COMPOSITION, "", name, is_ready)
-    assert len(composing.started) == started
-    await composing.api.delete(COMPOSITION.path("", name))
-    await composing.api.until_gone(COMPOSITION.path("", name))
-
-
-async def test_claims_of_another_api_are_served_while_they_are_there_and_then_watched_no_longer(
-    composing: System, namespace: str
-) -> None:
-    api, name = SecondApi(f"{namespace}.example.org"), f"{namespace}-c"
-    await _served(composing, api)
-    await composing.create(COMPOSITION, api.composition(name, appliesTo={}))
-    await composing.create(api.cache, api.cache.new(namespace, "sessions", spec={"memoryMB": 64}))
-    waits = await _until(composing, api.cache, namespace, "sessions", lambda obj: "inventory" in obj.get("status", {}))
-    assert condition(waits, "Ready")["status"] == "False"
-    await _make_ready(composing, api, namespace)
-    served = await _until(composing, api.cache, namespace, "sessions", is_ready)
-    assert {entry["kind"] for entry in served["status"]["inventory"]} == {"ConfigMap", "Node"}
-    assert (await _node_of(composing, api, namespace))["spec"] == {"memory": "64Mi"}
-    kinds = {f"Cache.{api.group}", f"Node.{api.group}"}
-    assert kinds <= await _watched(composing)
-    await composing.at_rest()
-    audit = composing.audit()
-    await composing.ask_for_a_pass(api.cache, namespace, "sessions")
-    await composing.at_rest(for_s=1.0)
-    assert audit.count(Match(user=COMPOSER, verbs=frozenset({"list"}))) == 0
-    assert [request.subresource for request in audit.requests(Match(user=COMPOSER, verbs=WRITES))] == ["status"]
-
-    await composing.delete(api.cache, namespace, "sessions")
-    assert await composing.api.items(api.node.path(namespace)) == []
-    await composing.api.delete(COMPOSITION.path("", name))
-    await composing.api.until_gone(COMPOSITION.path("", name))
-
-    async def forgotten() -> bool:
-        return not kinds & await _watched(composing)
-
-    await eventually(forgotten, "nobody watches either kind", limit_s=_LIMIT_S, every_s=0.5)
 
 
 async def test_a_connection_appears_whole_in_one_write_and_is_put_back_at_once_when_it_is_edited(

@@ -11,7 +11,6 @@ from tests.support.audit import WRITES, Match
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
-    CONFIG_MAP,
     EVENT,
     REVISION,
     claim,
@@ -21,7 +20,6 @@ from tests.support.kinds import (
     is_ready,
 )
 from tests.support.system import COMPOSER, System
-from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
@@ -38,30 +36,6 @@ async def _ready(system: System, namespace: str, name: str, **spec: Any) -> Json
 async def _child(system: System, namespace: str, name: str) -> JsonObject:
     (child,) = await system.children(namespace, name)
     return child
-
-
-async def test_a_missing_environment_is_named_and_taken_when_it_comes(composing: System, namespace: str) -> None:
-    body = composition(f"{namespace}-c", _settings(size="{{ env.region.zone }}"), environments=["region"])
-    async with composing.composition(body) as name:
-        await composing.create(CLAIM, claim(namespace, "placed", compositionRef={"name": name}))
-        waiting = await composing.until(CLAIM, namespace, "placed", in_trouble("EnvironmentNotFound"))
-        assert "region" in condition(waiting, "Synced")["message"]
-        await composing.create(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "region", data={"zone": "z1"}))
-        await composing.until(CLAIM, namespace, "placed", is_ready)
-        assert (await _child(composing, namespace, "placed"))["data"] == {"size": "z1"}
-        await composing.api.merge(CONFIG_MAP.path("fairlead-system", "region"), {"data": {"zone": "z2"}})
-
-        async def moved() -> bool:
-            return bool((await _child(composing, namespace, "placed"))["data"] == {"size": "z2"})
-
-        await eventually(moved, "the child follows the environment")
-        await composing.api.merge(CONFIG_MAP.path("fairlead-system", "region"), {"data": {"zones.yaml": "[z1, z2"}})
-        refused = await composing.until(COMPOSITION, "", name, in_trouble("YamlRefused"))
-        assert "'zones.yaml': line 1" in condition(refused, "Synced")["message"]
-        await composing.until(CLAIM, namespace, "placed", is_ready)
-        await composing.api.merge(CONFIG_MAP.path("fairlead-system", "region"), {"data": {"zones.yaml": "[z1, z2]"}})
-        await composing.until(CLAIM, namespace, "placed", is_ready)
-        await composing.delete(CLAIM, namespace, "placed")
 
 
 async def test_a_pinned_claim_stays_on_its_revision(composing: System, namespace: str) -> None:
@@ -147,47 +121,3 @@ async def test_a_requested_pass_at_rest_writes_only_its_echo(composing: System, 
         reasons = [event["reason"] for event in await composing.api.items(EVENT.path(namespace))]
         assert reasons == ["ChildCreated"]
         await composing.delete(CLAIM, namespace, "asked")
-
-
-async def test_foreign_children_with_data_go_in_waves_by_policy_and_stay_without(
-    composing: System, namespace: str
-) -> None:
-    """Foreground deletion has the collector take all dependents at once: what holds data is none of its business."""
-    first, second = _settings("first", stateful=True), _settings("second", stateful=True, dependsOn=["first"])
-    made = composition(f"{namespace}-c", first, second)
-    async with composing.composition(made) as name:
-        for policy in ("Delete", "Orphan"):
-            body = {"deletionPolicy": policy, "compositionRef": {"name": name}}
-            await _ready(composing, namespace, policy.lower(), **body)
-        children = {policy: await _by_resource(composing, namespace, policy) for policy in ("delete", "orphan")}
-        for child in (child for of_resource in children.values() for child in of_resource.values()):
-            assert child["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
-            assert "ownerReferences" not in child["metadata"]
-        kept, going = children["delete"]["first"], children["delete"]["second"]
-        held_by = {"metadata": {"finalizers": ["fairlead.dev/teardown", "example.org/hold"]}}
-        await composing.api.merge(CONFIG_MAP.path(namespace, going["metadata"]["name"]), held_by)
-
-        for policy in children:
-            await composing.api.delete(CLAIM.path(namespace, policy), propagation="Foreground")
-
-        await composing.api.until_gone(CLAIM.path(namespace, "orphan"))
-        for child in children["orphan"].values():
-            left = await composing.api.get(CONFIG_MAP.path(namespace, child["metadata"]["name"]))
-            assert left["data"] == {"size": "small"}
-            assert "finalizers" not in left["metadata"]
-            assert "fairlead.dev/claim" not in left["metadata"].get("labels", {})
-        held = await composing.until(CLAIM, namespace, "delete", in_trouble("DeleteBlocked"))
-        message = condition(held, "Synced")["message"]
-        assert f"ConfigMap {going['metadata']['name']} is held by finalizer example.org/hold since 20" in message
-        waits = await composing.api.get(CONFIG_MAP.path(namespace, kept["metadata"]["name"]))
-        assert "deletionTimestamp" not in waits["metadata"]
-
-        released = {"metadata": {"finalizers": None}}
-        await composing.api.merge(CONFIG_MAP.path(namespace, going["metadata"]["name"]), released)
-        await composing.api.until_gone(CLAIM.path(namespace, "delete"))
-        assert await composing.api.find(CONFIG_MAP.path(namespace, kept["metadata"]["name"])) is None
-
-
-async def _by_resource(system: System, namespace: str, name: str) -> dict[str, JsonObject]:
-    children = await system.children(namespace, name)
-    return {child["metadata"]["annotations"]["fairlead.dev/resource"]: child for child in children}

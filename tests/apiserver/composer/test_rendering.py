@@ -1,4 +1,4 @@
-"""What is rendered or planned beforehand is what the composer then sends; and a render that fails sends nothing."""
+"""What is rendered beforehand is what the composer then sends; and a render that fails sends nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import re
 import secrets
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ from composer.kinds.catalog import catalog
 from composer.render.values import Pending
 from composer.validation.samples import samples
 from tests.support.api import JsonObject
-from tests.support.gate import Gate
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
@@ -66,7 +65,7 @@ async def composing(alone: System, sent: list[Sent]) -> AsyncIterator[System]:
             sent.append(Sent("APPLY" if is_apply else method, child["namespace"], body))
 
     direct = await alone.plane.service_account_kubeconfig("fairlead-system", "fairlead-composer")
-    async with kube_proxy(alone.plane.folder, direct, Gate(), note=note) as through:
+    async with kube_proxy(alone.plane.folder, direct, note) as through:
         await alone.start_composer("--kubeconfig", str(through), *USUAL["composer"])
         yield alone
         await dismiss(alone)
@@ -220,98 +219,6 @@ async def test_a_render_that_fails_or_lacks_a_value_applies_nothing_and_takes_no
 
 def _has_children(count: int) -> Any:
     return lambda obj: len(obj.get("status", {}).get("inventory", [])) == count
-
-
-def _three(name: str, **templates: JsonObject) -> JsonObject:
-    return composition(
-        name,
-        *(
-            {"name": resource, "template": {"apiVersion": "v1", "kind": "ConfigMap", **body}}
-            for resource, body in templates.items()
-        ),
-    )
-
-
-def _write(folder: Path, objects: Sequence[JsonObject]) -> None:
-    folder.mkdir()
-    for number, obj in enumerate(objects):
-        (folder / f"{number}.json").write_bytes(msgspec.json.encode(obj))
-
-
-async def _plan(
-    system: System, folder: Path, *objects: JsonObject
-) -> tuple[int, list[tuple[str, str, str]], JsonObject]:
-    """Run `fairlead plan` on files of these objects; return its exit code, what it says in short, and in full."""
-    _write(folder, objects)
-    arguments = ("plan", str(folder), "--kubeconfig", str(system.plane.kubeconfig), "-o", "json")
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-c", "from fairlead.cli import main; main()", *arguments), stdout=asyncio.subprocess.PIPE
-    )
-    output, _ = await asyncio.wait_for(process.communicate(), 120)
-    assert process.returncode is not None
-    plan: JsonObject = msgspec.json.decode(output or b'{"claims":[]}')
-    changes = [change for claim_plan in plan["claims"] for change in claim_plan["changes"]]
-    return process.returncode, [(change["verb"], change["resource"], change["name"]) for change in changes], plan
-
-
-async def test_a_plan_lists_what_an_edit_would_do_and_the_edit_does_just_that(
-    composing: System, namespace: str, sent: list[Sent], tmp_path: Path
-) -> None:
-    name = f"{namespace}-three"
-    kept = {"data": {"size": "{{ claim.spec.size }}"}}
-    before = _three(name, kept=kept, changed={"data": {"a": "1", "b": "2"}}, gone={"data": {}})
-    after = _three(name, kept=kept, changed={"data": {"a": "9"}}, new={"data": {"c": "3"}})
-    obj = claim(namespace, "orders", compositionRef={"name": name})
-    async with composing.composition(before):
-        new = await _plan(composing, tmp_path / "new", obj)
-        assert (new[0], [change[:2] for change in new[1]]) == (
-            3,
-            [("create", "kept"), ("create", "changed"), ("create", "gone")],
-        )
-
-        await composing.create(CLAIM, obj)
-        await composing.until(CLAIM, namespace, "orders", _has_children(3), limit_s=120)
-        await composing.at_rest()
-        code, changes, plan = await _plan(composing, tmp_path / "same", obj, before)
-        assert (code, changes) == (0, []), plan
-
-        children = {
-            child["metadata"]["annotations"]["fairlead.dev/resource"]: child
-            for child in await composing.children(namespace, "orders")
-        }
-        broken = _three(name, kept={"data": {"size": "{{ claim.spec.sise }}"}})
-        assert (await _plan(composing, tmp_path / "broken", broken))[:2] == (2, [])
-
-        code, changes, plan = await _plan(composing, tmp_path / "edit", after)
-        by_verb = {verb: (resource, child) for verb, resource, child in changes}
-        assert code == 4
-        assert by_verb["update"] == ("changed", children["changed"]["metadata"]["name"])
-        assert by_verb["delete"] == ("gone", children["gone"]["metadata"]["name"])
-        assert len(changes) == 3
-        (fields,) = (change["fields"] for change in plan["claims"][0]["changes"] if change["verb"] == "update")
-        assert fields == [{"path": "data.a", "now": "1", "then": "9"}, {"path": "data.b", "now": "2", "then": None}]
-
-        del sent[:]
-        await composing.api.merge(COMPOSITION.path("", name), {"spec": {"resources": after["spec"]["resources"]}})
-
-        async def done() -> bool:
-            now = {child["metadata"]["name"]: child for child in await composing.children(namespace, "orders")}
-            expected = {child for verb, _, child in changes if verb != "delete"} | {
-                children["kept"]["metadata"]["name"]
-            }
-            return set(now) == expected and now[by_verb["update"][1]]["data"] == {"a": "9"}
-
-        await eventually(done, "the edit is done", limit_s=120)
-        await composing.at_rest()
-        kept_on = await composing.api.get(CONFIG_MAP.path(namespace, children["kept"]["metadata"]["name"]))
-
-        assert kept_on["metadata"]["resourceVersion"] == children["kept"]["metadata"]["resourceVersion"]
-        assert {request.method for request in sent if request.namespace == namespace} - {"PATCH"} == {
-            "APPLY",
-            "DELETE",
-            "POST",
-        }
-        assert await composing.api.find(CONFIG_MAP.path(namespace, by_verb["delete"][1])) is None
 
 
 async def test_the_api_server_would_take_every_claim_that_compositions_are_tried_with(

@@ -93,31 +93,6 @@ async def test_a_rollout_halts_at_an_unhealthy_claim_of_its_first_wave_and_leave
         await composing.delete(CLAIM, namespace, "five")
 
 
-async def test_a_rollback_takes_the_first_wave_back(composing: System, namespace: str) -> None:
-    rules = waves("1", "100%", onFailure="Rollback", progressDeadlineSeconds=1)
-    async with composing.composition(composition(f"{namespace}-c", config("a"), rollout=rules)) as name:
-        await create_claims(composing, namespace, name, *CLAIMS)
-        first = (await composing.api.get(COMPOSITION.path("", name)))["status"]["revision"]
-
-        await change(composing, composition(name, config("b", readyWhen="{{ false }}"), rollout=rules))
-        stopped = await composing.until(COMPOSITION, "", name, _is_halted)
-
-        assert "ChildNotReady" in condition(stopped, "Stalled")["message"]
-        await until_values(composing, namespace, "a", "a", "a", "a")
-
-        def is_back(obj: JsonObject) -> bool:
-            return is_ready(obj) and bool(obj["status"]["composition"]["revision"] == first)
-
-        for claim_name in CLAIMS:
-            await composing.until(CLAIM, namespace, claim_name, is_back)
-
-        await change(composing, composition(name, config("a"), rollout=rules))
-        again = await composing.until(COMPOSITION, "", name, is_ready)
-        revision = await composing.api.get(REVISION.path("", first))
-        assert again["status"]["revision"] == first
-        assert revision["spec"]["revision"] == 3
-
-
 async def test_a_field_that_leaves_the_template_leaves_a_child_out_of_a_backup_too(
     composing: System, namespace: str
 ) -> None:
@@ -216,3 +191,14 @@ async def test_a_deleted_revision_waits_for_the_claims_that_use_it_and_moves_non
         await composing.delete(COMPOSITION, "", name)
         # A revision outlives its Composition, and can be taken away then, too.
         await composing.delete(REVISION, "", last)
+
+
+async def test_a_bad_edit_leaves_the_claims_on_the_last_good_revision(composing: System, namespace: str) -> None:
+    async with composing.composition(composition(f"{namespace}-c", config("{{ claim.spec.size }}"))) as name:
+        await create_claims(composing, namespace, name, "kept")
+        await change(composing, composition(name, config("{{ claim.spec. }}")))
+        await composing.until(COMPOSITION, "", name, in_trouble("TemplateInvalid"))
+        await composing.edit(CLAIM, namespace, "kept", {"spec": {"size": "large"}})
+        await composing.until(CLAIM, namespace, "kept", is_ready)
+        await until_values(composing, namespace, "large")
+        await composing.delete(CLAIM, namespace, "kept")

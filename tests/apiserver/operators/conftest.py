@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,9 @@ import pytest_asyncio
 
 from devcloud.controlplane import Programs
 from fairlead.psql import find_psql
-from tests.support.api import ApiError, JsonObject
+from tests.support.api import JsonObject
 from tests.support.grants import let_watch_secrets
-from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, CRD, NAMESPACE, SECRET, claim, in_trouble, is_ready
+from tests.support.kinds import CLAIM, COMPOSITION, CONFIG_MAP, CRD, SECRET, claim, in_trouble, is_ready
 from tests.support.operators.converting import converting
 from tests.support.operators.played import ALL, Played, crds
 from tests.support.system import System, decoded, rig
@@ -102,21 +100,6 @@ async def operating(
             await install(made, operator, webhook)
         await made.start_composer("--no-elect", "--resync", "3600")
         yield made
-
-
-@asynccontextmanager
-async def ephemeral(stage: Stage) -> AsyncIterator[str]:
-    """Yield a namespace for claims of an operator, which goes with their data afterwards.
-
-    One that is held by data would have the namespace controller try again for the rest of the session.
-    """
-    async with stage.system.namespace(cloud=stage.operator.name) as name:
-        try:
-            yield name
-        finally:
-            label = {"metadata": {"labels": {"fairlead.dev/ephemeral": "true"}}}
-            with contextlib.suppress(ApiError):
-                await stage.system.api.merge(NAMESPACE.path("", name), label)
 
 
 async def install(system: System, operator: Played, webhook: JsonObject) -> None:

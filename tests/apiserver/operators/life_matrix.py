@@ -1,17 +1,16 @@
-"""A claim through each other operator's resources: Ready, an edit, a failure, a rotation, every way to go."""
+"""A claim through each other operator's resources: its life, a failure, a rest, every way to go; logins by psql."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 import secrets
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from tests.apiserver.operators.conftest import LIMIT_S, LOGIN, Stage, passed, psql_prints, watched
+from tests.apiserver.operators.test_life import have_its_life
 from tests.apiserver.policies.actors import As
 from tests.support.api import ApiError, JsonObject
 from tests.support.audit import WRITES, Match
@@ -19,45 +18,20 @@ from tests.support.kinds import CLAIM, COMPOSITION, NAMESPACE, SECRET, claim, co
 from tests.support.operators.played import (
     ALL,
     CNPG,
-    SCHEDULE,
     ZALANDO,
     Step,
     cnpg_authority,
     cnpg_login,
-    value_at,
     zalando_login,
 )
-from tests.support.system import COMPOSER, System, decoded
+from tests.support.system import COMPOSER, System
 from tests.support.waiting import eventually
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
-_FOLLOWS = {"password", "type", "uri", "jdbc-url"}
-_NEXT_LOGIN: dict[str, Callable[[str], Callable[[str], JsonObject]]] = {
-    CNPG.name: cnpg_login,
-    ZALANDO.name: zalando_login,
-}
 
-
-async def test_a_claim_is_ready_when_its_operator_says_so_and_its_secret_has_these_keys(stage: Stage) -> None:
-    operator, namespace = stage.operator, stage.namespace
-    await stage.system.create(CLAIM, claim(namespace, "orders", **LOGIN))
-    for step in operator.rise[:-1]:
-        await operator.play(stage.system.api, namespace, "orders", step)
-        seen = await stage.system.api.get(CLAIM.path(namespace, "orders"))
-        assert condition(seen, "Ready").get("status") != "True"
-        assert "binding" not in seen.get("status", {})
-    await operator.play(stage.system.api, namespace, "orders", operator.rise[-1])
-    ready = await stage.until_ready("orders")
-
-    source = await operator.child(stage.system.api, namespace, "orders")
-    binding = await stage.binding("orders")
-    plain = {key: value for key, value in binding.items() if key not in _FOLLOWS}
-    assert plain == operator.connection(source["metadata"]["name"], namespace)
-    assert binding.keys() - plain.keys() == _FOLLOWS
-    made = await stage.passwords("orders")
-    assert list(made.values()) == ([binding["password"]] if operator.password_ref else [])
-    assert ready["status"]["endpoint"]
+async def test_a_claim_is_served_edited_rotated_held_lost_made_again_left_and_taken_over(stage: Stage) -> None:
+    await have_its_life(stage)
 
 
 async def test_a_hundred_passes_at_rest_write_nothing_but_the_answers_to_who_asked(operating: System) -> None:
@@ -80,21 +54,6 @@ async def _pass_often(system: System, namespace: str, name: str, times: int) -> 
         await passed(system, namespace, name)
 
 
-async def test_an_edit_reaches_the_operator_and_the_claim_is_ready_with_it(stage: Stage) -> None:
-    operator, api = stage.operator, stage.system.api
-    await stage.ready_claim("edited", storageGiB=20)
-    path, expected = operator.storage
-
-    await stage.system.edit(CLAIM, stage.namespace, "edited", {"spec": {"storageGiB": 40}})
-
-    async def edited() -> bool:
-        return bool(value_at(await operator.child(api, stage.namespace, "edited", _sized(stage)), path) == expected)
-
-    await eventually(edited, f"{'.'.join(path)} is {expected}", limit_s=LIMIT_S)
-    await operator.bring_up(api, stage.namespace, "edited")
-    await stage.until_ready("edited")
-
-
 async def test_a_cluster_that_somebody_scales_is_put_back(operating: System) -> None:
     api, namespace = operating.api, watched(CNPG.name)
     await operating.until(COMPOSITION, "", f"postgres-{CNPG.name}", is_ready, limit_s=LIMIT_S)
@@ -112,11 +71,6 @@ async def test_a_cluster_that_somebody_scales_is_put_back(operating: System) -> 
     await eventually(put_back, "there are as many instances as the claim has", limit_s=LIMIT_S)
 
 
-def _sized(stage: Stage) -> Any:
-    """Return the kind whose storage a claim's is: the first that the Composition makes."""
-    return stage.operator.kinds[0]
-
-
 async def test_a_failure_is_reported_in_the_operators_words(stage: Stage) -> None:
     operator = stage.operator
     await stage.system.create(CLAIM, claim(stage.namespace, "failing", **LOGIN))
@@ -129,98 +83,6 @@ async def test_a_failure_is_reported_in_the_operators_words(stage: Stage) -> Non
     failed = await stage.system.until(CLAIM, stage.namespace, "failing", has_failed, limit_s=LIMIT_S)
     assert condition(failed, "Ready")["status"] == "False"
     assert "binding" not in failed["status"]
-
-
-async def test_a_rotation_reaches_the_connection_secret(stage: Stage) -> None:
-    operator, api, namespace = stage.operator, stage.system.api, stage.namespace
-    await stage.ready_claim("rotated")
-    before = (await stage.binding("rotated"))["password"]
-
-    if operator.password_ref:
-        await stage.rotate("rotated", "2026-12")
-    else:
-        await operator.play(api, namespace, "rotated", Step(None, secret=_NEXT_LOGIN[operator.name]("second")))
-
-    async def rotated() -> bool:
-        return (await stage.binding("rotated"))["password"] != before
-
-    await eventually(rotated, "the connection Secret has the new password", limit_s=LIMIT_S)
-    await stage.until_ready("rotated")
-    if operator.password_ref:
-
-        async def only_the_new_one() -> bool:
-            left = await stage.passwords("rotated")
-            return list(left.values()) == [(await stage.binding("rotated"))["password"]]
-
-        await eventually(only_the_new_one, "the password before is deleted", limit_s=LIMIT_S)
-
-
-def _is_kept(obj: JsonObject) -> bool:
-    """Return whether nothing deletes an object: it has no owner that could be gone."""
-    return "deletionTimestamp" not in obj["metadata"] and "ownerReferences" not in obj["metadata"]
-
-
-async def test_under_orphan_objects_and_passwords_stay(stage: Stage) -> None:
-    operator, api, namespace = stage.operator, stage.system.api, stage.namespace
-    await stage.ready_claim("kept")
-    binding = await stage.binding("kept")
-
-    await stage.system.delete(CLAIM, namespace, "kept")
-
-    for kind in operator.kinds:
-        # What holds no data is collected with its claim.
-        kept = [left for left in await operator.children(api, namespace, "kept", kind) if _is_kept(left)]
-        assert len(kept) == (kind != SCHEDULE)
-    (source,) = await operator.children(api, namespace, "kept")
-    assert "fairlead.dev/claim" not in (source["metadata"].get("labels") or {})
-    assert "fairlead.dev/teardown" not in source["metadata"].get("finalizers", [])
-    assert decoded(await api.get(SECRET.path(namespace, "kept-connection"))) == binding
-    assert list((await stage.passwords("kept")).values()) == ([binding["password"]] if operator.password_ref else [])
-
-
-async def _uids(stage: Stage, name: str) -> set[str]:
-    """Return the uids of all that is made, or was, of a claim of this name."""
-    left = [
-        await stage.operator.children(stage.system.api, stage.namespace, name, kind) for kind in stage.operator.kinds
-    ]
-    return {obj["metadata"]["uid"] for objects in left for obj in objects}
-
-
-async def test_a_claim_takes_over_what_its_former_self_orphaned_by_consent(stage: Stage) -> None:
-    operator, api, namespace = stage.operator, stage.system.api, stage.namespace
-    await stage.ready_claim("again")
-    source = await operator.child(api, namespace, "again")
-    before = await _uids(stage, "again")
-    await stage.system.delete(CLAIM, namespace, "again")
-    # It is the former claim's, and would be nobody else's.
-    await api.delete(SECRET.path(namespace, "again-connection"))
-
-    await stage.system.create(CLAIM, claim(namespace, "again", **LOGIN))
-    held = await stage.until_in_trouble("again", "PredecessorFound")
-    await stage.passed("again")
-    assert await _uids(stage, "again") <= before
-    uids = re.search(r"fairlead\.dev/adopt=([0-9a-f,-]+)`", condition(held, "Stalled")["message"])
-    assert uids
-    adopt = {"metadata": {"annotations": {"fairlead.dev/adopt": uids[1]}}}
-    await api.merge(CLAIM.path(namespace, "again"), adopt)
-
-    async def taken_over() -> bool:
-        (left,) = await operator.children(api, namespace, "again")
-        return "fairlead.dev/claim" in (left["metadata"].get("labels") or {})
-
-    await eventually(taken_over, "the object has our label again", limit_s=LIMIT_S)
-
-    async def is_up() -> bool:
-        await operator.bring_up_what_is_there(api, namespace, "again")
-        return is_ready(await stage.passed("again"))
-
-    await eventually(is_up, "the claim is Ready", limit_s=LIMIT_S)
-    (left,) = await operator.children(api, namespace, "again")
-    assert (left["metadata"]["uid"], left["metadata"]["name"]) == (
-        source["metadata"]["uid"],
-        source["metadata"]["name"],
-    )
-    assert left["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
 
 
 async def test_under_delete_everything_goes(stage: Stage) -> None:

@@ -1,19 +1,14 @@
-"""A write that was held back on its way is refused once another process has written the object.
-
-The late process's line keeps what it sends; the successor writes the same object meanwhile; then the line delivers.
-"""
+"""A write that comes late, decided on what was read before, is refused once another process has written the object."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 import pytest
 
@@ -23,7 +18,6 @@ from composer.claim.act import Actor
 from composer.claim.decide import Annotate, Apply, Delete, Orphan, RemoveFinalizer, Step
 from composer.claim.snapshot import ObservedChild
 from composer.connection.publisher import Publisher
-from devcloud.controlplane.plane import Plane
 from providers.credentials import secrets
 from providers.credentials.passwords import Kept
 from providers.managed.outcome import Outcome
@@ -35,10 +29,7 @@ from runtime.status import write_status
 from runtime.store import Store
 from tests.apiserver.runtime.test_kube_client import config_map, widget
 from tests.composer import factories
-from tests.runtime.tcp_proxy import through
 from tests.support.fake_kube import WIDGETS
-from tests.support.late_line import LateLine
-from tests.support.waiting import eventually
 
 MANAGER = factories.snapshot().manager
 INSTRUCTION = "child/Detach"
@@ -46,51 +37,27 @@ INSTRUCTION = "child/Detach"
 
 @dataclass
 class LateKube:
-    """The late process's client: from its first call of `verb` on, its line keeps what it sends."""
+    """The late process's client: its first call of `verb` arrives when the successor has acted."""
 
     kube: KubeClient
-    line: LateLine
-    verb: str = ""
-    sent: asyncio.Event = field(default_factory=asyncio.Event)
+    verb: str
+    successor: Callable[[], Awaitable[Any]] | None
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self.kube, name)
 
         async def call(*args: Any, **options: Any) -> Any:
-            if name == self.verb and not self.sent.is_set():
-                self.line.hold()
-                self.sent.set()
+            if name == self.verb and self.successor:
+                successor, self.successor = self.successor, None
+                await successor()
             return await method(*args, **options)
 
         return call
 
 
-@pytest.fixture
-async def late(plane: Plane, kube: KubeClient, tmp_path: Path) -> AsyncIterator[LateKube]:
-    del kube
-    line = LateLine(urlsplit(plane.server).port or 443)
-    await line.start()
-    client = await KubeClient.connect(user_agent="late", kubeconfig=through(plane.kubeconfig, line.port, tmp_path))
-    yield LateKube(client, line)
-    await client.close()
-    await line.close()
-
-
-async def delivered_late(
-    late: LateKube, verb: str, write: Callable[[], Awaitable[Any]], successor: Callable[[], Awaitable[Any]]
-) -> Any:
-    """Let a write leave, the successor act, and the write arrive; return the error it ends with, or what it gives."""
-    late.verb = verb
-    writing = asyncio.ensure_future(write())
-    await asyncio.wait_for(late.sent.wait(), 60)
-
-    async def kept() -> bool:
-        return late.line.kept > 0
-
-    await eventually(kept, "the request is on its way")
-    await successor()
-    await late.line.deliver()
-    result = (await asyncio.gather(writing, return_exceptions=True))[0]
+async def comes_late(write: Awaitable[Any]) -> Any:
+    """Return the error with which a late write ends, or what it gives."""
+    result = (await asyncio.gather(write, return_exceptions=True))[0]
     return result[0].error if isinstance(result, tuple) else result
 
 
@@ -101,10 +68,9 @@ def child(namespace: str, **more: Any) -> Object:
     return {**{name: value for name, value in wanted.items() if name != "spec"}, "metadata": meta, **more}
 
 
-async def act(late: LateKube, step: Step, live: Object, *, leaving: bool = False) -> Any:
+async def act(kube: Any, step: Step, live: Object, *, leaving: bool = False) -> Any:
     """Carry out one step of the composer."""
-    port: Any = late
-    actor = Actor(port, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj, _over: None)
+    actor = Actor(kube, now=lambda: datetime.now(UTC), remember=lambda _kind, _obj, _over: None)
     known = ObservedChild(step.entry, live, factories.SETTINGS)
     return await actor.act(factories.snapshot(known, of=factories.claim(deleted=leaving)), (step,))
 
@@ -165,9 +131,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
-async def test_a_late_step_of_the_composer_is_refused(
-    kube: KubeClient, late: LateKube, namespace: str, case: Case
-) -> None:
+async def test_a_late_step_of_the_composer_is_refused(kube: KubeClient, namespace: str, case: Case) -> None:
     body = child(namespace, data={"x": "1"}, metadata={"finalizers": list(case.finalizers)})
     live = await kube.apply(CONFIG_MAPS, body, manager=MANAGER)
     if case.is_taken:
@@ -184,7 +148,8 @@ async def test_a_late_step_of_the_composer_is_refused(
             instructed = config_map(namespace, key_of(live).name, metadata=metadata)
             await kube.apply(CONFIG_MAPS, instructed, manager="successor", force=True)
 
-    error = await delivered_late(late, case.verb, lambda: act(late, step, live, leaving=case.leaving), successor)
+    late = LateKube(kube, case.verb, successor)
+    error = await comes_late(act(late, step, live, leaving=case.leaving))
     left = await kube.get(CONFIG_MAPS, key_of(live))
 
     assert isinstance(error, WriteConflict)
@@ -198,53 +163,48 @@ async def test_a_late_step_of_the_composer_is_refused(
 
 
 @pytest.mark.usefixtures("widgets")
-async def test_a_late_status_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+async def test_a_late_status_is_refused(kube: KubeClient, namespace: str) -> None:
     live = await kube.create(WIDGETS, widget(namespace, "w"), manager="one")
-
-    async def write() -> Object | None:
-        port: Any = late
-        return await write_status(port, WIDGETS, live, {"phase": "late"}, manager="one")
 
     async def successor() -> None:
         await write_status(kube, WIDGETS, live, {"phase": "new"}, manager="one")
 
-    error = await delivered_late(late, "json_patch", write, successor)
+    late: Any = LateKube(kube, "json_patch", successor)
+    error = await comes_late(write_status(late, WIDGETS, live, {"phase": "late"}, manager="one"))
 
     assert isinstance(error, WriteConflict)
     assert (await kube.get(WIDGETS, key_of(live)))["status"] == {"phase": "new"}
 
 
 @pytest.mark.usefixtures("widgets")
-async def test_late_annotations_of_a_provider_are_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+async def test_late_annotations_of_a_provider_are_refused(kube: KubeClient, namespace: str) -> None:
     live = await kube.create(WIDGETS, widget(namespace, "w"), manager="one")
     named: Any = SimpleNamespace(account=SimpleNamespace(id="account"), target=SimpleNamespace(name="late"))
     provider: Any = SimpleNamespace(resource=WIDGETS)
     settings: Any = SimpleNamespace(manager="provider")
-    port: Any = late
-    writer: Writer[Any, Any] = Writer(provider, port, settings, Store(WIDGETS), lambda: lambda _: True)
     metadata = {"annotations": {EXTERNAL_NAME: "new"}}
 
     async def successor() -> None:
         await kube.apply(WIDGETS, widget(namespace, "w", metadata=metadata), manager="provider", force=True)
 
     outcome: Outcome[Any] = Outcome(obj=live, stored=None)
-    error = await delivered_late(
-        late, "apply", lambda: writer.write_external_ref(named, outcome, incarnation=""), successor
-    )
+    late: Any = LateKube(kube, "apply", successor)
+    writer: Writer[Any, Any] = Writer(provider, late, settings, Store(WIDGETS), lambda: lambda _: True)
+    error = await comes_late(writer.write_external_ref(named, outcome, incarnation=""))
 
     assert isinstance(error, WriteConflict)
     assert annotations_of(await kube.get(WIDGETS, key_of(live)))[EXTERNAL_NAME] == "new"
 
 
-async def test_a_late_deletion_of_credentials_is_refused(kube: KubeClient, late: LateKube, namespace: str) -> None:
+async def test_a_late_deletion_of_credentials_is_refused(kube: KubeClient, namespace: str) -> None:
     owner = child(namespace, metadata={"name": "owner", "uid": "owner-uid"})
     written = await secrets.write(kube, owner, Kept("old", "", "app", ""), None, manager="provider")
-    port: Any = late
 
     async def successor() -> None:
         await secrets.write(kube, owner, Kept("new", "", "app", ""), written, manager="provider")
 
-    error = await delivered_late(late, "delete", lambda: secrets.delete(port, owner, {}), successor)
+    late: Any = LateKube(kube, "delete", successor)
+    error = await comes_late(secrets.delete(late, owner, {}))
 
     assert isinstance(error, WriteConflict)
     kept = await secrets.read(kube, owner)
@@ -252,23 +212,18 @@ async def test_a_late_deletion_of_credentials_is_refused(kube: KubeClient, late:
     assert kept.kept.current == "new"
 
 
-async def test_a_late_deletion_of_a_connection_secret_is_refused(
-    kube: KubeClient, late: LateKube, namespace: str
-) -> None:
+async def test_a_late_deletion_of_a_connection_secret_is_refused(kube: KubeClient, namespace: str) -> None:
     meta = {"name": "orders-connection", "namespace": namespace, "labels": {names.CLAIM_LABEL: "claim-uid"}}
     made = await kube.create(
         SECRETS, {"apiVersion": "v1", "kind": "Secret", "type": _BINDING, "metadata": meta}, manager=MANAGER
     )
-    port: Any = late
-    publisher = Publisher(port, monotonic=lambda: 0.0, manager=MANAGER)
 
     async def successor() -> None:
         await kube.replace(SECRETS, {**copy.deepcopy(made), "data": {"x": "bmV3"}}, manager=MANAGER)
 
-    async def disown() -> None:
-        await publisher.disown(key_of(made), "claim-uid", keep=False, collected_with="")
-
-    error = await delivered_late(late, "delete", disown, successor)
+    late: Any = LateKube(kube, "delete", successor)
+    publisher = Publisher(late, monotonic=lambda: 0.0, manager=MANAGER)
+    error = await comes_late(publisher.disown(key_of(made), "claim-uid", keep=False, collected_with=""))
 
     assert isinstance(error, WriteConflict)
     assert (await kube.get(SECRETS, key_of(made)))["data"] == {"x": "bmV3"}

@@ -154,29 +154,3 @@ async def test_a_process_waits_for_an_api_server_that_is_away_at_its_start(
 
     assert ready == 503
     assert await waiting.status("/readyz") == 200
-
-
-async def test_a_process_outlives_an_api_server_that_goes_away(callers: Callable[..., Awaitable[Caller]]) -> None:
-    only = await callers()
-    await only.until_calls_after(0)
-    await only.proxy.become(Line.REFUSED)
-    await only.program.until_log("leadership lost")
-    alive = await only.status("/healthz")
-    await only.proxy.become(Line.OPEN)
-    back = time.monotonic()
-    await only.until_calls_after(back)
-
-    assert alive == 200
-    assert only.program.is_running
-
-
-async def test_metrics_show_who_leads(callers: Callable[..., Awaitable[Caller]]) -> None:
-    only = await callers()
-    await only.until_calls_after(0)
-    reader, writer = await asyncio.open_connection("127.0.0.1", only.port)
-    writer.write(b"GET /metrics HTTP/1.1\r\n\r\n")
-    text = (await reader.read()).decode()
-    writer.close()
-
-    assert 'leader_election_master_status{name="caller"} 1.0' in text
-    assert 'rest_client_requests_total{code="200"' in text

@@ -176,6 +176,9 @@ async def test_namespace_of_the_same_name_is_not_the_owner(account: AwsAccount, 
         with pytest.raises(Terminal, match=f"consent=restoreFrom=final-{name}"):
             await resolve(source)
         assert await resolve(source, f"final-{name}") == kept
+    for spelt in (f"FINAL-{name}".upper(), f"arn:aws:rds:eu-west-1:123456789012:snapshot:final-{name}"):
+        with pytest.raises((Terminal, Blocked), match=r"(?i)final"):
+            await resolve(RestoreFrom(db_snapshot_identifier=spelt))
     # For a backup that is named by itself the ProviderConfig may agree; a claim's name names no backup.
     account.config = msgspec.structs.replace(account.config, allow_adoption=True)
     assert await resolve(kept) == kept
