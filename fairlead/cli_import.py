@@ -23,14 +23,24 @@ def add_to(app: App) -> None:
         imports.command(command)
 
 
-def find(config: str = "", /, *, name: str = "*", server: Where = USUAL, output: Output = "text") -> Exit:
+def find(
+    config: str = "",
+    /,
+    *,
+    name: str = "*",
+    tag: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    server: Where = USUAL,
+    output: Output = "text",
+) -> Exit:
     """List what the clouds hold that no resource here names: servers, and databases of servers on premises.
 
-    Each provider lists its accounts once for it.
+    Each provider lists its accounts for it, once for each thousand things. What this installation made and orphaned or
+    retired is marked with the claim of which it was.
 
     Args:
         config: One ProviderConfig, as `awspc/default`. Default: all.
         name: A pattern for names, as `shop-*`. Default: all.
+        tag: KEY=VALUE of a tag or label that it has in the cloud; of several, all. Databases on premises have none.
         server: Which API server.
         output: `text` (default) for people, `json` for programs.
     """
@@ -38,10 +48,12 @@ def find(config: str = "", /, *, name: str = "*", server: Where = USUAL, output:
 
     import msgspec
 
+    from fairlead.account_lists import Search
     from fairlead.imports import unmanaged
     from fairlead.output import show_json
 
-    accounts = asyncio.run(unmanaged.find(config, name, server))
+    search = Search(name, _pairs("--tag", tag), to_errors)
+    accounts = asyncio.run(unmanaged.find(config, search, server))
     if output == "json":
         show_json({"schemaVersion": 1, "accounts": msgspec.to_builtins(accounts)})
         return Exit.DONE
@@ -199,6 +211,14 @@ def adopt(  # noqa: PLR0913 - one for each option
     for outcome in outcomes:
         (to_output if outcome.exit is Exit.DONE else to_errors)(f"{outcome.called}: {outcome.text}")
     return worst(outcome.exit for outcome in outcomes)
+
+
+def _pairs(option: str, pairs: tuple[str, ...]) -> dict[str, str]:
+    split = [pair.partition("=") for pair in pairs]
+    for key, is_pair, value in split:
+        if not (key and is_pair):
+            raise CommandError(f"{option} {key}{is_pair}{value} is not KEY=VALUE", exit_code=Exit.USAGE)
+    return {key: value for key, _, value in split}
 
 
 def _named(things: tuple[str, ...]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from apis import names
 from composer.kinds.catalog import Catalog, catalog
 from composer.render import schema
 from composer.render.errors import near
-from fairlead.account_lists import provider_configs
+from fairlead.account_lists import Search, provider_configs
 from fairlead.cluster import connected, current_namespace, every_object
 from fairlead.exits import CommandError, Exit
 from fairlead.imports.fitting import Candidate, Fit, Wanted, best_fit
@@ -123,7 +123,7 @@ class _Look:
         if len(configs) != 1:
             raise CommandError("name one ProviderConfig, as onprempc/default", exit_code=Exit.USAGE)
         resource, key = configs[0]
-        things = options.things or _chosen(await unmanaged(kube, resource, key), options)
+        things = options.things or _chosen(await unmanaged(kube, resource, key, _search(options)), options)
         kinds = catalog([crd async for crd in every_object(kube, CRDS)])
         candidates = await _candidates(kube, options.composition) if options.as_claims else ()
         namespace = options.namespace or current_namespace(options.server)
@@ -197,6 +197,10 @@ def _of_its_name(resource: Resource, thing: Thing) -> tuple[Object, tuple[str, .
 def _properties(kind_schema: Object) -> Object:
     properties: Object = (schema.step(kind_schema, "spec") or {}).get("properties") or {}
     return properties
+
+
+def _search(options: Options) -> Search:
+    return Search(options.patterns[0]) if len(options.patterns) == 1 else Search()
 
 
 def _chosen(there: Unmanaged, options: Options) -> tuple[Thing, ...]:

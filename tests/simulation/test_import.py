@@ -15,9 +15,11 @@ import pytest
 from ruamel.yaml import YAML
 
 from devcloud.gcp.server import PROJECT
+from fairlead.account_lists import Search
 from fairlead.assets import assets
 from fairlead.exits import Exit
 from fairlead.imports import agreeing, migrating, unmanaged, writing
+from fairlead.imports.thing import Thing
 from fairlead.kube_options import USUAL
 from fairlead.simulation import clouds, virtual_time
 from fairlead.simulation.cloud_sql import ALICE
@@ -27,7 +29,7 @@ from fairlead.yaml_files import objects_in
 from providers.external.sql.scram import verifier
 from runtime.conditions import find
 from runtime.kube import Kube
-from runtime.objects import SECRETS, Key, Object, Resource, key_of, status_of
+from runtime.objects import SECRETS, Key, Object, Resource, key_of, status_of, uid_of, version_of
 from tests.simulation.history import PERSON, TEAM
 
 pytestmark = pytest.mark.slow
@@ -36,6 +38,7 @@ PASSWORD: Final = "Of-before-1-long"
 _CONFIG: Final = "providerconfig/default"
 _ENOUGH_S: Final = 1800.0
 _MANY: Final = 24
+_PAGE: Final = 1_000
 _OF_DATA: Final = ("servers", "databases")
 
 
@@ -146,6 +149,30 @@ class Team:
         await self.platform.server.create(resource, obj, manager=PERSON)
         return resource, key_of(obj)
 
+    async def left_and_found(self, claim: Key, policy: str) -> tuple[Thing, ...]:
+        """Delete a claim; return what `import find` says that it left."""
+        edit = [{"op": "replace", "path": "/spec/deletionPolicy", "value": policy}]
+        await self.platform.server.json_patch(CLAIMS, claim, edit, manager=PERSON)
+        await asyncio.sleep(_ENOUGH_S)
+        obj = self.object(CLAIMS, claim)
+        await self.platform.server.delete(CLAIMS, claim, uid=uid_of(obj), resource_version=version_of(obj))
+        await asyncio.sleep(_ENOUGH_S)
+        (account,) = await unmanaged.find(_CONFIG, Search(), USUAL)
+        assert all(former.startswith(str(claim)) for former in account.former.values()), account
+        return tuple(thing for thing in account.things if f"{thing.kind}/{thing.name}" in account.former)
+
+    async def adopted(self, thing: Thing, secret: str) -> Object:
+        """Write the resource of one thing, and adopt it; return it as it is then."""
+        options = writing.Options(_CONFIG, (thing.name,), TEAM, USUAL, kind=thing.kind, password_secret=secret)
+        (written,) = await writing.write(options)
+        resource, key = await self.apply(written.text)
+        await asyncio.sleep(_ENOUGH_S)
+        (preview,) = await agreeing.previews([f"{resource.kind.lower()}/{key.name}"], TEAM, USUAL)
+        (adopted,) = await agreeing.adopt(agreeing.Request(preview.called, preview.agreement, None, TEAM, USUAL))
+        assert adopted.exit is Exit.DONE, adopted
+        await asyncio.sleep(_ENOUGH_S)
+        return self.object(resource, key)
+
     def object(self, resource: Resource, key: Key) -> Object:
         """Return an object as it is."""
         return self.platform.server.all_of(resource)[key]
@@ -179,7 +206,9 @@ async def _managed(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
     team = _team(cloud, monkeypatch)
     await team.begin(cloud)
     before = team.changes()
-    (account,) = await unmanaged.find(_CONFIG, "*", USUAL)
+    tags = {} if cloud == "onprem" else {"costs": "77"}
+    (account,) = await unmanaged.find(_CONFIG, Search(tags=tags), USUAL)
+    (nothing,) = await unmanaged.find(_CONFIG, Search(tags={"costs": "78"}), USUAL)
     options = writing.Options(_CONFIG, ("shop*",), TEAM, USUAL, password_secret="" if cloud == "gcp" else "of-before")
     (shown,) = await writing.show(options)
     (written,) = await writing.write(options)
@@ -193,7 +222,7 @@ async def _managed(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
     obj = team.object(resource, key)
     await team.end()
 
-    assert [thing.name for thing in account.things] == [team.hand_made.name]
+    assert ([thing.name for thing in account.things], nothing.things) == ([team.hand_made.name], ())
     assert len(shown["forProvider"]) > 5
     assert untouched == before
     assert (wrong[0].exit, adopted.exit) == (Exit.REFUSED, Exit.DONE)
@@ -206,7 +235,7 @@ async def _managed(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("cloud", ["aws", "azure", "onprem"])
-def test_a_claim_takes_it_over_and_publishes_a_login(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_takes_it_over_and_what_it_leaves_comes_back(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
     virtual_time.run(f"import {cloud}", lambda: _claimed(cloud, monkeypatch))
 
 
@@ -228,15 +257,22 @@ async def _claimed(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
         (adopted,) = await agreeing.adopt(agreeing.Request(preview.called, preview.agreement, None, TEAM, USUAL))
         exits.append(adopted.exit)
         await asyncio.sleep(_ENOUGH_S)
-    claim = team.object(CLAIMS, key)
+    claim, admitted = team.object(CLAIMS, key), (team.refused, team.logins > 500)
+    made = {call.rpartition(".")[2] for call in team.changes(*_OF_DATA)[len(before) :]}
+    policy = "Snapshot" if cloud == "onprem" else "Orphan"
+    left = await team.left_and_found(key, policy)
+    (again,) = [thing for thing in left if thing.kind in {"RDSInstance", "FlexibleServer", "PostgresDatabase"}]
+    after = await team.adopted(again, secret)
     await team.end()
 
     assert untouched == before
+    assert again.name.endswith("shop") if cloud == "onprem" else again.name == team.hand_made.name
+    assert (find(after, "Ready") or {})["status"] == "True", [c["message"] for c in status_of(after)["conditions"]]
     assert written.remarks
     assert set(exits) == {Exit.DONE}
     assert (find(claim, "Ready") or {})["status"] == "True", status_of(claim)["conditions"]
-    assert {call.rpartition(".")[2] for call in team.changes(*_OF_DATA)[len(before) :]} == {"change"}
-    assert (team.refused, team.logins > 500) == (0, True)
+    assert made == {"change"}
+    assert admitted == (0, True)
 
 
 def test_a_state_of_terraform_becomes_files_whose_previews_are_empty(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,6 +323,11 @@ async def _many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await team.begin("onprem")
     for number in range(_MANY):
         _on_the_server(team.platform.cloud, f"many_{number}")
+    # More than a page has.
+    for number in range(_PAGE):
+        team.platform.cloud.ask(f"CREATE DATABASE other_{number}")
+    pages = list[str]()
+    (account,) = await unmanaged.find(_CONFIG, Search(progress=pages.append), USUAL)
     files = await writing.write(writing.Options(_CONFIG, ("many_*",), TEAM, USUAL))
     for written in files:
         await team.apply(written.text)
@@ -305,6 +346,7 @@ async def _many(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     await asyncio.sleep(_ENOUGH_S)
     await team.end()
 
+    assert (len(account.things), account.complete, len(pages)) == (_PAGE + _MANY + 1, True, 1)
     assert len(files) == len(previews) == len(outcomes) == _MANY
     assert {outcome.exit for outcome in outcomes} == {Exit.DONE}
     assert {outcome.text for outcome in outcomes} == {"adopted", "is managed already"}
