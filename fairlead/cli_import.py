@@ -58,7 +58,7 @@ def find(
         show_json({"schemaVersion": 1, "accounts": msgspec.to_builtins(accounts)})
         return Exit.DONE
     for line in (line for account in accounts for line in account.lines()):
-        to_output(line)
+        to_output(line, wraps=True)
     to_output(f"{sum(len(account.things) for account in accounts)} unmanaged")
     return Exit.DONE
 
@@ -148,7 +148,7 @@ def write(  # noqa: PLR0913 - one for each option
         for path in writing.save(folder, files):
             to_output(path)
     for remark in (remark for written in files for remark in written.remarks):
-        to_errors(remark)
+        to_errors(remark, wraps=True)
     return Exit.DONE
 
 
@@ -165,7 +165,7 @@ def preview(*references: str, namespace: Namespace = None, server: Where = USUAL
 
     import msgspec
 
-    from fairlead.imports import agreeing
+    from fairlead.imports import adopting, agreeing
     from fairlead.output import show_json
 
     previews = asyncio.run(agreeing.previews(references, namespace, server))
@@ -173,7 +173,7 @@ def preview(*references: str, namespace: Namespace = None, server: Where = USUAL
         show_json({"schemaVersion": 1, "previews": msgspec.to_builtins(previews)})
     else:
         for line in (line for shown in previews for line in shown.lines()):
-            to_output(line)
+            to_output(line, wraps=not line.lstrip().startswith(adopting.TO_AGREE))
     return Exit.DONE if all(shown.agreement for shown in previews) else Exit.NOT_READY
 
 
@@ -209,7 +209,7 @@ def adopt(  # noqa: PLR0913 - one for each option
     agreement = agreeing.Request(reference, agreed, previews, namespace, server, wave)
     outcomes = asyncio.run(agreeing.adopt(agreement))
     for outcome in outcomes:
-        (to_output if outcome.exit is Exit.DONE else to_errors)(f"{outcome.called}: {outcome.text}")
+        (to_output if outcome.exit is Exit.DONE else to_errors)(f"{outcome.called}: {outcome.text}", wraps=True)
     return worst(outcome.exit for outcome in outcomes)
 
 

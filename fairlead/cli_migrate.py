@@ -104,10 +104,12 @@ def _migrated(migration: Migration, options: writing.Options, folder: Path | Non
     for path in [] if folder is None else writing.save(folder, files):
         to_output(path)
     for remark in migration.remarks:
-        to_errors(f"remark: {remark}")
+        to_errors(f"remark: {remark}", wraps=True)
     for other in elsewhere:
-        to_errors(f"remark: {other.address}: of {other.cloud}; name a ProviderConfig of that by --config")
-    to_errors(f"{len(managed)} written. Once each is adopted (fairlead import preview, adopt), in this order:")
+        to_errors(f"remark: {other.address}: of {other.cloud}; name a ProviderConfig of that by --config", wraps=True)
+    to_errors(
+        f"{len(managed)} written. Once each is adopted (fairlead import preview, adopt), in this order:", wraps=True
+    )
     for command in (command for item in reversed(managed) for command in item.forget):
         to_errors(f"  {command}")
     return Exit.DONE
