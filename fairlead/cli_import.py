@@ -135,6 +135,7 @@ def write(  # noqa: PLR0913 - one for each option
     import asyncio
 
     from fairlead.imports import writing
+    from fairlead.imports.written import save
 
     policy = "Observe" if observe else "Manage"
     options = writing.Options(
@@ -145,7 +146,7 @@ def write(  # noqa: PLR0913 - one for each option
         for written in files:
             to_output(f"---\n{written.text}", end="")
     else:
-        for path in writing.save(folder, files):
+        for path in save(folder, files):
             to_output(path)
     for remark in (remark for written in files for remark in written.remarks):
         to_errors(remark, wraps=True)

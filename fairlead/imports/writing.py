@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from apis import names
@@ -22,6 +21,7 @@ from fairlead.imports.migrating import Managed
 from fairlead.imports.observing import observed
 from fairlead.imports.thing import Thing
 from fairlead.imports.unmanaged import Unmanaged, unmanaged
+from fairlead.imports.written import Written
 from fairlead.kube_options import Server
 from fairlead.plan_clouds import kind_of
 from fairlead.yaml_files import dump
@@ -58,15 +58,6 @@ class Options:
     policy: str = "Manage"
     password_secret: str = ""
     things: tuple[Thing, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """One file: its name, its text, and what is to be said of it."""
-
-    file: str
-    text: str
-    remarks: tuple[str, ...] = ()
 
 
 async def show(options: Options) -> list[Object]:
@@ -259,17 +250,3 @@ def _remarks(fit: Fit) -> Iterable[str]:
 
 def _file_of(obj: Object, remarks: tuple[str, ...] = ()) -> Written:
     return Written(f"{metadata(obj)['name']}.yaml", dump(obj), remarks)
-
-
-def save(folder: Path, files: Iterable[Written]) -> list[str]:
-    """Write files into a folder that may be there; return their paths. Raises CommandError for one that is there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for written in files:
-        path = folder / written.file
-        if path.exists() and path.read_text(encoding="utf-8") != written.text:
-            text = f"{path} is there and differs from what would be written; remove it, or name another folder"
-            raise CommandError(text, exit_code=Exit.REFUSED)
-        path.write_text(written.text, encoding="utf-8")
-        paths.append(str(path))
-    return paths
