@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from apis import names
@@ -44,7 +44,7 @@ class Options:
     `kind` is asked for where a name is of two kinds. `inside` are names of what is inside a server, by resource of the
     Composition; `composition` is the only one to consider, empty for all; `policy` of managed resources;
     `password_secret` has the present password of the login, by the key `password`. `things` are known already, and
-    no list is needed.
+    no list is needed; `inner_fields` are what the names of some of them do not say.
     """
 
     config: str
@@ -58,6 +58,7 @@ class Options:
     policy: str = "Manage"
     password_secret: str = ""
     things: tuple[Thing, ...] = ()
+    inner_fields: Mapping[Thing, Object] = field(default_factory=dict)
 
 
 async def show(options: Options) -> list[Object]:
@@ -90,9 +91,14 @@ async def migrate(options: Options, managed: Sequence[Managed]) -> tuple[list[Ma
             raise CommandError(
                 f"nothing in it is of {cloud}, the cloud of {options.config}", exit_code=Exit.INVALID_INPUT
             )
-        look = await _Look.begin(kube, replace(options, things=tuple(item.thing for item in here)))
+        look = await _Look.begin(kube, _of_managed(options, here))
         files = await _side_by_side(look.written(thing) for thing in look.things)
     return here, [item for item in managed if item.cloud != cloud], files
+
+
+def _of_managed(options: Options, managed: Sequence[Managed]) -> Options:
+    things = tuple(item.thing for item in managed)
+    return replace(options, things=things, inner_fields={item.thing: dict(item.fields) for item in managed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +139,7 @@ class _Look:
         """Look at one thing, and write its file."""
         resource, kind_schema = self._kind(thing)
         policy, remarks = self.options.policy, tuple[str, ...]()
-        fields, lacking = _of_its_name(resource, thing)
+        fields, lacking = _of_its_name(resource, thing, self.options.inner_fields.get(thing) or {})
         if lacking:
             policy = "Observe"
             remarks = (f"{thing.kind} {thing.name}: only observed until {', '.join(lacking)} is set in its file",)
@@ -172,7 +178,7 @@ async def _side_by_side(coroutines: Iterable[Coroutine[Any, Any, Answer]]) -> li
     return [task.result() for task in tasks]
 
 
-def _of_its_name(resource: Resource, thing: Thing) -> tuple[Object, tuple[str, ...]]:
+def _of_its_name(resource: Resource, thing: Thing, others: Object) -> tuple[Object, tuple[str, ...]]:
     """Return the fields that the name of what is inside of a server says, and those that are lacking; else nothing.
 
     Nobody looks into a server before it is adopted; then what there is shows in the preview.
@@ -181,6 +187,7 @@ def _of_its_name(resource: Resource, thing: Thing) -> tuple[Object, tuple[str, .
     fields = {} if kind is None else dict(kind.naming.fields(thing.name))
     if kind is None or fields.keys().isdisjoint({"server", "instance"}):
         return {}, ()
+    fields |= others
     only_observed = {"spec": {"managementPolicy": "Observe", "forProvider": fields}}
     return fields, missing(envelope_of(only_observed, kind.spec_type).for_provider)
 

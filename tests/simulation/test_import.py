@@ -11,7 +11,7 @@ import pytest
 
 from fairlead.account_lists import Search
 from fairlead.exits import Exit
-from fairlead.imports import agreeing, migrating, unmanaged, writing
+from fairlead.imports import agreeing, unmanaged, writing
 from fairlead.kube_options import USUAL
 from fairlead.simulation import clouds, virtual_time
 from fairlead.simulation.platform import CLAIMS
@@ -103,43 +103,6 @@ async def _claimed(cloud: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (find(claim, "Ready") or {})["status"] == "True", status_of(claim)["conditions"]
     assert made == {"change"}
     assert admitted == (0, True)
-
-
-def test_a_state_of_terraform_becomes_files_whose_previews_are_empty(monkeypatch: pytest.MonkeyPatch) -> None:
-    virtual_time.run("import terraform", lambda: _migrated(monkeypatch))
-
-
-async def _migrated(monkeypatch: pytest.MonkeyPatch) -> None:
-    team = team_of("gcp", monkeypatch)
-    await team.begin("gcp")
-    state = [
-        ("google_sql_user", {"name": "shop_app", "instance": "shop-prod"}),
-        ("google_sql_database", {"name": "shop", "instance": "shop-prod"}),
-        ("google_sql_database_instance", {"name": "shop-prod", "database_version": "POSTGRES_16"}),
-        ("aws_db_instance", {"identifier": "elsewhere", "engine": "postgres"}),
-    ]
-    resources = [{"mode": "managed", "address": f"{kind}.a", "type": kind, "values": values} for kind, values in state]
-    migration = migrating.of_terraform({"values": {"root_module": {"resources": resources}}})
-    options = writing.Options(CONFIG, (), TEAM, USUAL, password_secret="of-before")
-    managed, elsewhere, files = await writing.migrate(options, migration.managed)
-    before, totals = team.changes(), []
-    for written in files:
-        resource, key = await team.apply(written.text)
-        await asyncio.sleep(ENOUGH_S)
-        (preview,) = await agreeing.previews([f"{resource.kind.lower()}/{key.name}"], TEAM, USUAL)
-        totals.append(preview.total)
-        (adopted,) = await agreeing.adopt(agreeing.Request(preview.called, preview.agreement, None, TEAM, USUAL))
-        assert adopted.exit is Exit.DONE, adopted
-    await asyncio.sleep(ENOUGH_S)
-    await team.end()
-
-    assert [item.address.partition(".")[0] for item in managed] == [kind for kind, _ in reversed(state[:3])]
-    assert [item.thing.name for item in elsewhere] == ["elsewhere"]
-    assert totals == [0, 0, 0]
-    # A POST that only reads is on record, too.
-    assert set(team.changes()[len(before) :]) == {"provider servers.change", "provider servers.listServerCas"}
-    assert team.changes()[len(before) :].count("provider servers.change") == 1
-    assert team.refused == 0
 
 
 def test_many_are_adopted_once_each_though_the_command_is_killed(
