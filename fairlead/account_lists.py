@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from apis import names
@@ -12,7 +14,7 @@ from fairlead.cluster import existing, split_reference
 from fairlead.discovery import Discovery
 from fairlead.exits import CommandError, Exit
 from runtime.kube import Kube, Selection
-from runtime.objects import Key, Object, Resource, key_of, loads, status_of
+from runtime.objects import Key, Object, Resource, dumps, key_of, loads, status_of
 
 _LIMIT_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 0.3
@@ -38,13 +40,59 @@ def called(resource: Resource, key: Key) -> str:
     return f"{resource.plural}.{resource.group}/{key.name}"
 
 
-async def listed(kube: Kube, resource: Resource, key: Key) -> Object:
-    """Have a provider list the account of a ProviderConfig; return its status then.
+@dataclass(frozen=True, slots=True)
+class Without:
+    """What has no resource: entries with `kind` and `name`, of ours with `namespace`, `claim` and `resource` too.
+
+    `complete`: there is no more.
+    """
+
+    complete: bool
+    orphans: tuple[Object, ...]
+    unmanaged: tuple[Object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """What is looked for: a pattern of a shell for names, as `shop-*`, and tags that a thing has all of.
+
+    `progress` gets a sentence after each part of a long list.
+    """
+
+    name: str = "*"
+    tags: Mapping[str, str] = field(default_factory=dict)
+    progress: Callable[[str], None] = lambda _text: None
+
+
+async def without_resource(kube: Kube, resource: Resource, key: Key, search: Search = Search()) -> Without:
+    """Have a provider list the account of a ProviderConfig, again from where its status had no more room.
 
     Raises CommandError where the provider has not answered within a minute.
     """
+    known: dict[str, dict[str, Object]] = {"orphans": {}, "unmanaged": {}}
+    complete, after = True, ""
+    while True:
+        request = {"name": search.name, "tags": dict(search.tags), "after": after}
+        status, ends = await _listed(kube, resource, key, request), []
+        for name in known:
+            report = status.get(name) or {}
+            items = {f"{item['kind']}/{item['name']}": item for item in report.get("items") or ()}
+            known[name] |= items
+            is_cut = bool(report.get("left"))
+            complete = complete and (bool(report.get("complete")) or is_cut)
+            ends += [max(items)] if is_cut else []
+        if not ends or min(ends) <= after:
+            orphans, unmanaged = (tuple(items[name] for name in sorted(items)) for items in known.values())
+            return Without(complete, orphans, unmanaged)
+        after = min(ends)
+        search.progress(f"{called(resource, key)}: {sum(map(len, known.values()))} so far, up to {after}")
+
+
+async def _listed(kube: Kube, resource: Resource, key: Key, search: Object) -> Object:
+    """Have a provider list the account of a ProviderConfig; return its status then."""
     token = f"list-{secrets.token_hex(8)}"
-    await annotate(kube, resource, key, lambda _obj: {names.RECONCILE_REQUESTED_AT: token})
+    find = dumps({"token": token, **search}).decode()
+    await annotate(kube, resource, key, lambda _obj: {names.RECONCILE_REQUESTED_AT: token, names.FIND: find})
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _LIMIT_SECONDS
     while True:

@@ -23,14 +23,24 @@ def add_to(app: App) -> None:
         imports.command(command)
 
 
-def find(config: str = "", /, *, name: str = "*", server: Where = USUAL, output: Output = "text") -> Exit:
+def find(
+    config: str = "",
+    /,
+    *,
+    name: str = "*",
+    tag: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    server: Where = USUAL,
+    output: Output = "text",
+) -> Exit:
     """List what the clouds hold that no resource here names: servers, and databases of servers on premises.
 
-    Each provider lists its accounts once for it.
+    Each provider lists its accounts for it, once for each thousand things. What this installation made and orphaned or
+    retired is marked with the claim of which it was.
 
     Args:
         config: One ProviderConfig, as `awspc/default`. Default: all.
         name: A pattern for names, as `shop-*`. Default: all.
+        tag: KEY=VALUE of a tag or label that it has in the cloud; of several, all. Databases on premises have none.
         server: Which API server.
         output: `text` (default) for people, `json` for programs.
     """
@@ -38,15 +48,17 @@ def find(config: str = "", /, *, name: str = "*", server: Where = USUAL, output:
 
     import msgspec
 
+    from fairlead.account_lists import Search
     from fairlead.imports import unmanaged
     from fairlead.output import show_json
 
-    accounts = asyncio.run(unmanaged.find(config, name, server))
+    search = Search(name, _pairs("--tag", tag), to_errors)
+    accounts = asyncio.run(unmanaged.find(config, search, server))
     if output == "json":
         show_json({"schemaVersion": 1, "accounts": msgspec.to_builtins(accounts)})
         return Exit.DONE
     for line in (line for account in accounts for line in account.lines()):
-        to_output(line)
+        to_output(line, wraps=True)
     to_output(f"{sum(len(account.things) for account in accounts)} unmanaged")
     return Exit.DONE
 
@@ -123,6 +135,7 @@ def write(  # noqa: PLR0913 - one for each option
     import asyncio
 
     from fairlead.imports import writing
+    from fairlead.imports.written import save
 
     policy = "Observe" if observe else "Manage"
     options = writing.Options(
@@ -133,10 +146,10 @@ def write(  # noqa: PLR0913 - one for each option
         for written in files:
             to_output(f"---\n{written.text}", end="")
     else:
-        for path in writing.save(folder, files):
+        for path in save(folder, files):
             to_output(path)
     for remark in (remark for written in files for remark in written.remarks):
-        to_errors(remark)
+        to_errors(remark, wraps=True)
     return Exit.DONE
 
 
@@ -153,7 +166,7 @@ def preview(*references: str, namespace: Namespace = None, server: Where = USUAL
 
     import msgspec
 
-    from fairlead.imports import agreeing
+    from fairlead.imports import adopting, agreeing
     from fairlead.output import show_json
 
     previews = asyncio.run(agreeing.previews(references, namespace, server))
@@ -161,7 +174,7 @@ def preview(*references: str, namespace: Namespace = None, server: Where = USUAL
         show_json({"schemaVersion": 1, "previews": msgspec.to_builtins(previews)})
     else:
         for line in (line for shown in previews for line in shown.lines()):
-            to_output(line)
+            to_output(line, wraps=not line.lstrip().startswith(adopting.TO_AGREE))
     return Exit.DONE if all(shown.agreement for shown in previews) else Exit.NOT_READY
 
 
@@ -197,8 +210,16 @@ def adopt(  # noqa: PLR0913 - one for each option
     agreement = agreeing.Request(reference, agreed, previews, namespace, server, wave)
     outcomes = asyncio.run(agreeing.adopt(agreement))
     for outcome in outcomes:
-        (to_output if outcome.exit is Exit.DONE else to_errors)(f"{outcome.called}: {outcome.text}")
+        (to_output if outcome.exit is Exit.DONE else to_errors)(f"{outcome.called}: {outcome.text}", wraps=True)
     return worst(outcome.exit for outcome in outcomes)
+
+
+def _pairs(option: str, pairs: tuple[str, ...]) -> dict[str, str]:
+    split = [pair.partition("=") for pair in pairs]
+    for key, is_pair, value in split:
+        if not (key and is_pair):
+            raise CommandError(f"{option} {key}{is_pair}{value} is not KEY=VALUE", exit_code=Exit.USAGE)
+    return {key: value for key, _, value in split}
 
 
 def _named(things: tuple[str, ...]) -> tuple[str, ...]:

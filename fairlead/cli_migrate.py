@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +16,7 @@ from fairlead.printing import to_errors, to_output
 if TYPE_CHECKING:
     from fairlead.imports import writing
     from fairlead.imports.migrating import Migration
+    from fairlead.imports.written import Written
 
 migrations = App(name="migrate", help="Take over what Terraform or Crossplane manages.")
 Folder = Annotated[Path | None, Parameter(name=["--output", "-o"])]
@@ -66,30 +68,55 @@ def crossplane(  # noqa: PLR0913 - one for each option
     resources: Path,
     /,
     *,
-    config: str,
+    config: str = "",
     namespace: Namespace = None,
     server: Where = USUAL,
     password_secret: str = "",
     folder: Folder = None,
 ) -> Exit:
-    """Write down what Crossplane's managed resources have of one cloud, and say how Crossplane lets them go afterwards.
+    """Write down what Crossplane manages and composes: managed resources of one cloud, definitions and Compositions.
 
-    Nothing is changed in the cloud.
+    Nothing is changed in the cloud. Definitions (XRDs) become kinds of claim, Compositions of patches ours, without any
+    cluster; what has no place here is said with its line. For managed resources it is said how Crossplane lets them go.
 
     Args:
-        resources: What `kubectl get managed -o yaml` printed, `-` for standard input.
-        config: The ProviderConfig that shall serve them, as `awspc/default`.
+        resources: What `kubectl get managed,xrd,composition -o yaml` printed, a folder, `-` for standard input.
+        config: The ProviderConfig that shall serve managed resources, as `awspc/default`.
         namespace: Where the objects shall be. Default: the current context's.
         server: Which API server.
         password_secret: The Secret that has the present password of each login, by the key `password`.
         folder: Write one file each into this folder. Default: all to standard output.
     """
     from fairlead.imports import migrating, writing
+    from fairlead.imports.crossplane.files import files_of
     from fairlead.yaml_files import documents_in
 
-    migration = migrating.of_crossplane(document.content for document in documents_in(resources))
+    files = files_of(list(documents_in(resources)))
+    migration = migrating.of_crossplane(document.content for document in files.others)
+    if migration.managed and not config:
+        raise CommandError("migrate: name the ProviderConfig of managed resources by --config", exit_code=Exit.USAGE)
+    _show(files.written, folder)
+    for remark in files.remarks:
+        to_errors(remark, wraps=True)
+    if not migration.managed:
+        _remark(migration.remarks)
+        return Exit.DONE if files.written else Exit.INVALID_INPUT
     options = writing.Options(config, (), namespace, server, password_secret=password_secret)
     return _migrated(migration, options, folder)
+
+
+def _show(files: Sequence[Written], folder: Path | None) -> None:
+    from fairlead.imports.written import save
+
+    for written in files if folder is None else ():
+        to_output(f"---\n{written.text}", end="")
+    for path in [] if folder is None or not files else save(folder, files):
+        to_output(path)
+
+
+def _remark(remarks: Iterable[str]) -> None:
+    for remark in remarks:
+        to_errors(f"remark: {remark}", wraps=True)
 
 
 def _migrated(migration: Migration, options: writing.Options, folder: Path | None) -> Exit:
@@ -99,15 +126,13 @@ def _migrated(migration: Migration, options: writing.Options, folder: Path | Non
     from fairlead.imports import writing
 
     managed, elsewhere, files = asyncio.run(writing.migrate(options, migration.managed))
-    for written in files if folder is None else ():
-        to_output(f"---\n{written.text}", end="")
-    for path in [] if folder is None else writing.save(folder, files):
-        to_output(path)
-    for remark in migration.remarks:
-        to_errors(f"remark: {remark}")
+    _show(files, folder)
+    _remark(migration.remarks)
     for other in elsewhere:
-        to_errors(f"remark: {other.address}: of {other.cloud}; name a ProviderConfig of that by --config")
-    to_errors(f"{len(managed)} written. Once each is adopted (fairlead import preview, adopt), in this order:")
+        to_errors(f"remark: {other.address}: of {other.cloud}; name a ProviderConfig of that by --config", wraps=True)
+    to_errors(
+        f"{len(managed)} written. Once each is adopted (fairlead import preview, adopt), in this order:", wraps=True
+    )
     for command in (command for item in reversed(managed) for command in item.forget):
         to_errors(f"  {command}")
     return Exit.DONE

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fairlead.account_lists import called, listed, provider_configs
+from fairlead.account_lists import called, provider_configs, without_resource
 from fairlead.cluster import connected
 from fairlead.kube_options import Server
 from runtime.kube import Kube
@@ -42,5 +42,5 @@ async def orphans(reference: str, server: Server) -> tuple[Account, ...]:
 
 
 async def _account(kube: Kube, resource: Resource, key: Key) -> Account:
-    report = (await listed(kube, resource, key)).get("orphans") or {}
-    return Account(called(resource, key), bool(report.get("complete")), tuple(report.get("items") or ()))
+    report = await without_resource(kube, resource, key)
+    return Account(called(resource, key), report.complete, report.orphans)

@@ -141,9 +141,14 @@ class ApiServer(Registry):
                 raise refusals.not_served()
         names = [
             {"name": of.plural, "kind": of.kind, "namespaced": of.namespaced, "singularName": of.kind.lower()}
+            | {"shortNames": self._short_names(of)}
             for of in there
         ]
         return dumps({"resources": names})
+
+    def _short_names(self, kind: Resource) -> list[str]:
+        crd = self.find(CRDS, Key("", f"{kind.plural}.{kind.group}"))
+        return list(((crd or {}).get("spec") or {}).get("names", {}).get("shortNames") or ())
 
     # What others see and do.
 

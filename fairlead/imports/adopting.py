@@ -22,6 +22,7 @@ from runtime.objects import Key, Object, Resource, annotations_of, key_of, statu
 
 _LIMIT_SECONDS: Final = 60.0
 _PAUSE_SECONDS: Final = 0.3
+TO_AGREE: Final = "to agree:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class Preview:
             yield f"  and {self.total - len(self.changes)} more"
         for change in self.ownership:
             yield f"  whose it is: {change['path']}: {change['observed']} -> {change['desired']}"
-        yield f"  to agree: fairlead import adopt {self.called} -n {self.namespace} --agreed {self.agreement}"
+        yield f"  {TO_AGREE} fairlead import adopt {self.called} -n {self.namespace} --agreed {self.agreement}"
 
 
 def preview_of(obj: Object) -> Preview:

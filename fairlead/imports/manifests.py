@@ -11,6 +11,7 @@ from apis import names
 from composer.render import schema
 from composer.render.schema_limits import excesses
 from fairlead.imports.thing import Thing
+from providers.external.cloud_api.tags import PREFIX
 from runtime.objects import Object, Resource, status_of
 
 _MOST_CHARACTERS: Final = 52
@@ -39,8 +40,13 @@ def observed_fields(obj: Object, thing: Thing, kind_schema: schema.Schema) -> Ob
 
 
 def _without_what_all_have(fields: Object) -> Object:
+    """Leave out what is in every database, and the tags by which it was ours before."""
     extensions = [name for name in fields.get("extensions") or () if name not in _IN_EVERY_DATABASE]
-    return {**fields, "extensions": extensions}
+    maps = {name: value for name, value in fields.items() if isinstance(value, Mapping)}
+    plain = {
+        name: {key: text for key, text in value.items() if not key.startswith(PREFIX)} for name, value in maps.items()
+    }
+    return {**fields, **plain, "extensions": extensions}
 
 
 def _is_written(name: str, fields: Object, below: schema.Schema) -> bool:

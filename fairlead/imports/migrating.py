@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from fairlead.imports.thing import Thing
@@ -32,12 +32,14 @@ class Managed:
         thing: Its kind here, and its name in the cloud.
         address: How the other tool calls it.
         forget: The commands by which that tool forgets it, in their order.
+        fields: What its name does not say of something inside of a server, which nobody looks into before.
     """
 
     cloud: str
     thing: Thing
     address: str
     forget: tuple[str, ...]
+    fields: Fields = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def of_terraform(state: object) -> Migration:
             remarks.append(f"{address}: no {kind} of PostgreSQL, or its state has no name")
             continue
         forget = (f"terraform state rm {shlex.quote(address)}",)
-        managed.append(Managed(cloud, Thing(kind, name), address, forget))
+        managed.append(Managed(cloud, Thing(kind, name), address, forget, _inner_fields(kind, fields)))
     return Migration(tuple(sorted(managed, key=_order)), tuple(remarks))
 
 
@@ -87,7 +89,7 @@ def of_crossplane(objects: Iterable[Object]) -> Migration:
             continue
         orphaned = '{"spec":{"deletionPolicy":"Orphan"}}'
         forget = (f"kubectl patch {address} --type=merge -p {shlex.quote(orphaned)}", f"kubectl delete {address}")
-        managed.append(Managed(rule[0], Thing(rule[1], name), address, forget))
+        managed.append(Managed(rule[0], Thing(rule[1], name), address, forget, _inner_fields(rule[1], fields)))
     return Migration(tuple(sorted(managed, key=_order)), tuple(remarks))
 
 
@@ -96,6 +98,11 @@ def _resources(module: Fields) -> Iterator[Fields]:
     yield from (resource for resource in module.get("resources") or () if resource.get("mode") == "managed")
     for child in module.get("child_modules") or ():
         yield from _resources(child)
+
+
+def _inner_fields(kind: str, fields: Fields) -> Fields:
+    values = {ours: _text(fields, *theirs) for ours, theirs in _INNER.get(kind, {}).items()}
+    return {name: value for name, value in values.items() if value}
 
 
 def _order(managed: Managed) -> tuple[int, str]:
@@ -145,6 +152,13 @@ def _in_azure_server(*ids: str) -> Callable[[Fields], str]:
     return name
 
 
+# What is not in the name of what is inside of a server: our field, and what Terraform and Crossplane call it.
+_INNER: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "FlexibleServerConfiguration": {"value": ("value",)},
+    "FlexibleServerFirewallRule": {
+        "startIpAddress": ("start_ip_address", "startIpAddress"), "endIpAddress": ("end_ip_address", "endIpAddress"),
+    },
+}  # fmt: skip
 Rule = tuple[str, str, Callable[[Fields], str]]
 _OF_DATABASES: Final = ("db_instance", "rds_", "sql_", "postgresql")
 _TERRAFORM: Final[Mapping[str, Rule]] = {

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from apis import names
 from composer.kinds.catalog import Catalog, catalog
 from composer.render import schema
 from composer.render.errors import near
-from fairlead.account_lists import provider_configs
+from fairlead.account_lists import Search, provider_configs
 from fairlead.cluster import connected, current_namespace, every_object
 from fairlead.exits import CommandError, Exit
 from fairlead.imports.fitting import Candidate, Fit, Wanted, best_fit
@@ -22,6 +21,7 @@ from fairlead.imports.migrating import Managed
 from fairlead.imports.observing import observed
 from fairlead.imports.thing import Thing
 from fairlead.imports.unmanaged import Unmanaged, unmanaged
+from fairlead.imports.written import Written
 from fairlead.kube_options import Server
 from fairlead.plan_clouds import kind_of
 from fairlead.yaml_files import dump
@@ -44,7 +44,7 @@ class Options:
     `kind` is asked for where a name is of two kinds. `inside` are names of what is inside a server, by resource of the
     Composition; `composition` is the only one to consider, empty for all; `policy` of managed resources;
     `password_secret` has the present password of the login, by the key `password`. `things` are known already, and
-    no list is needed.
+    no list is needed; `inner_fields` are what the names of some of them do not say.
     """
 
     config: str
@@ -58,15 +58,7 @@ class Options:
     policy: str = "Manage"
     password_secret: str = ""
     things: tuple[Thing, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Written:
-    """One file: its name, its text, and what is to be said of it."""
-
-    file: str
-    text: str
-    remarks: tuple[str, ...] = ()
+    inner_fields: Mapping[Thing, Object] = field(default_factory=dict)
 
 
 async def show(options: Options) -> list[Object]:
@@ -99,9 +91,14 @@ async def migrate(options: Options, managed: Sequence[Managed]) -> tuple[list[Ma
             raise CommandError(
                 f"nothing in it is of {cloud}, the cloud of {options.config}", exit_code=Exit.INVALID_INPUT
             )
-        look = await _Look.begin(kube, replace(options, things=tuple(item.thing for item in here)))
+        look = await _Look.begin(kube, _of_managed(options, here))
         files = await _side_by_side(look.written(thing) for thing in look.things)
     return here, [item for item in managed if item.cloud != cloud], files
+
+
+def _of_managed(options: Options, managed: Sequence[Managed]) -> Options:
+    things = tuple(item.thing for item in managed)
+    return replace(options, things=things, inner_fields={item.thing: dict(item.fields) for item in managed})
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +120,7 @@ class _Look:
         if len(configs) != 1:
             raise CommandError("name one ProviderConfig, as onprempc/default", exit_code=Exit.USAGE)
         resource, key = configs[0]
-        things = options.things or _chosen(await unmanaged(kube, resource, key), options)
+        things = options.things or _chosen(await unmanaged(kube, resource, key, _search(options)), options)
         kinds = catalog([crd async for crd in every_object(kube, CRDS)])
         candidates = await _candidates(kube, options.composition) if options.as_claims else ()
         namespace = options.namespace or current_namespace(options.server)
@@ -142,7 +139,7 @@ class _Look:
         """Look at one thing, and write its file."""
         resource, kind_schema = self._kind(thing)
         policy, remarks = self.options.policy, tuple[str, ...]()
-        fields, lacking = _of_its_name(resource, thing)
+        fields, lacking = _of_its_name(resource, thing, self.options.inner_fields.get(thing) or {})
         if lacking:
             policy = "Observe"
             remarks = (f"{thing.kind} {thing.name}: only observed until {', '.join(lacking)} is set in its file",)
@@ -181,7 +178,7 @@ async def _side_by_side(coroutines: Iterable[Coroutine[Any, Any, Answer]]) -> li
     return [task.result() for task in tasks]
 
 
-def _of_its_name(resource: Resource, thing: Thing) -> tuple[Object, tuple[str, ...]]:
+def _of_its_name(resource: Resource, thing: Thing, others: Object) -> tuple[Object, tuple[str, ...]]:
     """Return the fields that the name of what is inside of a server says, and those that are lacking; else nothing.
 
     Nobody looks into a server before it is adopted; then what there is shows in the preview.
@@ -190,6 +187,7 @@ def _of_its_name(resource: Resource, thing: Thing) -> tuple[Object, tuple[str, .
     fields = {} if kind is None else dict(kind.naming.fields(thing.name))
     if kind is None or fields.keys().isdisjoint({"server", "instance"}):
         return {}, ()
+    fields |= others
     only_observed = {"spec": {"managementPolicy": "Observe", "forProvider": fields}}
     return fields, missing(envelope_of(only_observed, kind.spec_type).for_provider)
 
@@ -197,6 +195,10 @@ def _of_its_name(resource: Resource, thing: Thing) -> tuple[Object, tuple[str, .
 def _properties(kind_schema: Object) -> Object:
     properties: Object = (schema.step(kind_schema, "spec") or {}).get("properties") or {}
     return properties
+
+
+def _search(options: Options) -> Search:
+    return Search(options.patterns[0]) if len(options.patterns) == 1 else Search()
 
 
 def _chosen(there: Unmanaged, options: Options) -> tuple[Thing, ...]:
@@ -255,17 +257,3 @@ def _remarks(fit: Fit) -> Iterable[str]:
 
 def _file_of(obj: Object, remarks: tuple[str, ...] = ()) -> Written:
     return Written(f"{metadata(obj)['name']}.yaml", dump(obj), remarks)
-
-
-def save(folder: Path, files: Iterable[Written]) -> list[str]:
-    """Write files into a folder that may be there; return their paths. Raises CommandError for one that is there."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for written in files:
-        path = folder / written.file
-        if path.exists() and path.read_text(encoding="utf-8") != written.text:
-            text = f"{path} is there and differs from what would be written; remove it, or name another folder"
-            raise CommandError(text, exit_code=Exit.REFUSED)
-        path.write_text(written.text, encoding="utf-8")
-        paths.append(str(path))
-    return paths

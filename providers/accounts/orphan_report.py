@@ -1,20 +1,24 @@
 """What an account holds without a resource, in the status of its ProviderConfig, on request.
 
 Nobody lists for it unasked: a requested reconcile of the ProviderConfig (`fairlead orphans`, `fairlead import find`)
-lists each kind once.
+lists each kind once. What a status has no room for is asked for by another request, from where this one ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from typing import Final, NamedTuple
 
+import msgspec
 import structlog
 
+from apis.names import FIND, RECONCILE_REQUESTED_AT
 from providers.accounts.limits import Limiter
 from providers.external.ownership import Owner
 from runtime.errors import Failure
-from runtime.objects import Object
+from runtime.objects import Object, annotations_of
 
 ORPHANS: Final = "orphans"
 UNMANAGED: Final = "unmanaged"
@@ -25,6 +29,35 @@ MOST_UNMANAGED: Final = 1_000
 _log = structlog.get_logger("providers.accounts.orphan_report")
 
 
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Which part of what has no resource is meant.
+
+    `name` is a pattern of a shell, `tags` what a thing has all of, `after` the last `<kind>/<name>` of the part before.
+    `token` is that of the request.
+    """
+
+    token: str = ""
+    name: str = "*"
+    tags: Mapping[str, str] = field(default_factory=dict)
+    after: str = ""
+
+    def means(self, kind: str, name: str, tags: Mapping[str, str]) -> bool:
+        """Return whether a thing is of this part."""
+        is_called = fnmatchcase(name, self.name) or fnmatchcase(name.rpartition("/")[2], self.name)
+        return is_called and self.tags.items() <= tags.items() and f"{kind}/{name}" > self.after
+
+
+def search_of(config: Object) -> Search:
+    """Return what the present request of a ProviderConfig asks for; all, where its annotation is of another. Pure."""
+    annotations = annotations_of(config)
+    try:
+        search = msgspec.json.decode(annotations.get(FIND, "{}"), type=Search)
+    except msgspec.DecodeError:
+        return Search()
+    return search if search.token == annotations.get(RECONCILE_REQUESTED_AT) else Search()
+
+
 class Reports(NamedTuple):
     """Two fields of a ProviderConfig's status: what was made by this installation, and what others made."""
 
@@ -32,7 +65,7 @@ class Reports(NamedTuple):
     unmanaged: Object
 
 
-async def reports_of(config: str, limiters: Iterable[Limiter]) -> Reports:
+async def reports_of(config: str, limiters: Iterable[Limiter], search: Search = Search()) -> Reports:
     """List every kind in the account of a ProviderConfig; return what has no resource.
 
     A kind that cannot be listed leaves the answer incomplete, and what other kinds show stands.
@@ -40,7 +73,7 @@ async def reports_of(config: str, limiters: Iterable[Limiter]) -> Reports:
     orphans: list[Object] = []
     unmanaged: list[Object] = []
     complete = True
-    for limiter in limiters:
+    for limiter in sorted(limiters, key=lambda limiter: limiter.kind):
         try:
             listed = await limiter.list_without_resource(config)
         except Failure as failure:
@@ -48,8 +81,10 @@ async def reports_of(config: str, limiters: Iterable[Limiter]) -> Reports:
             complete = False
             continue
         complete = complete and listed.complete
-        orphans += [item_of(limiter.kind, name, owner) for name, owner in sorted(listed.orphans.items())]
-        unmanaged += [{"kind": limiter.kind, "name": name} for name in sorted(listed.unmanaged)]
+        kind, tags = limiter.kind, listed.tags
+        meant = {name for name in (*listed.orphans, *listed.unmanaged) if search.means(kind, name, tags.get(name, {}))}
+        orphans += [item_of(kind, name, owner) for name, owner in sorted(listed.orphans.items()) if name in meant]
+        unmanaged += [{"kind": kind, "name": name} for name in sorted(meant - listed.orphans.keys())]
     return Reports(_report(orphans, MOST, complete=complete), _report(unmanaged, MOST_UNMANAGED, complete=complete))
 
 
@@ -60,4 +95,5 @@ def item_of(kind: str, name: str, owner: Owner) -> Object:
 
 
 def _report(items: list[Object], most: int, *, complete: bool) -> Object:
-    return {"complete": complete and len(items) <= most, "items": items[:most]}
+    left = {"left": len(items) - most} if len(items) > most else {}
+    return {"complete": complete and not left, "items": items[:most], **left}

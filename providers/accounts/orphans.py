@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,12 +19,13 @@ class WithoutResource(NamedTuple):
     """What an account holds of one kind without a resource: ours with its owner by name, and the names of all else.
 
     `unmanaged` has servers and databases alone: settings and rules of others are nobody's to take over. `complete`:
-    the list was whole.
+    the list was whole. `tags` are those of either, by name.
     """
 
     orphans: dict[str, Owner]
     unmanaged: tuple[str, ...]
     complete: bool
+    tags: Mapping[str, Mapping[str, str]] = {}
 
 
 class Orphans:
@@ -77,11 +78,14 @@ class Orphans:
         if clients.owners is not None:
             unknown = filter(self._has_no_resource, listing.items)
             listing = replace(listing, owners=await clients.owners.owners(unknown))
-        strangers: Collection[str] = listing.items.keys() - listing.owners.keys() if stateful else ()
+        strangers: Mapping[str, Owner | None] = (
+            dict.fromkeys(listing.items.keys() - listing.owners.keys()) if stateful else {}
+        )
         if clients.strangers is not None:
             strangers = await clients.strangers.strangers()
-        unmanaged = tuple(sorted(filter(self._has_no_resource, strangers)))
-        return WithoutResource(self.among(listing), unmanaged, listing.complete)
+        left = {name: owner for name, owner in strangers.items() if owner and self._is_orphan(name, owner)}
+        unmanaged = tuple(sorted(filter(self._has_no_resource, strangers.keys() - left.keys())))
+        return WithoutResource({**self.among(listing), **left}, unmanaged, listing.complete, listing.tags)
 
     def _has_no_resource(self, name: str) -> bool:
         return not self._resources.store.by_index(BY_EXTERNAL_NAME, name)

@@ -11,7 +11,7 @@ from apis.reasons import ReasonClass, class_of_managed
 from providers.accounts import destroys
 from providers.accounts.connections import Accounts
 from providers.accounts.limits import Limiter
-from providers.accounts.orphan_report import ORPHANS, UNMANAGED, reports_of
+from providers.accounts.orphan_report import ORPHANS, UNMANAGED, reports_of, search_of
 from providers.external.observation import unknown_of
 from providers.external.provider import Provider
 from providers.settings import Settings
@@ -115,7 +115,7 @@ class ConfigReconciler:
         if not is_connected:
             nothing = {"complete": False, "items": []}
             return {ORPHANS: nothing, UNMANAGED: nothing}
-        orphans, unmanaged = await reports_of(key_of(config).name, self._limiters)
+        orphans, unmanaged = await reports_of(key_of(config).name, self._limiters, search_of(config))
         return {ORPHANS: orphans, UNMANAGED: unmanaged}
 
     def _is_renewed(self, name: str) -> bool:

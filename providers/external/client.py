@@ -12,7 +12,7 @@ Guarantees that the generic reconciler builds on:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -135,7 +135,8 @@ class ExternalList:
 
     `last_seen` are the digests of what the last observation of each name saw, where a cloud knows them: what is listed
     as it was observed wakes nobody, and what was undone between two lists does. `owners` are the owners of all that is
-    there, released ones included, as far as the list shows them. `answers` are what the list answered about each name,
+    there, released ones included, as far as the list shows them. `tags` are those of what nobody is at work on, others'
+    and released. `answers` are what the list answered about each name,
     encoded by the cloud, where that is as much as a look at it by itself answers (`Listed` reads them).
     """
 
@@ -144,6 +145,7 @@ class ExternalList:
     last_seen: Mapping[str, str] = field(default_factory=dict)
     owners: Mapping[str, Owner] = field(default_factory=dict)
     answers: Mapping[str, bytes] = field(default_factory=dict)
+    tags: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 class ExternalClient(Protocol[SpecT, FactsT]):
@@ -244,8 +246,8 @@ class Owners(Protocol):
 class Strangers(Protocol):
     """What a kind has whose lists show only what is ours: asked when somebody looks for what could be taken over."""
 
-    async def strangers(self) -> Collection[str]:
-        """Return the names of what is there and is not ours."""
+    async def strangers(self) -> Mapping[str, Owner | None]:
+        """Return the names of what nobody is at work on, with the owner of what was released or retired."""
 
 
 class ChangeLog(Protocol):

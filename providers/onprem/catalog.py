@@ -119,9 +119,10 @@ ORDER BY o.database
 """
 
 STRANGERS = """
-SELECT d.datname FROM pg_catalog.pg_database d
+SELECT d.datname, o.installation, o.identity, o.claim, o.namespace, o.name, o.resource
+FROM pg_catalog.pg_database d LEFT JOIN fairlead.ownership o ON o.database = d.datname
 WHERE NOT d.datistemplate AND d.datname <> ALL (ARRAY['postgres', pg_catalog.current_database()]::pg_catalog.name[])
-    AND NOT EXISTS (SELECT FROM fairlead.ownership o WHERE o.database = d.datname AND o.state <> 'released')
+    AND (o.database IS NULL OR o.state IN ('released', 'retired'))
 """
 
 PREDECESSORS = """

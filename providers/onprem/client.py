@@ -5,7 +5,7 @@ Impure: it speaks SQL.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -97,10 +97,11 @@ class OnPremCloud:
         owners = {name: Owner(*owner) for name, _, *owner, oid, _ in rows if oid is not None}
         return ExternalList(items, complete=True, owners=owners)
 
-    async def strangers(self) -> Collection[str]:
-        """List the other databases of the server, but those that every server has and our own."""
+    async def strangers(self) -> Mapping[str, Owner | None]:
+        """List the databases that no resource is at work on, but those that every server has."""
         async with self._sessions.own("list the databases of others") as session:
-            return [str(name) for (name,) in await session.rows(catalog.STRANGERS)]
+            rows = await session.rows(catalog.STRANGERS)
+        return {str(name): None if owner[0] is None else Owner(*map(str, owner)) for name, *owner in rows}
 
     async def find_predecessors(self, owner: Owner) -> tuple[Predecessor, ...]:
         """Search the ownership table for the same claim under another identity."""

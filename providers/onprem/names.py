@@ -40,6 +40,12 @@ def hash_in(spec: PostgresDatabaseParameters, database: str) -> str:
     return tail if database == by_rule else ""
 
 
+def is_owner_by_rule(role: str) -> bool:
+    """Return whether a role is called as owner roles are; its name proves nothing."""
+    stem, _, tail = role.rpartition("_")
+    return bool(stem) and len(tail) == HASH_LENGTH and tail.isalnum()
+
+
 def retired_name(database: str, date: str, number: int = 0) -> str:
     """Return the name that a retired database gets, its hash kept when it must be cut; `date` is YYYYMMDD.
 

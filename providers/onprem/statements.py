@@ -13,7 +13,7 @@ from providers.external.ownership import Owner
 from providers.external.sql.text import literal, quoted
 from providers.onprem.facts import PRIVILEGES, TO_SET, Revocation, Wanted
 from providers.onprem.models import PostgresDatabaseParameters
-from providers.onprem.names import Names
+from providers.onprem.names import Names, is_owner_by_rule
 
 SETTABLE = frozenset({
     "array_nulls", "bytea_output", "constraint_exclusion", "cursor_tuple_fraction", "datestyle",
@@ -218,7 +218,13 @@ def _schema(change: Change, wanted: Wanted) -> Iterable[Statement]:
         yield Statement(f"ALTER SCHEMA public OWNER TO {owner}", inside=True)
         yield Statement("RESET ROLE", inside=True)
         return
+    is_former = isinstance(change.have, str) and is_owner_by_rule(change.have)
+    if is_former:
+        # Made here for a database that was orphaned or retired since; its ADMIN came with its creation.
+        yield Statement(f"GRANT {quoted(str(change.have))} TO CURRENT_USER WITH INHERIT TRUE, SET TRUE", inside=True)
     yield Statement(f"ALTER SCHEMA public OWNER TO {owner}", inside=True)
+    if is_former:
+        yield Statement(f"GRANT {quoted(str(change.have))} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE", inside=True)
 
 
 def password_statements(login: str, verifier: str, wanted: Wanted) -> tuple[Statement, ...]:

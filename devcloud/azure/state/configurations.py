@@ -39,6 +39,7 @@ _AUDIT_LINK = "https://github.com/pgaudit/pgaudit/blob/master/README.md"
 _MILLISECONDS = "0-2147483647"
 CONFIGURATIONS = {
     "autovacuum": Configuration(default="on", data_type="Boolean", allowed="on,off"),
+    "backslash_quote": Configuration(default="safe_encoding", data_type="Enumeration", allowed="safe_encoding,on,off"),
     "azure.extensions": Configuration(
         default="", data_type="Set", allowed=",hstore,pgcrypto,pg_stat_statements,pg_trgm,postgis,uuid-ossp,vector"
     ),

@@ -133,7 +133,7 @@ def every(backend: Backend, _parameters: Parameters) -> Answer:
         if row.state not in {"creating", "ready", "released"}:
             continue
         database = server.database_or_none(name)
-        owner = (row.installation, row.identity, row.claim, row.namespace, row.name, row.resource)
+        owner = _owner_columns(row)
         oid = None if database is None else str(database.oid)
         answer.append((name, row.state, *owner, oid, _digest(server, row, database)))
     return answer
@@ -142,11 +142,20 @@ def every(backend: Backend, _parameters: Parameters) -> Answer:
 def strangers(backend: Backend, _parameters: Parameters) -> Answer:
     """Answer `STRANGERS`."""
     databases = backend.server.catalogs.databases
-    ours = {name for name, row in rows_of(backend).items() if row.state != "released"}
-    left_out = {"postgres", databases[backend.database].name, *ours}
+    rows = rows_of(backend)
+    at_work = {name for name, row in rows.items() if row.state not in {"released", "retired"}}
+    left_out = {"postgres", databases[backend.database].name, *at_work}
     return [
-        (database.name,) for database in databases.values() if not database.template and database.name not in left_out
+        (database.name, *_owner_columns(rows.get(database.name)))
+        for database in databases.values()
+        if not database.template and database.name not in left_out
     ]
+
+
+def _owner_columns(row: Owned | None) -> tuple[str | None, ...]:
+    if row is None:
+        return (None,) * 6
+    return row.installation, row.identity, row.claim, row.namespace, row.name, row.resource
 
 
 def _digest(server: Server, row: Owned, database: Database | None) -> str | None:

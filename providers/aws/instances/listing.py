@@ -27,6 +27,7 @@ def listed(answer: Answer) -> ListedObject:
         reference=str(answer.get("DBInstanceArn", "")),
         # Nothing of ours needs what has no owner.
         answer=encoded_answer(answer) if owner is not None else b"",
+        tags=generic.tags_kept(_tags_in(answer), owner),
     )
 
 

@@ -13,7 +13,7 @@ from providers.azure.names import lowercase_tags, owner_in, server_of_id
 from providers.azure.servers.refusal import refusal
 from providers.azure.servers.translate import incarnation_of, stable, state_of
 from providers.external.client import ExternalList
-from providers.external.cloud_api.listed import ListedObject, ListedObjects, tags_digest
+from providers.external.cloud_api.listed import ListedObject, ListedObjects, tags_digest, tags_kept
 from providers.external.cloud_api.lists import AccountLists
 from providers.external.observation import Predecessor, digest
 from providers.external.ownership import Owner
@@ -55,7 +55,13 @@ def _listed(answer: Mapping[str, Any]) -> ListedObject:
     # "Servers - List By Subscription" answers whole servers; nothing of ours needs what has no owner.
     whole = encoded_answer(answer) if owner is not None else b""
     return ListedObject(
-        str(known[1]), incarnation_of(answer), digest_of(answer), tags_digest(tags), owner, answer=whole
+        str(known[1]),
+        incarnation_of(answer),
+        digest_of(answer),
+        tags_digest(tags),
+        owner,
+        answer=whole,
+        tags=tags_kept(tags, owner),
     )
 
 

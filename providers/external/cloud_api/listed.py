@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from providers.external.cloud_api.tags import owner_from
+from providers.external.cloud_api.tags import RELEASED, owner_from
 from providers.external.observation import digest
 from providers.external.ownership import Owner
 
@@ -21,7 +21,7 @@ class ListedObject:
     `digest` changes when anything about it does, its tags apart; `tags_digest` when a tag does. That is None where the
     answer did not say which tags it has, which is not that it has none; then `owner` is None as well. `reference` is
     by what its tags can be read. `answer` is all that was answered, encoded, where that stands for a look by itself
-    (`ExternalList.answers`).
+    (`ExternalList.answers`). `tags` are kept of what nobody is at work on.
     """
 
     name: str
@@ -31,6 +31,7 @@ class ListedObject:
     owner: Owner | None
     reference: str = ""
     answer: bytes = field(default=b"", repr=False)
+    tags: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,11 @@ def digest_of(answer: Mapping[str, Any], volatile: Collection[str]) -> str:
 def tags_digest(tags: Mapping[str, str] | None) -> str | None:
     """Return what changes when a tag does; None where an answer did not say which there are."""
     return None if tags is None else digest(dict(tags))
+
+
+def tags_kept(tags: Mapping[str, str] | None, owner: Owner | None) -> Mapping[str, str]:
+    """Return the tags by which somebody may look for an object: none of one that is at work for its owner."""
+    return tags if tags and (owner is None or RELEASED in tags) else {}
 
 
 def owner_in(tags: Mapping[str, str] | None) -> Owner | None:

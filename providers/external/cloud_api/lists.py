@@ -80,7 +80,8 @@ class AccountLists:
             self._tags_digests, self._owners = known | digests, self._owners | owners
         last_seen = {name: " ".join(sorted(set(seen.values()))) for name, seen in self._last_seen.items()}
         answers = {member.name: member.answer for member in listed.objects if member.answer}
-        return ExternalList(items, complete=listed.complete, last_seen=last_seen, owners=owners, answers=answers)
+        tags = {member.name: member.tags for member in listed.objects if member.tags}
+        return ExternalList(items, listed.complete, last_seen, owners, answers, tags)
 
     def _known_owner(self, member: ListedObject) -> Owner | None:
         return self._owners.get(member.name) if member.tags_digest is None else None

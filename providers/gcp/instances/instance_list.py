@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from providers.external.client import ExternalList
+from providers.external.cloud_api.listed import tags_kept
 from providers.external.observation import Predecessor, digest
 from providers.external.ownership import Owner
 from providers.gcp.account import GcpAccount
@@ -40,8 +41,11 @@ def digest_of(answer: Answer) -> str:
 
 def owner_in(answer: Answer) -> Owner | None:
     """Return whose an instance is by its labels."""
-    labels = member(settings_of(answer), "userLabels")
-    return owner_from({str(key): str(value) for key, value in labels.items()})
+    return owner_from(_labels_of(answer))
+
+
+def _labels_of(answer: Answer) -> dict[str, str]:
+    return {str(key): str(value) for key, value in member(settings_of(answer), "userLabels").items()}
 
 
 async def read_instances(account: GcpAccount) -> tuple[tuple[Answer, ...], bool]:
@@ -93,7 +97,7 @@ class InstanceList:
 
         What is ours is answered whole, and stands for a look at it by itself.
         """
-        items, listed, answers = {}, [], {}
+        items, listed, answers, tags = {}, [], {}, {}
         instances, is_whole = await read_instances(self._account)
         for answer in instances:
             name, owner = str(answer["name"]), owner_in(answer)
@@ -101,12 +105,13 @@ class InstanceList:
             listed.append(Listed(name, str(answer.get("createTime", "")), owner))
             if owner is not None:
                 answers[name] = encoded_answer(answer)
+            tags[name] = tags_kept(_labels_of(answer), owner)
         self._listed, self._is_whole, self._listed_at = tuple(listed), is_whole, clock.monotonic()
         if is_whole:
             self._last_seen = {name: digests for name, digests in self._last_seen.items() if name in items}
         last_seen = {name: " ".join(sorted(set(digests.values()))) for name, digests in self._last_seen.items()}
         owners = {instance.name: instance.owner for instance in listed if instance.owner is not None}
-        return ExternalList(items, complete=is_whole, last_seen=last_seen, owners=owners, answers=answers)
+        return ExternalList(items, is_whole, last_seen, owners, answers, tags)
 
     async def is_listed(self, name: str) -> bool:
         """Return whether the project has an instance of a name, by a whole list of this moment.

@@ -182,7 +182,8 @@ def _projected(answer: Answer, facts: Facts, spec: CloudSQLInstanceParameters) -
         zone=zone,
         secondary_zone=secondary_zone,
         maintenance_day=number(window.get("day")),
-        maintenance_hour=number(window.get("hour")),
+        # The hour of no day is none that somebody set.
+        maintenance_hour=number(window.get("hour")) if window.get("day") else None,
         maintenance_track=shown(track or None, spec.maintenance_track),
         maintenance_version=spec.maintenance_version if newer else answer.get("maintenanceVersion"),
         deny_maintenance_period=_denied(settings),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from providers.accounts.limits import Limiter
+from providers.accounts.orphans import WithoutResource
 from providers.external.client import ExternalList
 from providers.external.ownership import Owner
 from runtime.objects import dumps
@@ -30,7 +31,9 @@ async def test_orphans_of_a_kind_whose_lists_show_no_tags_are_looked_at_one_by_o
     tuple(world.informer.store.replace_all(listing, "2"))
     world.configs.clients = SimpleNamespace(account=groups, owners=groups, strangers=None)
 
-    assert await world.limiter.list_without_resource("default") == ({"left": _owner("team")}, (), True)
+    assert await world.limiter.list_without_resource("default") == WithoutResource(
+        {"left": _owner("team")}, (), complete=True
+    )
 
 
 @pytest.mark.parametrize("by_list", [True, False])
@@ -40,8 +43,8 @@ async def test_what_others_made_and_no_resource_names_is_listed_apart(by_list: b
             items = {"ours": "", "observed": "", "made by hand": ""} if by_list else {"ours": ""}
             return ExternalList(items, complete=True, owners={"ours": _owner("team")})
 
-        async def strangers(self) -> tuple[str, ...]:
-            return "observed", "made by hand"
+        async def strangers(self) -> dict[str, Owner | None]:
+            return {"observed": None, "made by hand": None, "retired": _owner("team", installation="home")}
 
     world, account = World(0), Account()
     listing = Listing(world.informer.store)
@@ -49,7 +52,8 @@ async def test_what_others_made_and_no_resource_names_is_listed_apart(by_list: b
     tuple(world.informer.store.replace_all(listing, "2"))
     world.configs.clients = SimpleNamespace(account=account, owners=None, strangers=None if by_list else account)
 
-    assert (await world.limiter.list_without_resource("default")).unmanaged == ("made by hand",)
+    there = await world.limiter.list_without_resource("default")
+    assert (there.unmanaged, *there.orphans) == (("made by hand",), "ours", *([] if by_list else ["retired"]))
 
 
 async def test_orphans_inside_a_server_are_neither_listed_nor_missing() -> None:
@@ -57,4 +61,4 @@ async def test_orphans_inside_a_server_are_neither_listed_nor_missing() -> None:
     nothing: Any = None
     limiter = Limiter(world.informer, nothing, lambda: world.now, inside=True)
 
-    assert await limiter.list_without_resource("default") == ({}, (), True)
+    assert await limiter.list_without_resource("default") == WithoutResource({}, (), complete=True)
