@@ -42,3 +42,9 @@ def instruction_of(obj: Object) -> Policy | None:
     if uid != uid_of(obj) or policy not in _POLICIES:
         return None
     return Policy(policy)
+
+
+def policy_with(live: Object, teardown: str) -> str:
+    """Return the `spec.deletionPolicy` that must go with an instruction, empty where none must."""
+    present = (live.get("spec") or {}).get("deletionPolicy", "")
+    return teardown if teardown in ("Delete", "Snapshot", "Orphan") and teardown != present else ""

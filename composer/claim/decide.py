@@ -13,7 +13,7 @@ from typing import TypeAlias
 import msgspec
 
 from apis import names
-from apis.teardown import ENDING, Policy, instruction
+from apis.teardown import ENDING, Policy, instruction, policy_with
 from composer.causes import Cause, cause
 from composer.claim.field_conflicts import still_yielded, without
 from composer.claim.prune_guard import (
@@ -368,14 +368,9 @@ def prune(snapshot: Snapshot, child: ObservedChild, *, needed: bool) -> Iterator
     entry, live = child.entry, child.live
     if live is None:
         return
-    is_managed = child.facts is not None and child.facts.managed
-    takes_instruction = is_managed and deleting(live) and not entry.stateful
-    if (
-        (needed and not takes_instruction)
-        or child.facts is None
-        or snapshot.namespace_deleting
-        or snapshot.kind_deleting
-    ):
+    facts, gone = child.facts, snapshot.namespace_deleting or snapshot.kind_deleting
+    takes_instruction = facts is not None and facts.managed and deleting(live) and not entry.stateful
+    if child.facts is None or gone or (needed and not takes_instruction):
         yield Keep(entry)
         return
     if not child.facts.managed and deleting(live) and names.TEARDOWN_FINALIZER in finalizers_of(live):
@@ -400,9 +395,3 @@ def with_instruction(entry: Entry, live: Object, teardown: str) -> Entry:
     if teardown not in ENDING:
         return entry
     return msgspec.structs.replace(entry, uid=uid_of(live), outcome=instruction(uid_of(live), teardown))
-
-
-def policy_with(live: Object, teardown: str) -> str:
-    """Return the `spec.deletionPolicy` that must go with an instruction, empty where none must."""
-    present = (live.get("spec") or {}).get("deletionPolicy", "")
-    return teardown if teardown in ("Delete", "Snapshot", "Orphan") and teardown != present else ""

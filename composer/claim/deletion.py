@@ -16,7 +16,7 @@ import msgspec
 
 from apis import names
 from apis.reasons import ReasonClass, class_of_claim
-from apis.teardown import ENDING, DeletionPolicy, Policy, instruction
+from apis.teardown import ENDING, DeletionPolicy, Policy, instruction, policy_with
 from composer.causes import Cause, cause
 from composer.claim.decide import (
     Annotate,
@@ -27,7 +27,6 @@ from composer.claim.decide import (
     RemoveFinalizer,
     Step,
     copied_pause,
-    policy_with,
     recreated,
     with_instruction,
 )

@@ -58,7 +58,7 @@ class DatabaseIds:
     async def list_made(self, server: str, name: str) -> None:
         """List the databases of a server once more where this one was made since, by the login that was taken last.
 
-        Until its oid is recorded another one of its name, which somebody made in its place, cannot be told from it.
+        Until its oid is recorded another one of its name, which somebody made in its place, is taken for it.
         """
         login = self._logins.get(server)
         if (server, name) in self._unlisted and login is not None:
