@@ -36,8 +36,8 @@ from runtime.store import Store
 from tests.apiserver.runtime.test_kube_client import config_map, widget
 from tests.composer import factories
 from tests.runtime.tcp_proxy import through
-from tests.support.fake_kube import WIDGETS
 from tests.support.late_line import LateLine
+from tests.support.memory_kube import WIDGETS
 from tests.support.waiting import eventually
 
 MANAGER = factories.snapshot().manager

@@ -15,7 +15,7 @@ from tests.providers.gates import Calls, GatedAccount, GatedKube, gated
 from tests.providers.paced import Paced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 from tests.support.simulator_control import control
 
 SPEC: Object = {"dbInstanceClass": "db.t4g.micro", "allocatedStorage": 20, "masterUsername": "app"}
@@ -37,7 +37,7 @@ class RdsWorld(World):
         *,
         kind: Kind[Any, Any] = INSTANCES,
         spec: Object | None = None,
-        kube: FakeKube | None = None,
+        kube: MemoryKube | None = None,
         resync: timedelta = timedelta(minutes=10),
     ) -> None:
         self.served, self.spec = served, SPEC if spec is None else spec

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from devcloud.aws.server import Served
-from runtime.objects import SECRETS, Object
+from runtime.objects import SECRETS, Key, Object
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld, at_rest
 from tests.providers.listed_paced import ListedPaced
 from tests.support.simulator_control import control
@@ -151,7 +151,7 @@ async def test_change_by_others_is_looked_at_once_and_put_back(stopped: Served) 
 
 async def test_lost_credentials_secret_is_seen_without_a_look(stopped: Served) -> None:
     world, paced = await _ready(stopped)
-    world.kube.objects = {known: obj for known, obj in world.kube.objects.items() if known[1].name != "db-credentials"}
+    del world.kube.objects[SECRETS, Key("team", "db-credentials")]
     await paced.until(world.now + timedelta(minutes=15))
     assert world.reason("Synced") == "PasswordUnknown"
     assert paced.counts()[LOOK] == 0
