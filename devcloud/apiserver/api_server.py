@@ -122,7 +122,9 @@ class ApiServer(Registry):
                 raise refusals.expired(f"too old resource version: {after} ({self.compacted})")
         async for change in self.history(resource).since(after, timeout):
             if change is None:
-                yield bookmark(resource, self.version)
+                # A watch from a version that is not yet, as after a restore, hears nothing.
+                if self.version >= after:
+                    yield bookmark(resource, self.version)
             elif (shown := event(change, chosen, metadata_only=selection.metadata_only)) is not None:
                 yield shown
 
@@ -186,6 +188,12 @@ class ApiServer(Registry):
         """Forget the history: watches and pages from before get 410."""
         self.compacted = self.version
         self._pages.kept.clear()
+
+    def end_watches(self) -> None:
+        """End all open watches, as the end of the process that serves them does."""
+        for watched in self._histories.values():
+            watched.end()
+        self._histories.clear()
 
     def history(self, resource: Resource) -> Watched:
         """Return what happened to objects of a kind."""

@@ -59,14 +59,17 @@ class Watched:
         while loop.time() < until:
             while position < len(self.changes):
                 position += 1
-                yield self.changes[position - 1]
+                if self.changes[position - 1].version > version:
+                    yield self.changes[position - 1]
             if self.has_ended:
                 return
             try:
                 async with asyncio.timeout_at(min(until, loop.time() + _BOOKMARK_SECONDS)):
                     await self._waker.wait()
             except TimeoutError:
-                yield None
+                # What came in this moment goes before a bookmark that would say it was shown.
+                if position == len(self.changes):
+                    yield None
 
 
 @dataclass(frozen=True, slots=True)

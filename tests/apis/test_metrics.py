@@ -9,7 +9,7 @@ import pytest
 from apis.metrics import STATES, ObjectStates, state_of
 from runtime.objects import Object, dumps
 from runtime.store import Listing, Store
-from tests.support.fake_kube import WIDGETS
+from tests.support.memory_kube import WIDGETS
 
 
 def _object(name: str, *conditions: tuple[str, str, str], **metadata: Any) -> Object:

@@ -172,54 +172,8 @@ def test_a_module_keeps_the_rules(breaches: dict[str, list[str]], of: str) -> No
     assert breaches[of] == []
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "found = 1",
-        "for each in x: pass",
-        "def f(_told): pass",
-        "class DoorOfAll: pass",
-        'def f():\n    """Tell whether it is so."""',
-        'class Rollback:\n    """The way\n    back."""',
-        "self.nudge = 1",
-        "import a as news",
-        "_words_wait = 1",
-        "class LetGo: pass",
-        "class _Scene: pass",
-        "def pass_on(x): pass",
-    ],
-)
-def test_a_retired_word_is_noticed(source: str) -> None:
-    assert list(retired_in(_nodes(source)))
-
-
-@pytest.mark.parametrize("source", ["known = marks_of(scene)", "class Outdoor: pass", "pass_on_success = one_day"])
-def test_a_word_of_the_field_stays(source: str) -> None:
-    assert list(retired_in(_nodes(source))) == []
-
-
 def test_folder_has_few_modules() -> None:
     modules = (path for path in tree.modules(*ROOMS) if path.stem != "__init__")
     counts = Counter(str(path.parent.relative_to(tree.ROOT)) for path in modules)
 
     assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}
-
-
-def _oversized(source: str) -> list[str]:
-    return oversized(source, _nodes(source))
-
-
-def test_long_function_is_found() -> None:
-    body = "    x = 1\n" * LONGEST_FUNCTION
-    source = f"def f() -> None:\n{body}"
-
-    assert _oversized(source) == ["1: f has 61 lines"]
-    assert _oversized(source.replace("None:", "None:  # long: one table, read from top to bottom")) == []
-    assert _oversized(source.replace("None:", "None:  # long:")) == ["1: f has 61 lines"]
-
-
-def test_long_module_is_found() -> None:
-    source = "x = 1\n" * (LONGEST_MODULE + 1)
-
-    assert _oversized(source) == ["1: the module has 401 lines"]
-    assert _oversized("# long: a table of the cloud's error codes\n" + source) == []

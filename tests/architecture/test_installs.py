@@ -53,14 +53,6 @@ def test_a_cloud_is_installed_like_the_others(cloud: str) -> None:
     assert _installed(cloud) == _installed(MODEL)
 
 
-def test_a_wider_right_would_be_seen() -> None:
-    documents = [document for _, document in tree.documents(CLOUDS / MODEL) if document["kind"] == "ClusterRole"]
-    kinds = _kinds(MODEL)
-    wider = [json.loads(json.dumps(document).replace(kinds[0], f'{kinds[0]}", "pods')) for document in documents]
-
-    assert [_neutral(document, kinds) for document in wider] != [_neutral(document, kinds) for document in documents]
-
-
 def test_what_comes_to_and_leaves_our_pods_is_named_and_no_token_is_mounted_by_default() -> None:
     documents = [document for _, document in tree.documents(tree.KUSTOMIZE)]
     ours = {document["metadata"]["name"] for document in documents if document["kind"] == "Namespace"}

@@ -52,14 +52,6 @@ MAIN = "import sys; from fairlead.cli import main; main()"
 MODELS = "kubernetes_asyncio.client.models"
 
 
-def test_the_probe_sees_a_client_that_is_whole_for_whoever_else_imports_it() -> None:
-    used = "runtime.kube_session; import kubernetes_asyncio as k; assert k.client.V1Pod and k.config.load_kube_config"
-    loaded = _modules(tree.ROOT, "-c", f"import {used}")
-
-    assert _packages(loaded) & HEAVY >= {"kubernetes_asyncio", "aiohttp"}
-    assert MODELS in loaded
-
-
 def test_help_loads_nothing_heavy() -> None:
     assert _packages(_modules(tree.ROOT, "-c", MAIN, "--help")) & (HEAVY | {"jinja2"}) == set()
 

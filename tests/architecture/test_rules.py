@@ -29,53 +29,47 @@ class Rule(msgspec.Struct, frozen=True):
     says: str
     pattern: str
     within: str = ""
-    breach: str = ""
-    lawful: str = ""
 
 
 RULES = (
-    Rule("what is left to do is not written in the code", r"\b(TODO|FIXME|XXX)\b", breach="# TODO: later"),
-    Rule("no path of one machine", r"(?<![\w.])/(home|root)/[a-z]", breach="see /root/x", lawful="/var/lib/x"),
     Rule(
-        "registry hosts stand in lock files alone",
-        r"pypi\.org|pythonhosted\.org|proxy\.golang\.org",
-        breach="https://pypi.org/simple",
+        "what is left to do is not written in the code",
+        r"\b(TODO|FIXME|XXX)\b",
     ),
     Rule(
-        "a test waits for a state, never for a time", r"^\s*time\.sleep\(", within="tests/", breach="    time.sleep(1)"
+        "no path of one machine",
+        r"(?<![\w.])/(home|root)/[a-z]",
+    ),
+    Rule("registry hosts stand in lock files alone", r"pypi\.org|pythonhosted\.org|proxy\.golang\.org"),
+    Rule(
+        "a test waits for a state, never for a time",
+        r"^\s*time\.sleep\(",
+        within="tests/",
     ),
     Rule(
         "no test is left out or expected to fail",
         r"\b(mark\.(skip|skipif|xfail)|pytest\.(skip|xfail|importorskip))\b",
         within="tests/",
-        breach="@pytest.mark.skipif(True)",
     ),
     Rule(
         "fakes behave, nothing is mocked",
         r"\bunittest\.mock\b|\bmock\.patch\b",
         within="tests/",
-        breach="unittest.mock",
     ),
     Rule(
         "a silenced check gives its code and its reason",
         r"#\s*noqa(?!: [A-Z]+[0-9]+(, ?[A-Z]+[0-9]+)*( - |  # )\S)",
-        breach="x  # noqa: S101",
-        lawful="x  # noqa: S101 - the invariant of the caller",
     ),
     Rule(
         "a silenced type error gives its code and its reason",
         r"#\s*type: ignore(?!\[[a-z, -]+\]( - |  # )\S)",
-        breach="x  # type: ignore[misc]",
-        lawful="x  # type: ignore[misc]  # the library's own annotation is wrong",
     ),
 )
 
 EXEMPT = {"registry hosts stand in lock files alone": re.compile(r"(uv\.lock|go\.sum|bootstrap\.txt)$")}
 
-each_rule = pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.says)
 
-
-@each_rule
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.says)
 def test_rule(rule: Rule) -> None:
     exempt, pattern = EXEMPT.get(rule.says), re.compile(rule.pattern, re.MULTILINE)
     breaches = [
@@ -86,12 +80,6 @@ def test_rule(rule: Rule) -> None:
     ]
 
     assert breaches == []
-
-
-@each_rule
-def test_a_breach_is_seen(rule: Rule) -> None:
-    assert re.search(rule.pattern, rule.breach)
-    assert not re.search(rule.pattern, rule.lawful)
 
 
 def test_the_needs_line_is_what_ci_installs() -> None:

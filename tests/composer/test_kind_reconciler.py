@@ -24,7 +24,7 @@ from runtime.objects import CRDS, Resource
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED
 from tests.support import yaml_texts
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 from tests.support.second_api import SecondApi
 
 LOOP = VirtualLoop
@@ -60,7 +60,7 @@ async def _never(_: object) -> Any:
 
 @dataclass
 class _World:
-    kube: FakeKube
+    kube: MemoryKube
     cache: Cache
     cluster: Cluster
     desk: _Desk
@@ -85,7 +85,7 @@ class _World:
 @asynccontextmanager
 async def _scene(*crds: dict[str, Any], forbidden: str = "", idle_s: float = IDLE_S) -> AsyncIterator[_World]:
     loop = asyncio.get_running_loop()
-    kube = FakeKube(clock=loop.time, forbidden={forbidden})
+    kube = MemoryKube(forbidden={forbidden})
     cache = Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
     cluster = Cluster(kube, cache)
     scene = _World(kube, cache, cluster, _Desk(cluster))
@@ -174,7 +174,7 @@ async def test_a_composed_kind_is_watched_until_no_claim_uses_it_and_it_has_no_o
         world.claim(NODE)
         await asyncio.sleep(5 * IDLE_S)
         watched = [NODE in world.watched()]
-        world.kube.put(NODES, "n")
+        world.kube.put(NODES, "n", metadata={"labels": {"fairlead.dev/claim": "uid"}})
         world.claim()
         await asyncio.sleep(5 * IDLE_S)
         watched.append(NODE in world.watched())

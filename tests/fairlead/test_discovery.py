@@ -10,7 +10,7 @@ from fairlead.exits import CommandError
 from runtime.errors import Forbidden
 from runtime.objects import NAMESPACES, Key, Resource
 from tests.composer.factories import CLAIMS, DATABASES
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
 QUEUES = Resource("messaging.example.org", "v1", "Queue", "queues")
@@ -18,8 +18,8 @@ OTHER_QUEUES = Resource("amqp.example.com", "v1", "Queue", "queues")
 DEPLOYMENTS = Resource("apps", "v1", "Deployment", "deployments")
 
 
-def _cluster(*served: Resource, named: bool = True) -> FakeKube:
-    cluster = FakeKube(served={CLAIMS, DATABASES, COMPOSITIONS, DEPLOYMENTS, *served})
+def _cluster(*served: Resource, named: bool = True) -> MemoryKube:
+    cluster = MemoryKube(served={CLAIMS, DATABASES, COMPOSITIONS, DEPLOYMENTS, *served})
     if named:
         spec = {"compositeTypeRef": {"apiVersion": QUEUES.api_version, "kind": QUEUES.kind}}
         cluster.put(COMPOSITIONS, "queues", namespace="", spec=spec)

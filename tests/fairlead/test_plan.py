@@ -18,7 +18,7 @@ from runtime.kube import Kube
 from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource
 from tests.architecture import tree
 from tests.composer.factories import CLAIMS
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 COMPOSITIONS = Resource("fairlead.dev", "v1alpha1", "Composition", "compositions", namespaced=False)
 REVISIONS = Resource("fairlead.dev", "v1alpha1", "CompositionRevision", "compositionrevisions", namespaced=False)
@@ -48,9 +48,9 @@ def _environment(limit: str, namespace: str = "fairlead-system") -> Object:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeKube:
+def cluster(monkeypatch: pytest.MonkeyPatch) -> MemoryKube:
     """Yield a cluster: a Composition that reads an environment, and a claim `shop/orders` that nobody composed yet."""
-    made = FakeKube()
+    made = MemoryKube()
     for _, crd in tree.documents(tree.CRDS):
         body = {name: item for name, item in crd.items() if name not in {"apiVersion", "kind", "metadata"}}
         meta = {"labels": crd["metadata"].get("labels") or {}, "annotations": crd["metadata"].get("annotations") or {}}
@@ -73,12 +73,12 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> FakeKube:
     return made
 
 
-def _revise(cluster: FakeKube, name: str, number: int, spec: dict[str, Any]) -> None:
+def _revise(cluster: MemoryKube, name: str, number: int, spec: dict[str, Any]) -> None:
     body = {"compositionName": "team", "revision": number, "composition": spec}
     cluster.put(REVISIONS, name, namespace="", spec=body)
 
 
-def _claim(cluster: FakeKube, name: str, **spec: Any) -> None:
+def _claim(cluster: MemoryKube, name: str, **spec: Any) -> None:
     status = {"composition": {"name": "team", "revision": "team-1"}}
     cluster.put(CLAIMS, name, namespace="shop", spec={"version": "16", "size": "small", **spec}, status=status)
 
@@ -87,7 +87,7 @@ Planned = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
-def plan(cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Planned:
+def plan(cluster: MemoryKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Planned:
     """Return what plans objects out of files: its exit code, its output and its errors."""
     assert cluster.objects
 
@@ -101,12 +101,12 @@ def plan(cluster: FakeKube, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     return planned
 
 
-def _child(cluster: FakeKube, claim: str) -> Key:
+def _child(cluster: MemoryKube, claim: str) -> Key:
     uid = cluster.objects[CLAIMS, Key("shop", claim)]["metadata"]["uid"]
     return Key("shop", child_name(Identity(uid, "shop", claim), "settings"))
 
 
-def _compose(cluster: FakeKube, *, limit: str, claim: str = "orders") -> None:
+def _compose(cluster: MemoryKube, *, limit: str, claim: str = "orders") -> None:
     """Let a claim have the child that the Composition gives with this limit."""
     uid, name = cluster.objects[CLAIMS, Key("shop", claim)]["metadata"]["uid"], _child(cluster, claim).name
     meta = {"labels": {names.CLAIM_LABEL: uid}, "annotations": {names.CLAIM_NAME: claim, names.RESOURCE: "settings"}}
@@ -116,7 +116,7 @@ def _compose(cluster: FakeKube, *, limit: str, claim: str = "orders") -> None:
     cluster.objects[CLAIMS, Key("shop", claim)]["status"]["inventory"] = [entry]
 
 
-def test_an_edited_environment_is_planned_for_the_claims_that_read_it(cluster: FakeKube, plan: Planned) -> None:
+def test_an_edited_environment_is_planned_for_the_claims_that_read_it(cluster: MemoryKube, plan: Planned) -> None:
     _compose(cluster, limit="10")
     code, out, _ = plan(_environment("15"))
 
@@ -124,13 +124,13 @@ def test_an_edited_environment_is_planned_for_the_claims_that_read_it(cluster: F
     assert out.startswith("shop/orders by team\n")
 
 
-def test_an_environment_as_it_is_changes_nothing(cluster: FakeKube, plan: Planned) -> None:
+def test_an_environment_as_it_is_changes_nothing(cluster: MemoryKube, plan: Planned) -> None:
     _compose(cluster, limit="10")
 
     assert "data.limit" not in plan(_environment("10"))[1]
 
 
-def test_an_environment_and_the_composition_beside_it_are_planned_together(cluster: FakeKube, plan: Planned) -> None:
+def test_an_environment_and_the_composition_beside_it_are_planned_together(cluster: MemoryKube, plan: Planned) -> None:
     _compose(cluster, limit="10")
     edited = _composition("team", _spec(limit="{{ env.defaults.limit }}0"))
     code, out, _ = plan(_environment("15"), edited)
@@ -138,7 +138,9 @@ def test_an_environment_and_the_composition_beside_it_are_planned_together(clust
     assert (code, out.count("shop/orders"), "data.limit: 10 → 150" in out) == (Exit.DIFFERENCES, 1, True), out
 
 
-def test_an_environment_that_breaks_a_composition_is_refused_with_the_reason(cluster: FakeKube, plan: Planned) -> None:
+def test_an_environment_that_breaks_a_composition_is_refused_with_the_reason(
+    cluster: MemoryKube, plan: Planned
+) -> None:
     broken = {**_environment("15"), "data": {"limits": "15"}}
     code, _, errors = plan(broken)
 
@@ -147,7 +149,9 @@ def test_an_environment_that_breaks_a_composition_is_refused_with_the_reason(clu
     assert cluster.writes == []
 
 
-def test_a_config_map_of_another_namespace_is_no_environment_and_that_is_said(cluster: FakeKube, plan: Planned) -> None:
+def test_a_config_map_of_another_namespace_is_no_environment_and_that_is_said(
+    cluster: MemoryKube, plan: Planned
+) -> None:
     _compose(cluster, limit="10")
     composition = _composition("team", SPEC)
     code, out, errors = plan(_environment("15", "shop"), composition)
@@ -156,7 +160,9 @@ def test_a_config_map_of_another_namespace_is_no_environment_and_that_is_said(cl
     assert "ConfigMap shop/defaults is no environment: those are in namespace fairlead-system" in errors
 
 
-def test_a_pinned_claim_stays_on_its_revision_when_the_composition_is_edited(cluster: FakeKube, plan: Planned) -> None:
+def test_a_pinned_claim_stays_on_its_revision_when_the_composition_is_edited(
+    cluster: MemoryKube, plan: Planned
+) -> None:
     _claim(cluster, "orders", compositionRevisionRef={"name": "team-1"})
     _compose(cluster, limit="10")
     code, out, errors = plan(_composition("team", _spec(limit="99")))
@@ -165,7 +171,7 @@ def test_a_pinned_claim_stays_on_its_revision_when_the_composition_is_edited(clu
     assert (code in (Exit.DONE, Exit.DIFFERENCES), "99" in out) == (True, False), out + errors
 
 
-def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(cluster: FakeKube, plan: Planned) -> None:
+def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(cluster: MemoryKube, plan: Planned) -> None:
     chosen = {"appliesTo": {"priority": 10, "namespaceSelector": {"matchLabels": {"cloud": "aws"}}}}
     cluster.put(COMPOSITIONS, "team", namespace="", spec={**SPEC, **chosen})
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": {"cloud": "aws"}}}
@@ -187,7 +193,7 @@ def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(cluster: Fake
     ],
 )
 def test_a_connection_secret_that_goes_for_its_new_name_is_said_beforehand(
-    cluster: FakeKube, plan: Planned, bound: str, chosen: str
+    cluster: MemoryKube, plan: Planned, bound: str, chosen: str
 ) -> None:
     is_renamed = bound not in {"", chosen or "orders-connection"}
     _compose(cluster, limit="10")
@@ -226,7 +232,7 @@ def test_a_file_that_names_another_namespace_than_the_option_is_said(plan: Plann
     assert "planned in namespace shop, which the file names; -n other is for claims that name none" in errors
 
 
-def test_plans_that_differ_in_names_alone_are_said_once(cluster: FakeKube, plan: Planned) -> None:
+def test_plans_that_differ_in_names_alone_are_said_once(cluster: MemoryKube, plan: Planned) -> None:
     for name in ("bills", "carts"):
         _claim(cluster, name)
     for name in ("bills", "carts", "orders"):
@@ -244,7 +250,7 @@ def test_plans_that_differ_in_names_alone_are_said_once(cluster: FakeKube, plan:
 
 
 def test_a_saved_plan_is_applied_once_nothing_has_moved(
-    cluster: FakeKube,
+    cluster: MemoryKube,
     plan: Planned,
     tmp_path_factory: pytest.TempPathFactory,
     capsys: pytest.CaptureFixture[str],
@@ -283,7 +289,7 @@ def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize("refused", ["list compositions", "list customresourcedefinitions", "get configmaps"])
-def test_a_plan_without_rights_names_the_role(cluster: FakeKube, plan: Planned, refused: str) -> None:
+def test_a_plan_without_rights_names_the_role(cluster: MemoryKube, plan: Planned, refused: str) -> None:
     cluster.forbidden.add(refused)
     code, _, errors = plan(_composition("team", SPEC))
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 from providers.external.client import Fence
 from providers.external.provider import Provider
 from runtime.objects import Key, Object, Resource
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 T = TypeVar("T")
 OPEN = Fence(until=float("inf"), leads=lambda: True, monotonic=lambda: 0.0)
@@ -53,7 +53,7 @@ class Gate:
         self.left, self.only = None, ""
 
 
-class GatedKube(FakeKube):
+class GatedKube(MemoryKube):
     """An API server in memory after each of whose writes a process may end."""
 
     def __init__(self, gate: Gate) -> None:

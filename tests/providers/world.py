@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
+from devcloud.apiserver.objects.entries import bare
 from providers.accounts import reconciler as config_controller
 from providers.accounts.connections import Accounts
 from providers.accounts.reconciler import ConfigReconciler
@@ -22,11 +22,11 @@ from runtime.cache import Cache
 from runtime.errors import Failure
 from runtime.events import EventRecorder
 from runtime.kube import Kube, Selection
-from runtime.objects import CRDS, NAMESPACES, SECRETS, Key, Object, dumps
+from runtime.objects import CRDS, NAMESPACES, SECRETS, Key, Object, copied, dumps
 from runtime.results import Result
 from runtime.store import Listing
 from tests.providers.toy import START, Toy, ToyCloud, provider_of
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 SWEEP = timedelta(minutes=1)
 OWN = frozenset(f"fairlead.dev/{name}" for name in ("external-name", "incarnation", "account"))
@@ -45,12 +45,12 @@ class World:
         cloud: ToyCloud,
         *,
         process: str = "process-1",
-        kube: FakeKube | None = None,
+        kube: MemoryKube | None = None,
         provider: Provider[Any] | None = None,
         resync: timedelta = timedelta(minutes=10),
     ) -> None:
         self.cloud, self.now, self.resync = cloud, START, resync
-        self.kube = kube or FakeKube()
+        self.kube = kube or MemoryKube()
         port: Kube | Any = self.kube
         self.cache = Cache(port)
         settings = self.settings = Settings(
@@ -101,10 +101,10 @@ class World:
         for resource, selection in watched:
             store = self.cache.informer(resource, selection=selection).store
             listing = Listing(store)
-            for (kind, key), obj in self.kube.objects.items():
-                if kind == resource and selection.namespace in {"", key.namespace}:
-                    listing.add(dumps(obj))
-            tuple(store.replace_all(listing, str(self.kube.version)))
+            for key, obj in self.kube.server.all_of(resource).items():
+                if selection.namespace in {"", key.namespace}:
+                    listing.add(dumps(bare(obj)))
+            tuple(store.replace_all(listing, str(self.kube.server.version)))
 
     def pass_time(self, by: timedelta) -> None:
         """Let time pass for everybody."""
@@ -113,12 +113,12 @@ class World:
     def ask(self, name: str = "db", **spec: Any) -> Object:
         """Create or edit a resource as a person does."""
         known, resource = self.get(name), self.kind.resource
-        meta: Object = deepcopy(known["metadata"]) if known else {"name": name, "namespace": "team", "generation": 0}
+        meta: Object = copied(known["metadata"]) if known else {"name": name, "namespace": "team", "generation": 0}
         meta["generation"] += 1
         body: Object = {"apiVersion": resource.api_version, "kind": resource.kind, "metadata": meta}
         body["spec"] = {"forProvider": self.parameters(spec), "deletionPolicy": "Delete", **spec}
         if known and "status" in known:
-            body["status"] = deepcopy(known["status"])
+            body["status"] = copied(known["status"])
         return self.kube.store(resource, body)
 
     def configure(self, **spec: Any) -> None:
@@ -128,20 +128,20 @@ class World:
 
     def compose(self) -> None:
         """Mark the resource as composed for claim `shop`."""
-        obj = deepcopy(self.get() or {})
+        obj = copied(self.get() or {})
         obj["metadata"].setdefault("labels", {})["fairlead.dev/claim"] = "claim-uid"
         self.kube.store(self.kind.resource, obj)
         self.annotate(**{"claim-name": "shop", "resource": "database"})
 
     def annotate(self, name: str = "db", **annotations: str) -> None:
-        obj = deepcopy(self.get(name) or {})
+        obj = copied(self.get(name) or {})
         obj["metadata"].setdefault("annotations", {}).update(
             {f"fairlead.dev/{key}": value for key, value in annotations.items()}
         )
         self.kube.store(self.kind.resource, obj)
 
     def delete(self, name: str = "db") -> None:
-        obj = deepcopy(self.get(name) or {})
+        obj = copied(self.get(name) or {})
         obj["metadata"]["deletionTimestamp"] = "2026-11-21T12:00:00Z"
         self.kube.store(self.kind.resource, obj)
 

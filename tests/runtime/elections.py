@@ -15,7 +15,7 @@ from runtime.kube import Selection, WatchEvent
 from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
 from runtime.objects import Key, Object, Resource
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 LEASE = Key("ns", "leader")
 SETTINGS = LeaseSettings(
@@ -37,12 +37,12 @@ class Weather(Enum):
     SLOW_ANSWER = auto()
 
 
-class Link(FakeKube):
+class Link(MemoryKube):
     """One elector's way to the shared server."""
 
-    def __init__(self, server: FakeKube, chance: random.Random) -> None:
+    def __init__(self, server: MemoryKube, chance: random.Random) -> None:
         super().__init__()
-        self.server = server
+        self.far = server
         self.chance = chance
         self.weather = Weather.FAIR
         self.dead = False
@@ -50,13 +50,13 @@ class Link(FakeKube):
 
     async def get(self, resource: Resource, key: Key, *, metadata_only: bool = False) -> Object:
         self.reads += 1
-        return await self._sent(lambda: self.server.get(resource, key, metadata_only=metadata_only))
+        return await self._sent(lambda: self.far.get(resource, key, metadata_only=metadata_only))
 
     async def create(self, resource: Resource, obj: Object, *, manager: str) -> Object:
-        return await self._sent(lambda: self.server.create(resource, obj, manager=manager))
+        return await self._sent(lambda: self.far.create(resource, obj, manager=manager))
 
     async def replace(self, resource: Resource, obj: Object, *, manager: str) -> Object:
-        return await self._sent(lambda: self.server.replace(resource, obj, manager=manager))
+        return await self._sent(lambda: self.far.replace(resource, obj, manager=manager))
 
     async def watch(
         self,
@@ -69,7 +69,7 @@ class Link(FakeKube):
         begun_in = self.weather
         if begun_in is Weather.REFUSED:
             raise NoAnswer("refused")
-        async for event in self.server.watch(resource, selection, resource_version=resource_version, timeout=timeout):
+        async for event in self.far.watch(resource, selection, resource_version=resource_version, timeout=timeout):
             match self.weather:
                 case Weather.HUNG:
                     await asyncio.Event().wait()
@@ -133,7 +133,7 @@ class World:
     """The server, the candidates, and every call that a leader made."""
 
     seed: int
-    server: FakeKube = field(default_factory=FakeKube)
+    server: MemoryKube = field(default_factory=MemoryKube)
     calls: list[Call] = field(default_factory=list)
     exits: list[str] = field(default_factory=list)
     links: dict[str, Link] = field(default_factory=dict)

@@ -17,14 +17,14 @@ from runtime.errors import (
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Reconcile, Result
-from tests.support.fake_kube import WIDGETS, FakeKube
+from tests.support.memory_kube import WIDGETS, MemoryKube
 
 
 @dataclass
 class Stage:
     """A running controller over a fake cluster."""
 
-    kube: FakeKube
+    kube: MemoryKube
     informer: Informer
     controller: Controller
     passes: list[tuple[float, Key]]
@@ -39,14 +39,14 @@ class Stage:
 @asynccontextmanager
 async def staged(
     reconcile: Reconcile,
-    kube: FakeKube | None = None,
+    kube: MemoryKube | None = None,
     *,
     workers: int = 4,
     pass_timeout_s: float = 120,
     patience: timedelta | None = None,
 ) -> AsyncIterator[Stage]:
     loop = asyncio.get_running_loop()
-    kube = kube or FakeKube()
+    kube = kube or MemoryKube()
     cache = Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
     informer = cache.informer(WIDGETS)
     passes: list[tuple[float, Key]] = []
@@ -69,7 +69,7 @@ async def staged(
 
 async def times_of(reconcile: Reconcile, seconds: float, **settings: Any) -> list[float]:
     """Return when the only object there is was looked at, within so many seconds."""
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "w")
     async with staged(reconcile, kube, **settings) as stage:
         await asyncio.sleep(seconds)

@@ -15,7 +15,7 @@ from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
 from tests.runtime.virtual_loop import run
-from tests.support.fake_kube import WIDGETS, FakeKube, Fault
+from tests.support.memory_kube import WIDGETS, Fault, MemoryKube
 from tests.support.waiting import in_background
 
 LOOP = VirtualLoop
@@ -39,7 +39,7 @@ def probes(health: Health) -> Probes:
     )
 
 
-def cache_of(kube: FakeKube, *, idle: timedelta = timedelta(seconds=80)) -> Cache:
+def cache_of(kube: MemoryKube, *, idle: timedelta = timedelta(seconds=80)) -> Cache:
     loop = asyncio.get_running_loop()
     return Cache(kube, timing=Timing(idle=idle, clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
 
@@ -49,11 +49,11 @@ async def settle(_: Key) -> Result:
 
 
 async def test_a_process_without_controllers_yet_is_alive_and_not_ready() -> None:
-    assert probes(checks_of(cache_of(FakeKube()), [])) == Probes(live=True, ready=False)
+    assert probes(checks_of(cache_of(MemoryKube()), [])) == Probes(live=True, ready=False)
 
 
 async def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     cache = cache_of(kube)
     cache.informer(WIDGETS)
     cache.informer(WIDGETS, selection=OTHERS)
@@ -83,7 +83,7 @@ async def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() ->
 
 def test_an_api_server_restored_from_a_backup_makes_it_dead_and_a_restart_helps() -> None:
     async def scene() -> list[Probes]:
-        kube = FakeKube(version=5_000)
+        kube = MemoryKube(version=5_000)
         answers = []
         for _ in range(2):
             cache = cache_of(kube)
@@ -92,7 +92,7 @@ def test_an_api_server_restored_from_a_backup_makes_it_dead_and_a_restart_helps(
             async with in_background(cache.run()):
                 await asyncio.sleep(1)
                 answers.append(probes(health))
-                kube.version = 1_000
+                kube.server.version = 1_000
                 kube.compact()
                 kube.put(WIDGETS, "new")
                 await asyncio.sleep(600)
@@ -106,7 +106,7 @@ def test_an_api_server_restored_from_a_backup_makes_it_dead_and_a_restart_helps(
 
 def test_requests_that_nothing_answers_make_it_not_ready_within_seconds_and_never_dead() -> None:
     async def scene(away: timedelta) -> Probes:
-        cache = cache_of(FakeKube())
+        cache = cache_of(MemoryKube())
         async with in_background(cache.run()):
             await asyncio.sleep(1)
             return probes(checks_of(cache, [Controller("widget", settle)], unreachable_for=lambda: away))
@@ -116,18 +116,15 @@ def test_requests_that_nothing_answers_make_it_not_ready_within_seconds_and_neve
 
 
 async def test_one_watch_that_stays_silent_beside_another_that_speaks_is_death() -> None:
-    silent, speaking = FakeKube(), FakeKube()
+    silent, speaking = MemoryKube(always=Fault.SILENT), MemoryKube()
     # Two servers stand for one that has forgotten one of two watches; without the idle limit it would stay so.
     cache = cache_of(silent, idle=timedelta(days=1))
     other = cache_of(speaking, idle=timedelta(days=1))
     cache.informer(WIDGETS)
     cache._informers[WIDGETS, OTHERS] = other.informer(WIDGETS, selection=OTHERS)
     tasks = [asyncio.create_task(informer.run()) for informer in (other, cache)]
-    for _ in range(10):
-        await asyncio.sleep(60)
-        speaking.version += 1
-        speaking.bookmark(WIDGETS)
-    await asyncio.sleep(1)
+    # A bookmark comes every minute.
+    await asyncio.sleep(601)
     answered = probes(checks_of(cache, [Controller("widget", settle)]))
     for task in tasks:
         task.cancel()
@@ -145,7 +142,7 @@ async def test_work_that_no_worker_takes_is_death() -> None:
 
     settings = ControllerSettings(workers=1, pass_timeout=timedelta(days=1), monotonic=loop.time)
     controller = Controller("widget", stuck, settings=settings)
-    health = checks_of(cache_of(FakeKube()), [controller])
+    health = checks_of(cache_of(MemoryKube()), [controller])
     for name in ("a", "b"):
         controller.enqueue(Key("ns", name))
     await asyncio.sleep(700)

@@ -25,7 +25,7 @@ from runtime.objects import Key
 from runtime.results import SETTLED, Result
 from tests.runtime.stage import Stage, raising, settle, staged, times_of
 from tests.runtime.virtual_loop import run
-from tests.support.fake_kube import WIDGETS, FakeKube
+from tests.support.memory_kube import WIDGETS, MemoryKube
 
 LOOP = VirtualLoop
 
@@ -68,7 +68,7 @@ async def test_a_poisoned_key_is_backed_off_alone_and_logged_once() -> None:
             raise KeyError("spec")
         return SETTLED
 
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "poison")
     with capture_logs() as logs:
         async with staged(poison, kube, workers=1) as stage:
@@ -86,7 +86,7 @@ async def test_a_poisoned_key_is_backed_off_alone_and_logged_once() -> None:
 
 
 async def test_a_key_at_rest_is_reconciled_once_a_resync_and_a_gone_one_never() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "stays")
     kube.put(WIDGETS, "goes")
     async with staged(settle, kube) as stage:
@@ -160,7 +160,7 @@ def test_a_failure_after_conflicts_counts_as_the_first_failure() -> None:
 @pytest.mark.parametrize("error", [Terminal("R", "x"), Conflict("x")], ids=["of a terminal failure", "of conflicts"])
 def test_an_edit_ends_a_pause(error: Exception) -> None:
     async def scene() -> list[float]:
-        kube = FakeKube()
+        kube = MemoryKube()
         kube.put(WIDGETS, "w", spec={"n": 1})
         async with staged(raising(error), kube) as stage:
             await asyncio.sleep(100)
@@ -172,18 +172,18 @@ def test_an_edit_ends_a_pause(error: Exception) -> None:
 
 
 async def test_changes_that_come_within_the_patience_of_their_source_are_one_pass() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     async with staged(settle, kube, patience=timedelta(milliseconds=50)) as stage:
         for pause in (10, 0.02, 0.02, 10):
             await asyncio.sleep(pause)
-            kube.put(WIDGETS, "w", spec={"n": kube.version})
+            kube.put(WIDGETS, "w", spec={"n": kube.server.version})
         await asyncio.sleep(1)
 
         assert stage.times("w") == pytest.approx([10.05, 20.09], abs=0.005)
 
 
 async def test_the_echo_of_a_remembered_write_wakes_nobody() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "w", spec={"n": 1})
     stages: list[Stage] = []
 
@@ -201,13 +201,15 @@ async def test_the_echo_of_a_remembered_write_wakes_nobody() -> None:
 
 
 async def test_an_echo_that_comes_before_the_answer_wakes_nobody_and_an_edit_meanwhile_does() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "w", spec={"n": 1})
     stages: list[Stage] = []
 
     async def hears_before_the_answer(key: Key) -> Result:
         stage = stages[0]
-        answer = kube.put(WIDGETS, key.name, spec=kube.objects[WIDGETS, key]["spec"], status={"at": kube.version})
+        answer = kube.put(
+            WIDGETS, key.name, spec=kube.objects[WIDGETS, key]["spec"], status={"at": kube.server.version}
+        )
         await asyncio.sleep(1)
         assert stage.informer.store.version(key) == answer["metadata"]["resourceVersion"]
         if len(stage.passes) == 1:
@@ -224,11 +226,11 @@ async def test_an_echo_that_comes_before_the_answer_wakes_nobody_and_an_edit_mea
 
 
 async def test_a_controller_that_wakes_itself_is_held_to_one_pass_a_second() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "w", spec={"n": 1})
 
     async def writes_unremembered(key: Key) -> Result:
-        kube.put(WIDGETS, key.name, spec={"n": 1}, status={"at": kube.version})
+        kube.put(WIDGETS, key.name, spec={"n": 1}, status={"at": kube.server.version})
         return SETTLED
 
     async with staged(writes_unremembered, kube) as stage:

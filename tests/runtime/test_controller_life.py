@@ -15,7 +15,7 @@ from runtime.queue_state import Priority
 from runtime.results import SETTLED, Result
 from tests.runtime.stage import settle, staged, times_of
 from tests.runtime.virtual_loop import run
-from tests.support.fake_kube import WIDGETS, FakeKube
+from tests.support.memory_kube import WIDGETS, MemoryKube
 from tests.support.waiting import in_background
 
 LOOP = VirtualLoop
@@ -29,7 +29,7 @@ async def test_a_stop_lets_passes_in_flight_end_and_begins_no_other() -> None:
         ended.append(key.name)
         return SETTLED
 
-    kube = FakeKube()
+    kube = MemoryKube()
     for number in range(10):
         kube.put(WIDGETS, f"w{number}")
     async with staged(slow, kube, workers=3) as stage:
@@ -47,7 +47,7 @@ async def test_a_pass_that_outlives_the_drain_is_cut_off() -> None:
         return SETTLED
 
     loop = asyncio.get_running_loop()
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "w")
     async with staged(endless, kube, pass_timeout_s=100_000):
         await asyncio.sleep(1)
@@ -58,7 +58,7 @@ async def test_a_pass_that_outlives_the_drain_is_cut_off() -> None:
 
 async def test_a_controller_runs_again_after_a_stop_with_all_objects() -> None:
     loop = asyncio.get_running_loop()
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "one")
     cache = Cache(kube)
     passes: list[str] = []
@@ -84,7 +84,7 @@ async def test_a_controller_runs_again_after_a_stop_with_all_objects() -> None:
 
 async def test_a_controller_reconciles_nothing_before_every_source_is_complete() -> None:
     loop = asyncio.get_running_loop()
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "w")
     cache = Cache(kube)
     first = cache.informer(WIDGETS)
@@ -111,7 +111,7 @@ async def test_a_controller_reconciles_nothing_before_every_source_is_complete()
 
 
 async def test_a_source_added_while_running_brings_what_it_holds() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     async with staged(settle, kube) as stage:
         await asyncio.sleep(1)
         kube.put(WIDGETS, "child", spec={"of": "owner"})
@@ -139,7 +139,7 @@ def test_a_cancellation_inside_a_pass_is_a_defect_and_not_the_end_of_a_worker() 
 
 
 async def test_a_mapping_that_fails_on_one_object_stops_nothing() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     async with staged(settle, kube) as stage:
 
         def odd(change: Change) -> tuple[Key, ...]:

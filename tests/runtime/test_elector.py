@@ -18,7 +18,7 @@ from runtime.lease import LeaseSettings
 from runtime.objects import LEASES
 from tests.runtime.elections import ANSWER_S, CALL_S, LEASE, SETTINGS, Link, Weather, World, led, overlaps
 from tests.runtime.virtual_loop import run
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 from tests.support.waiting import in_background
 
 LOOP = VirtualLoop
@@ -72,8 +72,8 @@ def test_a_lease_counts_from_the_sending_of_a_write_that_is_answered_late(call: 
         world.start("a")
         if call == "renew":
             await world.until_leads("a")
-        world.links["a"].weather, before = Weather.SLOW_ANSWER, world.server.version
-        while world.server.version == before:  # noqa: ASYNC110 - on virtual time
+        world.links["a"].weather, before = Weather.SLOW_ANSWER, world.server.server.version
+        while world.server.server.version == before:  # noqa: ASYNC110 - on virtual time
             await asyncio.sleep(0.01)
         # The write has arrived. Its answer comes, and no other.
         world.links["a"].weather, sent_at = Weather.HUNG, asyncio.get_running_loop().time()
@@ -99,7 +99,7 @@ def test_a_stepped_wall_clock_changes_nothing(step: timedelta) -> None:
         await world.until_leads("b")
         await asyncio.sleep(10)
 
-    world, _ = run(led(scene, wall=lambda: wall[0]))
+    world, _ = run(led(scene, wall=lambda: wall[0] + timedelta(seconds=asyncio.get_running_loop().time())))
     leaders = [call.identity for call in world.calls]
 
     assert overlaps(world.calls) == []
@@ -195,7 +195,7 @@ async def test_an_answer_after_silence_is_reported_once_and_not_at_every_renewal
     async def lead(_: Leadership) -> None:
         await asyncio.Event().wait()
 
-    link = Link(FakeKube(), random.Random(1))  # noqa: S311  # a seed
+    link = Link(MemoryKube(), random.Random(1))  # noqa: S311  # a seed
     elector = Elector(link, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time, reached=count))
     async with in_background(elector.run(lead)):
         await asyncio.sleep(10)
@@ -212,7 +212,7 @@ async def test_work_that_drains_after_a_loss_may_start_nothing() -> None:
     held: list[bool] = []
 
     loop = asyncio.get_running_loop()
-    server = FakeKube()
+    server = MemoryKube()
     begun = asyncio.Event()
 
     async def lead(leadership: Leadership) -> None:
@@ -239,7 +239,7 @@ async def test_each_term_has_a_higher_epoch() -> None:
     epochs: list[int] = []
 
     loop = asyncio.get_running_loop()
-    server = FakeKube()
+    server = MemoryKube()
     for identity in ("a", "b", "a"):
 
         async def lead(leadership: Leadership) -> None:

@@ -9,7 +9,7 @@ from runtime.errors import Forbidden
 from runtime.events import EventRecorder, EventSettings
 from runtime.objects import EVENTS, Object
 from tests.runtime.virtual_loop import run
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 from tests.support.waiting import in_background
 
 LOOP = VirtualLoop
@@ -23,7 +23,7 @@ def about(name: str = "w", **meta: Any) -> Object:
     }
 
 
-def created_events(kube: FakeKube) -> list[Object]:
+def created_events(kube: MemoryKube) -> list[Object]:
     return [obj for (resource, _), obj in kube.objects.items() if resource == EVENTS]
 
 
@@ -31,7 +31,7 @@ def emitted(emit: Callable[[EventRecorder], None], *, seconds: float = 60) -> li
     """Let a recorder run for a while with what was emitted; return the events that it made."""
 
     async def scene() -> list[Object]:
-        kube = FakeKube()
+        kube = MemoryKube()
         recorder = EventRecorder(kube, controller="c", instance="i")
         emit(recorder)
         async with in_background(recorder.run()):
@@ -72,7 +72,7 @@ def test_an_event_is_what_the_api_wants() -> None:
 
 
 async def test_one_bucket_holds_back_all_objects_together() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     settings = EventSettings(burst=20, per_second=2, queued=500)
     recorder = EventRecorder(kube, controller="c", instance="i", settings=settings)
     for number in range(1_000):
@@ -89,7 +89,7 @@ async def test_one_bucket_holds_back_all_objects_together() -> None:
 
 
 async def test_an_api_server_that_takes_no_events_harms_nothing() -> None:
-    kube = FakeKube(refuse_writes=Forbidden("no", status=403))
+    kube = MemoryKube(refuse_writes=Forbidden("no", status=403))
     recorder = EventRecorder(kube, controller="c", instance="i")
     running = asyncio.create_task(recorder.run())
     recorder.emit(about("a"), type_="Normal", reason="Created", message="m")

@@ -14,7 +14,7 @@ from runtime import fence
 from runtime.elector import Elector, ElectorHooks
 from runtime.leadership import Leadership
 from tests.runtime.elections import LEASE, SETTINGS, Link, Weather
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 LOOP = VirtualLoop
 
@@ -69,7 +69,7 @@ async def test_a_request_that_hangs_with_the_api_server_ends_before_the_lease_an
     async def request() -> None:
         await (asyncio.Event().wait() if hangs.is_set() else asyncio.sleep(1))
 
-    link, passes = Link(FakeKube(), Random(1)), Passes(request)  # noqa: S311  # a seed
+    link, passes = Link(MemoryKube(), Random(1)), Passes(request)  # noqa: S311  # a seed
     task = _elected(passes, link, exits)
     await asyncio.sleep(20.5)
     hangs.set()
@@ -95,7 +95,7 @@ async def test_a_clean_stop_waits_for_what_is_on_its_way() -> None:
     exits: list[float] = []
 
     passes = Passes(lambda: asyncio.sleep(20))
-    task = _elected(passes, Link(FakeKube(), Random(1)), exits)  # noqa: S311  # a seed
+    task = _elected(passes, Link(MemoryKube(), Random(1)), exits)  # noqa: S311  # a seed
     await asyncio.sleep(5)
     task.cancel()
     await asyncio.wait((task,))

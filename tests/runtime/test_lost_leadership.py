@@ -17,7 +17,7 @@ from runtime.objects import Key
 from runtime.results import SETTLED, Reconcile, Result
 from tests.runtime.elections import LEASE, SETTINGS, Link, Weather
 from tests.runtime.virtual_loop import run
-from tests.support.fake_kube import WIDGETS, FakeKube
+from tests.support.memory_kube import WIDGETS, MemoryKube
 
 _CUT_OFF = "passes cut off by the end of the drain"
 _OUTLIVED = "work outlived the lease; exiting hard"
@@ -27,7 +27,7 @@ _HUNG_AT_S = 10
 async def _hung(reconcile: Reconcile, exits: list[str]) -> None:
     """Lead with one controller over one widget; the API server hangs for a minute in the middle."""
     loop = asyncio.get_running_loop()
-    kube, link, manager = FakeKube(), Link(FakeKube(), Random(1)), Manager()  # noqa: S311  # a seed
+    kube, link, manager = MemoryKube(), Link(MemoryKube(), Random(1)), Manager()  # noqa: S311  # a seed
     kube.put(WIDGETS, "w")
     cache = Cache(kube)
     controller = Controller("widget", reconcile, settings=ControllerSettings(monotonic=loop.time))

@@ -11,7 +11,7 @@ from runtime.manager import Manager
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
-from tests.support.fake_kube import WIDGETS, FakeKube
+from tests.support.memory_kube import WIDGETS, MemoryKube
 
 LOOP = VirtualLoop
 
@@ -35,7 +35,7 @@ class Noted:
         return SETTLED
 
 
-def cache_of(kube: FakeKube) -> Cache:
+def cache_of(kube: MemoryKube) -> Cache:
     loop = asyncio.get_running_loop()
     return Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
 
@@ -47,7 +47,7 @@ async def _stop(*tasks: "asyncio.Task[None]") -> None:
 
 
 async def test_a_controller_that_joins_works_at_once_and_one_that_leaves_begins_no_other_pass() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "w")
     cache, manager = cache_of(kube), Manager()
     first = Noted(cache, "first")
@@ -69,7 +69,7 @@ async def test_a_controller_that_joins_works_at_once_and_one_that_leaves_begins_
 
 
 async def test_a_manager_leads_again_with_all_controllers_of_then() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "w")
     cache, manager = cache_of(kube), Manager()
     stays, leaves = Noted(cache, "stays"), Noted(cache, "leaves")
@@ -88,7 +88,7 @@ async def test_a_manager_leads_again_with_all_controllers_of_then() -> None:
 
 
 async def test_an_object_new_after_a_start_does_not_wait_behind_those_of_before() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     for number in range(20):
         kube.put(WIDGETS, f"old{number}", spec={})
     cache, manager = cache_of(kube), Manager()
@@ -110,7 +110,7 @@ async def test_an_object_new_after_a_start_does_not_wait_behind_those_of_before(
 
 
 async def test_an_informer_on_demand_holds_up_nobody_and_a_source_taken_away_wakes_nobody() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "w")
     kube.put(WIDGETS, "other", namespace="elsewhere")
     cache, manager = cache_of(kube), Manager()

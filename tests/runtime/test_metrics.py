@@ -14,7 +14,7 @@ from runtime.objects import LEASES, Key, Object
 from runtime.queue_state import Priority, QueueSettings, QueueState, Wait
 from runtime.status import seconds_to_ready
 from runtime.writes import LOOP_WRITES, PERIOD_SECONDS, WriteLoops
-from tests.support.fake_kube import WIDGETS
+from tests.support.memory_kube import WIDGETS
 from tests.support.metric_labels import BOUNDED
 
 

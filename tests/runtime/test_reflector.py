@@ -8,26 +8,26 @@ from datetime import timedelta
 
 import pytest
 
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.cache import Cache, Informer
 from runtime.changes import Change, ChangeKind
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
-from tests.runtime.virtual_clock import VirtualClock
-from tests.support.fake_kube import WIDGETS, FakeKube, Fault
+from tests.support.memory_kube import WIDGETS, Fault, MemoryKube
 from tests.support.waiting import in_background
 
-GENEROUS_S = 20.0
+LOOP = VirtualLoop
+GENEROUS_S = 600.0
 
 
-def timing(clock: VirtualClock, *, idle_s: float = 0.05) -> Timing:
-    return Timing(
-        idle=timedelta(seconds=idle_s), clock=Clock(monotonic=clock.monotonic, sleep=clock.sleep, chance=lambda: 0.0)
-    )
+def timing(*, idle_s: float = 0.05) -> Timing:
+    clock = Clock(monotonic=asyncio.get_running_loop().time, chance=lambda: 0.0)
+    return Timing(idle=timedelta(seconds=idle_s), clock=clock)
 
 
 @asynccontextmanager
-async def informed(kube: FakeKube, clock: VirtualClock, *, idle_s: float = 0.05) -> AsyncIterator[Informer]:
-    cache = Cache(kube, timing=timing(clock, idle_s=idle_s))
+async def informed(kube: MemoryKube, *, idle_s: float = 0.05) -> AsyncIterator[Informer]:
+    cache = Cache(kube, timing=timing(idle_s=idle_s))
     informer = cache.informer(WIDGETS)
     async with in_background(cache.run()):
         yield informer
@@ -36,14 +36,14 @@ async def informed(kube: FakeKube, clock: VirtualClock, *, idle_s: float = 0.05)
 async def until(met: Callable[[], bool]) -> None:
     async with asyncio.timeout(GENEROUS_S):
         while not met():  # noqa: ASYNC110  # what is awaited has no event
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.05)
 
 
 def held(informer: Informer) -> dict[Key, str]:
     return {record.key: record.uid for record in informer.store.records()}
 
 
-def converged(kube: FakeKube, informer: Informer) -> bool:
+def converged(kube: MemoryKube, informer: Informer) -> bool:
     return held(informer) == kube.state(WIDGETS)
 
 
@@ -62,11 +62,10 @@ def converged(kube: FakeKube, informer: Informer) -> bool:
     ],
 )
 async def test_a_reflector_converges_after_a_faulty_watch(fault: Fault) -> None:
-    kube = FakeKube(watch_faults=deque([fault] * 5))
+    kube = MemoryKube(watch_faults=deque([fault] * 5))
     kube.put(WIDGETS, "stays")
     kube.put(WIDGETS, "goes")
-    clock = VirtualClock()
-    async with informed(kube, clock) as informer:
+    async with informed(kube) as informer:
         await informer.synced.wait()
         # Shown by no event: the watches so far are faulty.
         kube.remove(WIDGETS, "goes")
@@ -78,10 +77,10 @@ async def test_a_reflector_converges_after_a_faulty_watch(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.GONE, Fault.TOKEN_EXPIRED])
 async def test_a_reflector_converges_after_a_faulty_list(fault: Fault) -> None:
-    kube = FakeKube(list_faults=deque([fault]))
+    kube = MemoryKube(list_faults=deque([fault]))
     for number in range(1_200):
         kube.put(WIDGETS, f"w{number}")
-    async with informed(kube, VirtualClock()) as informer:
+    async with informed(kube) as informer:
         await informer.synced.wait()
 
         assert converged(kube, informer)
@@ -90,10 +89,10 @@ async def test_a_reflector_converges_after_a_faulty_list(fault: Fault) -> None:
 
 @pytest.mark.parametrize("expired", [0, 100], ids=["in pages of 500", "in one piece, too slow for its tokens"])
 async def test_a_long_list_takes_three_requests(expired: int) -> None:
-    kube = FakeKube(list_faults=deque([Fault.TOKEN_EXPIRED] * expired))
+    kube = MemoryKube(list_faults=deque([Fault.TOKEN_EXPIRED] * expired))
     for number in range(1_200):
         kube.put(WIDGETS, f"w{number}")
-    async with informed(kube, VirtualClock()) as informer:
+    async with informed(kube) as informer:
         await informer.synced.wait()
 
         assert converged(kube, informer)
@@ -105,10 +104,9 @@ async def test_a_long_list_takes_three_requests(expired: int) -> None:
     [Fault.CLOSED, Fault.GONE, Fault.GONE_EVENT, Fault.GARBAGE, Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.SILENT],
 )
 async def test_a_reflector_backed_off_dials_at_most_twice_a_minute(fault: Fault) -> None:
-    clock = VirtualClock()
-    kube = FakeKube(clock=clock.monotonic, always=fault)
-    async with informed(kube, clock, idle_s=0.001 if fault is Fault.SILENT else 0.05):
-        await until(lambda: clock.seconds > 3_600)
+    kube = MemoryKube(always=fault)
+    async with informed(kube, idle_s=0.001 if fault is Fault.SILENT else 0.05):
+        await asyncio.sleep(3_600)
     settled = [dial.at for dial in kube.dials if dial.at > 300]
     busiest = max(sum(begin <= at < begin + 60 for at in settled) for begin in settled)
 
@@ -117,8 +115,8 @@ async def test_a_reflector_backed_off_dials_at_most_twice_a_minute(fault: Fault)
 
 
 async def test_a_broken_watch_goes_on_where_it_was_without_a_list() -> None:
-    kube = FakeKube(watch_faults=deque([Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.CLOSED]))
-    async with informed(kube, VirtualClock(), idle_s=60) as informer:
+    kube = MemoryKube(watch_faults=deque([Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.CLOSED]))
+    async with informed(kube, idle_s=60) as informer:
         await informer.synced.wait()
         kube.put(WIDGETS, "new")
         await until(lambda: converged(kube, informer))
@@ -127,25 +125,23 @@ async def test_a_broken_watch_goes_on_where_it_was_without_a_list() -> None:
 
 
 async def test_a_reflector_lists_again_after_a_silent_watch() -> None:
-    kube = FakeKube(watch_faults=deque([Fault.SILENT]))
-    async with informed(kube, VirtualClock()) as informer:
+    kube = MemoryKube(watch_faults=deque([Fault.SILENT]))
+    async with informed(kube) as informer:
         await informer.synced.wait()
         kube.put(WIDGETS, "untold")
         # The server has lost the event, and does not know that it has: no watch will bring it.
-        kube.history.clear()
+        kube.server.history(WIDGETS).changes.clear()
         await until(lambda: converged(kube, informer))
 
     assert [dial.verb for dial in kube.dials][:3] == ["list", "watch", "list"]
 
 
 async def test_a_bookmark_spares_the_relist_after_a_compaction() -> None:
-    kube = FakeKube(watch_faults=deque())
-    clock = VirtualClock()
-    async with informed(kube, clock, idle_s=60) as informer:
+    kube = MemoryKube()
+    async with informed(kube, idle_s=90) as informer:
         await informer.synced.wait()
-        kube.version += 1_000  # other kinds churn
-        kube.bookmark(WIDGETS)
-        await until(lambda: informer.store.seen == str(kube.version))
+        kube.server.version += 1_000  # other kinds churn
+        await asyncio.sleep(61)
         kube.compact()
         kube.put(WIDGETS, "new")
         await until(lambda: converged(kube, informer))
@@ -154,9 +150,9 @@ async def test_a_bookmark_spares_the_relist_after_a_compaction() -> None:
 
 
 async def test_an_older_list_is_refused() -> None:
-    kube = FakeKube(list_faults=deque())
+    kube = MemoryKube()
     kube.put(WIDGETS, "first")
-    async with informed(kube, VirtualClock(), idle_s=60) as informer:
+    async with informed(kube, idle_s=60) as informer:
         await informer.synced.wait()
         seen = int(informer.store.seen)
         kube.watch_faults.append(Fault.GONE)
@@ -170,28 +166,25 @@ async def test_an_older_list_is_refused() -> None:
 
 
 async def test_lists_that_stay_older_than_what_was_seen_are_noticed_after_three_minutes() -> None:
-    clock = VirtualClock()
-    kube = FakeKube(clock=clock.monotonic, watch_faults=deque())
-    kube.version = 5_000
-    async with informed(kube, clock, idle_s=60) as informer:
+    kube, loop = MemoryKube(version=5_000), asyncio.get_running_loop()
+    async with informed(kube, idle_s=60) as informer:
         await informer.synced.wait()
         # A backup of long ago takes the place of what is there.
         kube.watch_faults.append(Fault.GONE)
-        kube.version = 1_000
+        kube.server.version = 1_000
         kube.compact()
-        restored_at = clock.seconds
+        restored_at = loop.time()
         await until(lambda: informer.went_back)
-        noticed_at = clock.seconds
-        kube.version = 9_000
+        noticed_at = loop.time()
+        kube.server.version = 9_000
         await until(lambda: not informer.went_back)
 
     assert 180 <= noticed_at - restored_at < 300
 
 
 async def test_a_few_older_lists_are_no_restored_server() -> None:
-    clock = VirtualClock()
-    kube = FakeKube(clock=clock.monotonic, watch_faults=deque(), list_faults=deque())
-    async with informed(kube, clock, idle_s=60) as informer:
+    kube = MemoryKube()
+    async with informed(kube, idle_s=60) as informer:
         await informer.synced.wait()
         for _ in range(3):
             kube.list_faults.extend([Fault.OLD] * 4)
@@ -199,16 +192,16 @@ async def test_a_few_older_lists_are_no_restored_server() -> None:
             kube.compact()
             kube.put(WIDGETS, f"w{len(kube.objects)}")
             await until(lambda: converged(kube, informer))
-            clock.seconds += 200
+            await asyncio.sleep(200)
 
         assert not informer.went_back
 
 
 async def test_a_deletion_without_an_event_is_noticed_with_its_last_state() -> None:
-    kube = FakeKube(watch_faults=deque([Fault.GONE] * 3))
+    kube = MemoryKube(watch_faults=deque([Fault.GONE] * 3))
     kube.put(WIDGETS, "goes", spec={"owner": "me"})
     changes: list[Change] = []
-    async with informed(kube, VirtualClock()) as informer:
+    async with informed(kube) as informer:
         informer.subscribe(changes.append)
         await informer.synced.wait()
         kube.remove(WIDGETS, "goes")
@@ -220,7 +213,6 @@ async def test_a_deletion_without_an_event_is_noticed_with_its_last_state() -> N
 
 
 async def test_the_way_to_the_server_being_free_again_ends_a_pause_for_want_of_an_answer() -> None:
-    patient = VirtualClock()
     waiting = asyncio.Event()
 
     async def sleep(_: float) -> None:
@@ -228,8 +220,8 @@ async def test_the_way_to_the_server_being_free_again_ends_a_pause_for_want_of_a
         await asyncio.Event().wait()
 
     for fault, dials in ((Fault.NO_ANSWER, 3), (Fault.GONE, 2)):
-        kube = FakeKube(watch_faults=deque([fault]))
-        clock = Clock(monotonic=patient.monotonic, sleep=sleep, chance=lambda: 0.0)
+        kube = MemoryKube(watch_faults=deque([fault]))
+        clock = Clock(monotonic=asyncio.get_running_loop().time, sleep=sleep, chance=lambda: 0.0)
         cache = Cache(kube, timing=Timing(clock=clock))
         cache.informer(WIDGETS)
         async with in_background(cache.run()):
@@ -243,32 +235,29 @@ async def test_the_way_to_the_server_being_free_again_ends_a_pause_for_want_of_a
 
 
 async def test_a_reflector_waits_as_long_as_the_server_asks() -> None:
-    clock = VirtualClock()
-    kube = FakeKube(clock=clock.monotonic, watch_faults=deque([Fault.BUSY]))
-    async with informed(kube, clock, idle_s=60):
+    kube = MemoryKube(watch_faults=deque([Fault.BUSY]))
+    async with informed(kube, idle_s=60):
         await until(lambda: len(kube.dials) == 3)
 
-    assert kube.dials[2].at - kube.dials[1].at >= 100
+    assert kube.dials[2].at - kube.dials[1].at == pytest.approx(100)
 
 
 async def test_silence_is_reported_and_an_answer_ends_it() -> None:
-    kube = FakeKube()
-    clock = VirtualClock()
-    async with informed(kube, clock, idle_s=60) as informer:
+    kube = MemoryKube()
+    async with informed(kube, idle_s=90) as informer:
         await informer.synced.wait()
-        clock.seconds += 500
+        await asyncio.sleep(59)
         silent = informer.stale_for
-        kube.version += 1
-        kube.bookmark(WIDGETS)
-        await until(lambda: informer.stale_for < timedelta(seconds=1))
+        await asyncio.sleep(1.5)
+        assert informer.stale_for < timedelta(seconds=1)
 
-    assert silent >= timedelta(seconds=500)
+    assert silent >= timedelta(seconds=58)
 
 
 async def test_a_dropped_informer_stops_and_a_new_one_begins_empty() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(WIDGETS, "w")
-    cache = Cache(kube, timing=timing(VirtualClock(), idle_s=60))
+    cache = Cache(kube, timing=timing(idle_s=60))
     first = cache.informer(WIDGETS)
     async with in_background(cache.run()):
         await first.synced.wait()

@@ -8,13 +8,14 @@ from datetime import timedelta
 
 import pytest
 
+from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.cache import Cache
 from runtime.reflector import Clock, Timing
 from tests.runtime.test_reflector import timing, until
-from tests.runtime.virtual_clock import VirtualClock
-from tests.support.fake_kube import WIDGETS, FakeKube, Fault
+from tests.support.memory_kube import WIDGETS, Fault, MemoryKube
 from tests.support.waiting import in_background
 
+LOOP = VirtualLoop
 HOUR_S = 3_600
 
 
@@ -26,12 +27,11 @@ async def working(cache: Cache) -> AsyncIterator[None]:
 
 
 async def test_a_first_list_that_is_refused_is_tried_rarer_until_once_in_ten_minutes() -> None:
-    clock = VirtualClock()
-    kube = FakeKube(clock=clock.monotonic, forbidden={"list widgets"})
-    cache = Cache(kube, timing=timing(clock))
+    kube = MemoryKube(forbidden={"list widgets"})
+    cache = Cache(kube, timing=timing())
     informer = cache.informer(WIDGETS, required=False)
     async with working(cache):
-        await until(lambda: clock.seconds > 4 * HOUR_S)
+        await asyncio.sleep(4 * HOUR_S)
         refused, stalest = informer.is_refused, cache.stalest()
         lists = [dial.at for dial in kube.dials]
         kube.forbidden.clear()
@@ -47,28 +47,26 @@ async def test_a_first_list_that_is_refused_is_tried_rarer_until_once_in_ten_min
 
 
 async def test_a_refused_list_without_which_nothing_works_is_tried_every_half_minute() -> None:
-    clock = VirtualClock()
-    kube = FakeKube(clock=clock.monotonic, forbidden={"list widgets"})
-    cache = Cache(kube, timing=timing(clock))
+    kube = MemoryKube(forbidden={"list widgets"})
+    cache = Cache(kube, timing=timing())
     cache.informer(WIDGETS)
     async with working(cache):
-        await until(lambda: clock.seconds > HOUR_S)
+        await asyncio.sleep(HOUR_S)
 
     assert len([dial for dial in kube.dials if 600 <= dial.at < HOUR_S]) == 100
 
 
 async def test_a_list_that_is_refused_after_it_was_allowed_is_tried_every_half_minute() -> None:
-    clock = VirtualClock()
-    kube = FakeKube(clock=clock.monotonic)
-    cache = Cache(kube, timing=timing(clock, idle_s=60))
+    kube = MemoryKube()
+    cache = Cache(kube, timing=timing(idle_s=60))
     informer = cache.informer(WIDGETS, required=False)
     async with working(cache):
         await informer.synced.wait()
         kube.forbidden.update(("list widgets", "watch widgets"))
         kube.compact()
         kube.put(WIDGETS, "w")
-        begun = clock.seconds
-        await until(lambda: clock.seconds > begun + HOUR_S)
+        begun = asyncio.get_running_loop().time()
+        await asyncio.sleep(HOUR_S)
 
     assert not informer.is_refused
     assert len([dial for dial in kube.dials if begun + 600 <= dial.at < begun + HOUR_S]) == 100
@@ -81,8 +79,8 @@ async def test_a_right_that_is_granted_ends_the_pause_after_a_refusal_and_an_ans
         paused.set()
         await asyncio.Event().wait()
 
-    kube = FakeKube(forbidden={"list widgets"})
-    cache = Cache(kube, timing=Timing(clock=Clock(monotonic=VirtualClock().monotonic, sleep=sleep)))
+    kube = MemoryKube(forbidden={"list widgets"})
+    cache = Cache(kube, timing=Timing(clock=Clock(monotonic=lambda: 0.0, sleep=sleep)))
     informer = cache.informer(WIDGETS, required=False)
     async with working(cache):
         await paused.wait()
@@ -99,10 +97,9 @@ async def test_a_right_that_is_granted_ends_the_pause_after_a_refusal_and_an_ans
 
 
 async def test_a_refusal_after_failures_of_another_kind_begins_with_short_pauses() -> None:
-    clock = VirtualClock()
-    kube = FakeKube(clock=clock.monotonic)
+    kube = MemoryKube()
     kube.list_faults.extend([Fault.UNAVAILABLE] * 12)
-    cache = Cache(kube, timing=timing(clock))
+    cache = Cache(kube, timing=timing())
     cache.informer(WIDGETS, required=False)
     async with working(cache):
         await until(lambda: not kube.list_faults)

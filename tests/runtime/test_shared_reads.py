@@ -13,13 +13,13 @@ from runtime.kube import Page, Selection
 from runtime.objects import Key, Object, Resource
 from runtime.shared_reads import SharedReads
 from tests.runtime import virtual_loop
-from tests.support.fake_kube import WIDGETS, FakeKube
+from tests.support.memory_kube import WIDGETS, MemoryKube
 
 KEY = Key("ns", "a")
 
 
 @dataclass
-class _SlowKube(FakeKube):
+class _SlowKube(MemoryKube):
     """Answers a read when it is allowed to, with what was there when the read began; counts and queues them."""
 
     begun: int = 0
@@ -41,16 +41,16 @@ class _SlowKube(FakeKube):
 
 
 def _color(obj: Object) -> str:
-    return str(obj["spec"]["color"])
+    return str(obj["metadata"]["labels"]["color"])
 
 
 async def test_who_asks_while_a_read_runs_gets_the_answer_of_the_next_one() -> None:
     kube = _SlowKube()
     reads = SharedReads(kube)
-    kube.put(WIDGETS, "a", spec={"color": "red"})
+    kube.put(WIDGETS, "a", metadata={"labels": {"color": "red"}})
     early = asyncio.create_task(reads.get(WIDGETS, KEY))
     assert await kube.looked.get() == 1
-    kube.put(WIDGETS, "a", spec={"color": "blue"})
+    kube.put(WIDGETS, "a", metadata={"labels": {"color": "blue"}})
     late = [asyncio.create_task(reads.get(WIDGETS, KEY)) for _ in range(5)]
     await asyncio.sleep(0)
     kube.may_answer.set()
@@ -63,7 +63,7 @@ async def test_who_asks_while_a_read_runs_gets_the_answer_of_the_next_one() -> N
 async def test_who_asks_before_a_read_begins_shares_it() -> None:
     kube = _SlowKube()
     reads = SharedReads(kube)
-    kube.put(WIDGETS, "a", spec={"color": "red"})
+    kube.put(WIDGETS, "a", metadata={"labels": {"color": "red"}})
     kube.may_answer.set()
 
     await asyncio.gather(*(reads.get(WIDGETS, KEY) for _ in range(5)))
@@ -75,7 +75,7 @@ async def test_who_asks_before_a_read_begins_shares_it() -> None:
 async def test_one_who_is_cancelled_leaves_the_read_to_the_others() -> None:
     kube = _SlowKube()
     reads = SharedReads(kube)
-    kube.put(WIDGETS, "a", spec={"color": "red"})
+    kube.put(WIDGETS, "a", metadata={"labels": {"color": "red"}})
     first, second = (asyncio.create_task(reads.get(WIDGETS, KEY)) for _ in range(2))
     assert await kube.looked.get() == 1
     first.cancel()
@@ -88,7 +88,7 @@ async def test_one_who_is_cancelled_leaves_the_read_to_the_others() -> None:
 
 @pytest.mark.parametrize("is_there", [True, False])
 async def test_an_error_is_everybodys_and_not_kept(*, is_there: bool) -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     reads = SharedReads(kube)
     if is_there:
         kube.put(WIDGETS, "a", spec={})
@@ -98,12 +98,12 @@ async def test_an_error_is_everybodys_and_not_kept(*, is_there: bool) -> None:
     assert all(isinstance(answer, NotFound) for answer in answers) is not is_there
 
     kube.forbidden.clear()
-    kube.put(WIDGETS, "a", spec={"color": "red"})
+    kube.put(WIDGETS, "a", metadata={"labels": {"color": "red"}})
     assert _color(await reads.get(WIDGETS, KEY)) == "red"
 
 
 @dataclass
-class _CountingKube(FakeKube):
+class _CountingKube(MemoryKube):
     """Counts reads of one object and lists; answers a list, with what was there before, while `may_answer` is set."""
 
     gets: list[str] = field(default_factory=list)
@@ -126,9 +126,9 @@ class _CountingKube(FakeKube):
         return page
 
 
-def _named(kube: FakeKube, *names: str) -> list[Key]:
+def _named(kube: MemoryKube, *names: str) -> list[Key]:
     for name in names:
-        kube.put(WIDGETS, name, spec={"color": name})
+        kube.put(WIDGETS, name, metadata={"labels": {"color": name}})
     return [Key("ns", name) for name in names]
 
 
@@ -181,7 +181,7 @@ async def test_who_asks_while_a_list_runs_gets_the_answer_of_the_next_read() -> 
     reads = SharedReads(kube, size=lambda _resource: 1)
     early = [asyncio.create_task(reads.get(WIDGETS, key)) for key in (first, second)]
     await kube.looked.wait()
-    kube.put(WIDGETS, "a", spec={"color": "new"})
+    kube.put(WIDGETS, "a", metadata={"labels": {"color": "new"}})
     late = asyncio.create_task(reads.get(WIDGETS, first))
     await asyncio.sleep(0)
     kube.may_answer.set()
@@ -191,7 +191,7 @@ async def test_who_asks_while_a_list_runs_gets_the_answer_of_the_next_read() -> 
 
 
 async def test_an_unforeseen_error_leaves_nobody_waiting() -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     (key, other) = _named(kube, "a", "b")
 
     def size(_resource: Resource) -> int:
@@ -204,7 +204,7 @@ async def test_an_unforeseen_error_leaves_nobody_waiting() -> None:
 
 
 @dataclass
-class _TimedKube(FakeKube):
+class _TimedKube(MemoryKube):
     """Notes when each read began, and answers with that instant, after 10 ms."""
 
     begun: list[float] = field(default_factory=list)

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from devcloud.apiserver.watching import Change as Written
 from runtime.changes import Change, ChangeKind
-from runtime.objects import Key, Object, dumps, labels_of, version_of
+from runtime.objects import Key, Object, Resource, dumps, labels_of, version_of
 from runtime.store import Listing, StaleList, Store
-from tests.support.fake_kube import WIDGETS, FakeKube
+from tests.support.memory_kube import WIDGETS, MemoryKube
 
 NAMES = ("a", "b", "c")
 COLOURS = ("red", "blue")
@@ -36,12 +37,18 @@ def relist(store: Store, objects: list[Object], version: str) -> list[Change]:
 class StoreMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
-        self.kube = FakeKube()
+        self.kube = MemoryKube()
+        self.log: list[tuple[int, str, Object]] = []
+        self.kube.server.listeners.append(self.note)
         self.store = new_store()
         self.delivered = 0  # how many entries of the cluster's log the watch has delivered
         self.seen = 0
         self.ours: list[tuple[int, Key, str | None]] = []  # version, key, uid written or None for deleted
         self.shadow: dict[Key, str] = {}  # what the changes alone would show a subscriber
+
+    def note(self, _resource: Resource, change: Written) -> None:
+        kind = "DELETED" if change.after is None else "ADDED" if change.before is None else "MODIFIED"
+        self.log.append((change.version, kind, change.after or change.before or {}))
 
     def follow(self, changes: list[Change]) -> None:
         for change in changes:
@@ -59,7 +66,7 @@ class StoreMachine(RuleBasedStateMachine):
         obj = self.kube.put(WIDGETS, name, metadata={"labels": {"colour": colour}}, spec={"n": number})
         if ours:
             self.store.remember(obj)
-            self.ours.append((self.kube.version, Key("ns", name), obj["metadata"]["uid"]))
+            self.ours.append((self.kube.server.version, Key("ns", name), obj["metadata"]["uid"]))
 
     @precondition(lambda self: self.kube.objects)
     @rule(data=st.data(), ours=st.booleans())
@@ -71,12 +78,12 @@ class StoreMachine(RuleBasedStateMachine):
         if ours:
             self.store.forget(key, uid)
             if known and known[0] == uid:
-                self.ours.append((self.kube.version, key, None))
+                self.ours.append((self.kube.server.version, key, None))
 
-    @precondition(lambda self: self.delivered < len(self.kube.history))
+    @precondition(lambda self: self.delivered < len(self.log))
     @rule(count=st.integers(1, 5))
     def deliver(self, count: int) -> None:
-        for version, _, kind, obj in self.kube.history[self.delivered : self.delivered + count]:
+        for version, kind, obj in self.log[self.delivered : self.delivered + count]:
             self.delivered += 1
             self.seen = version
             self.follow(list(self.store.apply_event(kind, dumps(obj))))
@@ -84,14 +91,14 @@ class StoreMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.delivered)
     @rule(data=st.data())
     def deliver_again(self, data: st.DataObject) -> None:
-        _, _, kind, obj = data.draw(st.sampled_from(self.kube.history[: self.delivered]))
+        _, kind, obj = data.draw(st.sampled_from(self.log[: self.delivered]))
 
         assert self.store.apply_event(kind, dumps(obj)) == ()
 
     @rule(back=st.integers(0, 6))
     def list_again(self, back: int) -> None:
-        position = max(0, len(self.kube.history) - back)
-        version = self.kube.history[position - 1][0] if position else 100
+        position = max(0, len(self.log) - back)
+        version = self.log[position - 1][0] if position else 100
         objects = list(self.replayed(position).values())
         if version < self.seen:
             with pytest.raises(StaleList):
@@ -102,7 +109,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     def replayed(self, position: int) -> dict[Key, Object]:
         state: dict[Key, Object] = {}
-        for _, _, kind, obj in self.kube.history[:position]:
+        for _, kind, obj in self.log[:position]:
             key = Key("ns", obj["metadata"]["name"])
             if kind == "DELETED":
                 state.pop(key, None)
@@ -151,9 +158,9 @@ def _identity(obj: Object) -> tuple[str, str]:
     return obj["metadata"]["uid"], obj["metadata"]["resourceVersion"]
 
 
-def one_widget() -> tuple[FakeKube, Store, str]:
+def one_widget() -> tuple[MemoryKube, Store, str]:
     """Return a server with one object, a store that has listed it, and the object's version."""
-    kube, store = FakeKube(), new_store()
+    kube, store = MemoryKube(), new_store()
     obj = kube.put(WIDGETS, "a", spec={"n": 1})
     relist(store, [obj], "101")
     return kube, store, version_of(obj)
@@ -213,7 +220,7 @@ def test_a_strangers_edit_whose_version_answers_our_write_is_no_echo(
 
 
 def test_a_modification_under_another_uid_is_a_deletion_and_a_creation() -> None:
-    kube, store = FakeKube(), new_store()
+    kube, store = MemoryKube(), new_store()
     old = kube.put(WIDGETS, "a")
     relist(store, [old], "101")
     kube.remove(WIDGETS, "a")
@@ -245,7 +252,7 @@ def test_a_changed_spec_is_distinguished_from_a_changed_status(change: Object, *
 
 
 def test_whether_an_object_is_being_deleted_is_known_of_each_that_is_there() -> None:
-    kube, store = FakeKube(), new_store()
+    kube, store = MemoryKube(), new_store()
     going = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
     relist(store, [kube.put(WIDGETS, "alive"), kube.put(WIDGETS, "going", metadata=going)], "102")
 
@@ -254,7 +261,7 @@ def test_whether_an_object_is_being_deleted_is_known_of_each_that_is_there() -> 
 
 
 def test_an_object_read_is_nobody_elses() -> None:
-    kube, store = FakeKube(), new_store()
+    kube, store = MemoryKube(), new_store()
     relist(store, [kube.put(WIDGETS, "a", spec={"n": 1})], "101")
     first = store.get(Key("ns", "a")) or {}
     first["spec"]["n"] = 99
@@ -263,7 +270,7 @@ def test_an_object_read_is_nobody_elses() -> None:
 
 
 def test_items_of_a_list_get_the_kind_they_lack() -> None:
-    kube, store = FakeKube(), new_store()
+    kube, store = MemoryKube(), new_store()
     obj = kube.put(WIDGETS, "a")
     bare = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion")}
     relist(store, [bare], "101")
@@ -281,7 +288,7 @@ MANAGERS = [
 
 @pytest.mark.parametrize("late", [False, True], ids=["at once", "after an index was added"])
 def test_a_store_keeps_other_managers_where_it_is_asked_to(*, late: bool) -> None:
-    kube, store = FakeKube(), Store(WIDGETS, others_than="ours/")
+    kube, store = MemoryKube(), Store(WIDGETS, others_than="ours/")
     relist(
         store,
         [
@@ -297,14 +304,14 @@ def test_a_store_keeps_other_managers_where_it_is_asked_to(*, late: bool) -> Non
 
 
 def test_a_store_keeps_no_managers_unasked() -> None:
-    kube, store = FakeKube(), new_store()
+    kube, store = MemoryKube(), new_store()
     relist(store, [kube.put(WIDGETS, "a", metadata={"managedFields": MANAGERS})], "101")
 
     assert "managedFields" not in (store.get(Key("ns", "a")) or {})["metadata"]
 
 
 def test_an_index_added_late_knows_what_is_stored() -> None:
-    kube, store = FakeKube(), Store(WIDGETS)
+    kube, store = MemoryKube(), Store(WIDGETS)
     relist(store, [kube.put(WIDGETS, "a", metadata={"labels": {"colour": "red"}})], "101")
     store.add_index("colour", by_colour)
 
@@ -314,7 +321,7 @@ def test_an_index_added_late_knows_what_is_stored() -> None:
 
 
 def test_an_object_that_an_index_cannot_read_is_stored_all_the_same() -> None:
-    kube, store = FakeKube(), Store(WIDGETS)
+    kube, store = MemoryKube(), Store(WIDGETS)
     store.add_index("size", lambda obj: (obj["spec"]["size"].lower(),))
     relist(store, [kube.put(WIDGETS, "odd", spec={"size": 7}), kube.put(WIDGETS, "good", spec={"size": "XL"})], "102")
 
@@ -325,9 +332,9 @@ def test_an_object_that_an_index_cannot_read_is_stored_all_the_same() -> None:
 def test_texts_that_many_objects_have_are_held_once() -> None:
     """The namespace, the value of an index, and the uid of an owner beside that owner's own."""
     owners, owned = new_store(), new_store()
-    owner = FakeKube().put(WIDGETS, "owner", metadata={"labels": {"colour": "red"}})
+    owner = MemoryKube().put(WIDGETS, "owner", metadata={"labels": {"colour": "red"}})
     uid = owner["metadata"]["uid"]
-    kube = FakeKube()
+    kube = MemoryKube()
     parts = [kube.put(WIDGETS, name, metadata={"labels": {"colour": uid}}) for name in NAMES]
     relist(owners, [owner], "9")
     relist(owned, parts, "9")

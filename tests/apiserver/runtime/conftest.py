@@ -13,7 +13,7 @@ from runtime.kube import Selection
 from runtime.kube_client import KubeClient
 from runtime.objects import CRDS, Object
 from tests.runtime.tcp_proxy import TcpProxy, through
-from tests.support.fake_kube import WIDGETS
+from tests.support.memory_kube import WIDGETS
 from tests.support.waiting import eventually
 
 

@@ -34,7 +34,7 @@ from runtime.objects import (
 )
 from runtime.preconditions import apply_metadata
 from runtime.status import write_status
-from tests.support.fake_kube import WIDGETS
+from tests.support.memory_kube import WIDGETS
 
 NOWHERE = Resource("nobody.example.dev", "v1", "Nothing", "nothings")
 NO_UID = "00000000-0000-4000-8000-000000000000"

@@ -29,7 +29,7 @@ from runtime.status import write_status
 from runtime.store import Store
 from tests.apiserver.runtime.test_kube_client import config_map, widget
 from tests.composer import factories
-from tests.support.fake_kube import WIDGETS
+from tests.support.memory_kube import WIDGETS
 
 MANAGER = factories.snapshot().manager
 INSTRUCTION = "child/Detach"

@@ -27,11 +27,11 @@ from tests.composer.factories import (
     DATABASES,
     claim,
 )
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 
 @dataclass
-class LoggedKube(FakeKube):
+class LoggedKube(MemoryKube):
     """Takes every write down; refuses creates where `refusal` is given.
 
     `is_held`: a finalizer holds what is deleted.
@@ -189,7 +189,7 @@ async def make_pass(cached: Snapshot, is_requested: Snapshot | None, composed: R
 def reconciler(
     reads: Reads,
     composed: Rendered,
-    kube: FakeKube,
+    kube: MemoryKube,
     monotonic: Callable[[], float],
     *,
     preparer: Prepares | None = None,
@@ -197,7 +197,7 @@ def reconciler(
     return ClaimReconciler(tools_of(reads, preparer or Prepares(composed), kube, monotonic))
 
 
-def tools_of(reads: Reads, preparer: Prepares, kube: FakeKube, monotonic: Callable[[], float]) -> Tools:
+def tools_of(reads: Reads, preparer: Prepares, kube: MemoryKube, monotonic: Callable[[], float]) -> Tools:
     def now() -> datetime:
         return datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -21,7 +21,7 @@ from runtime.events import EventRecorder
 from runtime.objects import CRDS, NAMESPACES, Key, Object, Resource
 from tests.composer.claim.passes import Prepares
 from tests.composer.factories import CLAIMS, DATABASES, claim, desired, entry, live, rendered
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 from tests.support.waiting import eventually, in_background
 
 KEY = Key("shop", "orders")
@@ -30,7 +30,7 @@ CHILDREN = ("first", "second")
 
 
 @dataclass
-class _Kube(FakeKube):
+class _Kube(MemoryKube):
     """Notes what is sent."""
 
     sent: list[str] = field(default_factory=list)
@@ -52,9 +52,15 @@ class _Kube(FakeKube):
         return await super().delete(resource, key, uid=uid, resource_version=resource_version, propagation=propagation)
 
 
-def _crd(kube: FakeKube, resource: Resource) -> None:
-    schema: Object = {"openAPIV3Schema": {"type": "object"}}
-    version = {"name": resource.version, "served": True, "storage": True, "schema": schema}
+def _crd(kube: MemoryKube, resource: Resource) -> None:
+    schema: Object = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "schema": schema,
+        "subresources": {"status": {}},
+    }
     spec = {
         "group": resource.group,
         "scope": "Namespaced",
@@ -105,7 +111,7 @@ def _now() -> datetime:
     return datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-async def _caught_up(kube: FakeKube, cache: Cache) -> None:
+async def _caught_up(kube: MemoryKube, cache: Cache) -> None:
     """Wait until the caches have what is stored."""
 
     async def is_caught_up() -> bool:
@@ -163,8 +169,7 @@ async def test_a_child_that_only_lost_its_label_holds_its_claim() -> None:
         for (of, _), stored in tuple(kube.objects.items()):
             if of == DATABASES:
                 # A watch by label says of such an object what it says of one that is gone.
-                lost = kube.store(DATABASES, {**stored, "metadata": {**stored["metadata"], "labels": {}}})
-                kube.history[-1] = (kube.version, DATABASES, "DELETED", lost)
+                kube.store(DATABASES, {**stored, "metadata": {**stored["metadata"], "labels": {}}})
         (children,) = (informer.store for informer in cache if informer.resource == DATABASES)
 
         async def is_empty() -> bool:

@@ -11,7 +11,7 @@ from runtime.events import EventRecorder
 from runtime.objects import EVENTS, Object
 from tests.composer.factories import claim, snapshot
 from tests.runtime.virtual_loop import run
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 from tests.support.waiting import in_background
 
 
@@ -23,7 +23,7 @@ def _emitted(*passes: tuple[Object, tuple[Cause, ...], tuple[Note, ...], bool]) 
     """Emit the events of some passes; return the reasons and notes of the events that reached the API server."""
 
     async def scene() -> list[str]:
-        kube = FakeKube()
+        kube = MemoryKube()
         recorder = EventRecorder(kube, controller="c", instance="i")
         emitter = EventEmitter(recorder)
         for owner, causes, notes, is_whole in passes:

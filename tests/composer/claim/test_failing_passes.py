@@ -33,7 +33,7 @@ from tests.composer.factories import (
     rendered,
     snapshot,
 )
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 WANTED = desired()
 
@@ -48,7 +48,7 @@ LOST = _child(condition("Ready", "False", "DatabaseLost"), condition("Stalled", 
 
 
 @dataclass
-class _Kube(FakeKube):
+class _Kube(MemoryKube):
     """Refuses what is written to children, and takes down every status."""
 
     refusal: Exception | None = None

@@ -12,7 +12,7 @@ from composer.kinds.cluster import Cluster
 from runtime.cache import Cache
 from runtime.objects import CRDS, Key, Object
 from tests.composer.factories import CLAIMS, DATABASES, claim, desired, live
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 from tests.support.waiting import in_background
 
 KEY = Key("shop", "orders")
@@ -35,7 +35,7 @@ def _child(*, label: str = "claim-uid", owners: tuple[Object, ...] = (OWNER,), d
 
 async def _abandoned(child: Object, *, now: Object | None, wrote: str = MINE) -> list[str]:
     """Return the names of the children that are abandoned; `now`: the claim as the API server has it."""
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.put(CRDS, f"{DATABASES.plural}.{DATABASES.group}", namespace="", spec=_CRD)
     meta = {**child["metadata"], "managedFields": [{"manager": wrote}]}
     kube.put(DATABASES, meta["name"], namespace="shop", metadata=meta, spec={})

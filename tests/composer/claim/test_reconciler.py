@@ -107,6 +107,7 @@ async def test_a_child_that_is_not_as_it_was_seen_gets_no_instruction(stored: Ob
 def _replaced() -> tuple[Step, ...]:
     """A replacement that is made, and what it replaces."""
     made = desired("fresh", SETTINGS)
+    del made["spec"]
     goes = Delete(entry("settings", SETTINGS), SETTINGS, SETTLED, "", "not in the composition any more")
     return Create(entry("fresh", SETTINGS, uid=""), SETTINGS, made), goes
 

@@ -27,7 +27,7 @@ from tests.composer.factories import (
     rendered,
     snapshot,
 )
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 DATABASE = DATABASES.group_kind
 REMEMBERS = {"identity": "claim-uid@shop/orders"}
@@ -35,7 +35,7 @@ RECORDED = {**REMEMBERS, "inventory": dump([entry()])}
 
 
 @dataclass
-class LoggedKube(FakeKube):
+class LoggedKube(MemoryKube):
     """Refuses lists of one kind, or has objects of it."""
 
     answer: ApiError | int = 0
@@ -90,9 +90,14 @@ async def test_an_unlistable_kind_holds_a_claim_that_may_have_children_of_it(cas
 async def test_a_deleted_claim_without_memory_waits_for_a_kind_that_is_not_served(
     *, defined: bool, waits: bool
 ) -> None:
-    kube = FakeKube()
+    kube = MemoryKube()
     cluster = Cluster(kube, Cache(kube))
-    spec = {"group": "example.org", "names": {"kind": "Gadget"}, "versions": [{"name": "v1", "served": False}]}
+    spec = {
+        "group": "example.org",
+        "names": {"kind": "Gadget", "plural": "gadgets"},
+        "scope": "Namespaced",
+        "versions": [{"name": "v1", "served": False, "storage": True}],
+    }
     if defined:
         cluster.crds.store.remember(kube.put(CRDS, "gadgets.example.org", namespace="", spec=spec))
     gatherer = Gatherer(cluster, cluster.informer(CLAIMS))

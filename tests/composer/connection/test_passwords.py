@@ -24,7 +24,7 @@ from composer.connection.passwords import (
 from composer.render.passwords import secret_name, secret_names
 from runtime.objects import SECRETS, Key, Object
 from tests.composer.factories import IDENTITY, claim
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 FIRST = Key("shop", "orders-password-admin-first")
 SECOND = Key("shop", "orders-password-admin-second")
@@ -33,7 +33,7 @@ THIRD = Key("shop", "orders-password-admin-third")
 
 @dataclass
 class _World:
-    kube: FakeKube = field(default_factory=FakeKube)
+    kube: MemoryKube = field(default_factory=MemoryKube)
     now: float = 0.0
     resync: timedelta = timedelta(minutes=10)
 

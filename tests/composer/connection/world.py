@@ -13,7 +13,7 @@ from runtime.changes import Change, ChangeKind
 from runtime.objects import SECRETS, Key, Object, Resource, dumps, version_of
 from runtime.record import record_of
 from tests.composer.factories import claim, desired, live
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 SECRET = Key("shop", "orders-connection")
 CLAIM = Key("shop", "orders")
@@ -41,7 +41,7 @@ def published(
 
 
 @dataclass
-class CountingKube(FakeKube):
+class CountingKube(MemoryKube):
     """Notes the objects that are read by name."""
 
     reads: list[Key] = field(default_factory=list)

@@ -30,14 +30,14 @@ from runtime.kube import Selection, WatchEvent
 from runtime.objects import NAMESPACES, Key, Object, Resource, labels_of
 from tests.composer.claim.passes import LoggedKube, Prepares, Reads, reconciler
 from tests.composer.factories import CLAIMS, child, claim, desired, rendered, snapshot
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 from tests.support.waiting import eventually, in_background
 
 _AZURE = {"cloud": "azure"}
 
 
 @dataclass
-class _LateKube(FakeKube):
+class _LateKube(MemoryKube):
     """Counts reads of namespaces; while it is `late`, its watch of namespaces sends nothing."""
 
     reads: int = 0

@@ -10,7 +10,7 @@ from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.objects import Object, Resource
 from tests.composer.factories import CATALOG
 from tests.runtime.virtual_loop import run
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 LOOP = VirtualLoop
 
@@ -24,7 +24,7 @@ def _nobody(_: Resource) -> None:
 
 
 def test_a_right_that_is_missing_is_named_with_the_way_to_grant_it() -> None:
-    kube = FakeKube(denied={("configmaps", "watch"), ("configmaps", "delete")})
+    kube = MemoryKube(denied={("configmaps", "watch"), ("configmaps", "delete")})
     rights = Rights(kube, monotonic=lambda: 0.0, granted=_nobody)
 
     denied = run(rights.denied([_resource("a"), _resource("b", "Unknown")], CATALOG, is_requested=False))
@@ -39,7 +39,7 @@ def test_a_right_that_is_missing_is_named_with_the_way_to_grant_it() -> None:
 
 
 def test_a_granted_right_is_reviewed_again_after_minutes_and_a_missing_one_less_and_less_often() -> None:
-    now, kube = [0.0], FakeKube()
+    now, kube = [0.0], MemoryKube()
     rights = Rights(kube, monotonic=lambda: now[0], granted=_nobody)
 
     async def counts() -> list[int]:
@@ -67,7 +67,7 @@ def test_a_granted_right_is_reviewed_again_after_minutes_and_a_missing_one_less_
 
 
 def test_the_reviews_of_a_right_that_is_never_granted_become_rarer_until_there_is_one_in_ten_minutes() -> None:
-    now, kube = [0.0], FakeKube(denied={("configmaps", "list")})
+    now, kube = [0.0], MemoryKube(denied={("configmaps", "list")})
     rights = Rights(kube, monotonic=lambda: now[0], granted=_nobody)
 
     async def pauses() -> list[float]:
@@ -84,7 +84,7 @@ def test_the_reviews_of_a_right_that_is_never_granted_become_rarer_until_there_i
 
 
 async def test_a_right_that_was_missing_is_reported_as_granted_with_its_kind_by_the_next_review() -> None:
-    now, kube, granted = [0.0], FakeKube(denied={("configmaps", "list")}), list[Resource]()
+    now, kube, granted = [0.0], MemoryKube(denied={("configmaps", "list")}), list[Resource]()
     rights = Rights(kube, monotonic=lambda: now[0], granted=granted.append)
 
     counts: list[int] = []

@@ -15,11 +15,11 @@ from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.cache import Cache
 from runtime.changes import Change
 from runtime.controller import Controller, ControllerSettings, Source
-from runtime.objects import SECRETS, Key, key_of, version_of
+from runtime.objects import SECRETS, Key, Object, key_of, version_of
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED, Result
 from tests.composer.factories import CLAIMS
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 LOOP = VirtualLoop
 
@@ -30,7 +30,7 @@ WATCH = ("secrets", "watch")
 class _World:
     """A controller of claims that is woken by Secrets of its namespaces, with a claim `orders` in each of them."""
 
-    kube: FakeKube
+    kube: MemoryKube
     cache: Cache
     watches: SecretWatches
     passes: list[Key] = field(default_factory=list)
@@ -55,7 +55,7 @@ def _claims_of(change: Change) -> Iterable[Key]:
 @asynccontextmanager
 async def _world(*namespaces: str, denied: bool = False) -> AsyncIterator[_World]:
     loop = asyncio.get_running_loop()
-    kube = FakeKube()
+    kube = MemoryKube()
     kube.denied = {WATCH} if denied else set()
     cache = Cache(kube, timing=Timing(idle=timedelta(days=9), clock=Clock(monotonic=loop.time, chance=lambda: 0.0)))
     settings = ControllerSettings(monotonic=loop.time)
@@ -128,7 +128,8 @@ async def test_the_versions_of_a_namespaces_secrets_are_known_while_it_is_watche
 async def test_the_data_of_a_namespaces_credentials_is_known_while_it_is_watched() -> None:
     known = []
     async with _world("shop") as world:
-        world.kube.put(SECRETS, "orders-credentials", namespace="shop", data={"current": "eA=="})
+        credentials: Object = {"type": "fairlead.dev/credentials", "data": {"current": "eA=="}}
+        world.kube.put(SECRETS, "orders-credentials", namespace="shop", **credentials)
         await asyncio.sleep(5)
         known.append((world.watches.credentials(Key("shop", "orders-credentials")) or {}).get("data") is not None)
         known.append(world.watches.credentials(Key("shop", "none")) is None)

@@ -27,7 +27,7 @@ from tests.providers.gates import Calls
 from tests.providers.paced import Paced
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 _RARE = timedelta(minutes=4)
 
@@ -74,7 +74,7 @@ class ArmWorld(World):
         *,
         kind: Kind[Any, Any] = FLEXIBLE_SERVERS,
         spec: Object | None = None,
-        kube: FakeKube | None = None,
+        kube: MemoryKube | None = None,
         process: str = "process-1",
         calls: Calls | None = None,
     ) -> None:

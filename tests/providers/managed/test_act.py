@@ -15,10 +15,10 @@ from runtime.errors import Transient, WriteConflict
 from runtime.objects import Key, Object, Resource
 from tests.providers.toy import ToyCloud, ToyParameters
 from tests.providers.world import World, settled
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 
-class _EditedBeforeTheIntent(FakeKube):
+class _EditedBeforeTheIntent(MemoryKube):
     """An API server at which somebody writes just before an intent arrives."""
 
     def __init__(self) -> None:

@@ -14,7 +14,7 @@ from runtime.objects import Key, Object, Resource
 from tests.providers.paced import Paced, texts
 from tests.providers.toy import ToyCloud, ToyParameters
 from tests.providers.world import World
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 KEY = Key("team", "db")
 CALM = {"Ready": "True Available", "Synced": "True InSync"}
@@ -141,7 +141,7 @@ async def test_pass_that_never_ends_is_reported_from_the_third_one_on() -> None:
     assert _conditions(world) == CALM
 
 
-class Refusing(FakeKube):
+class Refusing(MemoryKube):
     """An API server that refuses to read Secrets with an error."""
 
     error: Exception | None = None

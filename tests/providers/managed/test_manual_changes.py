@@ -17,7 +17,7 @@ from runtime.errors import Invalid, Transient
 from runtime.objects import Key, Object, Resource
 from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, ToyParameters, provider_of
 from tests.providers.world import World, settled
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 
 async def test_paused_provider_config_pauses_all_that_it_serves() -> None:
@@ -66,7 +66,7 @@ async def test_database_that_waits_for_consent_is_ready_whatever_it_waited_for_b
     assert (world.reason(), [toy.size for toy in cloud.toys.values()]) == ("InSync", [2])
 
 
-class _Narrowed(FakeKube):
+class _Narrowed(MemoryKube):
     """An API server whose schema refuses every new word in a status."""
 
     async def json_patch(
@@ -82,7 +82,7 @@ class _Narrowed(FakeKube):
 async def test_schema_that_refuses_the_status_keeps_no_deleted_object() -> None:
     world = await settled(cloud := ToyCloud())
     narrowed = _Narrowed()
-    narrowed.objects, narrowed.version = world.kube.objects, world.kube.version
+    narrowed.server = world.kube.server
     after = World(cloud, kube=narrowed)
 
     after.delete()

@@ -15,13 +15,13 @@ from runtime.objects import NAMESPACES, SECRETS, Key, Object, Resource
 from runtime.results import Result
 from tests.providers.toy import CONFIGS, ToyCloud
 from tests.providers.world import World
-from tests.support.fake_kube import FakeKube
+from tests.support.memory_kube import MemoryKube
 
 _TEAM = Key("", "team")
 
 
 @dataclass
-class _Kube(FakeKube):
+class _Kube(MemoryKube):
     """Counts reads of namespaces."""
 
     reads: int = 0
@@ -87,7 +87,7 @@ async def test_nothing_is_made_for_an_object_whose_namespace_is_gone() -> None:
     assert cloud.toys == {}
 
 
-class _Slow(FakeKube):
+class _Slow(MemoryKube):
     """An API server that takes its time over an apply."""
 
     async def apply(
@@ -100,7 +100,7 @@ class _Slow(FakeKube):
 async def test_in_use_finalizer_is_written_once_for_databases_that_are_created_side_by_side() -> None:
     before = World(cloud := ToyCloud())
     slow = _Slow()
-    slow.objects, slow.version = before.kube.objects, before.kube.version
+    slow.server = before.kube.server
     world = World(cloud, kube=slow)
     names = [f"db{number}" for number in range(5)]
     for name in names:
@@ -117,7 +117,7 @@ async def test_in_use_finalizer_is_written_once_for_databases_that_are_created_s
     ]
 
 
-class Guarded(FakeKube):
+class Guarded(MemoryKube):
     """An API server that refuses the named verbs on Secrets of the team's namespace."""
 
     def __init__(self) -> None:
