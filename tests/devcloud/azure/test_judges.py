@@ -36,21 +36,22 @@ def test_successor_takes_a_server_through_its_life(tmp_path: Path) -> None:
         arm = Arm(served, token_of(served))
         arm.behave(retry_after_s=0)
         arm.call("PUT", arm.group_path, {"location": "uksouth"}, version="2020-06-01")
+        client, secret = served.credentials
         trusted: dict[str, Any] = {"connection_verify": str(served.authority), "retry_total": 0}
         login: dict[str, Any] = {"authority": served.url, "disable_instance_discovery": True}
         with (
-            ClientSecretCredential(served.tenant, *served.credentials, **login, **trusted) as credential,
+            ClientSecretCredential(served.tenant, client, secret, **login, **trusted) as credential,
             PostgreSQLManagementClient(
                 credential, served.subscription, base_url=served.url, polling_interval=0.02, **trusted
-            ) as client,
+            ) as azure,
         ):
-            client.servers.begin_create_or_update("rg", "pg1", server).result()
-            client.servers.begin_update("rg", "pg1", change).result()
-            shown = client.servers.get("rg", "pg1")
-            (listed,) = client.servers.list_by_subscription()
-            backups = list(client.backups_automatic_and_on_demand.list_by_server("rg", "pg1"))
-            client.servers.begin_delete("rg", "pg1").result()
-            remaining = list(client.servers.list_by_resource_group("rg"))
+            azure.servers.begin_create_or_update("rg", "pg1", server).result()
+            azure.servers.begin_update("rg", "pg1", change).result()
+            shown = azure.servers.get("rg", "pg1")
+            (listed,) = azure.servers.list_by_subscription()
+            backups = list(azure.backups_automatic_and_on_demand.list_by_server("rg", "pg1"))
+            azure.servers.begin_delete("rg", "pg1").result()
+            remaining = list(azure.servers.list_by_resource_group("rg"))
 
     assert shown.properties is not None
     assert (shown.properties.version, shown.properties.state) == ("18", "Ready")
