@@ -12,7 +12,6 @@ from botocore.config import Config
 from botocore.exceptions import ClientError
 
 from devcloud.aws.server import Options, Served, running
-from tests.devcloud.recorded import Recorded
 from tests.support.simulator_control import control
 from tests.support.waiting import seen
 
@@ -120,17 +119,3 @@ def cloud(served: Served, client: Any) -> Cloud:
     cloud.control("POST", "reset")
     cloud.control("POST", "clock", {"durations": QUICK, "speed": 1})
     return cloud
-
-
-@pytest.fixture
-def databases() -> Recorded:
-    return Recorded()
-
-
-@pytest.fixture
-def rig(databases: Recorded) -> Iterator[Cloud]:
-    """Yield a simulator of its own, whose databases record their calls."""
-    with running(Options(durations=QUICK, databases=databases)) as served:
-        cloud = Cloud(served, Cloud(served, None).client())
-        yield cloud
-        cloud.rds.close()

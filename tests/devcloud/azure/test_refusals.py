@@ -110,15 +110,3 @@ def test_refusal(case: Case, arm: Arm) -> None:
         assert password not in str(reply.body)
     assert arm.get("present") == before
     assert list(arm.control("GET", "servers")) == ["present"]
-
-
-def test_name_that_another_subscription_has_is_taken(arm: Arm) -> None:
-    """Names are those of DNS, for all of Azure (CheckNameAvailability)."""
-    arm.created()
-    arm.call("PUT", f"{arm.group_path}-2", {"location": "uksouth"}, version="2020-06-01")
-
-    path = arm.path().replace("/rg/", "/rg-2/")
-    reply = arm.call("PUT", path, SERVER)
-
-    assert reply.refusal == (409, "ServerNameAlreadyExists")
-    assert arm.call("GET", path).refusal == (404, "ResourceNotFound")

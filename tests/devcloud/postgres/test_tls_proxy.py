@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from devcloud.certificates import Subject, authority_in
-from devcloud.postgres.authenticator import Silence
-from devcloud.postgres.tls_proxy import Behaviour, Endpoint, Serve, TLSProxy, serving
+from devcloud.postgres.tls_proxy import Endpoint, TLSProxy, serving
 
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 GSSENC_REQUEST = struct.pack("!ii", 8, 80877104)
@@ -83,21 +82,3 @@ async def test_a_server_that_is_away_is_a_fatal_answer_inside_tls(proxy: TLSProx
 
     assert b"C57P03\0" in await asyncio.wait_for(reader.read(), 30)
     writer.close()
-
-
-async def test_a_policy_decides_by_address_like_a_firewall(endpoint: Endpoint) -> None:
-    seen: list[str] = []
-
-    def firewall(peer: str) -> Behaviour:
-        seen.append(peer)
-        return Serve() if peer == "127.0.0.1" else Silence()
-
-    async with serving(endpoint, firewall) as proxy:
-        assert b"C28000\0" in await exchange(proxy, STARTUP, ends=False)
-        reader, writer = await asyncio.open_connection("127.0.0.1", proxy.port, local_addr=("127.0.0.2", 0))
-        writer.write(STARTUP)
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(reader.read(1), 0.3)
-        writer.close()
-
-    assert seen == ["127.0.0.1", "127.0.0.2"]

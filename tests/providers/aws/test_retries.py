@@ -12,15 +12,12 @@ import msgspec
 import pytest
 
 from devcloud.aws.server import Served
-from providers.accounts.rate_limit import AccountMeter, Budget
 from providers.aws.account import AwsAccount, connect
 from providers.aws.config import ProviderConfigSpec
 from providers.external.client import Fence
-from providers.external.provider import Rate
 from runtime.errors import Throttled, Transient
 from tests.providers.aws.rds_world import RdsPaced, RdsWorld
 from tests.support.simulator_control import control
-from tests.support.stepped_clock import SteppedClock
 
 pytestmark = pytest.mark.rds
 
@@ -65,21 +62,6 @@ async def test_a_read_that_fails_once_is_sent_again_in_the_same_pass(stopped: Se
     assert world.get() is not None
 
 
-async def test_a_create_that_is_throttled_is_sent_once_a_pass(stopped: Served) -> None:
-    world = RdsWorld(stopped)
-    paced = RdsPaced(world)
-    _fail(stopped, "CreateDBInstance", 2, **THROTTLING)
-    world.ask()
-    sent = []
-    while (calls := paced.calls("CreateDBInstance")) < 3:
-        await paced.step()
-        sent.append(paced.calls("CreateDBInstance") - calls)
-
-    assert max(sent) == 1
-    await paced.settle()
-    assert world.reason("Ready") == "Available"
-
-
 @pytest.mark.parametrize(("times", "is_connected"), [(2, True), (3, False)])
 async def test_the_question_whose_account_it_is_is_asked_again(
     stopped: Served, times: int, *, is_connected: bool
@@ -114,25 +96,6 @@ async def test_a_change_whose_connection_breaks_is_not_sent_again(stopped: Serve
             await change(account)
 
     assert paced.calls("ModifyDBInstance") == 1
-
-
-RATE = Rate(reads_per_second=1, writes_per_second=0.5)
-
-
-async def test_list_takes_a_token_for_each_of_its_pages(account: AwsAccount, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("providers.aws.account._PAGE", 20)
-    for number in range(45):
-        await account.call("create_db_parameter_group", "make it", DBParameterGroupName=f"group-{number}",
-                           DBParameterGroupFamily="postgres16", Description="one of many")  # fmt: skip
-    time = SteppedClock()
-    account.meter = AccountMeter("aws", "default", Budget(RATE, time.clock))
-    before, groups = time.now, "DBParameterGroups"
-    listed = [group async for group in account.pages("describe_db_parameter_groups", "list them", groups)]
-
-    assert len(listed) >= 45
-    pages = -(-len(listed) // 20)
-    assert pages >= 3
-    assert time.now - before == pytest.approx(pages - 1)
 
 
 _ARN = "arn:aws:rds:eu-west-1:123456789012:db:orders"

@@ -13,6 +13,7 @@ from typing import Any
 
 from devcloud.azure.server import Served
 from runtime.objects import Object
+from tests.devcloud.azure.conftest import token_of
 from tests.providers.azure.azure_world import SERVER
 from tests.support.simulator_control import control, headers_of
 
@@ -52,8 +53,8 @@ class Arm:
         self.control("POST", "principals", {"client_id": _PERSON, "object_id": _PERSON_ID, "secrets": [_PERSON_SECRET]})
         self.allow(_PERSON_ID, self.served.subscription)
         self.principal = str(self.control("GET", "principals")[self.served.credentials[0]])
-        self.token = self._token(*self.served.credentials)
-        self._persons_token = self._token(_PERSON, _PERSON_SECRET)
+        self.token = token_of(self.served)
+        self._persons_token = token_of(self.served, client_id=_PERSON, secret=_PERSON_SECRET)
         self.person("PUT", f"resourceGroups/{GROUP}", {"location": "uksouth"}, api=_GROUPS_API)
 
     # Its control
@@ -151,18 +152,6 @@ class Arm:
         body = deepcopy(_PLAIN) | ({"tags": tags} if tags else {})
         body["properties"] |= properties
         self.person("PUT", path_of(name), body)
-
-    def _token(self, client: str, secret: str) -> str:
-        form = {
-            "grant_type": "client_credentials",
-            "client_id": client,
-            "client_secret": secret,
-            "scope": "https://management.azure.com/.default",
-        }
-        url = f"{self.served.url}/{self.served.tenant}/oauth2/v2.0/token"
-        data = urllib.parse.urlencode(form).encode()
-        with urllib.request.urlopen(url, data=data, timeout=60) as reply:  # noqa: S310 - loop-back
-            return str(json.load(reply)["access_token"])
 
 
 def name_of(call: Object) -> str:

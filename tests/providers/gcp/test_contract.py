@@ -8,7 +8,7 @@ import pytest
 
 from devcloud.gcp.server import Options, Served, running
 from tests.providers.adapter import Clause
-from tests.providers.contract import clauses_for, keep
+from tests.providers.contract import in_one_life, keep
 from tests.providers.gcp.sql_adapter import SqlAdapter
 from tests.providers.gcp.sql_users_adapter import SqlUsersAdapter
 
@@ -27,7 +27,7 @@ def simulator() -> Iterator[Served]:
     [
         pytest.param(adapter, clause, id=f"{adapter.__name__}-{clause.name}")
         for adapter in (SqlAdapter, SqlUsersAdapter)
-        for clause in clauses_for(adapter)
+        for clause in in_one_life(adapter)
     ],
 )
 async def test_cloud_sql_keeps_the_clause(served: Served, adapter: type[SqlAdapter], clause: Clause) -> None:

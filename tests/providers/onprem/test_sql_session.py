@@ -184,14 +184,9 @@ class Case:
 CASES: dict[str, Case] = {
     "a tenant's database vanished": Case("3D000", Conflict),
     "the administrator's own database is not there": Case("3D000", Terminal, at_home=True),
-    "the administrator's password is refused": Case("28P01", Terminal),
-    "a right is missing": Case("42501", Terminal),
     "a role was made by somebody else meanwhile": Case("42710", Conflict),
     "the disk is full": Case("53100", Blocked),
     "sessions are in the way": Case("55006", Blocked),
-    "a lock is held": Case("55P03", Transient),
-    "all connections are taken": Case("53300", Transient),
-    "the statement took too long": Case("57014", Transient),
     "the server starts": Case("57P03", Transient),
     "nothing answers": Case("", Transient),
 }
