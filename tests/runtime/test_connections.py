@@ -1,11 +1,8 @@
 """Relays of tests leave nothing behind: no open connection, and no task that nobody holds."""
 
 import asyncio
-import gc
 import socket
-import struct
 from asyncio import StreamReader, StreamWriter
-from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +11,7 @@ import pytest
 
 from devcloud.certificates import Subject, authority_in
 from devcloud.postgres.tls_proxy import Endpoint, serving
-from tests.support.connections import Sessions, connected, listening, relayed
+from tests.support.connections import Sessions, connected
 
 _LIMIT_S = 20.0
 
@@ -34,34 +31,6 @@ class Patient:
                 pass
         finally:
             self.went.set()
-
-
-@pytest.fixture
-async def patient() -> AsyncIterator[Patient]:
-    server = Patient()
-    async with listening(server.serve) as server.port:
-        yield server
-
-
-def _reset(writer: StreamWriter) -> None:
-    """Reset a connection, as the end of a process that has not read all it was sent."""
-    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    writer.transport.abort()
-
-
-async def test_relay_of_a_client_that_resets_ends_with_its_block_though_the_block_fails(patient: Patient) -> None:
-    async def fail() -> None:
-        async with relayed("127.0.0.1", patient.port, source="127.0.0.2") as port:
-            _reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            await patient.came.wait()
-            _reset(writer)
-            raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        await fail()
-    # Whoever would still wait for its server is held by nobody: a collection would close the connection with a warning.
-    gc.collect(1)
-    await asyncio.wait_for(patient.went.wait(), _LIMIT_S)
 
 
 # At the second turn asyncio itself holds it, and asserts that its server is open (`Server._attach` of 3.11).

@@ -118,14 +118,6 @@ class Aws(SimulatedCloud):
 
         return await eventually(met, f"DB instance {identifier}", limit_s=limit_s)
 
-    async def until_gone(self, identifier: str, *, limit_s: float = 60.0) -> None:
-        """Wait until no instance has that identifier."""
-
-        async def gone() -> bool:
-            return await self.instance(identifier) is None
-
-        await eventually(gone, f"DB instance {identifier} is gone", limit_s=limit_s)
-
 
 def instance(namespace: str, name: str, *, config: str = "default", **spec: Any) -> JsonObject:
     """Return an RDSInstance that no claim stands behind; its deletion deletes it. `forProvider` is merged."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -38,15 +38,6 @@ class Azure(SimulatedCloud):
     person_principal: ClassVar[str] = PERSON
     person_secret: str = field(repr=False)
     certificates: str = field(repr=False)
-
-    async def strike(self, server: str, **change: Any) -> None:
-        """Change a server behind everybody's back: `vanish=`, `replace=`, `state=`, `properties=`, `tags=`."""
-        await self.control("POST", f"servers/{server}", change)
-
-    async def states(self) -> dict[str, str]:
-        """Return the state of every server by its name."""
-        states: dict[str, str] = await self.control("GET", "servers")
-        return states
 
     # A person with an application of their own
 
@@ -90,40 +81,7 @@ class Azure(SimulatedCloud):
         async with self.session.post(f"{self.url}/{TENANT}/oauth2/v2.0/token", data=form) as answer:
             return str((await answer.json(content_type=None))["access_token"])
 
-    async def properties(self, path: str) -> JsonObject:
-        """Return the properties of a server, or of what is in it, as ARM answers them."""
-        properties: JsonObject = (await self.person("GET", path))["properties"]
-        return properties
-
-    async def until_properties(
-        self, path: str, holds: Callable[[Mapping[str, Any]], bool], *, limit_s: float = 60.0
-    ) -> JsonObject:
-        """Wait until the properties of a server, or of what is in it, are in a state; return them."""
-
-        async def shown() -> JsonObject | None:
-            properties = await self.properties(path)
-            return properties if holds(properties) else None
-
-        return await eventually(shown, f"{path} in Azure", limit_s=limit_s)
-
-    async def until_gone(self, server: str, *, limit_s: float = 60.0) -> None:
-        """Wait until no server has that name."""
-
-        async def gone() -> bool:
-            return server not in await self.states()
-
-        await eventually(gone, f"server {server} is gone", limit_s=limit_s)
-
     # Objects
-
-    async def server_of(self, namespace: str, claim_name: str) -> JsonObject:
-        """Return the FlexibleServer that a claim became."""
-        return await self.child(namespace, claim_name, FLEXIBLE_SERVER.kind)
-
-    async def name_of(self, namespace: str, claim_name: str) -> str:
-        """Return the name in Azure of the server that a claim became."""
-        obj = await self.server_of(namespace, claim_name)
-        return str(obj["status"]["externalName"]).partition("/")[2]
 
 
 @asynccontextmanager

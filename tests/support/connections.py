@@ -82,25 +82,3 @@ async def connected(host: str, port: int, *, source: str = "") -> AsyncIterator[
         writer.transport.abort()
         with suppress(OSError):
             await writer.wait_closed()
-
-
-@asynccontextmanager
-async def relayed(host: str, port: int, *, source: str) -> AsyncIterator[int]:
-    """Yield a port of this machine behind which a server meets its clients at another address, `source`."""
-
-    async def relay(reader: StreamReader, writer: StreamWriter) -> None:
-        async with connected(host, port, source=source) as (answers, server):
-            await asyncio.gather(_copy(reader, server), _copy(answers, writer), return_exceptions=True)
-
-    async with listening(relay) as own:
-        yield own
-
-
-async def _copy(reader: StreamReader, writer: StreamWriter) -> None:
-    """Copy until one side ends, and pass the end on."""
-    try:
-        while data := await reader.read(_CHUNK_BYTES):
-            writer.write(data)
-            await writer.drain()
-    finally:
-        writer.close()

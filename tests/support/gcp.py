@@ -1,13 +1,10 @@
 """A simulated Cloud SQL beside a rig: its instances, a person's own calls, what the cluster holds of it."""
 
 import asyncio
-import secrets
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
-
-import psycopg
 
 from devcloud.gcp.platform import ACCOUNT, NETWORK, PROJECT, REGION
 from tests.support.api import JsonObject
@@ -36,10 +33,6 @@ class Gcp(SimulatedCloud):
     person_principal: ClassVar[str] = PERSON
     key: str = field(repr=False)
     person_token: str = field(default="", repr=False)
-
-    async def strike(self, name: str, **change: Any) -> None:
-        """Change an instance behind everybody's back: `state=`, `vanish=`, `replace=`, `set=`, `grow=`, `rotate=`."""
-        await self.control("POST", f"instances/{PROJECT}/{name}", change)
 
     async def instances(self) -> list[JsonObject]:
         """Return every instance of every project, with the fields of the wire."""
@@ -100,17 +93,6 @@ class Gcp(SimulatedCloud):
         obj = await self.system.api.get(kind.path(namespace, name))
         return str(obj["metadata"]["annotations"]["fairlead.dev/external-name"])
 
-    async def until(
-        self, name: str, holds: Callable[[Mapping[str, Any]], bool], *, limit_s: float = _LIMIT_S
-    ) -> JsonObject:
-        """Wait until the simulator's instance is in a state; return it."""
-
-        async def met() -> JsonObject | None:
-            instance = await self.instance(name)
-            return instance if instance is not None and holds(instance) else None
-
-        return await eventually(met, f"instance {name}", limit_s=limit_s)
-
     # Logins
 
     async def make_role(self, server: str, role: str) -> None:
@@ -124,45 +106,13 @@ class Gcp(SimulatedCloud):
             "database": "postgres",
             "username": "postgres",
             "password": "of-the-administrator",
+            "provider": "gcp",
             "sslmode": "verify-ca",
             "certificates": shown["serverCaCert"]["cert"],
         }
-        await self.rows(administrator, f"CREATE ROLE {role} NOLOGIN", f"GRANT CREATE ON SCHEMA public TO {role}")
-
-    async def login(self, binding: Mapping[str, str], **changes: str) -> psycopg.AsyncConnection:
-        """Log in with what a connection Secret says, and nothing else; `changes` are libpq's parameters."""
-        assert binding["sslmode"] == "verify-ca"
-        authority = self.system.folder / f"ca-{secrets.token_hex(4)}.pem"
-        await asyncio.to_thread(authority.write_text, binding["certificates"])
-        parameters: dict[str, Any] = {
-            "host": binding["host"],
-            "port": binding["port"],
-            "dbname": binding["database"],
-            "user": binding["username"],
-            "password": binding["password"],
-            "sslmode": binding["sslmode"],
-            "sslrootcert": str(authority),
-            "connect_timeout": "60",
-            **changes,
-        }
-        return await psycopg.AsyncConnection.connect(autocommit=True, **parameters)
-
-    async def logs_in(self, binding: Mapping[str, str], **changes: str) -> bool:
-        """Return whether a connection Secret opens the database."""
-        try:
-            await (await self.login(binding, **changes)).close()
-        except psycopg.OperationalError:
-            return False
-        return True
-
-    async def rows(self, binding: Mapping[str, str], *statements: str) -> list[tuple[Any, ...]]:
-        """Return the last statement's rows in a session of the application."""
-        rows: list[tuple[Any, ...]] = []
-        async with await self.login(binding) as connection:
-            for statement in statements:
-                cursor = await connection.execute(statement.encode())
-                rows = await cursor.fetchall() if cursor.description else []
-        return rows
+        async with await self.system.login_by(administrator) as connection:
+            await connection.execute(f"CREATE ROLE {role} NOLOGIN".encode())
+            await connection.execute(f"GRANT CREATE ON SCHEMA public TO {role}".encode())
 
 
 def instance(namespace: str, name: str, **spec: Any) -> JsonObject:

@@ -14,7 +14,6 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane import Programs
-from tests.support.aws import Aws, simulated_rds
 from tests.support.azure import Azure, simulated_azure
 from tests.support.gcp import Gcp, simulated_cloud_sql
 from tests.support.grants import allow_composer, let_watch_secrets
@@ -33,13 +32,6 @@ async def shared_system(
         await allow_composer(made, "", "configmaps")
         await made.namespaced(WATCHED)
         await let_watch_secrets(made, WATCHED)
-        yield made
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def shared_aws(shared_system: System) -> AsyncIterator[Aws]:
-    """Yield a simulated RDS beside the platform; no provider of it runs yet."""
-    async with simulated_rds(shared_system) as made:
         yield made
 
 

@@ -177,14 +177,6 @@ class SimulatedCloud:
         clock: JsonObject = await self.control("POST", "clock", settings)
         return clock
 
-    async def fault(self, action: str, kind: str = "error", **settings: Any) -> None:
-        """Have calls of an action fail: `error`, `drop`, `hang` or `delay`."""
-        await self.control("POST", "faults", {"action": action, "kind": kind, **settings})
-
-    async def heal(self) -> None:
-        """End all faults."""
-        await self.control("DELETE", "faults")
-
     async def behave(self, **settings: Any) -> None:
         """Change how the cloud behaves: lags, throttling, robots, quotas."""
         await self.control("POST", "behaviour", settings)

@@ -190,12 +190,13 @@ class System:
         return decoded(await self.api.get(SECRET.path(namespace, claim["status"]["binding"]["name"])))
 
     async def login(self, namespace: str, claim_name: str) -> psycopg.AsyncConnection:
-        """Log in as the application does, with what the Secret says and nothing else, verify-full."""
+        """Log in as the application does, with what the Secret says and nothing else."""
         return await self.login_by(await self.binding(namespace, claim_name))
 
     async def login_by(self, binding: Mapping[str, str]) -> psycopg.AsyncConnection:
         """Log in with what a connection Secret said."""
-        assert binding["sslmode"] == "verify-full"
+        # Cloud SQL's certificate names the instance and no address.
+        assert binding["sslmode"] == ("verify-ca" if binding.get("provider") == "gcp" else "verify-full")
         authority = self.folder / f"ca-{secrets.token_hex(4)}.pem"
         await asyncio.to_thread(authority.write_text, binding["certificates"])
         return await psycopg.AsyncConnection.connect(

@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import boto3
@@ -28,17 +29,22 @@ from tests.support.audit import AuditLog
 from tests.support.aws import AWS_CONFIG, Aws, simulated_rds
 from tests.support.azure import Azure, simulated_azure
 from tests.support.gcp import FLAGS, Gcp, simulated_cloud_sql
-from tests.support.kinds import PROVIDER_CONFIG, is_ready
+from tests.support.kinds import CLAIM, PROVIDER_CONFIG, claim, is_ready
 from tests.support.rights import ACCOUNTS, CLOUDS, TAKEN_BY_NO_LIFE, Usage, usage_in
 from tests.support.simulated_cloud import QUICK, SimulatedCloud
 from tests.support.system import System
-from tests.system import life_on_aws, life_on_azure, life_on_gcp
 from tests.system.fenced import restrict_aws, restrict_azure, restrict_gcp
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 
 _DEBUG = "--log-level=DEBUG"
+_RESTORES = {
+    "aws": ["RestoreDBInstanceToPointInTime", "RestoreDBInstanceFromDBSnapshot"],
+    "azure": ["flexibleServers.put"],
+    "gcp": ["instances.clone", "instances.restoreBackup"],
+}
+_MAKES = {*chain(*_RESTORES.values()), "CreateDBInstance", "instances.insert"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,7 @@ async def lived(system: System) -> AsyncIterator[Lives]:
 
     def look(cloud: SimulatedCloud) -> lives.BeforeEnd:
         async def before_end(former: str) -> None:
+            await _is_restored(cloud, f"rights-{cloud.cloud}")
             shown[cloud.cloud] = await exposure_of(cloud, f"rights-{cloud.cloud}", former)
 
         return before_end
@@ -77,17 +84,41 @@ async def lived(system: System) -> AsyncIterator[Lives]:
         _restricted(aws, azure, gcp),
         _providers([(aws, QUICK), (azure, QUICK), (gcp, FLAGS)]),
     ):
-        await asyncio.gather(
-            lives.live_on_prem(system, "rights-onprem"),
-            lives.live_on_aws(aws, "rights-aws", look(aws)),
-            lives.live_on_azure(azure, "rights-azure", look(azure)),
-            lives.live_on_cloud_sql(gcp, "rights-gcp", look(gcp)),
+        outcomes = await at_once(
+            {
+                "onprem": lives.live_on_prem(system, "rights-onprem"),
+                "aws": lives.live_on_aws(aws, "rights-aws", look(aws)),
+                "azure": lives.live_on_azure(azure, "rights-azure", look(azure)),
+                "gcp": lives.live_on_cloud_sql(gcp, "rights-gcp", look(gcp)),
+            }
         )
-        exposures = {cloud.cloud: await with_records(cloud, shown[cloud.cloud]) for cloud in (aws, azure, gcp)}
-        usages = _usages(audit)
-        # Each alone in its cloud: what it calls there is counted.
-        whole = {"aws": life_on_aws.live(aws), "azure": life_on_azure.live(azure), "gcp": life_on_gcp.live(gcp)}
-        yield Lives(aws, usages, exposures, await at_once(whole))
+        seen = [cloud for cloud in (aws, azure, gcp) if cloud.cloud in shown]
+        exposures = {cloud.cloud: await with_records(cloud, shown[cloud.cloud]) for cloud in seen}
+        yield Lives(aws, _usages(audit), exposures, outcomes)
+
+
+async def _is_restored(cloud: SimulatedCloud, namespace: str) -> None:
+    """Have a row read back by a claim that is restored from a living one, and from what that one leaves as it goes."""
+    orders = (await cloud.system.api.get(CLAIM.path(namespace, "orders")))["spec"]
+    network = {"network": orders["network"]} if "network" in orders else {}
+    async with await cloud.system.login(namespace, "orders") as connection:
+        await connection.execute("CREATE TABLE goods AS SELECT 'canary' AS name")
+    since, policy = await cloud.mark(), "Delete" if cloud.cloud == "azure" else "Snapshot"
+    time = {"time": (await cloud.control("GET", "clock"))["now"]} if cloud.cloud == "gcp" else {}
+    source = {"claim": "orders", **time}
+    await _has_the_row(cloud, namespace, "heir", restoreFrom=source, deletionPolicy=policy, **network)
+    if policy == "Snapshot":
+        await _has_the_row(cloud, namespace, "again", restoreFrom={"claim": "heir"}, deletionPolicy="Delete")
+    made = [call["action"] for call in await cloud.changes(since)]
+    assert [action for action in made if action in _MAKES] == _RESTORES[cloud.cloud]
+
+
+async def _has_the_row(cloud: SimulatedCloud, namespace: str, name: str, **spec: Any) -> None:
+    await cloud.system.create(CLAIM, claim(namespace, name, databaseName="orders", username="orders_app", **spec))
+    await cloud.system.until(CLAIM, namespace, name, is_ready, limit_s=180.0)
+    async with await cloud.system.login(namespace, name) as connection:
+        assert await (await connection.execute("SELECT name FROM goods")).fetchall() == [("canary",)]
+    await cloud.system.delete(CLAIM, namespace, name)
 
 
 def _usages(audit: AuditLog) -> dict[str, Usage]:
@@ -149,7 +180,7 @@ async def test_the_secrets_that_are_looked_for_are_those_in_use(lived: Lives, cl
     assert [name for name in canaries if name.startswith("key ")] != []
 
 
-@pytest.mark.parametrize("cloud", KEYS)
+@pytest.mark.parametrize("cloud", ["onprem", *KEYS])
 async def test_a_claim_is_served_changed_and_taken_away(lived: Lives, cloud: str) -> None:
     expect(lived.outcomes[cloud])
 
