@@ -29,6 +29,10 @@ _UID: Final = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 _AGREED: Final = re.compile(r"--agreed (\S+)")
 
 
+# What other tools do for themselves.
+_BY_OTHERS: Final = (["terraform", "state"], ["terraform", "import"], ["kubectl", "create"])
+
+
 class _Awaited(BaseException):
     """A command came to its one coroutine, which is awaited outside of it."""
 
@@ -85,7 +89,9 @@ class Console:
             await self._apply(self.folder / words[3])
         elif words[:3] == ["kubectl", "create", "secret"]:
             self._make_secret(words[4], words[words.index("-n") + 1])
-        else:
+        elif words[:2] == ["kubectl", "delete"]:
+            await self.team.delete(words[2], words[words.index("-n") + 1])
+        elif words[:2] not in _BY_OTHERS:
             printed = self.files[" ".join(words[:2])]
         if shown := _AGREED.search(printed):
             self.agreement = shown[1]

@@ -142,6 +142,14 @@ class Team:
         await self.platform.server.create(resource, obj, manager=PERSON)
         return resource, key_of(obj)
 
+    async def delete(self, reference: str, namespace: str) -> None:
+        """Delete a managed resource, as kubectl does."""
+        kind, name = reference.split("/")
+        resource = next(kinds for kinds in self.platform.description.resources if kinds.kind.lower() == kind)
+        obj = self.object(resource, Key(namespace, name))
+        await self.platform.server.delete(resource, key_of(obj), uid=uid_of(obj), resource_version=version_of(obj))
+        await asyncio.sleep(ENOUGH_S)
+
     async def left_and_found(self, claim: Key, policy: str) -> tuple[Thing, ...]:
         """Delete a claim; return what `import find` says that it left."""
         edit = [{"op": "replace", "path": "/spec/deletionPolicy", "value": policy}]
