@@ -226,7 +226,7 @@ async def test_group_in_use_stays_until_it_is_not(account: AwsAccount) -> None:
     with pytest.raises(Blocked, match="subnet group fl-used") as caught:
         await cloud.delete(wanted, observed, Policy.DELETE, OPEN)
 
-    assert caught.value.reason == "CloudBusy"
+    assert caught.value.reason == "DeleteBlocked"
 
 
 class Case(msgspec.Struct, frozen=True):
