@@ -43,8 +43,8 @@ class CloudChange(msgspec.Struct, frozen=True):
     """One field in the cloud: what it is, what it would be, and how it gets there.
 
     `why` is the cloud's or the provider's sentence, the whole command of a consent among them; `at` when the
-    maintenance window opens, RFC 3339. `interrupts`: it ends sessions, whenever it is made. `drift`: it differs already
-    without the edit.
+    maintenance window opens, RFC 3339. `interrupts`: it ends sessions, whenever it is made; `outage`: for how long, as
+    far as the cloud says. `drift`: it differs already without the edit.
     """
 
     effect: Effect
@@ -54,15 +54,17 @@ class CloudChange(msgspec.Struct, frozen=True):
     why: str = ""
     at: str = ""
     interrupts: bool = False
+    outage: str = ""
     drift: bool = False
 
     def __str__(self) -> str:
         field = f"{self.path}: {self.now} → {self.then}: " if self.path else ""
         when = f" at {self.at}" if self.at else ""
         kind = " (restarts)" if self.interrupts and self.effect not in ("restarts", "locks out", "loses data") else ""
+        away = f", away for {self.outage}" if self.outage else ""
         drift = ", as drift that is there already" if self.drift else ""
         why = f": {self.why}" if self.why else ""
-        return f"{field}{self.effect}{when}{kind}{drift}{why}"
+        return f"{field}{self.effect}{when}{kind}{away}{drift}{why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,9 +165,9 @@ def _changes(foresight: Foresight) -> Iterator[tuple[CloudChange, object]]:
     if isinstance(plan, Update):
         for change in plan.changes:
             leaves = LEAVES_THE_QUEUE if change.queue is Queue.CANCEL else ""
-            yield _of(change, _NOW[change.kind], why=leaves or _busy(foresight)), change.want
+            yield _of(change, _NOW[change.kind], foresight, why=leaves or _busy(foresight)), change.want
         for change in plan.queued:
-            yield _of(change, "in the window", at=_window(foresight)), change.want
+            yield _of(change, "in the window", foresight, at=_window(foresight)), change.want
     if isinstance(cause, Rest | Refuse | Wait):
         sent = {change.path for change in (*plan.changes, *plan.queued)} if isinstance(plan, Update) else set()
         for change in cause.held:
@@ -178,17 +180,24 @@ def _changes(foresight: Foresight) -> Iterator[tuple[CloudChange, object]]:
 def _held(change: Change, cause: Rest | Refuse | Wait, foresight: Foresight) -> CloudChange:
     """Return how a change goes on that is not sent with the others; what holds one does not hold each."""
     if change.veto is not None:
-        return _of(change, "waits" if change.veto[0] == "CloudBusy" else "refused", why=change.veto[1])
+        return _of(change, "waits" if change.veto[0] == "CloudBusy" else "refused", foresight, why=change.veto[1])
     if change.kind is Class.LOSS and isinstance(cause, Refuse):
-        return _of(change, "waits for consent", why=cause.message)
+        return _of(change, "waits for consent", foresight, why=cause.message)
     if cause.reason in {"WaitingForWindow", "DriftHeld"} or (isinstance(cause, Refuse) and change.kind in INTERRUPTING):
-        return _of(change, "in the window", at=_window(foresight))
-    return _of(change, "refused" if isinstance(cause, Refuse) else "waits", why=cause.message)
+        return _of(change, "in the window", foresight, at=_window(foresight))
+    return _of(change, "refused" if isinstance(cause, Refuse) else "waits", foresight, why=cause.message)
 
 
-def _of(change: Change, effect: Effect, *, why: str = "", at: str = "") -> CloudChange:
+def _of(change: Change, effect: Effect, foresight: Foresight, *, why: str = "", at: str = "") -> CloudChange:
     return CloudChange(
-        effect, change.shown, describe(change.have), describe(change.want), why, at, change.kind in INTERRUPTING
+        effect,
+        change.shown,
+        describe(change.have),
+        describe(change.want),
+        why,
+        at,
+        change.kind in INTERRUPTING,
+        foresight.outages.get(change.path, "") if effect != "refused" else "",
     )
 
 

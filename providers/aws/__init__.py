@@ -8,7 +8,7 @@ from providers.aws.account import connect
 from providers.aws.config import ProviderConfigSpec, endpoint_of, secrets_of
 from providers.aws.groups import kinds
 from providers.aws.instances import create, listing, states, translate
-from providers.aws.instances.changes import classify
+from providers.aws.instances.changes import classify, outage
 from providers.aws.instances.client import clients
 from providers.aws.instances.facts import Facts
 from providers.aws.instances.refusal import refusal
@@ -58,6 +58,7 @@ INSTANCES: Kind[RDSInstanceParameters, Facts] = Kind(
         shows_passwords=False,
         missing_database=create.missing_database,
     ),
+    outage=outage,
     next_window=_next_window,
     references=(
         Reference("db_subnet_group_name_ref", "db_subnet_group_name", "dbSubnetGroupName", _SUBNET_GROUPS),

@@ -17,7 +17,7 @@ from providers.azure.models import (
 )
 from providers.azure.names import external_name, server_in
 from providers.azure.servers import roles, states, translate
-from providers.azure.servers.changes import classify
+from providers.azure.servers.changes import classify, outage
 from providers.azure.servers.client import clients
 from providers.azure.servers.facts import Facts
 from providers.azure.servers.refusal import refusal
@@ -56,6 +56,7 @@ FLEXIBLE_SERVERS: Kind[FlexibleServerParameters, Facts] = Kind(
     invariants=invariants,
     clients=clients,
     classify=classify,
+    outage=outage,
     logins=LoginRules(
         names=roles.logins,
         versions=login_versions,

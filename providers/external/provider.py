@@ -115,8 +115,9 @@ class Kind(Generic[SpecT, FactsT]):
     `invariants` are the differences from what the provider keeps true whatever the spec says, `classify` says what a
     change does to those who use the database. `projection` is raised whenever the same answer of the cloud would be
     read differently. `clients` makes this kind's clients of what the provider's `connect` yields. `logins` are None
-    where nobody logs in. `next_window` is when the maintenance window opens next, `now` itself while it is open, None
-    where there is none. A kind that is not `stateful` holds no data, and is made again when it is lost. An
+    where nobody logs in. `outage` is for how long a change that interrupts does so, in words, empty where the cloud
+    says nothing. `next_window` is when the maintenance window opens next, `now` itself while it is open, None where
+    there is none. A kind that is not `stateful` holds no data, and is made again when it is lost. An
     `asynchronous` cloud carries changes out after its answer and may not show them at once. `references` are fields
     that name another managed resource, each with the field that takes what it resolves to. `server_of` is the name in
     the cloud of the server that carries an object's changes out, one operation at a time for all that it serves; empty
@@ -142,6 +143,7 @@ class Kind(Generic[SpecT, FactsT]):
     clients: Callable[[Any], Clients[SpecT, FactsT]]
     classify: Callable[[Change, Observed[SpecT, FactsT]], Change] = lambda change, _observed: change
     logins: LoginRules[SpecT, FactsT] | None = None
+    outage: Callable[[Change, Observed[SpecT, FactsT]], str] = lambda _change, _observed: ""
     next_window: Callable[[Observed[SpecT, FactsT], datetime], datetime | None] = lambda _observed, _now: None
     references: tuple[Reference, ...] = ()
     stateful: bool = True

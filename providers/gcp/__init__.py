@@ -11,7 +11,7 @@ from providers.gcp.account import connect
 from providers.gcp.config import ProviderConfigSpec, endpoint_of, secrets_of
 from providers.gcp.inside import databases, logins, users
 from providers.gcp.instances import client, states, translate
-from providers.gcp.instances.changes import classify
+from providers.gcp.instances.changes import classify, outage
 from providers.gcp.instances.facts import Facts
 from providers.gcp.instances.refusal import refusal
 from providers.gcp.listed import decoded_answer
@@ -53,6 +53,7 @@ INSTANCES: Kind[CloudSQLInstanceParameters, Facts] = Kind(
     invariants=translate.invariants,
     clients=client.clients,
     classify=classify,
+    outage=outage,
     next_window=_next_window,
     asynchronous=True,
     server_of=lambda target: target.name,

@@ -81,6 +81,17 @@ def classify(change: Change, observed: Seen) -> Change:
     return replace(change, kind=rule.kind, queue=queue, veto=veto or _refused(change, facts), along=along)
 
 
+def outage(change: Change, observed: Seen) -> str:
+    """Return for how long a change that interrupts does so.
+
+    "Multi-AZ DB instance deployments": 60 to 120 s for a failover. "Upgrading a DB instance engine version": primary
+    and standby are upgraded at the same time.
+    """
+    if change.path[0] == "engineVersion":
+        return "until the upgrade has ended, a standby's too"
+    return "60 to 120 s, a failover" if observed.spec.multi_az else "minutes: no standby takes over"
+
+
 def _is_of_a_tag(change: Change) -> bool:
     return change.path[0] == "tags"
 

@@ -78,6 +78,16 @@ def classify(change: Change, observed: Seen) -> Change:
     return replace(change, kind=kind, veto=veto, alone=change.path[0] == "version", along=_along(change, observed))
 
 
+def outage(change: Change, observed: Seen) -> str:
+    """Return for how long a change that interrupts does so.
+
+    "Scaling resources": a restart takes a minute or less, minutes on a server that is at work. "Major version upgrade":
+    the server is away meanwhile.
+    """
+    del observed
+    return "until the upgrade has ended" if change.path[0] == "version" else "a minute, or some on a busy server"
+
+
 def _along(change: Change, observed: Seen) -> Path:
     """Return the change without which ARM refuses one: a burstable server gets no standby, but with another tier."""
     is_standby = change.path == ("highAvailabilityMode",) and change.want != "Disabled"

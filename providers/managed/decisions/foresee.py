@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -13,11 +13,11 @@ from providers.external import observed_status
 from providers.external.client import Target
 from providers.external.consent import consent_of
 from providers.external.diff import diff
-from providers.external.observation import Change, Observed, Phase, Present, Queue, digest
+from providers.external.observation import Change, Observed, Path, Phase, Present, Queue, digest
 from providers.external.ownership import identity_of, owner_of
 from providers.external.provider import Kind
 from providers.managed import record
-from providers.managed.decisions.decide_update import decide_update
+from providers.managed.decisions.decide_update import INTERRUPTING, decide_update
 from providers.managed.decisions.plan import Plan, Rest
 from providers.managed.inputs import Inputs, Lifecycle
 from runtime import kubectl
@@ -29,13 +29,15 @@ from runtime.replaced import replace
 class Foresight:
     """What the next pass would decide; `window_at` is when the maintenance window opens next, None where none is set.
 
-    `state` is the cloud's own word where it is at work and takes no change yet, empty where it takes changes.
+    `state` is the cloud's own word where it is at work and takes no change yet, empty where it takes changes. `outages`
+    is for how long changes that interrupt do so, by their path, as far as the cloud says.
     """
 
     plan: Plan
     changes: tuple[Change, ...]
     window_at: datetime | None = None
     state: str = ""
+    outages: Mapping[Path, str] = field(default_factory=dict)
 
 
 def foresee(
@@ -55,7 +57,8 @@ def foresee(
     refusal = None if config is None else kind.refusal(target.spec, config, status_of(obj).get("atProvider") or {})
     inputs = replace(_inputs(kind, obj, target, observed, now), refusal=refusal)
     state = "" if observed.phase is Phase.READY else observed.state
-    return Foresight(_plan(inputs, observed), inputs.changes, inputs.window_at, state)
+    outages = {change.path: kind.outage(change, observed) for change in inputs.changes if change.kind in INTERRUPTING}
+    return Foresight(_plan(inputs, observed), inputs.changes, inputs.window_at, state, outages)
 
 
 def _plan(inputs: Inputs[Any], observed: Observed[Any, Any]) -> Plan:
