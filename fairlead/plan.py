@@ -231,7 +231,19 @@ class _Cluster:
             live: Object | None = await self.kube.get(resource, Key(namespace, metadata(written)["name"]))
         except NotFound:
             live = None
+            await self._remark_source(resource, written, namespace)
         return await self._plan(resource, _merged(written, live, namespace), live)
+
+    async def _remark_source(self, resource: Resource, written: Object, namespace: str) -> None:
+        """Say of a claim to be made that the claim from which it is to be restored does not live here."""
+        source = str(((written.get("spec") or {}).get("restoreFrom") or {}).get("claim") or "")
+        try:
+            await self.kube.get(resource, Key(namespace, source)) if source else None
+        except NotFound:
+            self.remarks.add(
+                f"{namespace}/{metadata(written)['name']}: spec.restoreFrom.claim: there is no claim {source} in"
+                f" namespace {namespace}; only a backup that it left can be restored, and its provider alone sees those"
+            )
 
     async def of_live(self, live: Object) -> ClaimPlan:
         """Plan what an edited Composition does to a claim that lives."""

@@ -219,6 +219,14 @@ def test_a_namespace_that_does_not_exist_is_said(plan: Planned) -> None:
     assert (code, "namespace shopp does not exist: make it" in out) == (Exit.DIFFERENCES, True), out
 
 
+def test_a_claim_to_be_restored_from_that_does_not_live_is_said(cluster: MemoryKube, plan: Planned) -> None:
+    _claim(cluster, "orders")
+    for source, is_said in (("orders", False), ("never", True)):
+        claim = _claim_in("shop")
+        claim["spec"]["restoreFrom"] = {"claim": source}
+        assert ("there is no claim never in namespace shop" in plan(claim)[2]) is is_said
+
+
 def test_a_namespace_that_comes_with_the_claim_need_not_exist(plan: Planned) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "fair"}}
 

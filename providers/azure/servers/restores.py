@@ -15,6 +15,7 @@ from providers.azure.names import server_of_id
 from providers.azure.servers.server_list import owner_of
 from providers.azure.servers.translate import is_restored
 from providers.external.client import Target
+from runtime.conditions import instant
 from runtime.errors import Blocked, Terminal
 
 Where = Target[FlexibleServerParameters]
@@ -25,7 +26,8 @@ async def source_of(account: AzureAccount, target: Where) -> str:
 
     Raises:
         Blocked: `ReferenceNotFound`: there is no such server.
-        Terminal: `AdoptionRefused`: it is another namespace's, or nobody's.
+        Terminal: `AdoptionRefused`: it is another namespace's, or nobody's. `InvalidValue`: its administrator has
+            another name, or it keeps nothing of that time.
     """
     spec = target.spec
     if not is_restored(spec):
@@ -43,6 +45,7 @@ async def source_of(account: AzureAccount, target: Where) -> str:
     if not _may_have(target, answer.body):
         text = f"server {known[1]} is not of this namespace; to restore from it ask for allowAdoption"
         raise Terminal("AdoptionRefused", text)
+    _refuse_unfit(spec, answer.body)
     return source
 
 
@@ -51,8 +54,27 @@ async def _of_claim(account: AzureAccount, target: Where, claim: str) -> str:
     async for answer in account.pages(account.servers, f"look for the server of claim {claim}"):
         owner = owner_of(answer)
         if owner is not None and owner.name == claim[:63] and _may_have(target, answer):
+            _refuse_unfit(target.spec, answer)
             return str(answer.get("id", ""))
     raise Blocked("ReferenceNotFound", f"there is no server of claim {claim} of this namespace to restore from")
+
+
+def _refuse_unfit(spec: FlexibleServerParameters, answer: Mapping[str, Any]) -> None:
+    """Refuse a restore that would come to nothing that is asked for, before a server is made.
+
+    A restored server keeps the administrator of its source; of what was before `backup.earliestRestoreDate` nothing is
+    kept ("Backup and restore", and the answers of Servers - Get).
+    """
+    properties, name = answer.get("properties") or {}, str(answer.get("name", ""))
+    kept = properties.get("administratorLogin")
+    if kept is not None and kept != spec.administrator_login:
+        text = f"the administrator of server {name} is {kept}, and a restore keeps it, but administratorLogin is"
+        raise Terminal("InvalidValue", f"{text} {spec.administrator_login}; name {kept} (in a claim: username)")
+    earliest = str((properties.get("backup") or {}).get("earliestRestoreDate") or "")
+    wanted, first = instant(spec.point_in_time_utc or ""), instant(earliest)
+    if wanted is not None and first is not None and wanted < first:
+        text = f"server {name} keeps nothing from before {earliest}; restore to a later time than"
+        raise Terminal("InvalidValue", f"{text} {spec.point_in_time_utc}")
 
 
 def _may_have(target: Where, answer: Mapping[str, Any]) -> bool:

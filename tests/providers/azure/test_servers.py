@@ -178,3 +178,21 @@ async def test_no_server_of_another_namespace_is_copied(stub: ArmStub, source: s
         with pytest.raises((Terminal, NotThere), match=r"allowAdoption|is ResourceNotFound"):
             await source_of(account, target(source))
         assert await source_of(account, target(f"{_ID}pg")) == f"{_ID}pg"
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        pytest.param({"administrator_login": "other"}, "is myadmin, and a restore keeps it", id="another-login"),
+        pytest.param({"point_in_time_utc": "2025-01-01T00:00:00Z"}, "keeps nothing from before 2026", id="too-early"),
+    ],
+)
+async def test_restore_that_its_source_cannot_serve_is_refused_before_a_server_is_made(
+    stub: ArmStub, fields: dict[str, Any], says: str
+) -> None:
+    kept = answer_of(backup={"earliestRestoreDate": "2026-02-01T00:00:00+00:00"})
+    stub.servers = {"rg/pg": kept | {"tags": owner_tags(replace(OWNER, namespace_uid="uid"))}}
+    async with connected(stub) as account:
+        copied = target_of(create_mode="PointInTimeRestore", source_server_resource_id=f"{_ID}pg", **fields)
+        with pytest.raises(Terminal, match=says):
+            await source_of(account, replace(copied, owner=replace(OWNER, namespace_uid="uid")))
