@@ -128,7 +128,7 @@ class Observing(ToyCloud):
         self.observed += 1
 
 
-@pytest.mark.parametrize(("objects", "most"), [(1, 3 + 3), (40, 60 + 30)], ids=["of an object", "of a namespace"])
+@pytest.mark.parametrize(("objects", "most"), [(1, 3 + 3), (8, 60 + 30)], ids=["of an object", "of a namespace"])
 async def test_passes_that_people_request_are_bounded_and_the_last_one_is_made(objects: int, most: int) -> None:
     world = World(cloud := Observing())
     databases = [f"db-{number}" for number in range(objects)]
