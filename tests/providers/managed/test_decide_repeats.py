@@ -13,7 +13,7 @@ from providers.credentials.passwords import Await, Introduce, Keep
 from providers.external.observation import Change, Class
 from providers.managed.decisions.attempts import MOST_TRIES, Attempts, InFlight, Postponed, Rejected, Try
 from providers.managed.decisions.decide import decide
-from providers.managed.decisions.plan import Create, Delete, Plan, Refuse, Rest, Settled, Update, Wait
+from providers.managed.decisions.plan import Create, Delete, Plan, Refuse, RemoveFinalizer, Rest, Settled, Update, Wait
 from providers.managed.decisions.requeue import is_followed, until_window
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import work_digest
@@ -123,6 +123,13 @@ def test_resource_is_followed_by_lists(case: str) -> None:
     plan, changed, expected = FOLLOWED[case]
     assert is_followed(inputs(there(), listed=True, **changed), plan) is expected
     assert not is_followed(inputs(there(), listed=False, **changed), plan)
+
+
+@pytest.mark.parametrize(("unlisted", "plan"), [(True, RemoveFinalizer), (False, Wait)])
+def test_our_deletion_is_over_when_a_list_lacks_it_as_well(*, unlisted: bool, plan: type[Plan]) -> None:
+    deleting: dict[str, Any] = {"deleting": True, "policy": Policy.DELETE, "delete_intended": True}
+    decision = decide(inputs(GONE, eventual=True, unlisted=unlisted, **deleting))
+    assert isinstance(decision.plan, plan)
 
 
 HOURS_LATER = timedelta(hours=7)
