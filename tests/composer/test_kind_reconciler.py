@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 from apis import names
@@ -23,7 +22,6 @@ from runtime.controller import Controller, ControllerSettings
 from runtime.objects import CRDS, Resource
 from runtime.reflector import Clock, Timing
 from runtime.results import SETTLED
-from tests.support import yaml_texts
 from tests.support.memory_kube import MemoryKube
 from tests.support.second_api import SecondApi
 
@@ -33,8 +31,6 @@ API = SecondApi("cache.example.org")
 CACHES = Resource(API.group, "v1", "Cache", "caches")
 NODES = Resource(API.group, "v1", "Node", "nodes")
 CACHE, NODE = CACHES.group_kind, NODES.group_kind
-SHIPPED = "PostgreSQLInstance.database.fairlead.dev"
-_CRD = Path(__file__).resolve().parents[2] / "crds" / "database.fairlead.dev_postgresqlinstances.yaml"
 IDLE_S = 60
 
 
@@ -109,27 +105,6 @@ async def _scene(*crds: dict[str, Any], forbidden: str = "", idle_s: float = IDL
             await asyncio.wait((task,))
 
 
-async def test_a_shipped_kind_is_watched_before_any_composition_names_it_and_another_is_not() -> None:
-    async with _scene(yaml_texts.load(_CRD), API.cache_crd()) as world:
-        await asyncio.sleep(2 * IDLE_S)
-
-        assert world.watched() == {SHIPPED}
-
-
-async def test_a_kind_of_a_provider_that_may_not_be_listed_is_given_up_within_a_minute_and_never_listed_again() -> None:
-    """Platforms install the CRDs of all clouds, and the rights of those that they use."""
-    crd = yaml_texts.load(_CRD.parent / "onprem.fairlead.dev_postgresdatabases.yaml")
-
-    async with _scene(crd, forbidden="list postgresdatabases", idle_s=3 * IDLE_S) as world:
-        began = any("PostgresDatabase" in kind for kind in world.watched())
-        await asyncio.sleep(3_600)
-        lists = [dial.at for dial in world.kube.dials if dial.resource == "postgresdatabases"]
-        watched = any("PostgresDatabase" in kind for kind in world.watched())
-    assert (began, watched) == (True, False)
-    assert 1 < len(lists) < 8
-    assert lists[-1] - lists[0] < IDLE_S
-
-
 async def test_a_composed_kind_that_a_claim_uses_stays_watched_though_it_may_not_be_listed() -> None:
     crds = (API.cache_crd(), API.node_crd(composable="true"))
     async with _scene(*crds, forbidden="list nodes") as world:
@@ -141,15 +116,6 @@ async def test_a_composed_kind_that_a_claim_uses_stays_watched_though_it_may_not
         lists = [dial.at for dial in world.kube.dials if dial.resource == "nodes"]
     assert watched
     assert len([at for at in lists if at > lists[-1] - 3_600]) in (6, 7)
-
-
-async def test_claims_without_a_composition_are_listed_by_a_process_that_starts() -> None:
-    async with _scene() as world:
-        world.claim()
-        world.install(API.cache_crd())
-        await asyncio.sleep(5 * IDLE_S)
-
-        assert CACHE in world.watched()
 
 
 async def test_a_crd_that_is_deleted_ends_the_watch_and_one_that_comes_back_starts_it() -> None:
@@ -165,21 +131,3 @@ async def test_a_crd_that_is_deleted_ends_the_watch_and_one_that_comes_back_star
         watched.append(CACHE in world.watched())
 
         assert watched == [True, False, True]
-
-
-async def test_a_composed_kind_is_watched_until_no_claim_uses_it_and_it_has_no_objects() -> None:
-    async with _scene(API.cache_crd(), API.node_crd(composable="true")) as world:
-        world.name_caches()
-        await world.cluster.watches.unlisted([NODES])
-        world.claim(NODE)
-        await asyncio.sleep(5 * IDLE_S)
-        watched = [NODE in world.watched()]
-        world.kube.put(NODES, "n", metadata={"labels": {"fairlead.dev/claim": "uid"}})
-        world.claim()
-        await asyncio.sleep(5 * IDLE_S)
-        watched.append(NODE in world.watched())
-        world.kube.remove(NODES, "n")
-        await asyncio.sleep(2 * IDLE_S)
-        watched.append(NODE in world.watched())
-
-        assert watched == [True, True, False]

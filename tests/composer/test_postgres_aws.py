@@ -5,14 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
-from composer.inventory import Entry
 from composer.kinds.catalog import catalog
-from composer.models import CompositionSpec
-from composer.render.errors import CompositionError
-from composer.render.floors import floors_of
 from composer.render.render import render
 from composer.render.request import Request
 from composer.render.schema import defaulted, mismatches
@@ -24,22 +19,6 @@ COMPOSITION = yaml_texts.load(ROOT / "compositions" / "postgres-aws.yaml")["spec
 CATALOG = catalog([yaml_texts.load(path) for path in sorted((ROOT / "crds").glob("*.yaml"))])
 ALLOCATED, CEILING = "spec.forProvider.allocatedStorage", "spec.forProvider.maxAllocatedStorage"
 PLACE = {"subnetIds": "subnet-0a1b2c3d, subnet-0a1b2c3e", "securityGroupIds": "sg-0a1b2c3d"}
-
-
-def test_storage_that_rds_never_had_is_taken_back_and_what_it_has_stays() -> None:
-    database = Entry(resource="instance", api_version="aws.fairlead.dev/v1alpha1", kind="RDSInstance", name="x",
-                     floors={ALLOCATED: 7000, CEILING: 14000})  # fmt: skip
-    schema = msgspec.convert(COMPOSITION, CompositionSpec)
-    for status, least in (({"allocatedStorage": 20, "maxAllocatedStorage": 40}, (20, 40)), ({}, (7000, 14000)),
-                          ({"allocatedStorage": 7000, "maxAllocatedStorage": 14000}, (7000, 14000))):  # fmt: skip
-        instance: Object = {
-            "kind": "RDSInstance",
-            "metadata": {"name": "x"},
-            "spec": {},
-            "status": {"atProvider": status},
-        }
-        floors = floors_of([(database, instance)], schema)
-        assert tuple(floor.value for floor in floors) == least
 
 
 def _rendered(spec: dict[str, Any], *, name: str = "orders", place: dict[str, str] | None = None) -> dict[str, Object]:
@@ -101,71 +80,3 @@ def test_windows_do_not_overlap(spec: dict[str, Any], backup: str, maintenance: 
 )
 def test_the_next_larger_class_is_taken(cpu: int, memory_gib: int, offered: str) -> None:
     assert _instance({"cpu": cpu, "memoryGiB": memory_gib})["dbInstanceClass"] == offered
-
-
-def test_storage_has_a_floor_and_may_double() -> None:
-    instance = _instance({"storageGiB": 5})
-
-    assert (instance["allocatedStorage"], instance["maxAllocatedStorage"]) == (20, 40)
-    assert _instance({"storageGiB": 40000})["maxAllocatedStorage"] == 65536
-    assert "maxAllocatedStorage" not in _instance({"storageGiB": 65536})
-
-
-def test_networks_are_those_of_the_security_groups_of_the_platform() -> None:
-    spec = {"network": {"allowedCIDRs": ["2001:db8::/32", "10.0.0.0/8"]}}
-    offered = PLACE | {"securityGroupIds-10.0.0.0-8_2001.db8..-32": "sg-0a, sg-0b"}
-
-    assert _instance(spec, place=offered)["vpcSecurityGroupIds"] == ["sg-0a", "sg-0b"]
-    with pytest.raises(CompositionError, match=r"securityGroupIds-10\.0\.0\.0-8_2001\.db8\.\.-32"):
-        _instance(spec)
-
-
-def test_a_public_address_is_asked_for() -> None:
-    assert _instance({"network": {"public": True}})["publiclyAccessible"] is True
-    assert _instance({})["publiclyAccessible"] is False
-
-
-def test_extensions_are_allowed_and_those_that_need_it_preloaded() -> None:
-    objects = _rendered({"extensions": ["pgcrypto", "pg_cron", "pgaudit"], "parameters": {"rds.force_ssl": "0"}})
-
-    assert objects["parameters"]["spec"]["forProvider"]["parameters"] == {
-        "rds.allowed_extensions": "pgcrypto,pg_cron,pgaudit",
-        "shared_preload_libraries": "pg_stat_statements,pgaudit,pg_cron",
-        "rds.force_ssl": "1",
-    }
-
-
-@pytest.mark.parametrize("version", ["14", "15", "16", "17", "18"])
-def test_versions_have_parameter_groups_of_their_own(version: str) -> None:
-    objects = _rendered({"version": version})
-    group = objects["parameters"]
-
-    assert sorted(objects) == ["instance", "network", "parameters"]
-    assert group["metadata"]["annotations"]["fairlead.dev/key"] == version
-    assert group["spec"]["forProvider"]["dbParameterGroupFamily"] == f"postgres{version}"
-    assert objects["instance"]["spec"]["forProvider"]["dbParameterGroupNameRef"] == {"name": group["metadata"]["name"]}
-
-
-@pytest.mark.parametrize(
-    ("source", "made"),
-    [
-        ({"backup": "final-orders"}, {"dbSnapshotIdentifier": "final-orders"}),
-        ({"claim": "old"}, {"pointInTime": {"sourceClaim": "old"}}),
-        (
-            {"claim": "old", "time": "2026-11-20T12:00:00Z"},
-            {"pointInTime": {"sourceClaim": "old", "restoreTime": "2026-11-20T12:00:00Z"}},
-        ),
-    ],
-)
-def test_a_restore_source_is_copied_to_the_instance(source: dict[str, str], made: dict[str, Any]) -> None:
-    assert _instance({"restoreFrom": source})["restoreFrom"] == made
-
-
-@pytest.mark.parametrize(
-    ("name", "database", "login"),
-    [("9lives", "db_9lives", "db_9lives_app"), ("admin", "admin", "admin_app"), ("a.b-c", "a_b_c", "a_b_c_app")],
-)
-def test_names_are_made_valid_for_rds(name: str, database: str, login: str) -> None:
-    instance = _instance({}, name=name)
-
-    assert (instance["dbName"], instance["masterUsername"]) == (database, login)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cluster import connected, current_namespace, default_kubeconfig, split_reference
+from fairlead.cluster import connected, current_namespace
 from fairlead.exits import CommandError
 from fairlead.kube_options import USUAL, Server
 
@@ -19,24 +19,6 @@ contexts:
 - {name: work, context: {cluster: b, user: b, namespace: shop}}
 - {name: bare, context: {cluster: c, user: c}}
 """
-
-
-@pytest.mark.parametrize(
-    ("reference", "parts"),
-    [
-        ("orders", ("PostgreSQLInstance", "orders")),
-        ("pgi/orders", ("pgi", "orders")),
-        ("postgresdatabase/orders-x", ("postgresdatabase", "orders-x")),
-    ],
-)
-def test_a_reference_is_a_name_or_kind_and_name(reference: str, parts: tuple[str, str]) -> None:
-    assert split_reference(reference) == parts
-
-
-@pytest.mark.parametrize("reference", ["", "/", "pgi/", "/orders", "a/b/c"])
-def test_a_reference_of_another_form_is_refused(reference: str) -> None:
-    with pytest.raises(CommandError, match="neither NAME nor KIND/NAME"):
-        split_reference(reference)
 
 
 @pytest.mark.parametrize(
@@ -54,15 +36,6 @@ def test_the_namespace_is_kubectls(tmp_path: Path, text: str, namespace: str) ->
     path.write_text(text)
 
     assert current_namespace(Server(path)) == namespace
-
-
-def test_the_namespace_follows_the_variable_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "config"
-    path.write_text(CONFIG)
-    monkeypatch.setenv("KUBECONFIG", f"{path}:/another")
-
-    assert default_kubeconfig() is None
-    assert current_namespace(USUAL) == "shop"
 
 
 def test_the_namespace_is_that_of_the_context_that_is_asked_for(tmp_path: Path) -> None:
@@ -88,28 +61,6 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
-
-
-def test_the_usual_kubeconfig_is_taken_without_the_variable_else_the_platforms(bare: Path) -> None:
-    platform = bare / ".cache" / "fairlead" / "platform" / "plane" / "kubeconfigs" / "admin"
-    assert default_kubeconfig() is None
-
-    platform.parent.mkdir(parents=True)
-    platform.write_text(CONFIG)
-    assert default_kubeconfig() == platform
-
-    (bare / ".kube").mkdir()
-    (bare / ".kube" / "config").write_text(CONFIG)
-
-    assert default_kubeconfig() == bare / ".kube" / "config"
-    assert current_namespace(USUAL) == "shop"
-
-
-@pytest.mark.usefixtures("bare")
-async def test_a_missing_api_server_says_what_to_do() -> None:
-    with pytest.raises(CommandError, match=r"fairlead env"):
-        async with connected(USUAL):
-            pass
 
 
 @pytest.mark.usefixtures("bare")

@@ -37,10 +37,6 @@ async def test_a_kind_of_claim_of_ones_own_is_known(word: str, refused: str) -> 
     assert await Discovery(cluster).resource_named(word) == QUEUES
 
 
-async def test_a_kind_that_a_composition_names_goes_before_another_of_its_name() -> None:
-    assert await Discovery(_cluster(QUEUES, OTHER_QUEUES)).resource_named("queue") == QUEUES
-
-
 async def test_two_kinds_of_one_name_need_the_group() -> None:
     cluster = _cluster(QUEUES, OTHER_QUEUES)
     cluster.forbidden.add("list compositions")
@@ -65,9 +61,6 @@ async def test_kinds_of_ours_go_before_those_of_others() -> None:
     ours = Resource("other.fairlead.dev", "v1", "Queue", "queues")
 
     assert await Discovery(_cluster(QUEUES, ours)).resource_named("queue") == ours
-
-
-_NO_ORDERS = "there is no PostgreSQLInstance orders in namespace"
 
 
 @pytest.mark.parametrize(

@@ -11,24 +11,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli import run
-from fairlead.exits import Exit, worst
-
-
-@pytest.mark.parametrize(
-    ("seen", "answer"),
-    [
-        ((), Exit.DONE),
-        ((Exit.DONE, Exit.DIFFERENCES), Exit.DIFFERENCES),
-        ((Exit.DIFFERENCES, Exit.DESTROYS), Exit.DESTROYS),
-        ((Exit.DESTROYS, Exit.NOT_READY), Exit.NOT_READY),
-        ((Exit.NOT_READY, Exit.REFUSED), Exit.REFUSED),
-        ((Exit.REFUSED, Exit.STALLED), Exit.STALLED),
-        ((Exit.STALLED, Exit.INVALID_INPUT), Exit.INVALID_INPUT),
-        ((Exit.INVALID_INPUT, Exit.TOOL_FAILED), Exit.TOOL_FAILED),
-    ],
-)
-def test_the_most_severe_outcome_wins(seen: tuple[Exit, ...], answer: Exit) -> None:
-    assert worst(seen) is answer
+from fairlead.exits import Exit
 
 
 @pytest.mark.parametrize(
@@ -70,15 +53,6 @@ def test_a_cache_that_cannot_be_made_is_reported_in_a_sentence(
 
     assert run([command]) == 1
     assert "cannot be made: Not a directory; set XDG_CACHE_HOME" in capsys.readouterr().err
-
-
-def test_a_look_for_a_platform_makes_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("XDG_CACHE_HOME", "KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
-        monkeypatch.delenv(name, raising=False)
-
-    assert run(["trace", "orders"]) == 1
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_interrupt_ends_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from fairlead.cli import run
-from fairlead.kubectl_yaml import differences, read
-from fairlead.yaml_files import documents_in, dump
+from fairlead.kubectl_yaml import read
 from tests.fairlead.test_rendering import CLAIM
 
 # As go.yaml.in/yaml/v2 2.4.3 answered, by sigs.k8s.io/yaml 1.6.0.
@@ -46,27 +44,3 @@ def test_two_readings_are_a_fault_with_its_place(
     assert run(["validate", str(file)]) == 2
 
     assert sentence in capsys.readouterr().err
-
-
-def test_what_is_quoted_has_one_reading(tmp_path: Path) -> None:
-    file = tmp_path / "file.yaml"
-    file.write_text(f"{CLAIM}  parameters:\n    jit: 'off'\n    work_mem: \"010\"\n")
-
-    assert run(["validate", str(file)]) == 0
-
-
-@pytest.mark.parametrize("time", ["2026-11-20T12:00:00Z", "2026-11-20", "2026-11-20t12:00:00.50+02:00"])
-def test_a_time_is_the_text_that_was_written(time: str, tmp_path: Path) -> None:
-    file = tmp_path / "file.yaml"
-    file.write_text(f"{CLAIM}  restoreFrom: {{claim: orders, time: {time}}}\n")
-
-    (document,) = documents_in(file)
-
-    assert document.content["spec"]["restoreFrom"]["time"] == time
-
-
-def test_what_is_written_is_the_same_for_kubectl() -> None:
-    texts = [text for text in BY_KUBECTL if text]
-
-    assert YAML(typ="safe", pure=True).load(dump({"a": texts, "off": "x"})) == {"a": texts, "off": "x"}
-    assert list(differences(dump({"a": texts, "off": "x"}))) == []

@@ -86,24 +86,6 @@ def test_a_file_that_is_wrong_is_refused_with_its_place(
         assert run([command, "file.yaml"]) in {Exit.INVALID_INPUT, Exit.TOOL_FAILED}
 
 
-@pytest.mark.parametrize("content", [GOOD.replace("\n", "\r\n"), f"\ufeff{GOOD}", f"{GOOD}---\n", f"---\n{GOOD}...\n"])
-def test_a_file_as_an_editor_writes_it_is_read(
-    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "file.yaml"
-    file.write_bytes(content.encode())
-
-    assert [run([command, str(file)]) for command in ("validate", "render")] == [Exit.DONE, Exit.DONE]
-    assert capsys.readouterr().out.startswith(f"{file}: PostgreSQLInstance orders is valid\n")
-
-
-def test_one_name_in_two_namespaces_is_two_objects(tmp_path: Path) -> None:
-    file = tmp_path / "file.yaml"
-    file.write_text(f"{GOOD}---\n{GOOD.replace('shop', 'fair')}")
-
-    assert run(["validate", str(file)]) == Exit.DONE
-
-
 @pytest.mark.parametrize("command", ["validate", "render", "plan", "test", "crd check"])
 def test_a_folder_without_files_for_us_is_no_success(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

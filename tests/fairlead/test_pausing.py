@@ -178,18 +178,3 @@ async def test_what_heeds_no_pause_of_its_own_is_refused(
     assert "has no destroy rate limit: name the ProviderConfig" in said
     assert "there is no PostgreSQLInstance nobody" in said
     assert PAUSED not in (await api.get(f"{path}/child"))["metadata"]["annotations"]
-
-
-async def test_a_tool_that_will_put_its_own_value_back_is_named(
-    plane: Plane, api: Api, namespace: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = await _claim(api, namespace)
-    applied = {
-        "apiVersion": CLAIMS,
-        "kind": "PostgreSQLInstance",
-        "metadata": {"name": "orders", "annotations": {PAUSED: "true"}},
-    }
-    await api.apply(path, applied, manager="kustomize-controller")
-
-    assert await _run(plane, "resume", "orders", "-n", namespace) == 0
-    assert f"kustomize-controller has set {PAUSED} here" in capsys.readouterr().err

@@ -124,20 +124,6 @@ def test_an_edited_environment_is_planned_for_the_claims_that_read_it(cluster: M
     assert out.startswith("shop/orders by team\n")
 
 
-def test_an_environment_as_it_is_changes_nothing(cluster: MemoryKube, plan: Planned) -> None:
-    _compose(cluster, limit="10")
-
-    assert "data.limit" not in plan(_environment("10"))[1]
-
-
-def test_an_environment_and_the_composition_beside_it_are_planned_together(cluster: MemoryKube, plan: Planned) -> None:
-    _compose(cluster, limit="10")
-    edited = _composition("team", _spec(limit="{{ env.defaults.limit }}0"))
-    code, out, _ = plan(_environment("15"), edited)
-
-    assert (code, out.count("shop/orders"), "data.limit: 10 → 150" in out) == (Exit.DIFFERENCES, 1, True), out
-
-
 def test_an_environment_that_breaks_a_composition_is_refused_with_the_reason(
     cluster: MemoryKube, plan: Planned
 ) -> None:
@@ -158,28 +144,6 @@ def test_a_config_map_of_another_namespace_is_no_environment_and_that_is_said(
 
     assert (code in (Exit.DONE, Exit.DIFFERENCES), "data.limit" in out) == (True, False)
     assert "ConfigMap shop/defaults is no environment: those are in namespace fairlead-system" in errors
-
-
-def test_a_pinned_claim_stays_on_its_revision_when_the_composition_is_edited(
-    cluster: MemoryKube, plan: Planned
-) -> None:
-    _claim(cluster, "orders", compositionRevisionRef={"name": "team-1"})
-    _compose(cluster, limit="10")
-    code, out, errors = plan(_composition("team", _spec(limit="99")))
-
-    assert "block" not in out
-    assert (code in (Exit.DONE, Exit.DIFFERENCES), "99" in out) == (True, False), out + errors
-
-
-def test_a_namespace_beside_a_claim_gives_its_labels_to_the_choice(cluster: MemoryKube, plan: Planned) -> None:
-    chosen = {"appliesTo": {"priority": 10, "namespaceSelector": {"matchLabels": {"cloud": "aws"}}}}
-    cluster.put(COMPOSITIONS, "team", namespace="", spec={**SPEC, **chosen})
-    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "web", "labels": {"cloud": "aws"}}}
-    meta, spec = {"name": "orders", "namespace": "web"}, {"version": "16", "size": "small"}
-    claim = {"apiVersion": CLAIMS.api_version, "kind": CLAIMS.kind, "metadata": meta, "spec": spec}
-    code, out, errors = plan(namespace, claim)
-
-    assert (code, "web/orders by team" in out) == (Exit.DIFFERENCES, True), out + errors
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from composer.inventory import Entry
 from composer.render.render import Child, Rendered
 from fairlead.exits import Exit
 from fairlead.plan_clouds import Clouds
-from fairlead.plan_diff import ClaimPlan, FieldChange, Renders, changes_of, summary
+from fairlead.plan_diff import ClaimPlan, Renders, changes_of
 from tests.composer.factories import DATABASE, SETTINGS
 
 CLOUDS = Clouds(datetime(2026, 11, 28, tzinfo=UTC))
@@ -127,30 +127,3 @@ def test_a_plan_reads_as(case: Case) -> None:
 
     assert tuple(line for change in plan.changes for line in change.lines()) == case.says
     assert plan.exit_code == case.exit_code
-
-
-def test_a_value_that_follows_from_the_claim_is_no_change() -> None:
-    live = {**_object(a="1"), "metadata": {"name": "orders-settings", "uid": "u", "labels": {"a": "b", "c": "d"}}}
-    desired = {**_object(a="1"), "metadata": {"name": "orders-settings", "ownerReferences": [{}], "labels": {"a": "x"}}}
-    plan = Plan((Apply(_ENTRY, SETTINGS, desired, live),), ())
-
-    (change,) = changes_of(plan, Renders(_rendered(desired), None), CLOUDS)
-
-    assert change.fields == (FieldChange("metadata.labels.a", "b", "x"),)
-
-
-def test_a_claim_that_does_not_live_names_no_child() -> None:
-    plan = Plan((Create(_ENTRY, SETTINGS, _object()),), ())
-    (change,) = changes_of(plan, Renders(_rendered(_object()), None), CLOUDS, is_new=True)
-
-    assert list(change.lines()) == ["  + create settings (ConfigMap, its name follows at creation)"]
-    assert change.name == ""
-
-
-def test_the_last_line_counts() -> None:
-    steps = (Create(_ENTRY, SETTINGS, _object()),)
-    plan = ClaimPlan("shop/orders", "c", changes_of(Plan(steps, (_HELD,)), Renders(_rendered(_object()), None), CLOUDS))
-
-    assert summary([plan]) == "1 claim: 1 to create, 1 to hold"
-    assert summary([plan, plan]) == "2 claims: 2 to create, 2 to hold"
-    assert summary([ClaimPlan("a/b", "c", ())]) == "1 claim: no change"

@@ -9,13 +9,12 @@ import pytest
 from fairlead.exits import Exit
 from fairlead.plan_clouds import CloudChange, provider_of
 from fairlead.plan_diff import Change, ClaimPlan
-from fairlead.plan_output import Failure, exit_of, markdown_of
+from fairlead.plan_output import Failure, exit_of
 
 _IN_PLACE = CloudChange("in place", "a", "1", "2")
 _RESTART = CloudChange("in the window", "class", "s", "m", interrupts=True)
 _CONSENT = CloudChange("waits for consent", "version", "16", "17", "annotate it")
 _REFUSED = CloudChange("refused", why="no")
-_UPDATE = Change("update", "server")
 
 
 def _plan(*changes: Change) -> ClaimPlan:
@@ -50,10 +49,3 @@ def test_a_cloud_whose_sdk_is_not_installed_has_no_part_in_a_plan(monkeypatch: p
     monkeypatch.setitem(sys.modules, "providers.aws", None)
 
     assert provider_of("aws.fairlead.dev") is None
-
-
-def test_nothing_in_a_plan_ends_the_block_of_its_markdown() -> None:
-    lines = list(markdown_of([_plan(Change("block", "server", why="```\n# no title"))], ["a remark"]))
-
-    assert (lines[2], lines[-1]) == ("````text", "````")
-    assert "a remark" in lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
@@ -48,14 +47,6 @@ def test_another_program_of_the_name_gives_way(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr("sys.argv", [str(ours), "env"])
 
     assert _shell(platform.path_line(Path("/programs")), path) == "ours"
-
-
-def test_a_program_that_is_found_anyway_needs_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = _program(tmp_path / "ours")
-    monkeypatch.setenv("PATH", f"{ours.parent}{os.pathsep}/usr/bin")
-    monkeypatch.setattr("sys.argv", [str(ours), "env"])
-
-    assert platform.path_line(Path("/programs")) == 'export PATH=/programs:"$PATH"'
 
 
 def test_env_names_kubectl_alone_without_a_program_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:

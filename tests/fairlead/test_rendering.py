@@ -72,51 +72,6 @@ def rendered(text: str) -> list[dict[str, object]]:
     return [document for document in YAML(typ="safe").load_all(text) if document]
 
 
-def test_the_shipped_composition_renders_to_the_same_bytes_each_time(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    outputs = set()
-    for _ in range(2):
-        assert run(["render", str(files / "claim.yaml")]) == 0
-        outputs.add(capsys.readouterr().out)
-
-    (output,) = outputs
-    (database,) = rendered(output)
-    assert output.startswith("# composition: postgres-onprem\n---\n# resource: database\n")
-    assert database["kind"] == "PostgresDatabase"
-    assert database["spec"]["forProvider"]["version"] == "16"  # type: ignore[index]  # the document's own shape
-
-
-def test_the_identity_names_the_children(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    names = []
-    for uid in ("a" * 8, "b" * 8):
-        run(["render", str(files / "claim.yaml"), "--identity", uid])
-        (database,) = rendered(capsys.readouterr().out)
-        names.append(database["metadata"]["name"])  # type: ignore[index]  # as above
-        assert database["metadata"]["labels"] == {"fairlead.dev/claim": uid}  # type: ignore[index]  # as above
-
-    assert names[0] != names[1]
-
-
-def test_several_claims_are_rendered_one_after_the_other(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    other = CLAIM.replace("orders", "reports")
-    (files / "claim.yaml").write_text(f"{CLAIM}---\n{other}")
-    assert run(["render", str(files / "claim.yaml")]) == 0
-    in_one_file = capsys.readouterr().out
-    listed = "\n".join(f"- {part}" for part in (_indented(CLAIM), _indented(other)))
-    (files / "claim.yaml").write_text(f"apiVersion: v1\nkind: List\nitems:\n{listed}")
-    assert run(["render", str(files / "claim.yaml")]) == 0
-
-    assert capsys.readouterr().out == in_one_file
-    heads = [line for line in in_one_file.splitlines() if line.startswith("# claim: ")]
-    assert heads == ["# claim: shop/orders", "# claim: shop/reports"]
-    assert len(rendered(in_one_file)) == 2
-
-
-def _indented(document: str) -> str:
-    return document.replace("\n", "\n  ").rstrip(" ")
-
-
 def test_faults_of_all_claims_are_reported_at_once(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bad = CLAIM.replace("small", "tiny")
     (files / "claim.yaml").write_text(
@@ -127,27 +82,6 @@ def test_faults_of_all_claims_are_reported_at_once(files: Path, capsys: pytest.C
 
     shown = capsys.readouterr()
     assert (shown.out, shown.err.count("spec.size: 'tiny'")) == ("", 2)
-
-
-def test_a_namespace_beside_a_claim_counts_in_the_choice(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {cloud: aws}}\n"
-    data = '{subnetIds: "subnet-0a1b,subnet-1a2b", securityGroupIds: sg-0a1b}'
-    network = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: aws}}\ndata: {data}\n"
-    (files / "claim.yaml").write_text(f"{namespace}---\n{network}---\n{CLAIM}")
-
-    assert run(["render", str(files / "claim.yaml")]) == 0
-    assert capsys.readouterr().out.startswith("# composition: postgres-aws\n")
-
-
-def test_a_composition_that_is_not_for_the_namespace_is_not_there(
-    files: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    namespace = "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {cloud: onprem}}\n"
-    (files / "claim.yaml").write_text(f"{namespace}---\n{CLAIM}  compositionRef: {{name: postgres-aws}}\n")
-
-    assert run(["render", str(files / "claim.yaml")]) == 2
-
-    assert "there is no Composition 'postgres-aws' for this kind" in capsys.readouterr().err
 
 
 def test_a_dash_is_standard_input() -> None:
@@ -168,23 +102,6 @@ def test_a_dash_is_standard_input() -> None:
 def test_an_identity_that_is_no_uid_is_refused(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["render", str(files / "claim.yaml"), "--identity", "a b"]) == 64
     assert "'a b' is no uid" in capsys.readouterr().err
-
-
-def test_pending_resources_are_reported_beside_the_output(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml")]) == 0
-
-    shown = capsys.readouterr()
-    (settings,) = rendered(shown.out)
-    assert settings["data"] == {"team": "shop"}
-    assert shown.err == "resource 'database' waits for resource 'settings' to be ready\n"
-
-
-def test_a_claim_with_all_ready_waits_for_nothing(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["render", str(files / "claim.yaml"), "-c", str(files / "composition.yaml"), "--ready", "all"]) == 0
-
-    shown = capsys.readouterr()
-    assert [document["kind"] for document in rendered(shown.out)] == ["ConfigMap", "PostgresDatabase"]
-    assert shown.err == ""
 
 
 def test_an_observed_child_counts(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,39 +25,6 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    ("labels", "composition"),
-    [
-        ("cloud=aws", "postgres-aws"),
-        ("cloud=aws,team=shop", "postgres-aws"),
-        ("team=shop", "postgres-onprem"),
-        ("", "postgres-onprem"),
-    ],
-)
-def test_labels_of_a_namespace_are_given_by_an_option(
-    file: Path, capsys: pytest.CaptureFixture[str], labels: str, composition: str
-) -> None:
-    (file).write_text(f"{NETWORK}---\n{CLAIM}")
-
-    assert run(["render", str(file), "--namespace-labels", labels]) == 0
-
-    shown = capsys.readouterr()
-    assert shown.out.startswith(f"# composition: {composition}\n")
-    assert "labels of namespace" not in shown.err
-
-
-def test_an_assumption_about_a_namespace_is_reported(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["render", str(file)]) == 0
-
-    shown = capsys.readouterr()
-    assert shown.out.startswith("# composition: postgres-onprem\n")
-    assert shown.err == (
-        "the labels of namespace shop are not known here and taken for none, which gives Composition postgres-onprem; "
-        "with labels it may be postgres-aws (cloud=aws), postgres-azure (cloud=azure), postgres-gcp (cloud=gcp): say "
-        "--namespace-labels cloud=aws, or put the Namespace beside the claim\n"
-    )
-
-
 def test_a_named_composition_whose_fence_is_not_checked_is_rendered_with_a_word(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from fairlead.cli import run
 from fairlead.exits import Exit
-from fairlead.simulate import duration
 from fairlead.simulation import clouds
 
 _CLAIM = """
@@ -98,8 +97,3 @@ def test_a_cloud_whose_sdk_is_not_installed_is_named(
 
     assert run(["simulate", _file(tmp_path, "claim.yaml"), "--cloud", "gcp"]) == Exit.TOOL_FAILED
     assert "google.auth is not installed: install fairlead[cli,devcloud,gcp]" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(0, "0 s"), (59.6, "1 min"), (3661, "1 h 1 min 1 s")])
-def test_a_span_of_time_in_words(seconds: float, text: str) -> None:
-    assert duration(seconds) == text

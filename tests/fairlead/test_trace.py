@@ -69,13 +69,10 @@ async def make(api: Api, namespace: str, *, reason: str, ready: str) -> None:
     await api.merge(f"{children}/orders-database-x/status", {"status": below})
 
 
-@pytest.mark.parametrize(
-    "reference", ["orders", "pgi/orders", "PostgreSQLInstance/orders", "postgresqlinstances/orders"]
-)
-async def test_a_claim_is_found_by_any_of_its_names(plane: Plane, api: Api, namespace: str, reference: str) -> None:
+async def test_a_claim_is_found_by_a_short_name(plane: Plane, api: Api, namespace: str) -> None:
     await make(api, namespace, reason="Available", ready="True")
 
-    tree = await trace(reference, namespace=namespace, server=Server(plane.kubeconfig))
+    tree = await trace("pgi/orders", namespace=namespace, server=Server(plane.kubeconfig))
 
     assert [(node.kind, node.name, node.reason) for node in (tree, *tree.children)] == [
         ("PostgreSQLInstance", "orders", "Available"),
@@ -84,27 +81,6 @@ async def test_a_claim_is_found_by_any_of_its_names(plane: Plane, api: Api, name
     ]
     assert tree.is_healthy
     assert tree.children[0].external == "orders_x"
-
-
-async def test_a_managed_resource_is_traced_too(plane: Plane, api: Api, namespace: str) -> None:
-    await make(api, namespace, reason="Available", ready="True")
-
-    tree = await trace("postgresdatabase/orders-database-x", namespace=namespace, server=Server(plane.kubeconfig))
-
-    assert (tree.kind, tree.children) == ("PostgresDatabase", ())
-
-
-async def test_an_object_that_is_gone_is_reported(plane: Plane, api: Api, namespace: str) -> None:
-    await make(api, namespace, reason="Available", ready="True")
-    await api.delete(Api.path(CHILDREN, "postgresdatabases", namespace, "orders-database-x"))
-    await api.delete(Api.path("v1", "secrets", namespace, "orders-connection"))
-
-    tree = await trace("orders", namespace=namespace, server=Server(plane.kubeconfig))
-
-    assert [(node.kind, node.reason, node.is_cause) for node in tree.children] == [
-        ("PostgresDatabase", "missing", True),
-        ("Secret", "missing", False),
-    ]
 
 
 async def test_a_person_without_a_right_to_secrets_gets_the_tree(plane: Plane, api: Api, namespace: str) -> None:
@@ -138,14 +114,6 @@ async def test_a_person_without_a_right_to_secrets_gets_the_tree(plane: Plane, a
 
     assert tree.is_healthy
     assert tree.children[1].reason == "published"
-
-
-async def test_a_login_is_read_from_the_bound_secret(plane: Plane, api: Api, namespace: str) -> None:
-    await make(api, namespace, reason="Available", ready="True")
-
-    login = await login_of("orders", namespace=namespace, server=Server(plane.kubeconfig))
-
-    assert (login.host, login.username, login.password) == (VALUES["host"], VALUES["username"], VALUES["password"])
 
 
 async def test_a_missing_secret_is_not_ready(plane: Plane, api: Api, namespace: str) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from apis.reasons import next_actor
 from fairlead.exits import Exit
-from fairlead.tree import age_text, exit_of, json_of, lines_of, tree_of
+from fairlead.tree import exit_of, lines_of, tree_of
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 JsonObject = dict[str, Any]
@@ -276,81 +275,3 @@ def test_a_tree_begins_with_what_is_wrong(case: Case) -> None:
 
     assert [line for line, _ in lines_of(tree)] == case.lines.strip("\n").split("\n")
     assert exit_of(tree) is case.exit_code
-
-
-NOT_OURS = (
-    condition("Ready", "True", "Available"),
-    condition("Stalled", "True", "SecretNotOwned", "Secret x is taken"),
-)
-NAMING = (condition("Stalled", "True", "ChildFailed", "Cluster orders-x does not become ready by itself"),)
-CLUSTER = foreign("postgresql.cnpg.io/v1", "Cluster", status={"conditions": [condition("Ready", "False", "x")]})
-
-
-@pytest.mark.parametrize(
-    ("of_claim", "children", "kind"),
-    [
-        (LOST, (foreign("apps/v1", "Deployment", status={"observedGeneration": 0}), child(*LOST)), "PostgresDatabase"),
-        (NOT_OURS, (child(*CREATING),), "PostgreSQLInstance"),
-        (NAMING, (child(*CREATING), CLUSTER), "Cluster"),
-        (CREATING, (child(*CREATING[:1]), foreign("v1", "Gone")), "PostgresDatabase"),
-    ],
-    ids=["repeated", "the claim's own", "named", "as bad as the claim"],
-)
-def test_the_first_cause_is_the_one_that_the_claim_speaks_of(
-    of_claim: tuple[JsonObject, ...], children: tuple[tuple[str, str, JsonObject], ...], kind: str
-) -> None:
-    lines = [line for line, _ in lines_of(tree_of(claim(*of_claim), children, None, NOW)) if "first cause" in line]
-
-    assert [line.strip("├└─ ").partition("/")[0] for line in lines] == [kind]
-
-
-def test_an_object_of_the_cluster_has_no_secret() -> None:
-    config = claim(*READY) | {"kind": "ProviderConfig", "metadata": {"name": "default", "generation": 1}}
-
-    assert tree_of(config, (), None, NOW).children == ()
-
-
-def test_the_cause_and_its_text_alone_stand_out() -> None:
-    tree = tree_of(claim(*LOST, bound="orders-connection"), (child(*LOST),), SECRET, NOW)
-
-    assert [is_cause for _, is_cause in lines_of(tree)] == [False, False, True, True, True, True, False]
-
-
-def test_a_long_message_is_wrapped_within_the_screen() -> None:
-    text = "the server refused the login, and " * 12
-    broken = condition("Ready", "False", "CredentialsInvalid", text)
-    lines = [line for line, is_cause in lines_of(tree_of(claim(broken), (), None, NOW)) if is_cause][1:]
-
-    assert all(len(line) <= 100 for line in lines)
-    assert " ".join(line.strip("│ ") for line in lines[:-2]) == text.strip()
-
-
-def test_json_carries_the_same_tree() -> None:
-    document = json_of(tree_of(claim(*LOST, bound="orders-connection"), (child(*LOST),), SECRET, NOW))
-
-    cause = document["tree"]["children"][0]
-    assert document["schemaVersion"] == 1
-    assert (document["tree"]["firstCause"], cause["firstCause"]) == (False, True)
-    assert (cause["message"], cause["ageSeconds"], cause["external"]) == (LOST_TEXT, 300, "orders_x")
-
-
-@pytest.mark.parametrize(
-    ("age", "text"),
-    [
-        (None, "-"),
-        (timedelta(seconds=-1), "0s"),
-        (timedelta(seconds=119), "119s"),
-        (timedelta(minutes=2), "2m"),
-        (timedelta(minutes=119), "119m"),
-        (timedelta(hours=2), "2h"),
-        (timedelta(hours=47), "47h"),
-        (timedelta(days=2), "2d"),
-    ],
-)
-def test_an_age_has_one_unit(age: timedelta | None, text: str) -> None:
-    assert age_text(age) == text
-
-
-@pytest.mark.parametrize("reason", ["Available", "InSync", "Accepted", "NoSuchReason"])
-def test_a_reason_that_asks_for_nothing_names_nobody(reason: str) -> None:
-    assert next_actor(reason) == ""

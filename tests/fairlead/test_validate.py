@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import msgspec
@@ -128,77 +127,5 @@ def test_a_file_is_judged(case: Case, tmp_path: Path, capsys: pytest.CaptureFixt
     assert case.says in output.out + output.err
 
 
-def test_a_foreign_kind_is_judged_by_its_crd(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "crds.yaml").write_text(BACKUP)
-    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
-    good.write_text(_SPEC)
-    bad.write_text(_SPEC.replace("instances", "instnces"))
-
-    assert run(["validate", str(good), "--crds", str(tmp_path / "crds.yaml")]) == 0
-    assert run(["validate", str(bad), "--crds", str(tmp_path / "crds.yaml")]) == 2
-    assert "did you mean 'instances'?" in capsys.readouterr().err
-
-
-def test_all_faults_of_a_folder_are_reported_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("a", "b"):
-        (tmp_path / f"{name}.yaml").write_text(CLAIM.replace("size:", "sise:").replace("version:", "vrsion:"))
-
-    assert run(["validate", str(tmp_path)]) == 2
-
-    messages = capsys.readouterr().err
-    assert all(
-        f"{file}.yaml:{line}:3: spec.{name}" in messages for file in "ab" for line, name in ((7, "vrsion"), (8, "sise"))
-    )
-
-
-def test_a_file_that_cannot_be_read_hides_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, text in {"a": "a: [", "b": CLAIM.replace("small", "tiny"), "c": CLAIM}.items():
-        (tmp_path / f"{name}.yaml").write_text(text)
-
-    assert run(["validate", str(tmp_path)]) == 2
-
-    shown = capsys.readouterr()
-    assert "a.yaml:1:5: not YAML" in shown.err
-    assert "b.yaml:8:3: spec.size: 'tiny'" in shown.err
-    assert shown.out == f"{tmp_path}/c.yaml: PostgreSQLInstance orders is valid\n"
-    assert shown.err.endswith("1 valid, 2 faults\n")
-
-
-def test_the_shipped_compositions_are_valid_for_every_claim(capsys: pytest.CaptureFixture[str]) -> None:
-    """Those for other operators are in tests/composer/test_operator_compositions.py."""
-    shipped = sorted((Path(__file__).resolve().parents[2] / "compositions").glob("*.yaml"))
-
-    assert run(["validate", *map(str, shipped), "--strict"]) == 0
-    assert re.findall(r"Composition (\S+) is valid", capsys.readouterr().out) == [path.stem for path in shipped]
-    assert len(shipped) >= 4
-
-
 def test_a_run_with_nothing_to_check_is_a_mistake() -> None:
     assert run(["validate"]) == 64
-
-
-def test_a_field_that_plain_claims_leave_out_is_one_fault_and_no_remark_for_each_claim(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    shipped = (Path(__file__).resolve().parents[2] / "compositions" / "postgres-aws.yaml").read_text()
-    path = tmp_path / "composition.yaml"
-    path.write_text(shipped.replace("claim.spec.backup.retentionDays | default(7)", "claim.spec.backup.retentionDays"))
-
-    assert run(["validate", str(path)]) == 2
-
-    fault, summary = capsys.readouterr().err.splitlines()
-    assert "backupRetentionPeriod: fails for every claim without spec.backup: 'backup' is undefined" in fault
-    assert summary == "0 valid, 1 fault"
-
-
-def test_a_size_that_the_composition_forgot_is_one_remark(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shipped = (Path(__file__).resolve().parents[2] / "compositions" / "postgres-onprem.yaml").read_text()
-    path = tmp_path / "composition.yaml"
-    path.write_text(shipped.replace("      large: {connections: 100, workMem: 16MB}\n", ""))
-
-    assert run(["validate", str(path)]) == 0
-
-    remark, summary = capsys.readouterr().err.splitlines()
-    assert remark.startswith("remark: ")
-    assert "fails for every claim with spec.size: large: 'large' is undefined, did you mean 'xlarge'?" in remark
-    assert summary == "1 valid, 1 remark"

@@ -48,10 +48,6 @@ async def settle(_: Key) -> Result:
     return SETTLED
 
 
-async def test_a_process_without_controllers_yet_is_alive_and_not_ready() -> None:
-    assert probes(checks_of(cache_of(MemoryKube()), [])) == Probes(live=True, ready=False)
-
-
 async def test_an_api_server_that_is_away_makes_it_not_ready_and_never_dead() -> None:
     kube = MemoryKube()
     cache = cache_of(kube)
@@ -102,17 +98,6 @@ def test_an_api_server_restored_from_a_backup_makes_it_dead_and_a_restart_helps(
     well, dead = Probes(live=True, ready=True), Probes(live=False, ready=False)
 
     assert run(scene()) == [well, dead, well, well]
-
-
-def test_requests_that_nothing_answers_make_it_not_ready_within_seconds_and_never_dead() -> None:
-    async def scene(away: timedelta) -> Probes:
-        cache = cache_of(MemoryKube())
-        async with in_background(cache.run()):
-            await asyncio.sleep(1)
-            return probes(checks_of(cache, [Controller("widget", settle)], unreachable_for=lambda: away))
-
-    assert run(scene(timedelta(seconds=10))) == Probes(live=True, ready=True)
-    assert run(scene(timedelta(seconds=16))) == Probes(live=True, ready=False)
 
 
 async def test_one_watch_that_stays_silent_beside_another_that_speaks_is_death() -> None:

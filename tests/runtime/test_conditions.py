@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from runtime.conditions import Condition, current, find, is_true, merge
+from runtime.conditions import Condition, find, merge
 from runtime.kstatus import KStatus, kstatus
 from runtime.objects import Object
 
@@ -29,29 +29,6 @@ def test_last_transition_time(old: str | None, new: Any, time: str) -> None:
 
     said = {"observedGeneration": 7, "reason": "Other", "message": "other words"}
     assert merged == [{"type": "Ready", "status": new, "lastTransitionTime": time, **said}]
-
-
-def test_the_order_is_stable_and_absent_types_vanish() -> None:
-    new = [Condition(name, "True", "R", "m", 1) for name in ("Zeta", "Stalled", "Alpha", "Synced", "Ready")]
-    merged = merge([stored("Reconciling", "True"), stored("Gone", "True")], new, NOW)
-
-    assert [condition["type"] for condition in merged] == ["Ready", "Synced", "Stalled", "Alpha", "Zeta"]
-
-
-def test_merging_again_changes_nothing() -> None:
-    new = [Condition("Ready", "True", "R", "m", 1), Condition("Synced", "False", "R", "m", 1)]
-    once = merge([], new, NOW)
-
-    assert merge(once, new, datetime(2030, 1, 1, tzinfo=UTC)) == once
-
-
-def test_reading_conditions() -> None:
-    obj = {"metadata": {"generation": 3}, "status": {"conditions": [stored("Ready", "True", observedGeneration=2)]}}
-
-    assert is_true(obj, "Ready")
-    assert not current(obj, "Ready")
-    assert find(obj, "Synced") is None
-    assert not is_true({"metadata": {}}, "Ready")
 
 
 def thing(kind: str = "Widget", group: str = "example.dev", /, **body: Any) -> Object:
@@ -166,21 +143,6 @@ ODD_STATUSES: dict[str, Any] = {
     "a generation that is a text": {"observedGeneration": "one"},
     "a generation that is true": {"observedGeneration": True},
 }
-
-
-@pytest.mark.parametrize("status", ODD_STATUSES.values(), ids=ODD_STATUSES)
-def test_an_odd_status_holds_no_condition_and_is_current(status: Any) -> None:
-    obj = {"metadata": {"generation": 1}, "status": status}
-
-    assert find(obj, "Ready") is None
-    assert not is_true(obj, "Ready")
-    assert kstatus(obj) == "Current"
-
-
-def test_a_condition_without_reason_and_message_has_both() -> None:
-    bare = {"type": "Ready", "status": "False"}
-
-    assert find({"status": {"conditions": [bare]}}, "Ready") == {**bare, "reason": "Unknown", "message": ""}
 
 
 def test_a_condition_in_odd_words_is_read_in_words_that_the_api_takes() -> None:

@@ -6,7 +6,7 @@ cuts watches, at random from a seed.
 
 import asyncio
 import random
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
 
@@ -16,10 +16,9 @@ from runtime.errors import NoAnswer
 from runtime.leadership import Leadership
 from runtime.lease import LeaseSettings
 from runtime.objects import LEASES
-from tests.runtime.elections import ANSWER_S, CALL_S, LEASE, SETTINGS, Link, Weather, World, led, overlaps
+from tests.runtime.elections import ANSWER_S, CALL_S, LEASE, SETTINGS, Weather, World, led, overlaps
 from tests.runtime.virtual_loop import run
 from tests.support.memory_kube import MemoryKube
-from tests.support.waiting import in_background
 
 LOOP = VirtualLoop
 
@@ -49,22 +48,6 @@ def test_two_never_lead_in_any_weather_and_one_leads_afterwards(seed: int) -> No
     assert world.exits == []
 
 
-@pytest.mark.parametrize("weather", [Weather.HUNG, Weather.REFUSED, Weather.ANSWER_LOST])
-def test_a_leader_cut_off_stops_before_the_next_begins(weather: Weather) -> None:
-    async def scene(world: World) -> None:
-        world.links["a"].weather = weather
-        await world.until_leads("b")
-        world.links["a"].weather = Weather.FAIR
-        await asyncio.sleep(10)
-        world.kill("b")
-        await world.until_leads("a")
-
-    world, _ = run(led(scene))
-
-    assert overlaps(world.calls) == []
-    assert world.exits == []
-
-
 @pytest.mark.parametrize("call", ["take", "renew"])
 def test_a_lease_counts_from_the_sending_of_a_write_that_is_answered_late(call: str) -> None:
     async def scene() -> tuple[World, float]:
@@ -85,35 +68,6 @@ def test_a_lease_counts_from_the_sending_of_a_write_that_is_answered_late(call: 
 
     assert world.calls[-1].begun < sent_at + SETTINGS.renew_deadline.total_seconds()
     assert world.calls[-1].begun > sent_at + ANSWER_S
-
-
-@pytest.mark.parametrize("step", [timedelta(hours=1), timedelta(hours=-1), timedelta(days=3_650)])
-def test_a_stepped_wall_clock_changes_nothing(step: timedelta) -> None:
-    wall = [datetime(2026, 1, 1, tzinfo=UTC)]
-
-    async def scene(world: World) -> None:
-        wall[0] += step
-        await asyncio.sleep(20)
-        # The leader's clock is wrong and it is cut off: it must stop all the same.
-        world.links["a"].weather = Weather.REFUSED
-        await world.until_leads("b")
-        await asyncio.sleep(10)
-
-    world, _ = run(led(scene, wall=lambda: wall[0] + timedelta(seconds=asyncio.get_running_loop().time())))
-    leaders = [call.identity for call in world.calls]
-
-    assert overlaps(world.calls) == []
-    assert leaders == sorted(leaders)
-
-
-def test_a_killed_leader_is_replaced_once_its_lease_has_run_out() -> None:
-    async def scene(world: World) -> float:
-        world.kill("a")
-        return await world.until_leads("b")
-
-    _, took = run(led(scene))
-
-    assert took <= SETTINGS.duration.total_seconds() + 0.2
 
 
 def test_a_clean_stop_drains_first_and_hands_over_at_once() -> None:
@@ -184,57 +138,6 @@ def test_a_lease_given_to_another_by_hand_ends_the_leader_without_an_overlap() -
     run(scene())
 
 
-async def test_an_answer_after_silence_is_reported_once_and_not_at_every_renewal() -> None:
-    loop = asyncio.get_running_loop()
-    reached = 0
-
-    def count() -> None:
-        nonlocal reached
-        reached += 1
-
-    async def lead(_: Leadership) -> None:
-        await asyncio.Event().wait()
-
-    link = Link(MemoryKube(), random.Random(1))  # noqa: S311  # a seed
-    elector = Elector(link, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time, reached=count))
-    async with in_background(elector.run(lead)):
-        await asyncio.sleep(10)
-        for _ in range(2):
-            link.weather = Weather.REFUSED
-            await asyncio.sleep(60)
-            link.weather = Weather.FAIR
-            await asyncio.sleep(60)
-
-    assert reached == 2
-
-
-async def test_work_that_drains_after_a_loss_may_start_nothing() -> None:
-    held: list[bool] = []
-
-    loop = asyncio.get_running_loop()
-    server = MemoryKube()
-    begun = asyncio.Event()
-
-    async def lead(leadership: Leadership) -> None:
-        begun.set()
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            for _ in range(5):
-                held.append(leadership.holds())
-                await asyncio.sleep(0.1)
-            raise
-
-    elector = Elector(server, LEASE, "a", SETTINGS, hooks=ElectorHooks(monotonic=loop.time))
-    async with in_background(elector.run(lead)):
-        await begun.wait()
-        spec = {**server.objects[LEASES, LEASE]["spec"], "holderIdentity": "somebody"}
-        server.put(LEASES, LEASE.name, namespace=LEASE.namespace, spec=spec)
-        await asyncio.sleep(1.5)
-
-    assert held == [False] * 5
-
-
 async def test_each_term_has_a_higher_epoch() -> None:
     epochs: list[int] = []
 
@@ -287,18 +190,6 @@ def test_the_world_of_the_test_would_show_two_careless_leaders() -> None:
     world, _ = run(led(scene, kind=CarelessElector))
 
     assert overlaps(world.calls) != []
-
-
-@pytest.mark.parametrize("stop_after_s", [0.001, 0.004, 0.006, 0.008, 0.011, 0.02])
-async def test_a_candidate_stopped_in_the_moment_of_its_election_leaves_the_lease_free(stop_after_s: float) -> None:
-    world = World(1)
-    world.start("a")
-    await asyncio.sleep(stop_after_s)
-    world.tasks["a"].cancel()
-    await asyncio.wait(world.tasks.values())
-    lease = world.server.objects.get((LEASES, LEASE), {"spec": {"holderIdentity": ""}})
-
-    assert str(lease["spec"]["holderIdentity"]) == ""
 
 
 def test_settings_that_cannot_work_are_refused() -> None:

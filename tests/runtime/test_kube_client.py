@@ -135,14 +135,6 @@ async def test_every_bad_answer_is_no_answer_within_the_time_out(tmp_path: Path,
                 await kube.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "ns"}}, manager="m")
 
 
-async def test_a_port_without_a_listener_is_no_answer(tmp_path: Path) -> None:
-    async with server(nothing) as port:
-        pass
-    async with client(tmp_path, port) as kube:
-        with pytest.raises(NoAnswer):
-            await kube.get(CONFIG_MAPS, KEY)
-
-
 async def test_a_redirect_is_not_followed(tmp_path: Path) -> None:
     def redirect(_: str, writer: asyncio.StreamWriter) -> None:
         writer.write(head("302 Found", 0, "Location: http://127.0.0.1:1/elsewhere\r\n"))
@@ -236,19 +228,6 @@ async def test_a_stream_that_breaks_is_no_answer(tmp_path: Path) -> None:
             await watched(kube)
 
 
-async def test_a_watch_may_be_silent_longer_than_a_request(tmp_path: Path) -> None:
-    def silent(_: str, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-
-    async with server(silent) as port, client(tmp_path, port, request_timeout=HASTE) as kube:
-        waiting = asyncio.create_task(watched(kube))
-        done, _ = await asyncio.wait((waiting,), timeout=3 * HASTE.total_seconds())
-        waiting.cancel()
-        await asyncio.wait((waiting,))
-
-    assert not done
-
-
 async def test_a_rotated_token_is_taken_up_after_a_minute_and_sooner_after_a_refusal(tmp_path: Path) -> None:
     accepted = "first"
     seen: list[str] = []
@@ -296,33 +275,6 @@ async def test_a_kubeconfig_that_cannot_be_read_counts_as_no_answer(tmp_path: Pa
         path.write_text(content)
     with pytest.raises(NoAnswer, match="Kubernetes configuration"):
         await KubeClient.connect(user_agent="me/1", kubeconfig=path)
-
-
-async def test_a_list_of_kubeconfigs_is_merged_and_a_context_is_chosen(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    of_first, of_second = list[str](), list[str]()
-    async with server(answering(seen=of_first)) as here, server(answering(seen=of_second)) as there:
-        (tmp_path / "a").mkdir()
-        first = kubeconfig(tmp_path / "a", here)
-        second = tmp_path / "second"
-        text = first.read_text().replace(str(here), str(there))
-        for old, new in (("c", "d"), ("u", "v"), ("x", "y")):
-            text = text.replace(f'"{old}"', f'"{new}"')
-        second.write_text(text)
-        monkeypatch.setenv("KUBECONFIG", f"{first}:{tmp_path / 'gone'}:{second}")
-        counts = []
-        for context in ("", "y"):
-            kube = await KubeClient.connect(user_agent="me/1", context=context)
-            try:
-                await kube.get(CONFIG_MAPS, KEY)
-            finally:
-                await kube.close()
-            counts.append((len(of_first), len(of_second)))
-        with pytest.raises(NoAnswer, match="has no context 'z'; contexts: x, y"):
-            await KubeClient.connect(user_agent="me/1", context="z")
-
-    assert counts == [(1, 0), (1, 1)]
 
 
 async def test_a_closed_fence_sends_no_write_and_lets_reads_pass(tmp_path: Path) -> None:

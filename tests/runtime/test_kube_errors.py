@@ -1,4 +1,3 @@
-from datetime import timedelta
 from typing import Any
 
 import msgspec
@@ -72,15 +71,6 @@ def test_an_answer_becomes_its_type(code: int, body: bytes, expected: type[ApiEr
     assert type(error) is expected
     assert error.status == code
     assert error.message
-
-
-def test_causes_and_pauses_are_kept() -> None:
-    error = from_answer(429, status("TooManyRequests", FIELD, retryAfterSeconds=3))
-
-    assert error.retry_after == timedelta(seconds=3)
-    assert [(cause.field, cause.reason) for cause in error.causes] == [(".spec.size", "FieldManagerConflict")]
-    assert from_answer(429, b"", retry_after="7").retry_after == timedelta(seconds=7)
-    assert from_answer(429, b"", retry_after="Wed, 21 Oct 2026 07:28:00 GMT").retry_after is None
 
 
 def test_an_error_event_is_read_by_its_code() -> None:

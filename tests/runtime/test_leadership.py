@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from random import Random
 
-import pytest
-
 from fairlead.simulation.virtual_time import VirtualLoop
 from runtime import fence
 from runtime.elector import Elector, ElectorHooks
@@ -89,28 +87,3 @@ async def test_a_request_that_hangs_with_the_api_server_ends_before_the_lease_an
     assert SETTINGS.renew_deadline.total_seconds() - SETTINGS.retry.total_seconds() - 1 <= cut_at
     assert cut_at <= SETTINGS.duration.total_seconds() - 1
     assert since > 1
-
-
-async def test_a_clean_stop_waits_for_what_is_on_its_way() -> None:
-    exits: list[float] = []
-
-    passes = Passes(lambda: asyncio.sleep(20))
-    task = _elected(passes, Link(MemoryKube(), Random(1)), exits)  # noqa: S311  # a seed
-    await asyncio.sleep(5)
-    task.cancel()
-    await asyncio.wait((task,))
-
-    assert (passes.begun, len(passes.ended), passes.cut, exits) == (1, 1, 0, [])
-
-
-async def test_a_lost_lease_ends_every_wait_within_its_duration() -> None:
-    loop = asyncio.get_running_loop()
-    leadership = Leadership(SETTINGS, 1, loop.time(), loop.time)
-    leadership.revoke()
-    with pytest.raises(TimeoutError):
-        async with leadership.bounded():
-            await asyncio.Event().wait()
-    async with leadership.bounded():
-        pass
-
-    assert loop.time() == pytest.approx(SETTINGS.duration.total_seconds() - 1)

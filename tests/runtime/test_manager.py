@@ -87,28 +87,6 @@ async def test_a_manager_leads_again_with_all_controllers_of_then() -> None:
     assert (stays.passes, leaves.passes) == (["w", "w"], ["w"])
 
 
-async def test_an_object_new_after_a_start_does_not_wait_behind_those_of_before() -> None:
-    kube = MemoryKube()
-    for number in range(20):
-        kube.put(WIDGETS, f"old{number}", spec={})
-    cache, manager = cache_of(kube), Manager()
-    noted = Noted(cache, "one")
-    manager.add(noted.controller)
-    caching, leading = asyncio.create_task(cache.run()), asyncio.create_task(manager.run())
-    await asyncio.sleep(3.5)
-    kube.put(WIDGETS, "new", spec={})
-    await asyncio.sleep(3)
-    # What becomes of it goes before the old ones, too.
-    kube.put(WIDGETS, "new", spec={}, status={"ready": True})
-    await asyncio.sleep(30)
-    await _stop(leading, caching)
-    passes = noted.passes
-
-    assert passes.index("new") <= 5
-    assert "new" in passes[6:9]
-    assert sorted(set(passes)) == sorted({"new", *(f"old{number}" for number in range(20))})
-
-
 async def test_an_informer_on_demand_holds_up_nobody_and_a_source_taken_away_wakes_nobody() -> None:
     kube = MemoryKube()
     kube.put(WIDGETS, "w")

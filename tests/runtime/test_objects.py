@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runtime.errors import InvalidName
-from runtime.objects import CRDS, NAMESPACES, SECRETS, Key, Object, Resource, observed_generation_of, status_of
+from runtime.objects import CRDS, NAMESPACES, SECRETS, Key, Resource
 
 ROLES = Resource("rbac.authorization.k8s.io", "v1", "ClusterRole", "clusterroles", namespaced=False)
 
@@ -32,9 +32,3 @@ def test_a_text_that_is_no_name_is_refused_before_any_request(name: str) -> None
     if name:
         with pytest.raises(InvalidName, match="is no name of a Namespace"):
             SECRETS.path(namespace=name)
-
-
-@pytest.mark.parametrize("obj", [{}, {"status": None}, {"status": "x"}, {"status": []}, {"status": 3}])
-def test_a_status_that_is_no_map_is_empty(obj: Object) -> None:
-    assert status_of(obj) == {}
-    assert observed_generation_of(obj) is None

@@ -10,7 +10,6 @@ import pytest
 
 from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.cache import Cache, Informer
-from runtime.changes import Change, ChangeKind
 from runtime.objects import Key
 from runtime.reflector import Clock, Timing
 from tests.support.memory_kube import WIDGETS, Fault, MemoryKube
@@ -75,18 +74,6 @@ async def test_a_reflector_converges_after_a_faulty_watch(fault: Fault) -> None:
         await until(lambda: converged(kube, informer))
 
 
-@pytest.mark.parametrize("fault", [Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.GONE, Fault.TOKEN_EXPIRED])
-async def test_a_reflector_converges_after_a_faulty_list(fault: Fault) -> None:
-    kube = MemoryKube(list_faults=deque([fault]))
-    for number in range(1_200):
-        kube.put(WIDGETS, f"w{number}")
-    async with informed(kube) as informer:
-        await informer.synced.wait()
-
-        assert converged(kube, informer)
-        assert len(informer.store) == 1_200
-
-
 @pytest.mark.parametrize("expired", [0, 100], ids=["in pages of 500", "in one piece, too slow for its tokens"])
 async def test_a_long_list_takes_three_requests(expired: int) -> None:
     kube = MemoryKube(list_faults=deque([Fault.TOKEN_EXPIRED] * expired))
@@ -114,74 +101,6 @@ async def test_a_reflector_backed_off_dials_at_most_twice_a_minute(fault: Fault)
     assert len(settled) >= 50
 
 
-async def test_a_broken_watch_goes_on_where_it_was_without_a_list() -> None:
-    kube = MemoryKube(watch_faults=deque([Fault.NO_ANSWER, Fault.UNAVAILABLE, Fault.CLOSED]))
-    async with informed(kube, idle_s=60) as informer:
-        await informer.synced.wait()
-        kube.put(WIDGETS, "new")
-        await until(lambda: converged(kube, informer))
-
-    assert [dial.verb for dial in kube.dials].count("list") == 1
-
-
-async def test_a_reflector_lists_again_after_a_silent_watch() -> None:
-    kube = MemoryKube(watch_faults=deque([Fault.SILENT]))
-    async with informed(kube) as informer:
-        await informer.synced.wait()
-        kube.put(WIDGETS, "untold")
-        # The server has lost the event, and does not know that it has: no watch will bring it.
-        kube.server.history(WIDGETS).changes.clear()
-        await until(lambda: converged(kube, informer))
-
-    assert [dial.verb for dial in kube.dials][:3] == ["list", "watch", "list"]
-
-
-async def test_a_bookmark_spares_the_relist_after_a_compaction() -> None:
-    kube = MemoryKube()
-    async with informed(kube, idle_s=90) as informer:
-        await informer.synced.wait()
-        kube.server.version += 1_000  # other kinds churn
-        await asyncio.sleep(61)
-        kube.compact()
-        kube.put(WIDGETS, "new")
-        await until(lambda: converged(kube, informer))
-
-    assert [dial.verb for dial in kube.dials].count("list") == 1
-
-
-async def test_an_older_list_is_refused() -> None:
-    kube = MemoryKube()
-    kube.put(WIDGETS, "first")
-    async with informed(kube, idle_s=60) as informer:
-        await informer.synced.wait()
-        seen = int(informer.store.seen)
-        kube.watch_faults.append(Fault.GONE)
-        kube.list_faults.extend([Fault.OLD, Fault.OLD])
-        kube.put(WIDGETS, "second")
-        kube.compact()
-        kube.put(WIDGETS, "third")
-        await until(lambda: converged(kube, informer))
-
-        assert int(informer.store.seen) > seen
-
-
-async def test_lists_that_stay_older_than_what_was_seen_are_noticed_after_three_minutes() -> None:
-    kube, loop = MemoryKube(version=5_000), asyncio.get_running_loop()
-    async with informed(kube, idle_s=60) as informer:
-        await informer.synced.wait()
-        # A backup of long ago takes the place of what is there.
-        kube.watch_faults.append(Fault.GONE)
-        kube.server.version = 1_000
-        kube.compact()
-        restored_at = loop.time()
-        await until(lambda: informer.went_back)
-        noticed_at = loop.time()
-        kube.server.version = 9_000
-        await until(lambda: not informer.went_back)
-
-    assert 180 <= noticed_at - restored_at < 300
-
-
 async def test_a_few_older_lists_are_no_restored_server() -> None:
     kube = MemoryKube()
     async with informed(kube, idle_s=60) as informer:
@@ -195,21 +114,6 @@ async def test_a_few_older_lists_are_no_restored_server() -> None:
             await asyncio.sleep(200)
 
         assert not informer.went_back
-
-
-async def test_a_deletion_without_an_event_is_noticed_with_its_last_state() -> None:
-    kube = MemoryKube(watch_faults=deque([Fault.GONE] * 3))
-    kube.put(WIDGETS, "goes", spec={"owner": "me"})
-    changes: list[Change] = []
-    async with informed(kube) as informer:
-        informer.subscribe(changes.append)
-        await informer.synced.wait()
-        kube.remove(WIDGETS, "goes")
-        await until(lambda: converged(kube, informer))
-    last = changes[-1]
-
-    assert last.kind is ChangeKind.DELETED
-    assert (last.old() or {})["spec"] == {"owner": "me"}
 
 
 async def test_the_way_to_the_server_being_free_again_ends_a_pause_for_want_of_an_answer() -> None:
@@ -232,41 +136,3 @@ async def test_the_way_to_the_server_being_free_again_ends_a_pause_for_want_of_a
                 await asyncio.sleep(0)
 
         assert len(kube.dials) == dials
-
-
-async def test_a_reflector_waits_as_long_as_the_server_asks() -> None:
-    kube = MemoryKube(watch_faults=deque([Fault.BUSY]))
-    async with informed(kube, idle_s=60):
-        await until(lambda: len(kube.dials) == 3)
-
-    assert kube.dials[2].at - kube.dials[1].at == pytest.approx(100)
-
-
-async def test_silence_is_reported_and_an_answer_ends_it() -> None:
-    kube = MemoryKube()
-    async with informed(kube, idle_s=90) as informer:
-        await informer.synced.wait()
-        await asyncio.sleep(59)
-        silent = informer.stale_for
-        await asyncio.sleep(1.5)
-        assert informer.stale_for < timedelta(seconds=1)
-
-    assert silent >= timedelta(seconds=58)
-
-
-async def test_a_dropped_informer_stops_and_a_new_one_begins_empty() -> None:
-    kube = MemoryKube()
-    kube.put(WIDGETS, "w")
-    cache = Cache(kube, timing=timing(idle_s=60))
-    first = cache.informer(WIDGETS)
-    async with in_background(cache.run()):
-        await first.synced.wait()
-        cache.drop(WIDGETS)
-        second = cache.informer(WIDGETS)
-        empty = len(second.store)
-        await second.synced.wait()
-        kube.put(WIDGETS, "later")
-        await until(lambda: len(second.store) == 2)
-
-    assert empty == 0
-    assert len(first.store) == 1

@@ -24,15 +24,6 @@ class Slotted:
 
 
 @pytest.mark.parametrize("kind", [Plain, Slotted])
-def test_copy_has_what_was_changed_and_leaves_the_first_as_it_is(kind: type[Plain]) -> None:
-    first = kind(1, "a")
-
-    copy = replace(first, size=2)
-
-    assert (first, copy) == (kind(1, "a"), kind(2, "a"))
-
-
-@pytest.mark.parametrize("kind", [Plain, Slotted])
 def test_a_name_that_is_no_field_is_refused(kind: type[Plain]) -> None:
     with pytest.raises(TypeError):
         replace(kind(), colour="red")  # type: ignore[call-arg]  # no field, on purpose

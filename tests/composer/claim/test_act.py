@@ -13,7 +13,7 @@ from apis import names
 from composer.claim.act import Actor
 from composer.claim.decide import Adopt, Apply, Create
 from composer.claim.field_conflicts import still_yielded, without
-from composer.claim.snapshot import ObservedChild, Snapshot, stored_hash
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.hashes import sent_hash
 from runtime.conditions import timestamp
 from runtime.errors import AlreadyExists, ApiError, NotFound, WriteConflict
@@ -68,7 +68,6 @@ async def test_a_first_apply_concerns_the_observed_child_and_no_other_of_its_nam
 
 # Fields that somebody else holds
 
-FIELD = ".spec.limit"
 EDITED = factories.desired(spec={"limit": 30})
 NOON = datetime(2026, 11, 22, 12, tzinfo=UTC)
 
@@ -104,17 +103,6 @@ def _holder(manager: str, operation: str) -> Object:
 def _edit(*managers: Object, applied: bool = False) -> Apply:
     entry = factories.entry(desired=sent_hash(factories.desired()), applied=applied)
     return Apply(entry, factories.DATABASE, EDITED, _cached(factories.desired(spec={"limit": 7}), *managers))
-
-
-async def test_a_rival_is_reported_beside_fields_that_a_create_left_to_us() -> None:
-    _, actor, snapshot = _taking()
-    managers = _holder(snapshot.manager, "Update"), _holder("gadget-operator", "Update")
-
-    (outcome,) = await actor.act(snapshot, (_edit(*managers),))
-
-    assert [note.message for note in outcome.notes] == [
-        f"PostgresDatabase {outcome.entry.name}: {FIELD} was taken back from gadget-operator" if outcome.entry else ""
-    ]
 
 
 @pytest.mark.parametrize(("operation", "taken"), [("Update", 10), ("Apply", 3)])
@@ -189,18 +177,6 @@ async def test_the_event_of_an_object_that_is_taken_over_starts_the_pass_that_ap
     assert outcome.entry is not None
     assert not outcome.entry.applied
     assert remembered == []
-
-
-async def test_a_manager_that_changes_another_field_than_ours_is_no_rival() -> None:
-    kube, actor, snapshot = _taking()
-    stored = factories.live(EDITED)
-    entry = factories.entry(desired=sent_hash(EDITED), live=stored_hash(stored, EDITED, None), applied=True)
-    step = Apply(entry, factories.DATABASE, EDITED, _cached(EDITED, generation=2))
-    for _ in range(30):
-        (outcome,) = await actor.act(snapshot, (step,))
-        assert outcome.cause is None
-
-    assert len(kube.applied) == 30
 
 
 async def test_an_edit_of_the_claim_is_applied_also_while_somebody_removes_its_fields() -> None:

@@ -19,7 +19,6 @@ from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.objects import SECRETS, Key, Object
 from tests.composer.connection.world import OURS, PLAIN, SECRET, World, encoded, published
 from tests.composer.factories import child, claim, desired, live, observed, rendered, snapshot
-from tests.runtime.virtual_loop import run
 
 LOOP = VirtualLoop
 
@@ -67,15 +66,6 @@ async def test_the_secret_of_the_former_name_is_deleted_once_the_new_one_is_ther
     assert [("former is deleted" in note.message, "renamed" in note.message, note.is_warning) for note in moved] == (
         [] if is_left else [(True, True, True)]
     )
-
-
-def test_a_secret_that_keeps_its_name_is_not_deleted() -> None:
-    async def scene() -> list[tuple[str, str]]:
-        at = World()
-        await _connected(at, claim(status={"binding": {"name": SECRET.name}, "connectionHash": "old"}))
-        return at.kube.writes
-
-    assert [verb for verb, _ in run(scene())] == ["create"]
 
 
 @pytest.mark.parametrize("declared", [{"from": "database", "pooler": "p"}, None], ids=["as composed", "revision gone"])

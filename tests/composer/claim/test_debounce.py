@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-
 import pytest
 
 from composer.claim.debounce import Debounce
@@ -37,15 +35,3 @@ def test_a_status_is_delayed_when_only_its_words_changed(after: Object, later: f
 
     assert (delay and delay.total_seconds()) == pause
     assert debounce.delay(OTHER, BEFORE, after, 100.0 + later) is None
-
-
-def test_a_cause_holds_since_it_became_the_first_one() -> None:
-    debounce = Debounce()
-    seconds = [
-        debounce.held(KEY, reason, now).total_seconds()
-        for reason, now in (("", 5.0), ("SecretNotFound", 9.0), ("SecretNotFound", 30.0), ("", 31.0), ("", 40.0))
-    ]
-    debounce.forget(KEY)
-
-    assert seconds == [0, 0, 21, 0, 9]
-    assert debounce.held(KEY, "", 50.0) == timedelta()

@@ -12,7 +12,6 @@ from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, Step
 from composer.claim.deletion import effective_policy, tear_down, teardown_policy
 from composer.claim.snapshot import ObservedChild, Snapshot
-from composer.claim.undecided import mirrored_pause
 from composer.kinds.catalog import KindFacts
 from runtime.objects import Object, Resource
 from tests.composer.factories import NOW, VOLUME, annotated, claim, desired, live, observed, snapshot
@@ -118,22 +117,6 @@ def test_a_child_is_freed_of_a_pause_that_has_ended_and_instructed_once(
     assert not isinstance(step, Annotate) or step.annotations == expected
 
 
-def test_a_pause_reaches_a_child_that_is_being_deleted() -> None:
-    owner = annotated(claim(deleted=True), paused="true")
-    (step,) = mirrored_pause(snapshot(observed(stored=DONE), of=owner))
-
-    assert isinstance(step, Annotate)
-    assert step.annotations == {names.PAUSED: "true"}
-
-
-@pytest.mark.parametrize("policy", ["Orphan", "Detach"])
-def test_the_connection_secret_stays_where_the_database_does(policy: str) -> None:
-    space = _namespace(deleted=policy == "Detach")
-    plan = tear_down(snapshot(of=claim(deleted=True), namespace=space), "Orphan" if policy == "Orphan" else "Delete")
-
-    assert plan.keeps_secret
-
-
 CLUSTER = KindFacts(Resource("acid.zalan.do", "v1", "postgresql", "postgresqls"), stateful=True, allowed=True)
 
 
@@ -216,10 +199,6 @@ def test_a_foreign_child_with_data_holds_its_namespace_until_a_consent(*, delete
     assert isinstance(step, RemoveFinalizer if deleted else Orphan)
 
 
-def test_a_foreign_child_that_was_released_blocks_nothing() -> None:
-    assert tear_down(_going(_unlabelled()), "Orphan").done
-
-
 @pytest.mark.parametrize(
     ("policy", "end"),
     [
@@ -245,15 +224,6 @@ def test_the_blocker_of_a_child_is_reported() -> None:
 
     assert plan.causes[0].reason == "DeleteBlocked"
     assert "why" in plan.causes[0].message
-
-
-def test_a_snapshot_policy_holds_all_beside_data_that_nobody_can_back_up() -> None:
-    plan = tear_down(_going(observed(), _foreign(uid="data-uid")), "Snapshot")
-
-    assert [type(step) for step in plan.steps] == [Keep, Keep]
-    assert [cause.reason for cause in plan.causes] == ["BackupImpossible"]
-    assert "Orphan" in plan.causes[0].message
-    assert (plan.done, plan.keeps_secret) == (False, True)
 
 
 @pytest.mark.parametrize("policy", ["Orphan", "Snapshot", "Delete"])

@@ -9,7 +9,7 @@ from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.kinds.cluster import Cluster
 from runtime.cache import Cache
 from runtime.errors import WriteConflict
-from runtime.objects import Object, dumps, key_of
+from runtime.objects import Object, key_of
 from tests.composer.claim.passes import LoggedKube, Reads, make_pass, reconciler
 from tests.composer.factories import CLAIMS, DATABASE, claim, desired, live, rendered, sent, snapshot
 
@@ -35,31 +35,6 @@ def _kube(*, is_held: bool = True) -> LoggedKube:
 
 def _seen(of: Object, *children: ObservedChild) -> Snapshot:
     return snapshot(*children, of=of, namespace=LIVING)
-
-
-async def test_a_claim_goes_in_one_pass_without_a_read_where_the_answers_prove_that_its_children_are_gone() -> None:
-    kube = _kube(is_held=False)
-    seen = _seen(_deleted(), CHILD)
-
-    await make_pass(seen, seen, rendered(), kube)
-
-    assert kube.verbs() == [
-        "status PostgreSQLInstance",
-        "patch PostgresDatabase",
-        "delete PostgresDatabase",
-        "patch PostgreSQLInstance",
-    ]
-    assert kube.instructions() == ["child-uid/Delete"]
-    assert kube.reads == []
-
-
-async def test_a_claim_stays_while_a_finalizer_holds_a_child() -> None:
-    kube = _kube()
-    seen = _seen(_deleted(), CHILD)
-
-    await make_pass(seen, seen, rendered(), kube)
-
-    assert kube.verbs() == ["status PostgreSQLInstance", "patch PostgresDatabase", "delete PostgresDatabase"]
 
 
 async def _pass_over_protected(cached: Object) -> LoggedKube:
@@ -110,17 +85,3 @@ async def test_a_claim_is_as_it_was_seen_only_in_the_same_version(stored: Object
         return
     with pytest.raises(WriteConflict):
         await gatherer.check_version(snapshot(of=_deleted()))
-
-
-async def test_a_claim_whose_finalizer_was_removed_is_not_deleted_twice_while_its_watch_is_behind() -> None:
-    kube = LoggedKube()
-    seen = _seen(_deleted())
-    reads = Reads(Cache(kube).informer(CLAIMS), seen, seen)
-    reads.claims.store.apply_event("ADDED", dumps(seen.claim))
-    without = {**seen.claim, "metadata": {**seen.claim["metadata"], "finalizers": []}}
-    kube.objects[CLAIMS, seen.key] = without
-
-    await reconciler(reads, rendered(), kube, lambda: 0.0).reconcile(seen.key)
-
-    assert kube.verbs() == ["patch PostgreSQLInstance"]
-    assert reads.claims.store.get(seen.key) is None

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import UTC, datetime
 
 import pytest
 
 from apis import names
-from composer.causes import Cause, cause
 from composer.claim.decide import Annotate, Orphan, RemoveFinalizer
 from composer.claim.deletion import blocker
 from composer.claim.outcomes import finalizer_note, instruction_note
-from composer.claim.report import NOBODY, Findings, Pauser, pauser, report, report_deletion, report_pause
-from composer.claim.snapshot import ObservedChild, Snapshot
+from composer.claim.report import NOBODY, Pauser, pauser, report_pause
+from composer.claim.snapshot import ObservedChild
 from composer.kinds.catalog import KindFacts
-from runtime.conditions import timestamp
 from runtime.objects import Object
 from tests.composer.factories import (
     DATABASE,
@@ -23,7 +20,6 @@ from tests.composer.factories import (
     annotated,
     claim,
     condition,
-    conditions_of,
     desired,
     entry,
     live,
@@ -73,47 +69,7 @@ def test_a_blocker_is_the_cause_that_holds_a_deletion(
     assert (blocking and f"{blocking.reason} {blocking.reason_class.name}") == expected
 
 
-WAITS = cause("Deleting", "waits")
-
-
-@pytest.mark.parametrize(
-    ("causes", "minutes", "abnormal", "reason"),
-    [
-        pytest.param((WAITS,), 0, "Reconciling", "Deleting", id="is on its way"),
-        pytest.param((WAITS,), 61, "Stalled", "Deleting", id="for too long"),
-        pytest.param((WAITS, cause("DeleteBlocked", "no")), 0, "Stalled", "DeleteBlocked", id="is blocked"),
-        pytest.param((WAITS, cause("CloudUnreachable", "-")), 0, "Reconciling", "CloudUnreachable", id="the cloud"),
-    ],
-)
-def test_a_claim_that_is_being_deleted_reports_its_conditions(
-    causes: tuple[Cause, ...], minutes: int, abnormal: str, reason: str
-) -> None:
-    since = timestamp(AT - timedelta(minutes=minutes))
-    before = {"conditions": [condition("Reconciling", "True", "Deleting", since=since)]}
-    status = report_deletion(snapshot(of=claim(deleted=True, status=before)), causes, AT)
-
-    assert conditions_of(status) == {
-        "Ready": f"False {reason}",
-        "Synced": f"False {reason}",
-        abnormal: f"True {reason}",
-    }
-
-
 # The token that asks for a pass
-
-
-def _requested(**more: Any) -> Snapshot:
-    return snapshot(of=annotated(claim(**more), reconcile_requested_at="monday"))
-
-
-def test_a_token_is_repeated_by_every_kind_of_pass() -> None:
-    statuses = (
-        report(_requested(), Findings((), ()), AT),
-        report_pause(_requested(), NOBODY, AT),
-        report_deletion(_requested(deleted=True), (), AT),
-    )
-
-    assert [status["lastHandledReconcileAt"] for status in statuses] == ["monday"] * 3
 
 
 # A pause

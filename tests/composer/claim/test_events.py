@@ -36,21 +36,6 @@ def _emitted(*passes: tuple[Object, tuple[Cause, ...], tuple[Note, ...], bool]) 
     return run(scene())
 
 
-def test_a_creation_in_three_waves_and_its_secret_are_two_events() -> None:
-    published = Note("ConnectionPublished", "Secret x holds the credentials")
-    waits = cause("ResourcePending", "waits")
-    emitted = _emitted(
-        (claim(), (waits,), _created("a", "b"), False),
-        (claim(), (waits,), _created("c"), False),
-        (claim(), (), (*_created("d"), published), True),
-    )
-
-    assert emitted == [
-        "ChildCreated: created a; created b; created c; created d",
-        "ConnectionPublished: Secret x holds the credentials",
-    ]
-
-
 def test_a_note_of_no_creation_is_emitted_at_once() -> None:
     taken = Note("FieldTakenBack", "x was taken back", is_warning=True)
 

@@ -44,7 +44,6 @@ def _child(*conditions: Object) -> ObservedChild:
 
 
 WORKS = _child(condition("Ready", "True", "Available"))
-LOST = _child(condition("Ready", "False", "DatabaseLost"), condition("Stalled", "True", "DatabaseLost"))
 
 
 @dataclass
@@ -147,30 +146,6 @@ def _claim(**more: Any) -> Object:
 async def _fail(reconciler: ClaimReconciler, error: type[Exception]) -> None:
     with pytest.raises(error):
         await reconciler.reconcile(Key("shop", "orders"))
-
-
-@pytest.mark.parametrize(
-    ("known", "ready", "first"),
-    [(WORKS, "True Available", "True InternalError"), (LOST, "False DatabaseLost", "True DatabaseLost")],
-    ids=["it works", "it is lost"],
-)
-async def test_a_defect_is_reported_once_and_hides_no_lost_database(
-    known: ObservedChild, ready: str, first: str
-) -> None:
-    world = _World(known, _claim(), broken=TypeError("a secret"))
-    reconciler = world.reconciler()
-
-    for _ in range(3):
-        await _fail(reconciler, TypeError)
-
-    conditions = world.conditions()
-    assert conditions["Ready"] == ready
-    assert conditions.get("Reconciling", conditions.get("Stalled")) == first
-    texts = " ".join(condition["message"] for condition in world.now["status"]["conditions"])
-    assert ("TypeError" in texts) == (known is WORKS)
-    assert "secret" not in texts
-    assert len(world.kube.statuses) == 1
-    assert [record["name"] for record in world.now["status"]["inventory"]] == ["x"]
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from composer.causes import cause
 from composer.claim.decide import Apply, Create
@@ -24,19 +24,6 @@ def _refused(clock: _Clock, step: Create | Apply = APPLY) -> Refusals:
     refusals = Refusals()
     refusals.add(step, WHY, clock.now)
     return refusals
-
-
-def test_a_refused_write_is_tried_again_later_and_rarer() -> None:
-    clock = _Clock()
-    refusals, pauses = _refused(clock), list[timedelta]()
-    for _ in range(6):
-        since = clock.now
-        while refusals.of(APPLY, clock.now):
-            clock.now += timedelta(minutes=1)
-        pauses.append(clock.now - since)
-        refusals.add(APPLY, WHY, clock.now)
-
-    assert pauses == [FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE, 8 * FIRST_PAUSE, LONGEST_PAUSE, LONGEST_PAUSE]
 
 
 def test_a_write_that_succeeds_ends_the_memory_of_its_refusal() -> None:

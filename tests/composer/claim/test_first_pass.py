@@ -72,12 +72,6 @@ async def _make_pass(kube: _Kube, *, refusal: str = "", of: Object | None = None
         await reconciler(reads, composed, kube, lambda: 0.0, preparer=preparer).reconcile(key_of(owner))
 
 
-async def test_a_new_claim_is_rendered_while_its_finalizer_is_written() -> None:
-    kube = _Kube()
-    await _make_pass(kube)
-    assert kube.verbs()[:2] == ["apply PostgreSQLInstance", "create PostgresDatabase"]
-
-
 @pytest.mark.parametrize("refusal", ["", "size is unknown"])
 async def test_nothing_is_created_where_the_finalizer_is_refused(refusal: str) -> None:
     kube = _Kube(broken=Invalid("too long", status=422))

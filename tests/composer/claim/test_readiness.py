@@ -61,49 +61,6 @@ def _ready(seen: Snapshot, findings: Findings) -> str:
 
 # Where nothing is rendered: a hold, a refusal, a broken template
 
-UNRENDERED: dict[str, tuple[ObservedChild, str]] = {
-    "the database works": (_known(READY), "True Available"),
-    "the database is lost": (_known(LOST), "False DatabaseLost"),
-    "the child was deleted, and its provider waits for an instruction": (_known(READY, deleted=True), "True Available"),
-    "the child was deleted, and its database is lost": (_known(LOST, deleted=True), "False ChildNotReady"),
-    "the child was deleted, and has its instruction": (
-        _known(READY, deleted=True, annotations={names.TEARDOWN: "child-uid/Detach"}),
-        "False ChildNotReady",
-    ),
-    "another operator's object was deleted": (_known(READY, FOREIGN, deleted=True), "False HeldDeletion"),
-    "the child is gone": (_known(None), "False ChildNotReady"),
-    "the child's kind is not served": (replace(_known(None), unseen=True), "True Available"),
-    "another operator's object with data is gone": (_known(None, FOREIGN), "False DatabaseLost"),
-    "a workload has no replica": (
-        _known({"observedGeneration": 1, "replicas": 0}, WORKLOAD),
-        "False ChildNotReady",
-    ),
-    "a child that was never ready is not there yet": (
-        _known({"observedGeneration": -1}, of=entry(outcome=NEVER_READY)),
-        "True Available",
-    ),
-    "a child whose edit nobody has seen": (
-        _known({"observedGeneration": 1, "conditions": READY["conditions"]}, generation=2),
-        "True Available",
-    ),
-}
-
-
-@pytest.mark.parametrize(("known", "expected"), UNRENDERED.values(), ids=UNRENDERED)
-@pytest.mark.parametrize("reason", ["UnsupportedPolicy", "HeldDeletion", "CompositionNotFound", "RenderLimit"])
-def test_ready_of_a_claim_that_stays_as_it_is_follows_its_children(
-    reason: str, known: ObservedChild, expected: str
-) -> None:
-    assert _ready(snapshot(known, of=WAS_READY), Findings((cause(reason, "why"),), (known.entry,))) == expected
-
-
-@pytest.mark.parametrize(("known", "expected"), UNRENDERED.values(), ids=UNRENDERED)
-def test_ready_of_a_paused_claim_follows_its_children(known: ObservedChild, expected: str) -> None:
-    status = report_pause(snapshot(known, of=WAS_READY), NOBODY, AT)
-
-    assert conditions_of(status) == {"Ready": expected, "Synced": "False Paused"}
-
-
 # After an outage, where nothing is rendered
 
 AWAY = condition("Ready", "False", "ServerUnreachable")
@@ -271,29 +228,6 @@ SOURCE = {"from": "settings"}
 
 
 REPLACED, REPLACING = _new_database({}, ""), _new_database({})
-
-
-@pytest.mark.parametrize(
-    ("new", "ready", "connection", "expected"),
-    [
-        pytest.param(REPLACED, True, SOURCE, "True Available", id="the other one, whose login is published, is ready"),
-        pytest.param(REPLACED, False, SOURCE, "True Available", id="the other one, published, is being updated"),
-        pytest.param(REPLACED, True, {}, "True Available", id="everything else is ready"),
-        pytest.param(REPLACING, False, SOURCE, "False Creating", id="the one in its place was never ready"),
-        pytest.param(REPLACING, False, {}, "False Creating", id="something else was never ready"),
-        pytest.param(None, False, SOURCE, "False Creating", id="the one in its place is made in this pass"),
-    ],
-)
-def test_ready_while_a_database_left_out_of_the_composition_is_deleted(
-    new: ObservedChild | None, *, ready: bool, connection: dict[str, str], expected: str
-) -> None:
-    if new is not None and new.live is not None and not ready:
-        new = replace(new, live={**new.live, "status": {"observedGeneration": 0}})
-    composed = rendered(child(desired("settings", SETTINGS), "settings", ready=ready), connection=connection)
-    known = (GOING, *((new,) if new else ()))
-    findings = Findings((), tuple(observed.entry for observed in known), composed)
-
-    assert _ready(snapshot(*known, of=WAS_READY), findings) == expected
 
 
 @pytest.mark.parametrize("connection", [SOURCE, {}], ids=["its login is to be published", "without a connection"])

@@ -11,7 +11,6 @@ from apis import names
 from composer.claim.act import Actor
 from composer.claim.decide import Create, Delete, Step
 from composer.claim.gather import Gatherer
-from composer.claim.outcomes import Outcome, after
 from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.inventory import dump
 from composer.kinds.cluster import Cluster
@@ -141,30 +140,6 @@ async def test_a_child_is_not_removed_while_its_replacement_could_not_be_created
     kube.refusal = None
     await actor.act(replace(snapshot(), claim=claim(annotations={names.RECONCILE_REQUESTED_AT: "now"})), _replaced())
     assert kube.verbs()[-1] == "delete ConfigMap"
-
-
-async def test_the_status_is_written_before_an_error_fails_themake_pass() -> None:
-    kube = LoggedKube(refusal=Unavailable("later"))
-    before = snapshot()
-
-    with pytest.raises(Unavailable):
-        await make_pass(before, before, rendered(child(WANTED, ready=False)), kube)
-
-    assert kube.verbs() == ["apply PostgreSQLInstance", "create PostgresDatabase", "status PostgreSQLInstance"]
-    status = next(operations[-1]["value"] for verb, _, operations in kube.written if verb == "status")
-    assert [record["name"] for record in status["inventory"]] == [WANTED["metadata"]["name"]]
-
-
-def test_a_status_from_before_the_write_proves_nothing() -> None:
-    seen = {**LIVE, "status": {"observedGeneration": 1}}
-    written = {**seen, "metadata": {**LIVE["metadata"], "generation": 2}}
-    composed, known = rendered(child(WANTED, ready=True)), snapshot(ObservedChild(SENT, seen, DATABASE))
-
-    def ready(made: Object) -> bool:
-        return after(known, composed, (), (Outcome(SENT, written=made),))[1].children[0].ready
-
-    assert ready(seen)
-    assert not ready(written)
 
 
 # What is there

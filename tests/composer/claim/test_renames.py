@@ -247,10 +247,6 @@ _DATABASE = live(desired())
 _HELD = ObservedChild(entry(), _DATABASE, DATABASE)
 
 
-def test_a_rollback_in_place_is_allowed() -> None:
-    assert held_on_rollback(snapshot(_HELD), rendered(child(desired())), "c-old") == ()
-
-
 def test_a_rollback_that_takes_data_away_is_held_until_consent() -> None:
     back = rendered(child(desired("settings", SETTINGS), "settings"))
 

@@ -19,7 +19,6 @@ from tests.composer.factories import (
     condition,
     conditions_of,
     desired,
-    entry,
     live,
     observed,
     rendered,
@@ -103,25 +102,6 @@ def test_the_conditions_follow_the_findings(row: Row) -> None:
     assert conditions == expected
 
 
-@pytest.mark.parametrize(
-    ("before", "hours", "abnormal"),
-    [
-        pytest.param("Reconciling", 0.9, "Reconciling", id="for a while"),
-        pytest.param("Reconciling", 1.0, "Stalled", id="beyond its deadline"),
-        pytest.param("Stalled", 0.0, "Stalled", id="reported before, by another process"),
-    ],
-)
-def test_a_cause_that_lasts_too_long_is_stalled(before: str, hours: float, abnormal: str) -> None:
-    since = (AT - timedelta(hours=hours)).strftime("%Y-%m-%dT%H:%M:%SZ")
-    known = {**READY_BEFORE, "type": before, "reason": "Creating", "lastTransitionTime": since}
-    owner = claim(status={"conditions": [known]})
-
-    status = report(snapshot(observed(stored=None), of=owner), Findings((CREATING,), (), UNREADY), AT)
-
-    assert conditions_of(status)[abnormal] == "True Creating"
-    assert conditions_of(status)["Synced"] == ("True InSync" if abnormal == "Reconciling" else "False Creating")
-
-
 CREATED, UPDATED = ("Creating", ReasonClass.PROGRESS), ("Updating", ReasonClass.PROGRESS)
 UNSEEN = {**LIVE, "status": {"observedGeneration": -1}}
 STALE = {**FINE, "metadata": {**FINE["metadata"], "generation": 2}}
@@ -164,13 +144,3 @@ def test_a_closed_and_a_missing_provider_config_read_the_same() -> None:
 
     assert closed == missing
     assert closed is not None
-
-
-def test_the_status_is_the_same_when_nothing_changed() -> None:
-    owner = claim()
-    known = snapshot(observed(stored=FINE), of=owner)
-    findings = Findings((), (entry(),), rendered(child(desired())), "c", "c-1", "Orphan")
-    first = report(known, findings, AT)
-    later = snapshot(observed(stored=FINE), of={**owner, "status": first})
-
-    assert report(later, findings, AT + timedelta(hours=1)) == first

@@ -10,7 +10,7 @@ import pytest
 
 from apis.reasons import ReasonClass
 from composer.causes import Cause, cause
-from composer.claim.selection import ClaimState, admitted, choose, choose_revision, not_allowed
+from composer.claim.selection import ClaimState, choose, choose_revision, not_allowed
 from composer.composition.revision import Candidate, Revision, candidates
 from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec
 
@@ -80,46 +80,7 @@ def _fenced(name: str, applies_to: dict[str, Any] | None = None, allowed: dict[s
     return replace(made, allowed=None if allowed is None else msgspec.convert(allowed, AllowedNamespaces))
 
 
-_RED = {"namespaceSelector": {"matchLabels": {"team": "red"}}}
-_FOR_RED = {"selector": {"matchLabels": {"team": "red"}}}
-
-
-_OF_GOLD = {"claimSelector": {"matchLabels": {"tier": "gold"}}}
 RED, BLUE = {"team": "red"}, {"team": "blue"}
-
-
-@pytest.mark.parametrize(
-    ("composition", "labels", "last", "admits"),
-    [
-        pytest.param(_fenced("c"), {}, "", True, id="without allowedNamespaces it is for all"),
-        pytest.param(_fenced("c", _RED), RED, "", True, id="it is for those to which it applies"),
-        pytest.param(_fenced("c", _RED), BLUE, "", False, id="it is not for the others"),
-        pytest.param(_fenced("c", _OF_GOLD), {}, "", True, id="what applies to claims by their labels is for all"),
-        pytest.param(_fenced("c", allowed={"names": ["shop"]}), {}, "", True, id="by name"),
-        pytest.param(_fenced("c", allowed={"names": ["shop-2"]}), {}, "", False, id="by another name"),
-        pytest.param(_fenced("c", allowed=_FOR_RED), RED, "", True, id="by labels"),
-        pytest.param(_fenced("c", allowed=_FOR_RED), BLUE, "", False, id="by other labels"),
-        pytest.param(_fenced("c", allowed={"names": ["shop"], **_FOR_RED}), BLUE, "", True, id="by name alone"),
-        pytest.param(_fenced("c", allowed={"selector": {}}), {}, "", True, id="by an empty selector all"),
-        pytest.param(_fenced("c", allowed={}), {}, "", False, id="an empty fence lets nobody in"),
-        pytest.param(_fenced("c", _RED, {"names": ["other"]}), RED, "", False, id="it goes before appliesTo"),
-        pytest.param(_fenced("c", allowed={}), {}, "c", True, id="who has it keeps it"),
-    ],
-)
-@pytest.mark.parametrize("spec", [_ref("c"), _selector(cloud="c")], ids=["by name", "by labels"])
-def test_a_composition_is_chosen_by_claims_of_allowed_namespaces_alone(
-    composition: Candidate, labels: dict[str, str], last: str, spec: dict[str, Any], *, admits: bool
-) -> None:
-    """A claim of namespace `shop`, with `labels`, names a Composition; `last` is what it was served by."""
-    claim = msgspec.convert(spec, ClaimSpec)
-
-    chosen = choose(claim, last, {}, labels, admitted((composition, EVERYWHERE), last, "shop", labels))
-
-    assert (chosen == "c") == admits
-    if isinstance(chosen, Cause):
-        elsewhere = choose(claim, "", {}, {}, (EVERYWHERE,))
-        assert isinstance(elsewhere, Cause)
-        assert (chosen.reason, chosen.message) == ("CompositionNotFound", elsewhere.message)
 
 
 def test_a_living_claim_reports_that_a_new_one_would_not_get_its_composition() -> None:

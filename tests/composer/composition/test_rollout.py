@@ -11,36 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from composer.composition.rollout import advance, choice_after, conditions_of, is_included, sentence, superseded
-from composer.composition.rollout_claims import RolloutClaim, rollout_claim_of, unchanged_since
-from composer.models import CompositionChoice, RolloutStatus
+from composer.composition.rollout import advance, conditions_of, is_included, sentence, superseded
+from composer.composition.rollout_claims import RolloutClaim
+from composer.models import RolloutStatus
 from composer.validation.rollout import faults
 from tests.composer.composition import fleet
 from tests.composer.composition.fleet import MINUTE, NEW, NOW, OLD
-from tests.composer.factories import claim
-
-
-def test_a_rollout_goes_wave_by_wave_watches_each_and_ends() -> None:
-    course, claims, state = fleet.course(fleet.rules("1", "25%", "100%")), fleet.claims(10), None
-    seen: list[tuple[str, int, int]] = []
-    now = NOW
-    for _ in range(20):
-        state = advance(course, state, claims, now)
-        claims = fleet.moved(claims, state)
-        seen.append((state.phase, state.wave, len(fleet.on_new(claims))))
-        now += MINUTE
-        if state.phase == "Finished":
-            break
-    assert seen == [
-        ("Progressing", 1, 1),
-        ("Soaking", 1, 1),
-        ("Progressing", 2, 3),
-        ("Soaking", 2, 3),
-        ("Progressing", 3, 10),
-        ("Soaking", 3, 10),
-        ("Finished", 3, 10),
-    ]
-
 
 INVALID: dict[str, Any] = {"trouble": ("InvalidValue", "no")}
 DEADLINE = {"progressDeadlineSeconds": 60}
@@ -97,17 +73,6 @@ def test_a_claim_that_does_not_take_the_revision_is_named_and_passed_over_after_
     assert advance(course, state, claims, NOW + 31 * MINUTE).phase == "Finished"
 
 
-def test_a_failure_while_a_wave_is_watched_stops_it_too() -> None:
-    course, claims = fleet.course(fleet.rules("50%", "100%")), fleet.claims(4)
-    state = advance(course, None, claims, NOW)
-    claims = fleet.moved(claims, state)
-    state = advance(course, state, claims, NOW)
-    assert state.phase == "Soaking"
-    claims[1] = replace(claims[1], trouble=("DatabaseLost", "gone"))
-
-    assert advance(course, state, claims, NOW).phase == "Halted"
-
-
 @pytest.mark.parametrize(
     ("came", "fields"),
     [
@@ -136,34 +101,6 @@ def test_a_claim_that_comes_while_a_wave_is_open_goes_with_the_next(came: str, f
 
 AT_11, AT_12 = "2026-11-21T11:00:00Z", "2026-11-21T12:00:00Z"
 NEVER, ALWAYS = datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC)
-TROUBLE_ENDED = {"Ready": ("True", "Available", AT_11), "Synced": ("True", "InSync", AT_12)}
-
-
-@pytest.mark.parametrize(
-    ("conditions", "since", "created", "expected"),
-    [
-        pytest.param({}, "", "", NEVER, id="nothing is known of it"),
-        pytest.param({}, "2026-11-21T12:00:00", "", NEVER, id="what it says has no time zone"),
-        pytest.param({}, "", AT_12, NOW, id="it was made"),
-        pytest.param({}, AT_12, AT_11, NOW, id="it took its revision"),
-        pytest.param({"Ready": ("True", "Available", AT_12)}, AT_11, "", NOW, id="it became ready"),
-        pytest.param({"Ready": ("False", "Creating", AT_12)}, AT_11, "", NOW - 60 * MINUTE, id="it is not ready"),
-        pytest.param(TROUBLE_ENDED, AT_11, "", NOW, id="its trouble ended"),
-        pytest.param({"Synced": ("False", "Paused", AT_11)}, "", "", ALWAYS, id="it was paused until now"),
-    ],
-)
-def test_a_claim_is_unchanged_since_its_last_transition(
-    conditions: dict[str, tuple[str, str, str]], since: str, created: str, expected: datetime
-) -> None:
-    reported = [
-        {"type": type_, "status": status, "reason": reason, "lastTransitionTime": at}
-        for type_, (status, reason, at) in conditions.items()
-    ]
-    stored = claim(status={"conditions": reported, "composition": {"since": since}})
-    if created:
-        stored["metadata"]["creationTimestamp"] = created
-
-    assert unchanged_since(stored) == expected
 
 
 def test_a_halted_rollout_goes_on_when_a_person_requests_it() -> None:
@@ -238,56 +175,6 @@ def test_a_revision_is_used_by_its_wave_alone_and_a_failure_moves_nobody(
 )
 def test_waves_must_grow_to_everyone(waves: tuple[str, ...], problems: int) -> None:
     assert len(faults(fleet.rules(*waves))) == problems
-
-
-_STATUS = {"composition": {"name": "c", "revision": OLD}}
-
-
-@pytest.mark.parametrize(
-    ("fields", "is_member"),
-    [
-        pytest.param({"status": _STATUS}, True, id="uses a revision"),
-        pytest.param({"status": {}}, False, id="has none yet"),
-        pytest.param({"status": _STATUS, "deleted": True}, False, id="is being deleted"),
-        pytest.param({"status": _STATUS, "compositionRevisionRef": {"name": OLD}}, False, id="is pinned"),
-        pytest.param({"status": _STATUS, "annotations": {"fairlead.dev/paused": "true"}}, True, id="is paused"),
-        pytest.param(
-            {"status": {}, "annotations": {"fairlead.dev/identity": "1@shop/orders"}}, True, id="lost its status"
-        ),
-    ],
-)
-def test_a_rollout_claim_is_read_from_a_claim_that_takes_part(fields: dict[str, Any], *, is_member: bool) -> None:
-    assert (rollout_claim_of(claim(**fields), NEW, NOW) is not None) == is_member
-
-
-def test_a_claim_that_settled_since_gets_the_deadline_again() -> None:
-    """A claim that its owner edits an hour after the revision came is not late."""
-    taken, edited = "2026-11-21T10:00:00Z", "2026-11-21T11:30:00Z"
-    working = {"type": "Reconciling", "status": "True", "lastTransitionTime": edited}
-    status = {"composition": {**_STATUS["composition"], "since": taken}, "conditions": [working]}
-
-    claim_in_rollout = rollout_claim_of(claim(status=status), NEW, NOW)
-
-    assert claim_in_rollout is not None
-    assert claim_in_rollout.since == datetime.fromisoformat(edited)
-
-
-def test_a_claim_remembers_how_it_came_to_its_revision() -> None:
-    ready = [{"type": "Ready", "status": "True"}]
-    before = claim(status={"composition": {"name": "c", "revision": OLD}, "conditions": ready})
-
-    moved = choice_after(before["status"]["composition"], CompositionChoice("c", NEW, "2026-11-21T12:00:00Z"), before)
-
-    assert moved == {
-        "name": "c",
-        "revision": NEW,
-        "previous": OLD,
-        "since": "2026-11-21T12:00:00Z",
-        "wasReady": True,
-        "input": moved["input"],
-    }
-    assert choice_after(moved, CompositionChoice("c", NEW, "2026-11-21T13:00:00Z"), before) == moved
-    assert choice_after(moved, CompositionChoice("d", "d-1"), before) == {"name": "d", "revision": "d-1"}
 
 
 def test_the_conditions_of_a_rollout_end_with_it() -> None:

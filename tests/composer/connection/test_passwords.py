@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from apis import names
 from apis.connection import PasswordRecord
 from apis.identity import Identity
 from composer.connection.passwords import (
@@ -61,32 +60,6 @@ def _record(secret: Key, former: str = "") -> PasswordRecord:
     return PasswordRecord("admin", secret.name, former)
 
 
-def test_a_password_is_made_once_and_recorded() -> None:
-    world = _World()
-
-    kept = world.keep(FIRST)
-
-    stored = world.kube.objects[SECRETS, FIRST]
-    assert kept == KeptPasswords((_record(FIRST),), is_new=True)
-    assert (stored["type"], stored["immutable"], list(stored["data"])) == (names.PASSWORD_TYPE, True, ["password"])
-    assert stored["metadata"]["labels"] == {names.CLAIM_LABEL: "claim-uid"}
-    assert "ownerReferences" not in stored["metadata"]
-    assert world.keep(FIRST, *kept.records) == KeptPasswords((_record(FIRST),))
-
-
-def test_a_password_whose_record_a_crash_prevented_is_taken_as_it_is() -> None:
-    world = _World()
-    world.keep(FIRST)
-    made = world.password(FIRST)
-    world.keeper = world.restarted()
-
-    kept = world.keep(FIRST)
-
-    assert kept == KeptPasswords((_record(FIRST),), is_new=True)
-    assert world.password(FIRST) == made
-    assert len(world.kube.objects) == 1
-
-
 @pytest.mark.parametrize("records", [(_record(FIRST),), ()], ids=["recorded", "named by a child alone"])
 def test_a_password_that_is_gone_is_never_made_again(records: tuple[PasswordRecord, ...]) -> None:
     world = _World()
@@ -98,15 +71,6 @@ def test_a_password_that_is_gone_is_never_made_again(records: tuple[PasswordReco
     assert FIRST.name in why.message
     assert kept.records == (_record(FIRST),)
     assert world.kube.objects == {}
-
-
-def test_a_new_token_makes_another_password_also_where_the_former_is_gone() -> None:
-    world = _World()
-
-    kept = world.keep(SECOND, _record(FIRST))
-
-    assert kept == KeptPasswords((_record(SECOND, FIRST.name),), is_new=True)
-    assert list(world.kube.objects) == [(SECRETS, SECOND)]
 
 
 def test_two_rotations_in_a_row_leave_the_last_two_passwords() -> None:
@@ -165,17 +129,6 @@ def test_another_owners_secret_of_that_name_is_not_touched() -> None:
     assert world.password(FIRST) == "x"
 
 
-def test_a_password_is_deleted_for_its_claim_alone() -> None:
-    world = _World()
-    world.keep(FIRST)
-
-    asyncio.run(world.keeper.drop(FIRST, "another-uid"))
-    assert (SECRETS, FIRST) in world.kube.objects
-
-    asyncio.run(world.keeper.drop(FIRST, "claim-uid"))
-    assert (SECRETS, FIRST) not in world.kube.objects
-
-
 # Which are wanted
 
 COMPOSITION = {"passwords": [{"name": "admin"}]}
@@ -219,15 +172,6 @@ def test_a_password_was_made_where_the_status_or_a_child_says_so(
 
     assert (wanted.is_made, wanted.former) == expected
     assert wanted.secret == Key("shop", _names()["admin"])
-
-
-def test_a_rotation_keeps_the_name_of_the_secret_before() -> None:
-    names_before, names_after = _names(), _names(passwordRotation={"token": "2026-12"})
-    records = (PasswordRecord("admin", names_before["admin"]),)
-
-    (wanted,) = wanted_passwords(names_after, records, (), (Key("shop", "orders"), "claim-uid"))
-
-    assert (wanted.is_made, wanted.former) == (False, names_before["admin"])
 
 
 @pytest.mark.parametrize("passwords", [None, "x", [{"name": 1}], [{"name": "admin"}], 7])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from datetime import timedelta
 
 import pytest
 
-from composer.connection.secret import Wanted
 from fairlead.simulation.virtual_time import VirtualLoop
 from runtime.objects import SECRETS, Key, Object
 from tests.composer.connection.world import (
@@ -23,9 +21,6 @@ from tests.composer.connection.world import (
 from tests.composer.factories import desired, live
 
 LOOP = VirtualLoop
-
-# What a Composition declares of the Secret of another operator.
-DECLARED = {"secretRef": {"resource": "database", "name": "app-login", "keys": {"password": "password"}}}
 
 
 async def test_a_foreign_secret_is_not_touched() -> None:
@@ -71,57 +66,6 @@ async def test_a_secret_that_somebody_changed_concerns_its_claim_and_our_own_wri
     assert claims == [(), (CLAIM,), (), (CLAIM,), (CLAIM,), (), ()]
 
 
-async def test_another_source_is_watched_in_the_place_of_the_first() -> None:
-    at = World()
-    at.kube.put(SECRETS, "other-login", namespace="shop", data=encoded(password="x"))
-    await at.publish(published(), known=False)
-    await at.publish(published("other-login"))
-    await asyncio.sleep(0)
-    names = ("app-login", "other-login")
-
-    assert [at.publisher.concerned(change_of(Key("shop", name), None)) for name in names] == [(), (CLAIM,)]
-
-
-@pytest.mark.parametrize(
-    ("resync", "passes_at"),
-    [(600, (590,)), (600, (1, 2, 599)), (60, (59,)), (86_400, (300,))],
-    ids=["ten minutes", "many passes", "a minute", "a day"],
-)
-async def test_a_changed_source_is_published_within_one_resync_whatever_passes_lie_between(
-    resync: int, passes_at: tuple[int, ...]
-) -> None:
-    """A pass that does not look at the Secret says when the next one must."""
-
-    at = World(resync=timedelta(seconds=resync))
-    await at.publish(published(), known=False)
-    at.login("second")
-    pauses = []
-    for moment in passes_at:
-        at.now = moment
-        pauses.append((await at.publish(published())).again)
-    if at.stored() == "first":
-        at.now += (pauses[-1] or timedelta(seconds=resync)).total_seconds()
-        await at.publish(published())
-    assert at.stored() == "second"
-
-    assert at.now <= resync
-
-
-async def test_a_source_that_was_created_again_is_read_at_once() -> None:
-    """The operator that made it has given it another password, and no status shows it."""
-
-    def foreign(uid: str) -> Wanted:
-        return published(declared=DECLARED, of=live(desired(), uid=uid))
-
-    at = World()
-    before = foreign("first-uid")
-    await at.publish(before, known=False)
-    at.login("second")
-    await at.publisher.publish(foreign("second-uid"), known_hash=before.hash, is_requested=False)
-
-    assert at.stored() == "second"
-
-
 async def test_the_memory_of_a_claim_that_is_gone_is_dropped() -> None:
     """Its finalizer may have been removed by force, and then nobody disowned its Secret."""
 
@@ -158,19 +102,6 @@ async def test_a_published_secret_is_read_once_a_resync_and_its_loss_is_reported
     await look()
 
     assert reasons == ["", "SecretNotFound", "SecretNotFound", "SecretNotFound", "", "", "SecretNotOwned"]
-
-
-async def test_a_missing_source_is_read_again_soon_and_then_less_and_less_often() -> None:
-    at, reads = World(), list[float]()
-    while at.now < TEN_MINUTES:
-        publication = await at.publish(published("nowhere"))
-        assert publication.again is not None
-        reads.append(at.now)
-        at.now += publication.again.total_seconds()
-    at.kube.put(SECRETS, "nowhere", namespace="shop", data=encoded(password="back"))
-    assert (await at.publish(published("nowhere"))).changed
-
-    assert reads == [0, 2, 4, 8, 16, 32, 64, 128, 256, 512]
 
 
 @pytest.mark.parametrize(
@@ -231,16 +162,6 @@ async def test_the_first_secret_is_made_of_a_watched_one_that_was_made_for_its_c
     await at.publish(OF_NEW_CHILD, known=False)
 
     assert (len(at.kube.reads), at.stored()) == (reads, password)
-
-
-async def test_a_connection_secret_that_is_there_is_renewed_by_a_read() -> None:
-    at = World()
-    at.watched[Key("shop", "app-login")] = _watched(CHILD_CREATED, password="old")
-    await at.publish(OF_NEW_CHILD, known=False)
-    at.login("new")
-    await at.publish(OF_NEW_CHILD, is_requested=True)
-
-    assert at.stored() == "new"
 
 
 async def test_a_watched_secret_of_another_login_publishes_nothing() -> None:

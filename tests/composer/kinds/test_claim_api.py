@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from composer.kinds import claim_api
 from composer.kinds.catalog import facts_of
 from tests.support import yaml_texts
 
@@ -77,54 +76,6 @@ TAKEN: dict[str, tuple[Callable[[dict[str, Any]], Any], str]] = {
 }
 
 
-def test_the_shipped_kind_lacks_nothing() -> None:
-    facts = facts_of(SHIPPED)
-
-    assert facts is not None
-    assert facts.gaps == ()
-    assert facts.abstract
-    assert facts.is_shipped
-    assert not facts.allowed
-    assert claim_api.absent_options(_version(SHIPPED)) == ()
-
-
-LABELLED: dict[str, tuple[str, dict[str, str], str, bool]] = {
-    "ours says that it holds data": ("aws.fairlead.dev", {"stateful": "true"}, "stateful", True),
-    "ours does not say whether it holds data": ("aws.fairlead.dev", {}, "stateful", True),
-    "ours says nothing of its data": ("aws.fairlead.dev", {"stateful": ""}, "stateful", True),
-    "ours says something else of its data": ("aws.fairlead.dev", {"stateful": "no"}, "stateful", True),
-    "ours says that it holds no data": ("aws.fairlead.dev", {"stateful": "false"}, "stateful", False),
-    "a stranger's says that it holds data": ("example.org", {"stateful": "true"}, "stateful", True),
-    "a stranger's says nothing": ("example.org", {}, "stateful", False),
-    "ours is inside another": ("gcp.fairlead.dev", {"inside": "true"}, "inside", True),
-    "ours is not inside another": ("gcp.fairlead.dev", {"inside": "false"}, "inside", False),
-    "ours does not say where it is": ("gcp.fairlead.dev", {}, "inside", False),
-    "a stranger's is inside nothing": ("example.org", {"inside": "true"}, "inside", False),
-    "ours is prompt": ("onprem.fairlead.dev", {"prompt": "true"}, "prompt", True),
-    "ours is not prompt": ("onprem.fairlead.dev", {"prompt": "false"}, "prompt", False),
-    "ours does not say whether it is prompt": ("onprem.fairlead.dev", {}, "prompt", False),
-}
-
-
-@pytest.mark.parametrize(("group", "labels", "fact", "expected"), LABELLED.values(), ids=LABELLED)
-def test_a_kind_of_a_provider_is_what_the_labels_of_its_crd_say(
-    group: str, labels: dict[str, str], fact: str, *, expected: bool
-) -> None:
-    facts = facts_of(_crd_of(group, {f"fairlead.dev/{name}": text for name, text in labels.items()}))
-
-    assert facts is not None
-    assert getattr(facts, fact) is expected
-
-
-def _crd_of(group: str, labels: dict[str, str]) -> dict[str, Any]:
-    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
-    names = {"kind": "Thing", "plural": "things"}
-    return {
-        "metadata": {"name": f"things.{group}", "labels": labels},
-        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
-    }
-
-
 @pytest.mark.parametrize(("take", "gap"), TAKEN.values(), ids=TAKEN)
 def test_a_part_that_is_taken_away_is_named(take: Callable[[dict[str, Any]], Any], gap: str) -> None:
     crd = deepcopy(SHIPPED)
@@ -135,11 +86,3 @@ def test_a_part_that_is_taken_away_is_named(take: Callable[[dict[str, Any]], Any
     assert facts is not None
     assert facts.gaps == (gap,)
     assert not facts.abstract
-
-
-def test_a_kind_that_is_not_served_yet_is_not_in_the_catalog() -> None:
-    begun = {**SHIPPED, "status": {"conditions": [{"type": "Established", "status": "False"}]}}
-    served = {**SHIPPED, "status": {"conditions": [{"type": "Established", "status": "True"}]}}
-
-    assert facts_of(begun) is None
-    assert facts_of(served) is not None

@@ -16,11 +16,10 @@ from apis import names
 from composer.causes import cause
 from composer.claim.compose import Preparer
 from composer.claim.gather import Gatherer
-from composer.claim.selection import depends_on_namespace
 from composer.composition.revision import Candidate, Revision
 from composer.kinds.cluster import Cluster
 from composer.kinds.live_namespaces import UNDECIDED
-from composer.models import AllowedNamespaces, AppliesTo, ClaimSpec
+from composer.models import AllowedNamespaces, AppliesTo
 from composer.process import undecided_index
 from composer.render.render import Rendered
 from composer.render.request import Request
@@ -99,25 +98,6 @@ async def _put_claims(kube: _LateKube, gatherer: Gatherer, *names_of_claims: str
     await eventually(are_seen, "the claims are in the cache", every_s=0.001)
 
 
-async def test_a_claim_that_is_seen_before_its_namespace_is_served_by_the_labels_of_the_namespace() -> None:
-    kube = _LateKube()
-    async with _gatherer(kube) as (gatherer, cluster):
-        _put_namespace(kube, **_AZURE)
-        await _put_claims(kube, gatherer, "orders")
-        assert cluster.namespaces.store.get(Key("", "shop")) is None
-        assert await _labels(gatherer, "orders") == _AZURE
-
-
-async def test_a_label_that_the_watch_has_not_sent_yet_counts() -> None:
-    kube = _LateKube()
-    _put_namespace(kube, cloud="aws")
-    async with _gatherer(kube) as (gatherer, cluster):
-        _put_namespace(kube, **_AZURE)
-        await _put_claims(kube, gatherer, "orders")
-        assert labels_of(cluster.namespaces.store.get(Key("", "shop")) or {}) == {"cloud": "aws"}
-        assert await _labels(gatherer, "orders") == _AZURE
-
-
 async def test_one_read_serves_all_claims_that_were_seen_before_it_and_none_that_came_later() -> None:
     kube = _LateKube()
     async with _gatherer(kube) as (gatherer, _):
@@ -130,33 +110,6 @@ async def test_one_read_serves_all_claims_that_were_seen_before_it_and_none_that
         await _put_claims(kube, gatherer, "late")
         assert await _labels(gatherer, "late") == _AZURE
         assert kube.reads == 2
-
-
-async def test_a_claim_that_is_still_undecided_is_served_by_a_new_read() -> None:
-    kube = _LateKube()
-    async with _gatherer(kube) as (gatherer, _):
-        _put_namespace(kube, cloud="none")
-        await _put_claims(kube, gatherer, "orders", "other")
-        assert await _labels(gatherer, "orders") == {"cloud": "none"}
-        _put_namespace(kube, **_AZURE)
-        assert await _labels(gatherer, "orders") == _AZURE
-
-
-async def test_an_answer_that_waited_for_its_claim_gives_way_to_a_newer_event() -> None:
-    kube = _LateKube()
-    async with _gatherer(kube) as (gatherer, cluster):
-        _put_namespace(kube, cloud="aws")
-        await _put_claims(kube, gatherer, "orders", "paused")
-        await _labels(gatherer, "orders")
-        _put_namespace(kube, **_AZURE)
-        kube.catch_up()
-
-        async def is_seen() -> bool:
-            return labels_of(cluster.namespaces.store.get(Key("", "shop")) or {}) == _AZURE
-
-        await eventually(is_seen, "the watch has the new label", every_s=0.001)
-        assert await _labels(gatherer, "paused") == _AZURE
-        assert kube.reads == 1
 
 
 async def test_a_claim_whose_namespace_is_gone_is_looked_at_again() -> None:
@@ -174,28 +127,6 @@ def _candidate(name: str, *, applies_to: dict[str, Any] | None = None, allowed: 
 
 _EVERYWHERE = _candidate("everywhere", applies_to={})
 _OF_AZURE = _candidate("azure", applies_to={"namespaceSelector": {"matchLabels": _AZURE}})
-_FOR_AZURE = _candidate("for-azure", allowed={"names": ["shop"], "selector": {"matchLabels": _AZURE}})
-
-
-@pytest.mark.parametrize(
-    ("known", "spec", "depends"),
-    [
-        ((), {}, False),
-        ((_EVERYWHERE,), {}, False),
-        ((_EVERYWHERE, _candidate("gold", applies_to={"claimSelector": {"matchLabels": {"a": "b"}}})), {}, False),
-        ((_candidate("all", allowed={"names": ["shop"]}),), {}, False),
-        ((_candidate("all", allowed={"selector": {}}),), {}, False),
-        ((_EVERYWHERE, _OF_AZURE), {}, True),
-        ((_EVERYWHERE, _FOR_AZURE), {}, True),
-        ((_EVERYWHERE, _OF_AZURE), {"compositionRef": {"name": "everywhere"}}, False),
-        ((_EVERYWHERE, _OF_AZURE), {"compositionRef": {"name": "azure"}}, True),
-        ((_EVERYWHERE, _FOR_AZURE), {"compositionSelector": {"matchLabels": {"tier": "gold"}}}, True),
-    ],
-)
-def test_the_choice_depends_on_the_namespace_where_a_composition_selects_by_its_labels(
-    known: tuple[Candidate, ...], spec: dict[str, Any], *, depends: bool
-) -> None:
-    assert depends_on_namespace(msgspec.convert(spec, ClaimSpec), known) is depends
 
 
 class _Library:

@@ -64,34 +64,3 @@ def test_a_granted_right_is_reviewed_again_after_minutes_and_a_missing_one_less_
         return reviews
 
     assert run(counts()) == [6, 0, 6, 6, 0, 6, 0, 6, 6, 6]
-
-
-def test_the_reviews_of_a_right_that_is_never_granted_become_rarer_until_there_is_one_in_ten_minutes() -> None:
-    now, kube = [0.0], MemoryKube(denied={("configmaps", "list")})
-    rights = Rights(kube, monotonic=lambda: now[0], granted=_nobody)
-
-    async def pauses() -> list[float]:
-        taken: list[float] = []
-        for _ in range(10):
-            denied = await rights.denied([_resource("a")], CATALOG, is_requested=False)
-            assert denied is not None
-            taken.append(denied.again.total_seconds())
-            now[0] += taken[-1]
-        return taken
-
-    assert run(pauses()) == [5, 10, 20, 40, 80, 160, 320, 600, 600, 600]
-    assert len(kube.reviews) == 10 * len(VERBS)
-
-
-async def test_a_right_that_was_missing_is_reported_as_granted_with_its_kind_by_the_next_review() -> None:
-    now, kube, granted = [0.0], MemoryKube(denied={("configmaps", "list")}), list[Resource]()
-    rights = Rights(kube, monotonic=lambda: now[0], granted=granted.append)
-
-    counts: list[int] = []
-    for denied in ({("configmaps", "list")}, set[tuple[str, str]]()):
-        kube.denied = denied
-        await rights.denied([_resource("a")], CATALOG, is_requested=True)
-        counts.append(len(granted))
-
-    assert counts == [0, 1]
-    assert [resource.plural for resource in granted] == ["configmaps"]

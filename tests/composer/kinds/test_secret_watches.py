@@ -76,20 +76,6 @@ async def _world(*namespaces: str, denied: bool = False) -> AsyncIterator[_World
             await asyncio.wait((task,))
 
 
-async def test_a_deleted_secret_wakes_its_claim_within_seconds_until_the_last_claim_is_gone() -> None:
-    async with _world("shop") as world:
-        world.kube.put(SECRETS, "orders-connection", namespace="shop")
-        await asyncio.sleep(5)
-        watched, before = world.watched, len(world.passes)
-        world.kube.remove(SECRETS, "orders-connection", namespace="shop")
-        await asyncio.sleep(5)
-        woken = world.passes[before:]
-        world.kube.remove(CLAIMS, "orders", namespace="shop")
-        await asyncio.sleep(5)
-
-        assert (watched, woken, world.watched) == (["shop"], [Key("shop", "orders")], [])
-
-
 async def test_a_namespace_is_watched_once_its_role_allows_it_and_no_longer_than_that() -> None:
     watched = []
     async with _world("shop", denied=True) as world:

@@ -6,14 +6,12 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-import msgspec
 import pytest
 
 from composer.claim.decide import Apply, Keep, decide
 from composer.claim.snapshot import ObservedChild, live_hash, stored_hash
-from composer.composition.revision import candidates
 from composer.hashes import sent_hash
-from composer.kinds.catalog import Catalog, KindFacts, catalog, facts_of
+from composer.kinds.catalog import KindFacts, catalog, facts_of
 from composer.validation.validate import CheckRequest, check
 from runtime.objects import Object
 from tests.composer.factories import DATABASE, NOW, child, desired, entry, live, rendered, snapshot
@@ -37,62 +35,6 @@ def _facts(crd: Object) -> KindFacts:
     return facts
 
 
-class Named(msgspec.Struct, frozen=True):
-    """A CRD, the version by which a composition names its kind, and what is reported of that."""
-
-    crd: dict[str, Any]
-    version: str
-    fault: str = ""
-
-
-_WRITE = "write apiVersion: cache.example.org/v2"
-NAMES = {
-    "the stored version": Named(_crd("v2", "v1"), "v2"),
-    "a version with the same fields": Named(_crd("v2", "v1"), "v1"),
-    "a version that a webhook makes": Named(_crd("v2", "v1", strategy="Webhook"), "v1"),
-    "the stored version beside one that a webhook makes": Named(_crd("v2", "v1", strategy="Webhook"), "v2"),
-    "a version that is served no longer": Named(
-        _crd("v2", "v1", unserved="v1"), "v1", f"kind Node of cache.example.org/v1 is not served; {_WRITE}"
-    ),
-    "a version that is still to come": Named(
-        _crd("v2", "v1"), "v3", f"kind Node of cache.example.org/v3 is not served; {_WRITE}"
-    ),
-}
-
-
-@pytest.mark.parametrize("case", NAMES.values(), ids=NAMES)
-def test_a_kind_is_named_by_versions_with_the_stored_fields(case: Named) -> None:
-    known = _known(case.crd)
-    composition = API.composition("c")["spec"]
-    composition["resources"][1]["template"]["apiVersion"] = f"{API.group}/{case.version}"
-
-    problems = check(CheckRequest(composition, known))
-
-    assert _facts(case.crd).version_fault(f"{API.group}/{case.version}") == case.fault
-    assert [(problem.reason, problem.path, problem.message) for problem in problems] == (
-        [("KindNotInstalled", "spec.resources[1].template.apiVersion", case.fault)] if case.fault else []
-    )
-
-
-def _known(crd: Object) -> Catalog:
-    return catalog([API.cache_crd(), crd])
-
-
-def test_a_kind_of_claim_is_named_by_versions_alike() -> None:
-    crd = API.cache_crd()
-    (version,) = crd["spec"]["versions"]
-    crd["spec"]["versions"] = [{**deepcopy(version), "name": "v2"}, {**version, "storage": False}]
-    composition = API.composition("c")
-    known = catalog([crd, API.node_crd(composable="true")])
-
-    assert check(CheckRequest(composition["spec"], known)) == ()
-    assert [candidate.name for candidate in candidates([composition], f"{API.group}/v2", "Cache")] == ["c"]
-    composition["spec"]["compositeTypeRef"]["apiVersion"] = f"{API.group}/v3"
-    (problem,) = check(CheckRequest(composition["spec"], known))
-    assert (problem.reason, problem.path) == ("KindNotInstalled", "spec.compositeTypeRef.apiVersion")
-    assert problem.message.endswith(f"write apiVersion: {API.group}/v2")
-
-
 def test_a_kind_of_claim_is_not_named_by_a_version_that_a_webhook_makes() -> None:
     crd = API.cache_crd()
     (version,) = crd["spec"]["versions"]
@@ -112,17 +54,6 @@ def _converting() -> Object:
     spec = stored["schema"]["openAPIV3Schema"]["properties"]["spec"]
     spec["properties"] = {"memoryText": spec["properties"]["memory"]}
     return crd
-
-
-def test_a_version_that_a_webhook_makes_is_checked_against_its_own_schema() -> None:
-    known, composition = _known(_converting()), API.composition("c")["spec"]
-    template = composition["resources"][1]["template"]
-    for version, field, fault in (
-        ("v1", "memory", 0), ("v1", "memoryText", 1), ("v2", "memory", 1), ("v2", "memoryText", 0),
-    ):  # fmt: skip
-        template["apiVersion"], template["spec"] = f"{API.group}/{version}", {field: "64Mi"}
-
-        assert len(check(CheckRequest(composition, known))) == fault, (version, field)
 
 
 CONVERTED: dict[str, tuple[dict[str, Any], type]] = {

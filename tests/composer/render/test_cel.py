@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from composer.render.cel import broken
 from composer.render.schema_limits import excesses
-from fairlead.yaml_files import objects_in
-
-_CRDS = Path(__file__).resolve().parents[3] / "crds"
-
 
 CASES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a field that must be there is": ("has(self.a)", {"a": 1}, "good"),
@@ -42,27 +37,6 @@ def test_a_breach_of_a_rule_is_named(rule: str, value: dict[str, Any], outcome: 
     breaches = [(breach.path, breach.message) for breach in broken(value, schema, "spec")]
 
     assert breaches == ([("spec.a", "so it is")] if outcome == "broken" else [])
-
-
-GOOD: dict[str, Any] = {"version": "16", "size": "small"}
-SHIPPED: dict[str, tuple[dict[str, Any], str]] = {
-    "neither size nor processors": ({"version": "16"}, "give exactly one of: size"),
-    "processors without memory": ({"version": "16", "cpu": 2}, "belong together"),
-    "two sources": (GOOD | {"restoreFrom": {"claim": "a", "backup": "b"}}, "name exactly one"),
-    "a parameter with a blank": (GOOD | {"parameters": {"work mem": "1"}}, "a parameter name is"),
-    "a login of the cloud": (GOOD | {"username": "rdsadmin"}, "reserved"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("spec", "sentence"), SHIPPED.values(), ids=SHIPPED)
-def test_a_rule_of_the_shipped_kind_is_read(spec: dict[str, Any], sentence: str) -> None:
-    (crd,) = objects_in(_CRDS, "database.fairlead.dev_*.yaml")
-    schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-
-    (problem,) = broken(spec, schema, "spec")
-
-    assert sentence in problem.message
-    assert list(broken(GOOD, schema, "spec")) == []
 
 
 def test_a_pattern_that_python_does_not_read_is_the_api_servers() -> None:

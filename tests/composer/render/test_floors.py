@@ -8,9 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from composer.claim.decide import Apply, Create, Keep, decide
 from composer.claim.outcomes import causes_of_floors
-from composer.claim.snapshot import ObservedChild
 from composer.models import CompositionSpec
 from composer.quantities import Amount
 from composer.render.errors import CompositionError
@@ -21,17 +19,12 @@ from runtime.objects import Object
 from tests.composer.factories import (
     DATABASE,
     IDENTITY,
-    NOW,
-    child,
     claim,
     composition_of,
     desired,
     live,
     observed,
-    rendered,
     resource_of,
-    sent,
-    snapshot,
     template_of,
 )
 
@@ -134,26 +127,6 @@ def test_a_value_that_nobody_can_compare_is_refused_and_never_replaced(size: Any
 
     assert caught.value.problems[0].path == f"spec.resources[0].template.{PATH}"
     assert caught.value.problems[0].resource == "database"
-
-
-def _rendered(size: int) -> Any:
-    made = msgspec.structs.replace(child(_sized(size)), floors={PATH: size})
-    return rendered(made)
-
-
-def test_a_floor_holds_once_it_is_applied() -> None:
-    (created,) = decide(snapshot(), _rendered(100), now=NOW).steps
-    (changed,) = decide(snapshot(observed(stored=STORED, floors={PATH: 50})), _rendered(100), now=NOW).steps
-    in_sync = ObservedChild(sent(_sized(50), STORED), STORED, DATABASE)
-    (kept,) = decide(snapshot(in_sync), _rendered(50), now=NOW).steps
-
-    assert isinstance(created, Create)
-    assert (created.entry.floors, created.floors) == ({}, {PATH: 100})
-    assert isinstance(changed, Apply)
-    # What is refused was never applied.
-    assert (changed.entry.floors, changed.floors) == ({PATH: 50}, {PATH: 100})
-    assert isinstance(kept, Keep)
-    assert kept.entry.floors == {PATH: 50}
 
 
 SCHEMA: dict[str, Any] = {

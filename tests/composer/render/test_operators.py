@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from composer.kinds.catalog import HOLDS_DATA, is_listed
 from composer.render.operators.state import LONGEST_NAME, State
-from composer.render.operators.table import KINDS, is_current, kind_of, state_of
+from composer.render.operators.table import KINDS, is_current, state_of
 from runtime.objects import Object
 
 _PAGE = Path(__file__).resolve().parents[3] / "docs" / "operators.md"
@@ -194,34 +193,10 @@ def test_state_of_an_operators_object(group_kind: str, status: Any, expected: St
     assert is_current(live, is_silent=False) is expected.ready
 
 
-def test_a_suspended_scheduled_backup_is_ready() -> None:
-    state = state_of(_live(SCHEDULE, {"x": 1}, suspend=True))
-
-    assert state == READY
-
-
 @pytest.mark.parametrize("group_kind", KINDS)
 @pytest.mark.parametrize("status", [{}, {"conditions": "none"}, "Running", {"phase": 7, "instancesStatus": []}])
 def test_an_odd_status_is_of_no_ready_object(group_kind: str, status: Any) -> None:
     assert not is_current(_live(group_kind, status), is_silent=False)
-
-
-def test_an_object_that_is_deleted_is_not_ready() -> None:
-    live = _live(ZALANDO, {"PostgresClusterStatus": "Running"})
-    live["metadata"]["deletionTimestamp"] = "2026-11-01T00:00:00Z"
-
-    assert not is_current(live, is_silent=False)
-
-
-@pytest.mark.parametrize("group_kind", KINDS)
-def test_a_known_kind_may_be_composed_and_says_whether_it_holds_data(group_kind: str) -> None:
-    kind = kind_of(_live(group_kind, {}))
-
-    assert kind is not None
-    assert is_listed(group_kind.partition(".")[2], group_kind)
-    assert (group_kind in HOLDS_DATA) is kind.holds_data
-    assert kind.on_deletion
-    assert kind.longest_name <= LONGEST_NAME
 
 
 def test_kinds_with_data_are_those_that_people_would_lose_data_with() -> None:

@@ -31,54 +31,12 @@ def _observed(name: str, status: Object | None = None, key: str = "") -> Observe
     return Observed(name, key, obj)
 
 
-def _made(rendered: Rendered) -> list[str]:
-    return [child.resource for child in rendered.children]
-
-
-PAIR = composition_of(
-    resource_of("user", template_of(username="{{ resources.net.status.id }}")),
-    resource_of("net"),
-)
-
-
-def test_a_resource_is_composed_when_the_status_is_there() -> None:
-    waiting, rendered = _render(PAIR), _render(PAIR, _observed("net", {"id": "n1"}))
-
-    assert _made(waiting) == ["net"]
-    assert [str(held) for held in waiting.waiting] == ["resource 'user' waits for resources.net.status.id"]
-    assert _made(rendered) == ["net", "user"]
-    assert rendered.children[1].object["spec"]["forProvider"]["username"] == "n1"
-    assert rendered.children[1].depends_on == ("net",)
-
-
-def test_a_child_that_has_reported_nothing_yet_is_not_ready_unless_ready_when_says_so() -> None:
-    created = msgspec.structs.replace(_observed("a"), object={**_observed("a").object, "status": {}})
-    silent = msgspec.structs.replace(created, is_silent=True)
-    always = composition_of(resource_of("a", readyWhen="{{ resources.a.metadata.name != '' }}"))
-
-    assert _render(composition_of(resource_of("a")), created).children[0].ready
-    assert not _render(composition_of(resource_of("a")), silent).children[0].ready
-    assert _render(always, silent).children[0].ready
-
-
 def test_ready_when_decides_where_it_is_set() -> None:
     composition = composition_of(resource_of("a", readyWhen="{{ resources.a.status.phase == 'Up' }}"))
 
     assert not _render(composition, _observed("a", {"conditions": READY})).children[0].ready
     assert not _render(composition, _observed("a", {"phase": "Down"})).children[0].ready
     assert _render(composition, _observed("a", {"phase": "Up"})).children[0].ready
-
-
-def test_annotations_of_others_are_not_copied_to_children() -> None:
-    tracked = claim(annotations={"argocd.argoproj.io/tracking-id": "x", "fairlead.dev/adopt": "none"})
-    (child,) = render(Request("c", composition_of(resource_of("a")), tracked, IDENTITY)).children
-
-    assert sorted(child.object["metadata"]["annotations"]) == [
-        "fairlead.dev/adopt",
-        "fairlead.dev/claim-name",
-        "fairlead.dev/composition",
-        "fairlead.dev/resource",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -116,28 +74,6 @@ def test_a_render_with_a_fault_is_refused_whole(resource: dict[str, Any], reason
     assert [problem.reason for problem in caught.value.problems] == [reason]
 
 
-VOLUME: dict[str, Any] = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "spec": {}}
-SETTINGS: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "data": {}}
-
-
-@pytest.mark.parametrize(
-    ("offered", "spec", "written"),
-    [
-        pytest.param(["Orphan", "Delete"], {}, "Orphan", id="none is asked for"),
-        pytest.param(["Orphan", "Delete"], {"deletionPolicy": "Delete"}, "Delete", id="one that is offered"),
-        pytest.param(["Orphan"], {"deletionPolicy": "Delete"}, "Orphan", id="one that is not offered"),
-    ],
-)
-def test_a_managed_child_has_the_deletion_policy_in_force(
-    offered: list[str], spec: dict[str, str], written: str
-) -> None:
-    composition = composition_of(resource_of("a"), resource_of("settings", SETTINGS), deletionPolicies=offered)
-    database, settings = (child.object for child in _render(composition, **spec).children)
-
-    assert database["spec"]["deletionPolicy"] == written
-    assert "spec" not in settings
-
-
 @pytest.mark.parametrize(
     "spec", [{"deletionPolicy": "Delete"}, "{{ {'deletionPolicy': 'Delete'} }}"], ids=["plain", "computed"]
 )
@@ -147,46 +83,6 @@ def test_a_template_cannot_set_the_deletion_policy(spec: Any) -> None:
 
     (problem,) = refused.value.problems
     assert (problem.reason, problem.path) == ("TemplateForbidden", "spec.resources[0].template.spec.deletionPolicy")
-
-
-def test_a_child_carries_what_is_needed_when_the_status_is_lost() -> None:
-    composition = composition_of(
-        resource_of("volume", VOLUME, stateful=True),
-        resource_of("user", template_of(username="{{ resources.net.metadata.name }}"), dependsOn=["volume"]),
-        resource_of("net", SETTINGS, readyWhen="{{ true }}"),
-    )
-    ready = Observed("volume", "", {**VOLUME, "metadata": {"name": "v"}, "status": {"phase": "Bound"}})
-    request = Request("c", composition, claim(), IDENTITY, observed=(ready,), origins={"volume": "disk"})
-    carried = {
-        child.resource: {
-            name.removeprefix("fairlead.dev/"): text
-            for name, text in child.object["metadata"]["annotations"].items()
-            if name in ("fairlead.dev/stateful", "fairlead.dev/depends-on", "fairlead.dev/resource")
-        }
-        for child in render(request).children
-    }
-
-    assert carried["volume"] == {"resource": "disk", "stateful": "true"}
-    assert carried["net"] == {"resource": "net"}
-    # By the names under which the objects were made, as these are what is found without a status.
-    assert carried["user"] == {"resource": "user", "depends-on": "net,disk"}
-
-
-@pytest.mark.parametrize(
-    "known",
-    [
-        pytest.param({"stateful_foreign": ("PersistentVolumeClaim",)}, id="its kind holds data"),
-        pytest.param({"stateful_places": (("volume", "", "PersistentVolumeClaim"),)}, id="it held data once"),
-    ],
-)
-def test_a_foreign_child_with_data_carries_our_finalizer_and_no_owner(known: dict[str, Any]) -> None:
-    composition = composition_of(resource_of("volume", VOLUME))
-    (plain,) = _render(composition).children
-    (kept,) = render(Request("c", composition, claim(), IDENTITY, **known)).children
-
-    assert "ownerReferences" in plain.object["metadata"]
-    assert "ownerReferences" not in kept.object["metadata"]
-    assert kept.object["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
 
 
 # All faults at once

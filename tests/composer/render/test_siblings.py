@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
@@ -25,28 +24,6 @@ _GROUPS = resource_of("groups", SETTINGS, forEach="{{ [claim.spec.version] }}")
 def _reading(text: str, *others: dict[str, Any], observed: tuple[Observed, ...] = ()) -> Rendered:
     reader = resource_of("reader", {**SETTINGS, "data": {"of": text}})
     return _render(*(others or (_GROUPS,)), reader, observed=observed)
-
-
-def _said_by_reader(rendered: Rendered) -> Any:
-    return next(child for child in rendered.children if child.resource == "reader").object["data"].get("of")
-
-
-@pytest.mark.parametrize(
-    ("others", "says"),
-    [
-        ((_GROUPS,), """resource "groups['17']" is not composed for this claim"""),
-        (
-            (resource_of("groups", SETTINGS, forEach="{{ ['17'] }}", when="{{ false }}"),),
-            "is not composed for this claim",
-        ),
-        ((resource_of("groups", SETTINGS, forEach="{{ [] }}"),), "is not composed for this claim"),
-    ],
-    ids=["another element is", "no element is by when", "no element is by forEach"],
-)
-def test_an_element_that_is_not_composed_is_an_error_or_replaced(others: tuple[dict[str, Any], ...], says: str) -> None:
-    with pytest.raises(CompositionError, match=re.escape(says)):
-        _reading("{{ resources.groups['17'].metadata.name }}", *others)
-    assert _said_by_reader(_reading("{{ resources.groups['17'].metadata.name | or_else('none') }}", *others)) == "none"
 
 
 def test_the_key_of_an_element_is_a_text() -> None:

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from composer.render.errors import CompositionError, PendingError
-from composer.render.tables import first_that_holds, intersect
+from composer.render.errors import CompositionError
 from composer.render.template import compile_tree, fill
-from composer.render.times import shift, window
-from composer.render.values import ExpressionError, Status
+from composer.render.values import Status
 
 _CLASSES = [
     {"name": "small", "cpu": 2, "memoryGiB": 4},
@@ -124,82 +119,3 @@ def test_a_refusal_says_what_is_wrong(text: str, message: str) -> None:
     is_refused = message.startswith(("no row of the table holds", "name a backup"))
     assert problem.reason == ("UnsupportedValue" if is_refused else "RenderFailed")
     assert message in problem.message
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{{ env.aws.tiers | first_that_holds(cpu=2) }}",
-        "{{ vars.classes | first_that_holds(cpu=env.aws.cpu) }}",
-        "{{ env.aws.start | shift(hours=1) }}",
-        "{{ '01:00' | shift(hours=env.aws.hours) }}",
-        "{{ env.aws.start | window(hours=1) }}",
-        "{{ env.aws.names | intersect([]) }}",
-        "{{ [] | intersect(env.aws.names) }}",
-    ],
-)
-def test_a_status_that_is_not_there_is_waited_for(text: str) -> None:
-    with pytest.raises(PendingError):
-        fill(compile_tree(text, "spec.x"), SCOPE)
-
-
-_AMOUNTS = st.integers(min_value=0, max_value=200)
-_TABLES = st.lists(st.fixed_dictionaries({"cpu": _AMOUNTS, "memoryGiB": _AMOUNTS}), min_size=1, max_size=8)
-
-
-@given(table=_TABLES, cpu=_AMOUNTS, memory=_AMOUNTS)
-def test_the_first_row_that_holds_both_is_taken_and_none_only_where_no_row_does(
-    table: list[dict[str, int]], cpu: int, memory: int
-) -> None:
-    holding = [row for row in table if row["cpu"] >= cpu and row["memoryGiB"] >= memory]
-    try:
-        row = first_that_holds(table, cpu=cpu, memoryGiB=memory)
-    except ExpressionError:
-        assert holding == []
-    else:
-        assert row is next(candidate for candidate in table if candidate is holding[0])
-
-
-@given(values=st.lists(st.integers(0, 9)), others=st.lists(st.integers(0, 9)))
-def test_the_intersection_holds_what_both_lists_have_once_and_in_order(values: list[int], others: list[int]) -> None:
-    shared = intersect(values, others)
-
-    assert set(shared) == set(values) & set(others)
-    assert shared == sorted(shared, key=values.index)
-    assert len(shared) == len(set(shared))
-
-
-_FORM = re.compile(r"(?:(?:mon|tue|wed|thu|fri|sat|sun):)?([01]\d|2[0-3]):[0-5]\d")
-_CLOCKS = st.builds("{:02}:{:02}".format, st.integers(0, 23), st.integers(0, 59))
-_DAYS = st.sampled_from(["mon", "tue", "wed", "thu", "fri", "sat", "sun"])
-_TIMES = st.one_of(_CLOCKS, st.builds("{}:{}".format, _DAYS, _CLOCKS))
-_SHIFTS = st.integers(min_value=-100_000, max_value=100_000)
-
-
-@given(time=_TIMES, hours=_SHIFTS, minutes=_SHIFTS)
-def test_a_shift_back_undoes_a_shift_and_keeps_the_form(time: str, hours: int, minutes: int) -> None:
-    shifted = shift(time, hours=hours, minutes=minutes)
-
-    assert _FORM.fullmatch(shifted)
-    assert shifted.count(":") == time.count(":")
-    assert shift(shifted, hours=-hours, minutes=-minutes) == time
-
-
-@given(time=_TIMES, first=_SHIFTS, second=_SHIFTS)
-def test_shifts_add_up(time: str, first: int, second: int) -> None:
-    assert shift(shift(time, minutes=first), minutes=second) == shift(time, minutes=first + second)
-
-
-@given(time=_TIMES, length=st.integers(1, 1439), later=_SHIFTS)
-def test_a_window_begins_at_its_time_ends_its_length_later_and_shifts_as_a_whole(
-    time: str, length: int, later: int
-) -> None:
-    whole = window(time, minutes=length)
-
-    assert whole == f"{time}-{shift(time, minutes=length)}"
-    assert shift(whole, minutes=later) == window(shift(time, minutes=later), minutes=length)
-
-
-@given(clock=_CLOCKS, day=_DAYS, hours=st.integers(-24 * 14, 24 * 14))
-def test_the_clock_of_a_time_of_the_week_is_that_of_the_time_of_day(clock: str, day: str, hours: int) -> None:
-    assert shift(f"{day}:{clock}", hours=hours)[4:] == shift(clock, hours=hours)

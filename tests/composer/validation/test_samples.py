@@ -8,14 +8,9 @@ import msgspec
 import pytest
 
 from composer.kinds.catalog import Catalog, KindFacts
-from composer.render.errors import Problem
-from composer.render.render import Rendered, render
-from composer.render.request import Observed, Request
-from composer.validation.groups import Trial, grouped
-from composer.validation.samples import Sample, all_ready
-from composer.validation.validate import CheckRequest, check, remarks
+from composer.validation.validate import CheckRequest, check
 from runtime.objects import Resource
-from tests.composer.factories import CLAIMS, claim, composition_of, resource_of
+from tests.composer.factories import CLAIMS, composition_of, resource_of
 from tests.composer.validation.test_validate import STATUS
 
 SPEC: dict[str, Any] = {
@@ -223,35 +218,6 @@ def test_environments_that_exist_are_used_in_trials(case: Refusal) -> None:
     assert _problems({}, **SETTINGS, **case.spec) == []
 
 
-REMARKS = {
-    "a size that the composition forgot": Refusal(
-        {"connections": "{{ {'small': 20}[claim.spec.size | default('small')] }}"},
-        f"RenderFailed {PATH}.connections:4: fails for every claim with spec.size: large: 'large' is undefined",
-    ),
-    "a field that not every claim has": Refusal(
-        {"owner": "{{ claim.spec.size }}"},
-        f"RenderFailed {PATH}.owner:4: fails for every claim without spec.size: 'size' is undefined",
-    ),
-    "a field that goes wrong where it is given": Refusal(
-        {"owner": "{{ 'x' if claim.spec.owner is undefined else claim.spec.owner | gib | string }}"},
-        f"RenderFailed {PATH}.owner:4: fails for every claim with spec.owner: 'team-a' is no quantity like 20Gi",
-    ),
-    "a value that goes wrong among others": Refusal(
-        {"owner": "{{ {'15': 'a'}[claim.spec.version] }}"},
-        f"RenderFailed {PATH}.owner:4: fails for every claim with spec.version: 16: '16' is undefined",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", REMARKS.values(), ids=REMARKS)
-def test_a_composition_that_fails_for_some_claims_is_accepted_and_reports_for_which(case: Refusal) -> None:
-    request = CheckRequest(_composition(**case.spec), CATALOG)
-    (remark,) = (f"{problem.reason} {problem}" for problem in remarks(request))
-
-    assert check(request) == ()
-    assert case.says in remark
-
-
 ACCEPTED: dict[str, dict[str, Any]] = {
     "what fails for no claim that is allowed": {
         "owner": "{{ 'x' if claim.spec.size is defined or claim.spec.cpu is defined else 1 / 0 }}"
@@ -284,58 +250,8 @@ def test_a_composition_without_a_certain_fault_is_accepted(spec: dict[str, Any])
     assert _problems(**spec) == []
 
 
-def test_a_fault_without_a_common_field_reports_how_many_claims_have_it() -> None:
-    def sample(distinction: str, *, failed: bool, **spec: Any) -> Trial:
-        return Trial(Sample(distinction, spec), failed=(Problem("RenderFailed", "no"),) if failed else ())
-
-    trials = (
-        sample("a: 1", failed=True, a=1),
-        sample("b: 1", failed=True, b=1),
-        sample("both", failed=False, a=1, b=1),
-        sample("c: 1", failed=False, c=1),
-    )
-
-    (problem,) = grouped(trials)
-
-    assert problem.message == "fails for 2 of 4 claims that were tried, one with a: 1: no"
-
-
 def test_a_composition_of_many_resources_is_checked_with_fewer_claims() -> None:
     template = _template(version="{{ claim.spec.version }}")
     composition = composition_of(*(resource_of(f"r{number}", template) for number in range(128)))
 
     assert check(CheckRequest(composition, CATALOG)) == ()
-
-
-def _one_after_the_other(request: Request) -> Rendered:
-    """Render as the composer does while children come to be: each is ready before the next pass."""
-    rendered = render(request)
-    for _ in range(9):
-        ready = {"observedGeneration": 1, "conditions": [{"type": "Ready", "status": "True"}]}
-        live = (
-            Observed(child.resource, child.key, {**child.object, "status": ready, "metadata": {"generation": 1}})
-            for child in rendered.children
-        )
-        rendered = render(msgspec.structs.replace(request, observed=tuple(live)))
-    return rendered
-
-
-def test_a_render_with_all_ready_gives_what_many_passes_give() -> None:
-    def resource(name: str, version: str = "15", **fields: Any) -> dict[str, Any]:
-        return resource_of(name, _template(version=version), **fields)
-
-    composition = composition_of(
-        resource("last", dependsOn=["never"]),
-        resource("never", dependsOn=["third"], readyWhen="{{ resources.never.status.endpoint != '' }}"),
-        resource("third", "{{ resources.second.status.observedGeneration | string }}", dependsOn=["many"]),
-        resource("many", forEach="{{ ['a', 'b'] }}", dependsOn=["second"]),
-        resource("second", dependsOn=["first", "absent"]),
-        resource("absent", when="{{ false }}"),
-        resource("first", readyWhen="{{ resources.second.spec.version | or_else('15') == '15' }}"),
-    )
-    request = Request("c", composition, claim(), "claim-uid@shop/orders")
-
-    made = all_ready(request)
-    assert made == _one_after_the_other(request)
-    assert [child.resource for child in made.children] == ["first", "second", "many", "many", "third", "never"]
-    assert [held.resource for held in made.waiting] == ["last"]

@@ -232,23 +232,6 @@ def test_an_abstract_kind_that_lacks_something_is_named() -> None:
     assert "and 1 more" in problem.message
 
 
-@pytest.mark.parametrize(
-    ("path", "says"),
-    [
-        ("claim.spec.backup.startTme", "'startTme' is undefined, did you mean 'startTime'?"),
-        ("claim.spec.bakcup.startTime", "'bakcup' is undefined, did you mean 'backup'?"),
-        ("claim.spec['bak' ~ 'cup'].startTime", "'bakcup' is undefined, did you mean 'backup'?"),
-        ("claim.spec['backup']['startTme'].x", "'startTme' is undefined, did you mean 'startTime'?"),
-    ],
-)
-def test_a_path_that_the_claims_schema_does_not_have_is_refused_with_the_nearest_name(path: str, says: str) -> None:
-    (problem,) = check(
-        CheckRequest(composition_of(resource_of("a", template_of(username=f"{{{{ {path} | d }}}}"))), CATALOG)
-    )
-
-    assert problem.message == says
-
-
 def test_a_good_composition_is_accepted() -> None:
     composition = composition_of(
         resource_of("a", template_of(username="{{ claim.spec.size }}", connectionLimit="{{ 5 }}")),

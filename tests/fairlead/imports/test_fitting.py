@@ -10,7 +10,6 @@ from fairlead.assets import assets
 from fairlead.imports.fitting import Candidate, Wanted, best_fit
 from fairlead.imports.thing import Thing
 from fairlead.rendering import compositions_in, shipped_kinds
-from runtime.objects import annotations_of
 
 CLAIM = shipped_kinds("database.fairlead.dev_*.yaml")["PostgreSQLInstance.database.fairlead.dev"]
 DATABASE = shipped_kinds("onprem.fairlead.dev_*.yaml")["PostgresDatabase.onprem.fairlead.dev"].resource
@@ -44,17 +43,3 @@ def test_the_size_that_changes_least_is_taken_and_what_differs_is_said(
     assert fit.claim["spec"]["size"] == size
     texts = [str(difference) for difference in fit.differences]
     assert [text[: len(begin)] for text, begin in zip(texts, differences, strict=True)] == differences
-
-
-def test_the_claim_names_what_it_takes_over_and_keeps_its_names() -> None:
-    fit = best_fit(_wanted(), CANDIDATES, CLAIM.resource, CLAIM.schema or {})
-
-    assert fit is not None
-    assert annotations_of(fit.claim) == {"fairlead.dev/external-names": "database=Shop"}
-    spec = fit.claim["spec"]
-    assert (spec["databaseName"], spec["username"], spec["version"]) == ("shop", "shop_app", "16")
-    assert (spec["deletionPolicy"], spec["compositionRef"]) == ("Orphan", {"name": "postgres-onprem"})
-
-
-def test_nothing_fits_what_no_composition_makes() -> None:
-    assert best_fit(_wanted(), [], CLAIM.resource, CLAIM.schema or {}) is None

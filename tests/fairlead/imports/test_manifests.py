@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairlead.imports.manifests import managed_resource, object_name, observed_fields
+from fairlead.imports.manifests import managed_resource, observed_fields
 from fairlead.imports.observing import obstacle
 from fairlead.imports.thing import Thing
 from fairlead.rendering import shipped_kinds
@@ -12,17 +12,6 @@ from runtime.objects import Object
 from tests.composer.factories import condition
 
 DATABASE = shipped_kinds("onprem.fairlead.dev_*.yaml")["PostgresDatabase.onprem.fairlead.dev"]
-
-
-@pytest.mark.parametrize(("name", "begin"), [("orders", "orders"), ("Orders_v1", "orders-v1-"), ("_", "import-")])
-def test_the_object_has_the_things_name_as_far_as_it_can(name: str, begin: str) -> None:
-    assert object_name(Thing("A", name)).startswith(begin)
-
-
-def test_two_things_never_have_one_name() -> None:
-    names = ["orders-v1", "orders_v1", "Orders-v1", "orders.v1", "orders-v1" + "x" * 60, "orders-v1" + "x" * 61]
-
-    assert len({object_name(Thing("A", name)) for name in names}) == len(names)
 
 
 def test_every_field_that_was_observed_is_typed_and_no_other() -> None:

@@ -52,16 +52,6 @@ ROWS: list[tuple[str, dict[str, Any], str, Thing]] = [
 ]
 
 
-@pytest.mark.parametrize(("type_", "values", "cloud", "thing"), ROWS, ids=[row[0] for row in ROWS])
-def test_a_resource_of_terraform_is_the_thing_of_its_name(
-    type_: str, values: dict[str, Any], cloud: str, thing: Thing
-) -> None:
-    (managed,) = of_terraform(_state((type_, values))).managed
-
-    assert (managed.cloud, managed.thing) == (cloud, thing)
-    assert managed.forget == (f"terraform state rm {type_}.a",)
-
-
 def test_servers_come_before_what_is_inside_of_them_and_all_modules_are_read() -> None:
     state = _state(*[(type_, values) for type_, values, _, _ in reversed(ROWS)])
 

@@ -55,9 +55,3 @@ def _preview(kind: Class = Class.RESTART, veto: tuple[str, str] | None = None, *
 def test_change_of_a_preview_says_when_it_is_made(when: str, changed: dict[str, Any]) -> None:
     ((change, shown),) = _preview(**changed).changes
     assert (change.shown, shown) == ("size", when)
-
-
-def test_hash_stands_for_what_is_made_and_not_for_the_time_of_day() -> None:
-    assert _preview().hash == _preview(window_at=NOW).hash
-    others = {_preview(apply_now=True).hash, _preview(kind=Class.ONLINE).hash, _preview().hash}
-    assert len(others) == 3

@@ -10,7 +10,6 @@ import pytest
 
 from providers.external.diff import Compare, compared, diff
 from providers.external.observation import Keys
-from tests.providers.gates import KilledError
 from tests.providers.toy import TOYS, Toy, ToyCloud
 from tests.providers.world import World, settled
 
@@ -82,39 +81,9 @@ async def test_tag_goes_when_the_spec_drops_it_and_others_stay() -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("call", ["create", "update"])
-@pytest.mark.parametrize("after", [False, True], ids=["before it is set", "after it is set"])
-async def test_tag_that_a_killed_process_set_goes_as_well(call: str, *, after: bool) -> None:
-    world = World(cloud := ToyCloud())
-    if call == "update":
-        world.ask()
-        await world.settle()
-    cloud.faults.append((call, KilledError(), after))
-    world.ask(tags={"team": "red"})
-    with pytest.raises(KilledError):
-        await world.step()
-    # Another process goes on, which knows what the API server knows; the spec was edited meanwhile.
-    world.ask(tags={})
-    successor = World(cloud, process="process-2", kube=world.kube)
-    await successor.settle(most=40)
-
-    assert (only(cloud).tags, applied(successor)) == ({}, None)
-
-
 async def test_tags_stay_where_the_status_is_lost() -> None:
     world = await settled(cloud := ToyCloud(), tags={"team": "red"})
     world.kube.store(TOYS, {**world.ask(tags={}), "status": {}})
-    await world.settle()
-
-    assert only(cloud).tags == {"team": "red"}
-
-
-async def test_tags_of_an_observed_database_do_not_belong_to_the_spec() -> None:
-    world = await settled(cloud := ToyCloud())
-    only(cloud).tags["team"] = "red"
-    world.ask(tags={"team": "red"}, managementPolicy="Observe")
-    await world.settle()
-    world.ask()
     await world.settle()
 
     assert only(cloud).tags == {"team": "red"}

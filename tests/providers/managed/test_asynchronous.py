@@ -6,8 +6,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
 from apis.teardown import Policy
 from providers.external.client import Fence, Operation, Target
 from providers.external.credential import NO_ANSWER, Credential, LoginAnswer
@@ -135,88 +133,3 @@ async def test_password_that_no_login_accepts_is_sent_three_times_and_its_login_
     world.ask(passwordRotation={"token": "3"})
     await world.passes(5, MINUTE)
     assert (world.reason(), cloud.calls.count("set_password boss")) == ("InSync", 4)
-
-
-DEADLINES = {"making": timedelta(hours=1), "copying": timedelta(hours=24), "fine": timedelta(minutes=10)}
-
-
-@dataclass
-class Stateful(LateCloud):
-    """A toy cloud whose databases are in a state of their own for as long as a test likes."""
-
-    state: str = "fine"
-    restart: str = ""
-    refused: tuple[str, str] | None = None
-
-    def refusal(self, spec: ToyParameters) -> tuple[str, str] | None:
-        return self.refused or super().refusal(spec)
-
-    def shown(self, _target: Target[ToyParameters], observed: Seen) -> Seen:
-        phase = Phase.READY if self.state == "fine" else Phase.BUSY
-        usable = self.state != "making"
-        observed = replace(observed, state=self.state, phase=phase, usable=usable, deadline=DEADLINES[self.state])
-        return replace(observed, restart=self.restart)
-
-
-async def _last(world: World, time: timedelta) -> None:
-    """Let time go by in steps of a minute, or in a hundred of them where it is more than that."""
-    until, step = world.now + time, max(timedelta(minutes=1), time / 100)
-    while world.now < until:
-        await world.step()
-        world.now += min(step, until - world.now)
-    await world.step()
-
-
-@pytest.mark.parametrize("state", ["making", "copying"])
-async def test_create_is_stalled_after_the_deadline_of_its_state_and_not_before(state: str) -> None:
-    cloud = Stateful(state=state)
-    world = world_of(cloud)
-    world.ask()
-    await world.step()
-    await _last(world, DEADLINES[state] - timedelta(minutes=1))
-    assert not world.reason("Stalled")
-    await _last(world, timedelta(minutes=2))
-    assert world.reason("Stalled")
-    assert world.reason() == "Creating"
-    cloud.state = "fine"
-    await world.settle(most=40)
-    assert (world.reason("Ready"), world.reason("Stalled")) == ("Available", "")
-
-
-@pytest.mark.parametrize("waiting", ["an edit", "a rotation", "a change that waits", "a restart", "a limit"])
-async def test_work_of_the_cloud_is_reported_where_something_waits_for_its_end(waiting: str) -> None:
-    world = await ready(cloud := Stateful())
-    cloud.state = "copying"
-    if waiting == "a rotation":
-        world.ask(passwordRotation={"token": "2"})
-    elif waiting == "an edit":
-        world.ask(size=99)
-    elif waiting == "a restart":
-        cloud.restart = "a static parameter waits"
-    elif waiting == "a limit":
-        cloud.refused = ("LimitReached", "too much")
-    else:
-        next(iter(cloud.toys.values())).size = 99
-    await _last(world, timedelta(minutes=5))
-    assert (world.reason(), world.reason("Ready")) == ("CloudBusy", "Available")
-
-
-async def test_final_backup_may_take_a_day() -> None:
-    world = await ready(cloud := Stateful(), deletionPolicy="Snapshot")
-    world.delete()
-    await _last(world, timedelta(hours=20))
-    assert (world.reason(), world.reason("Stalled"), cloud.toys) == ("Deleting", "", {})
-    await _last(world, timedelta(hours=5))
-    assert world.reason("Stalled")
-    cloud.backups = ("final-1",)
-    await _last(world, timedelta(minutes=2))
-    assert world.get() is None
-
-
-async def test_deletion_that_began_under_delete_waits_for_no_backup() -> None:
-    world = await ready(Stateful(), deletionPolicy="Delete")
-    world.delete()
-    await world.step()
-    world.ask(deletionPolicy="Snapshot")
-    await _last(world, timedelta(minutes=2))
-    assert world.reason() == "BackupImpossible"

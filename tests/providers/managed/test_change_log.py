@@ -11,13 +11,12 @@ import msgspec
 import pytest
 
 from providers.external.client import Clients, ExternalList, Target
-from providers.external.metering import is_routine
 from providers.external.observation import Absent, Present
 from providers.managed import record
 from runtime.errors import Transient
 from runtime.objects import Object
 from tests.providers.toy import ToyCloud, ToyParameters, provider_of
-from tests.providers.world import World, settled
+from tests.providers.world import World
 
 
 @dataclass
@@ -86,70 +85,11 @@ def _last_seen(world: World) -> Object:
     return last_seen
 
 
-async def test_what_no_change_touched_is_not_looked_at_and_nothing_is_written() -> None:
-    world, cloud = await _at_rest()
-    writes, lists = len(world.kube.writes), cloud.lists
-    for _ in range(12):
-        await world.step_after()
-    assert (cloud.observations, len(world.kube.writes)) == (0, writes)
-    assert world.reason() == "InSync"
-    # Each pass comes ten minutes after the one before, and relies on a list of its own time.
-    assert cloud.lists == lists + 12
-
-
 async def test_next_process_relies_on_what_stands_in_status() -> None:
     former, cloud = await _at_rest()
     world = _world(cloud, former)
     await world.step_after()
     assert (cloud.observations, world.reason()) == (0, "InSync")
-
-
-async def test_what_a_change_touched_is_looked_at_once_and_its_time_recorded() -> None:
-    world, cloud = await _at_rest()
-    before = _last_seen(world)
-    cloud.changed_at = world.now
-    await world.step_after()
-    assert cloud.observations == 1
-    assert _last_seen(world)["at"] > before["at"]
-    assert _last_seen(world)["answer"] == before["answer"]
-
-    await world.step_after()
-    assert cloud.observations == 1
-    assert f"{cloud.since[-1]:%Y-%m-%dT%H:%M:%SZ}" == _last_seen(world)["at"]
-
-
-async def test_change_that_is_seen_is_put_back_and_nothing_of_before_counts_then() -> None:
-    world, cloud = await _at_rest()
-    (toy,) = cloud.toys.values()
-    toy.size = 77
-    await world.step_after()
-    # No log shows it.
-    assert (toy.size, cloud.observations) == (77, 0)
-
-    cloud.changed_at = world.now
-    await world.step_after()
-    assert toy.size == 10
-    assert "77" not in str(_last_seen(world))
-    observations = cloud.observations
-    await world.step_after()
-    assert cloud.observations == observations + 1
-    assert world.reason() == "InSync"
-
-
-async def test_pass_that_somebody_waits_for_looks() -> None:
-    world, cloud = await _at_rest()
-    world.annotate(**{"reconcile-requested-at": "1"})
-    await world.step_after()
-    assert cloud.observations == 1
-
-    world.ask(size=20)
-    await world.step_after()
-    assert cloud.observations >= 2
-    assert world.toy.size == 20
-
-    world.delete()
-    await world.step_after()
-    assert cloud.toys == {}
 
 
 async def test_log_that_cannot_be_read_leaves_looks_one_by_one() -> None:
@@ -166,15 +106,6 @@ async def test_look_that_fails_leaves_what_was_seen() -> None:
     cloud.faults.append(("observe", Transient("no answer"), False))
     await world.step_after()
     assert _last_seen(world) == before
-
-
-async def test_what_was_seen_of_another_incarnation_counts_for_nothing() -> None:
-    world, cloud = await _at_rest()
-    obj = world.get() or {}
-    obj["status"]["lastSeen"]["answer"] = obj["status"]["lastSeen"]["answer"].replace("incarnation-1", "incarnation-0")
-    world.kube.store(world.kind.resource, obj)
-    await world.step_after()
-    assert (cloud.observations, world.reason()) == (1, "InSync")
 
 
 async def test_first_look_of_a_process_comes_after_its_first_list() -> None:
@@ -240,43 +171,3 @@ async def test_lists_answer_stands_for_a_look_where_it_is_ours_and_nobody_waits(
     await world.step_after()
 
     assert (cloud.observations > 0) is is_looked_at
-
-
-@dataclass
-class WatchedCloud(ToyCloud):
-    """Notes of each look whether it was routine."""
-
-    are_routine: list[bool] = field(default_factory=list)
-
-    async def looked(self, _target: Target[ToyParameters]) -> None:
-        self.are_routine.append(is_routine())
-
-
-def _be_requested(world: World) -> None:
-    world.annotate(**{"reconcile-requested-at": "1"})
-
-
-def _be_changed_by_others(world: World) -> None:
-    world.toy.size = 5
-
-
-PASSES: dict[str, tuple[Callable[[World], object], bool]] = {
-    "a resync": (lambda _world: None, True),
-    "a reconcile request": (_be_requested, False),
-    "an edit": (lambda world: world.ask(size=20), False),
-    "a deletion": (World.delete, False),
-    "a pass that changes something": (_be_changed_by_others, True),
-}
-
-
-@pytest.mark.parametrize("case", PASSES)
-async def test_looks_of_a_pass_are_routine_while_nobody_waits_for_it(case: str) -> None:
-    world = await settled(cloud := WatchedCloud())
-    assert not any(cloud.are_routine)
-    cloud.are_routine.clear()
-    begin, is_routine = PASSES[case]
-
-    begin(world)
-    await world.step()
-
-    assert (cloud.are_routine[0], any(cloud.are_routine[1:])) == (is_routine, False)

@@ -15,7 +15,7 @@ from providers.external.provider import Revival
 from providers.managed.decisions.decide import decide
 from providers.managed.decisions.plan import Delete, Plan, Refuse, RemoveFinalizer, Settled
 from providers.managed.inputs import Inputs
-from providers.managed.revival import how_to_revive, revivable_until, written_until
+from providers.managed.revival import revivable_until
 from tests.providers.managed.test_decide import (
     ADDRESS,
     FORMER,
@@ -187,26 +187,12 @@ def test_database_can_be_revived_until(name: str) -> None:
     assert revivable_until(row.inputs, row.plan) == row.until
 
 
-def test_status_has_whole_seconds_and_nothing_of_one_that_is_there() -> None:
-    assert written_until(inputs(GONE, revival=REVIVAL, obj=_reported()), DELETE) == "2026-11-23T12:00:00Z"
-    assert written_until(inputs(there(), revival=REVIVAL), Refuse("DatabaseStopped", "x")) == ""
-
-
 def test_lost_database_names_the_date_and_the_command() -> None:
     plan = decide(inputs(GONE, LONG_GONE, revival=REVIVAL)).plan
 
     assert isinstance(plan, Refuse)
     assert plan.reason == "DatabaseLost"
     assert "it can be revived until 2026-11-26T11:59:00Z at the latest, by `cloud revive`; nothing is" in plan.message
-
-
-def test_nothing_is_promised_once_the_date_is_over() -> None:
-    late = replace(inputs(GONE, LONG_GONE, revival=REVIVAL, obj=_reported()), now=REPORTED)
-
-    assert how_to_revive(late) == ""
-    plan = decide(late).plan
-    assert isinstance(plan, Refuse)
-    assert "no backup of it is known" in plan.message
 
 
 def test_backup_is_named_before_a_revival() -> None:

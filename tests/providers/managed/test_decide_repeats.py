@@ -10,15 +10,14 @@ import pytest
 
 from apis.teardown import Policy
 from providers.credentials.passwords import Await, Introduce, Keep
-from providers.external.client import FailedOperation
-from providers.external.observation import Change, Class, ExternalRef, Phase
+from providers.external.observation import Change, Class
 from providers.managed.decisions.attempts import MOST_TRIES, Attempts, InFlight, Postponed, Rejected, Try
 from providers.managed.decisions.decide import decide
 from providers.managed.decisions.plan import Create, Delete, Plan, Refuse, RemoveFinalizer, Rest, Settled, Update, Wait
 from providers.managed.decisions.requeue import is_followed, until_window
 from providers.managed.inputs import Inputs
 from providers.managed.outcome import work_digest
-from tests.providers.managed.test_decide import FRESH, GONE, NOW, ONLINE, RECORDED, RESTART, Row, Spec, inputs, there
+from tests.providers.managed.test_decide import FRESH, GONE, NOW, ONLINE, RESTART, Row, Spec, inputs, there
 
 OBJECT: Any = {"kind": "Toy", "metadata": {"name": "db", "namespace": "team", "uid": "uid-1"}}
 OPERATION: Any = {"id": "operation-1", "kind": "Update", "startedAt": "2026-11-21T11:57:00Z"}
@@ -105,50 +104,7 @@ def test_decide_leaves_out_repeats(row: Row) -> None:
     assert decision.step == Keep()
 
 
-REQUESTED: Any = {
-    **OBJECT,
-    "metadata": {**OBJECT["metadata"], "annotations": {"fairlead.dev/reconcile-requested-at": "1"}},
-}
-
-
-def test_operation_that_fails_now_is_not_repeated_at_a_request_of_before() -> None:
-    facts = replace(differing(operation_failed=FailedOperation("InvalidValue", "no")), obj=REQUESTED)
-
-    decision = decide(facts)
-
-    assert isinstance(decision.plan, Refuse)
-
-
-def test_reconcile_request_sends_again_what_is_in_flight() -> None:
-    decision = decide(replace(differing(eventual=True, attempts=SENT), obj=REQUESTED))
-
-    assert isinstance(decision.plan, Update)
-    assert decision.attempts.in_flight == InFlight()
-
-
 SOON, AT_LAST = timedelta(seconds=5), timedelta(minutes=10)
-BUSY = there(phase=Phase.BUSY)
-SHUT = replace(BUSY, observed=replace(BUSY.observed, usable=False))
-WAITS: dict[str, tuple[Any, dict[str, Any], timedelta]] = {
-    "without lists it is looked at every few seconds": (BUSY, {}, SOON),
-    "lists show its end": (BUSY, {"listed": True}, AT_LAST),
-    "lists show the end of a creation": (
-        BUSY, {"listed": True, "eventual": True, "external_ref": ExternalRef()}, AT_LAST
-    ),
-    "a password that was sent is tried by logins meanwhile": (BUSY, {"listed": True, "step": Await()}, SOON),
-    "nobody can log in meanwhile": (SHUT, {"listed": True, "step": Await()}, AT_LAST),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", WAITS)
-def test_cloud_at_work_is_waited_for(case: str) -> None:
-    observation, changed, after = WAITS[case]
-    changed = {"external_ref": RECORDED, **changed}
-    plan = decide(inputs(observation, **changed)).plan
-    assert isinstance(plan, Wait)
-    assert plan.after == after
-
-
 FOLLOWED: dict[str, tuple[Plan, dict[str, Any], bool]] = {
     "what waits for a list": (Wait("CloudBusy", "busy", SOON, by_list=AT_LAST), {}, True),
     "what waits for something else": (Wait("CloudBusy", "busy", SOON), {}, False),

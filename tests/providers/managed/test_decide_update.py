@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from providers.credentials.passwords import Keep, Missing
 from providers.external.consent import Consent
 from providers.external.observation import Change, Class, Converged, ExternalRef, Observed, Present, Queue
-from providers.managed.decisions.attempts import InFlight, Sendable
 from providers.managed.decisions.decide_update import decide_update
 from providers.managed.decisions.plan import Plan, Refuse, Rest, Update, Wait
 from providers.managed.inputs import Inputs
@@ -161,20 +159,3 @@ def test_password_that_nobody_knows_is_said_before_what_waits() -> None:
     refused = Refuse("HeldChange", "loses data", (PORT,))
     assert summary_of(unknown, refused).reason == "HeldChange"
     assert summary_of(replace(unknown, step=Keep()), waits).reason == "WaitingForWindow"
-
-
-SETTLE = timedelta(seconds=60)
-
-
-def remaining(sent: InFlight, plan: Update, differing: tuple[Change, ...], now: datetime) -> Sendable:
-    return sent.still_differing(differing, now).sendable(plan, now, SETTLE)
-
-
-def test_change_in_flight_is_not_sent_again_before_it_settled() -> None:
-    plan = Update((WINDOW,), queued=(CLASS,))
-    sent = InFlight().with_sent(plan, NOW)
-    sendable = remaining(sent, plan, (WINDOW, CLASS), NOW + SETTLE / 2)
-    assert (sendable.plan.changes, sendable.plan.queued, sendable.waiting) == ((), (), ("window", "class"))
-    assert sent.settles_in(NOW + SETTLE / 2, SETTLE) == SETTLE / 2
-    assert remaining(sent, plan, (WINDOW, CLASS), NOW + SETTLE).plan == plan
-    assert sent.settles_in(NOW + 2 * SETTLE, SETTLE) is None

@@ -17,7 +17,6 @@ from tests.providers.world import World
 from tests.support.memory_kube import MemoryKube
 
 KEY = Key("team", "db")
-CALM = {"Ready": "True Available", "Synced": "True InSync"}
 
 
 class Broken(ToyCloud):
@@ -46,32 +45,6 @@ async def _ready(cloud: Broken) -> tuple[World, Paced]:
     return world, paced
 
 
-async def test_defect_is_reported_once_in_a_plain_sentence_until_a_pass_succeeds() -> None:
-    world, paced = await _ready(cloud := Broken())
-    kept = {name: value for name, value in world.status.items() if name != "conditions"}
-    writes, cloud.defect = len(world.kube.writes), ZeroDivisionError("a secret")
-    paced.wake()
-    for _ in range(4):
-        await paced.step()
-
-    assert _conditions(world) == {
-        "Ready": "True Available",
-        "Synced": "False InternalError",
-        "Reconciling": "True InternalError",
-    }
-    said = " ".join(texts(world.get()))
-    assert "ZeroDivisionError" in said
-    assert "secret" not in said.replace("Secret", "")
-    assert "Traceback" not in said
-    assert len(world.kube.writes) == writes + 1
-    status = world.status
-    assert {name: value for name, value in status.items() if name != "conditions"} == kept
-
-    cloud.defect = None
-    await paced.step()
-    assert _conditions(world) == CALM
-
-
 async def test_spec_that_another_crd_let_in_is_named_and_nothing_is_done_even_at_its_deletion() -> None:
     world, paced = await _ready(cloud := Broken())
     world.ask(deletionPolicy="Sideways")
@@ -97,21 +70,6 @@ async def test_spec_that_another_crd_let_in_is_named_and_nothing_is_done_even_at
     assert world.get() is None
 
 
-async def test_defect_in_the_first_pass_is_reported_without_a_status_before() -> None:
-    cloud = Broken()
-    cloud.defect = TypeError("x")
-    world = World(cloud)
-    world.ask()
-    world.feed()
-    with pytest.raises(TypeError):
-        await world.reconcile(KEY)
-    assert _conditions(world) == {
-        "Ready": "False InternalError",
-        "Synced": "False InternalError",
-        "Reconciling": "True InternalError",
-    }
-
-
 async def test_defect_hides_no_lost_database() -> None:
     world, _ = await _ready(cloud := Broken())
     await world.lose()
@@ -119,26 +77,6 @@ async def test_defect_hides_no_lost_database() -> None:
     with pytest.raises(TypeError):
         await world.reconcile(KEY)
     assert _conditions(world)["Ready"] == "False DatabaseLost"
-
-
-async def test_pass_that_never_ends_is_reported_from_the_third_one_on() -> None:
-    world, paced = await _ready(cloud := Broken())
-    settings = world.reconcile._settings
-    limit = settings.pass_limit
-    object.__setattr__(settings, "pass_limit", timedelta(milliseconds=20))
-    cloud.hangs = True
-    paced.wake()
-    reported = []
-    for _ in range(4):
-        await paced.step()
-        reported.append(_conditions(world).get("Reconciling", ""))
-    assert reported == ["", "", "True RequestFailed", "True RequestFailed"]
-    assert "the pass took longer than 0.02 seconds" in " ".join(texts(world.get()))
-    assert paced.crashes == 0
-    object.__setattr__(settings, "pass_limit", limit)
-    cloud.hangs = False
-    await paced.step()
-    assert _conditions(world) == CALM
 
 
 class Refusing(MemoryKube):

@@ -3,67 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from providers.external.client import Fence, Target
-from providers.external.observation import Class, Observed
+from providers.external.observation import Observed
 from providers.external.ownership import identity_of
 from runtime.errors import Invalid, Transient
 from runtime.objects import Key, Object, Resource
-from tests.providers.toy import CONFIGS, TOYS, Toy, ToyCloud, ToyParameters, provider_of
+from tests.providers.toy import Toy, ToyCloud, ToyParameters
 from tests.providers.world import World, settled
 from tests.support.memory_kube import MemoryKube
-
-
-async def test_paused_provider_config_pauses_all_that_it_serves() -> None:
-    world = await settled(cloud := ToyCloud())
-    config = deepcopy(world.kube.objects[CONFIGS, Key("", "default")])
-    config["metadata"]["annotations"] = {"fairlead.dev/paused": "true", "fairlead.dev/paused-reason": "a move"}
-    world.kube.store(CONFIGS, config)
-    cloud.calls.clear()
-
-    world.ask(size=20)
-    await world.settle()
-    world.ask("other")
-    await world.settle("other")
-    world.delete()
-    await world.settle()
-
-    assert [world.reason(), world.reason(name="other")] == ["Paused", "Paused"]
-    obj = world.get() or {}
-    conditions = obj["status"]["conditions"]
-    messages = [condition["message"] for condition in conditions if condition["reason"] == "Paused"]
-    assert ["a move (all of this ProviderConfig)" in message for message in messages] == [True]
-    assert len(cloud.toys) == 1
-    del config["metadata"]["annotations"]
-    world.kube.store(CONFIGS, config)
-    await world.settle()
-    assert (world.get(), cloud.toys) == (None, {})
-
-
-async def test_database_that_waits_for_consent_is_ready_whatever_it_waited_for_before() -> None:
-    cloud = ToyCloud()
-    world = await settled(
-        cloud, provider_of(cloud, classify=lambda change, _: replace(change, kind=Class.LOSS)), size=1
-    )
-    pending = deepcopy(world.get() or {})
-    for condition in pending["status"]["conditions"]:
-        condition |= {"status": "False", "reason": "ResourcePending"}
-    world.kube.store(TOYS, pending)
-
-    world.ask(size=2)
-    await world.step()
-
-    assert world.reason("Stalled") == "HeldChange"
-    assert world.reason("Ready") == "Available"
-    world.annotate(consent="size=2")
-    await world.settle()
-    assert (world.reason(), [toy.size for toy in cloud.toys.values()]) == ("InSync", [2])
 
 
 class _Narrowed(MemoryKube):
@@ -122,21 +74,6 @@ async def test_adoption_shows_its_changes_before_anything_is_written(*, at_once:
     assert _entries(cloud.drift or []) == expected
     assert cloud.calls[:2] == ["adopt", "update ['size']"]
     assert cloud.toys["legacy"].size == 20
-
-
-@pytest.mark.parametrize("is_named", [True, False])
-async def test_what_is_observed_without_leave_to_adopt_is_shown_where_the_platform_wrote_its_name(
-    *, is_named: bool
-) -> None:
-    world = World(cloud := ToyCloud())
-    world.ask(managementPolicy="Observe")
-    name = "legacy" if is_named else f"toy-{identity_of(world.get() or {}).hash}"
-    cloud.toys[name] = Toy("incarnation-7", None, 5)
-    if is_named:
-        world.annotate(**{"external-name": name})
-    await world.settle()
-    assert world.reason("Ready") == "Available"
-    assert ({"observed", "adoption"} <= world.status.keys()) is is_named
 
 
 @pytest.mark.parametrize("is_by_rule", [True, False])

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from runtime.errors import Blocked, Failure, Terminal, Transient
+from runtime.errors import Terminal
 from runtime.objects import SECRETS, Key, Object
-from runtime.results import Result
 from tests.providers.toy import TOYS, Toy, ToyCloud, logins_of, provider_of
 from tests.providers.world import World, settled
 
@@ -50,57 +49,9 @@ async def test_login_that_was_changed_by_hand_is_put_back_when_it_is_tried_next(
     assert toy.passwords == published
 
 
-async def test_login_that_was_changed_is_put_back_at_once_after_its_secret_was_lost() -> None:
-    """Nobody knows whether a password that comes back from the connection Secret still counts."""
-    cloud = ToyCloud()
-    world = _world(cloud)
-    world.ask()
-    world.compose()
-    await world.settle()
-    (toy,) = cloud.toys.values()
-    published = dict(toy.passwords)
-    ((name, password),) = published.items()
-    data = {"password": base64.b64encode(password.encode()).decode()}
-    world.kube.store(SECRETS, {"metadata": {"name": "shop-connection", "namespace": "team"}, "data": data})
-
-    toy.passwords[name] = "by-hand"
-    del world.kube.objects[SECRETS, Key("team", "db-credentials")]
-    result = await world.step()
-    assert isinstance(result, Result)
-    assert result.requeue_after == timedelta(seconds=2)
-    assert (SECRETS, Key("team", "db-credentials")) in world.kube.objects
-    await world.step()
-    assert toy.passwords == published
-
-
-REFUSALS: dict[str, Failure] = {
-    "a right is missing": Terminal("AccessDenied", "no right"),
-    "a value is refused, and not sent again": Terminal("InvalidValue", "no such value"),
-    "something is in the way": Blocked("CloudBusy", "in use"),
-    "a lock is held": Transient("a lock is held"),
-}
-
-
 async def ready_world(**spec: Any) -> tuple[World, Toy]:
     world = await settled(ToyCloud(), size=1, **spec)
     return world, next(iter(world.cloud.toys.values()))
-
-
-@pytest.mark.parametrize("refusal", REFUSALS.values(), ids=REFUSALS.keys())
-async def test_password_changed_by_hand_is_put_back_beside_a_refused_change(refusal: Failure) -> None:
-    world, toy = await ready_world()
-    published = dict(toy.passwords)
-    world.ask(size=2)
-    world.cloud.faults += [("update", refusal, False)] * 4
-    await world.step()
-    toy.passwords = dict.fromkeys(published, "changed-by-hand")
-
-    await world.step()
-
-    assert toy.passwords == published
-    assert toy.size == 1
-    assert world.reason("Ready") == "Available"
-    assert world.reason("Synced") == getattr(refusal, "reason", "CloudUnreachable")
 
 
 async def test_published_login_that_is_refused_and_cannot_be_put_back_is_not_ready() -> None:
@@ -179,24 +130,6 @@ async def test_password_that_a_tenant_overwrote_is_reported_and_reset_by_the_tok
     assert _kept(world)["current"] != THEIRS
 
 
-@pytest.mark.parametrize("wiped", [("status",), ("annotations",), ("status", "annotations")], ids="-and-".join)
-async def test_password_outlives_the_loss_of_annotations_and_status(wiped: tuple[str, ...]) -> None:
-    world = await _at_rest()
-    before, calls = _kept(world), list(world.cloud.calls)
-
-    obj = deepcopy(world.kube.objects[TOYS, Key("team", "db")])
-    if "status" in wiped:
-        del obj["status"]
-    if "annotations" in wiped:
-        obj["metadata"]["annotations"] = {}
-    world.kube.store(TOYS, obj)
-    await world.settle()
-
-    assert _kept(world) == before
-    assert world.cloud.calls == calls
-    assert world.reason() == "InSync"
-
-
 CREDENTIALS = Key("team", "db-credentials")
 
 
@@ -220,18 +153,6 @@ def _made_again(world: World, username: str, password: str) -> None:
     incarnation = obj["status"]["incarnation"]
     obj["metadata"]["annotations"]["fairlead.dev/incarnation"] = incarnation
     world.kube.store(TOYS, {**obj, "status": {}})
-
-
-async def test_password_in_the_connection_secret_is_taken_back_by_a_login() -> None:
-    world = await _claimed()
-    (toy,) = world.cloud.toys.values()
-    ((username, password),) = toy.passwords.items()
-    _made_again(world, username, password)
-
-    await world.settle()
-
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-    assert dict(toy.passwords) == {username: password}
 
 
 @pytest.mark.parametrize("other", ["a login of another's", "a password that is refused"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
@@ -11,23 +10,15 @@ import pytest
 
 from apis.teardown import Policy, instruction_of
 from providers.azure.children.kinds import DATABASES, SERVERS
-from providers.credentials.passwords import Kept, Stored
-from providers.external.client import Operation, Target
-from providers.external.consent import consent_of
-from providers.external.observation import Change, ExternalRef, Observed, Phase, Present
 from providers.external.ownership import Owner
 from providers.external.provider import Kind
 from providers.gcp import DATABASES as INSTANCE_DATABASES
 from providers.managed import record
-from providers.managed.decisions.plan import Settled
-from providers.managed.inputs import Inputs
-from providers.managed.outcome import Outcome, inputs_after
 from providers.managed.references import _resolved, containers
 from runtime.changes import Change as ObjectChange
 from runtime.changes import ChangeKind
 from runtime.objects import Key, Object, dumps
 from runtime.record import Record
-from tests.providers.toy import ToyCloud, ToyParameters, provider_of
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 P = "fairlead.dev/"
@@ -92,43 +83,6 @@ def test_field_is_left_out_of_what_is_only_observed_alone() -> None:
         record.envelope_of({"spec": spec | {"managementPolicy": "Manage"}}, DATABASES.spec_type)
 
 
-@pytest.mark.parametrize(
-    ("value", "is_paused"),
-    [
-        ("true", True),
-        ("2026-11-21T12:00:01Z", True),
-        ("2026-11-21T12:00:00Z", False),
-        ("2020-01-01T00:00:00Z", False),
-        ("2999-01-01T00:00:00", True),
-        ("false", False),
-        ("yes", True),
-        ("", False),
-    ],
-)
-def test_pause_has_an_end(value: str, is_paused: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert bool(record.paused(obj({P + "paused": value}), NOW)) is is_paused
-
-
-def test_external_ref_is_read_from_annotations_or_status() -> None:
-    names = {"external-name": "x", "incarnation": "7", "account": "a"}
-    by_annotation = obj({P + key: value for key, value in names.items()})
-    by_status = obj(status={"externalName": "x", "incarnation": "7", "account": "a"})
-
-    for recorded in (by_annotation, by_status):
-        external_ref = record.external_ref_of(recorded, absent_since=None)
-        assert (external_ref.external_name, external_ref.incarnation, external_ref.account) == ("x", "7", "a")
-
-
-def test_consent_is_a_list_of_paths_and_values() -> None:
-    consent = consent_of(obj({P + "consent": "recreate=7, a.b = 3,nonsense", P + "adopt": "9"}))
-
-    assert consent.to("recreate", "7")
-    assert consent.to("a.b", "3")
-    assert not consent.to("recreate", "8")
-    assert not consent.to("nonsense", "")
-    assert consent.adopt == "9"
-
-
 def test_intent_is_read_as_it_was_written() -> None:
     calls = (record.Call("Create", "db"), record.Call("SetPassword", "app_a", "7", "hash"))
     intent = record.Intent(1, "process-1", NOW + timedelta(seconds=25), calls)
@@ -138,43 +92,7 @@ def test_intent_is_read_as_it_was_written() -> None:
     assert record.intent_of(obj(status={"intent": {"format": 1, "notAfter": "nonsense"}})) is None
 
 
-def test_operation_is_read_from_status() -> None:
-    followed = obj(status={"operation": {"id": "o", "kind": "Create", "startedAt": "2026-11-21T12:00:00Z"}})
-
-    assert record.operation_of(followed) == Operation("o", "Create")
-    assert record.operation_started_at(followed) == NOW
-    assert record.operation_of(obj()) is None
-
-
 OWNER = Owner("home", "uid-1", "claim-1")
-SEEN = Observed("db", "one", OWNER, Phase.READY, ToyParameters(), None, {})
-TARGET = Target("db", ToyParameters(), OWNER, "hash", active="app_a")
-
-
-def _shut_logins(target: Target[ToyParameters], _seen: Observed[ToyParameters, None]) -> tuple[Change, ...]:
-    """Return what differs where both logins work."""
-    working = {target.active, target.coming, target.retiring}
-    return tuple(
-        Change(("roles", name, "login"), want=False, have=True) for name in ("app_a", "app_b") if name not in working
-    )
-
-
-def test_outcome_of_a_rotation_lets_the_login_work_that_has_its_password_on_the_way() -> None:
-    kind = replace(provider_of(ToyCloud()).kinds[0], invariants=_shut_logins)
-    now = datetime(2026, 11, 23, tzinfo=UTC)
-    inputs = Inputs(TARGET, Present(SEEN), ExternalRef("db", "one", "account"), now, logins=("app_a", "app_b"))
-    sent = Stored(Kept(current="1", pending="2", username="app_a"), "uid", "7")
-
-    rotating = inputs_after(kind, inputs, Settled(), Outcome({}, sent, observation=Present(SEEN)))
-    assert (rotating.target.coming, rotating.changes) == ("app_b", ())
-
-    kept = Stored(Kept(current="2", username="app_b"), "uid", "8")
-    rotated = inputs_after(
-        kind, rotating, Settled(), Outcome({}, kept, observation=Present(SEEN), rotated_from="app_a")
-    )
-    assert (rotated.target.active, rotated.target.coming, rotated.changes) == ("app_b", "", ())
-
-
 ANNOTATIONS = {"fairlead.dev/external-name": "fl-ours"}
 
 

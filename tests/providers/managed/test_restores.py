@@ -13,8 +13,8 @@ from runtime.errors import Blocked, Transient
 from runtime.objects import Key
 from tests.providers.gates import KilledError
 from tests.providers.managed.test_asynchronous import LateCloud, ready
-from tests.providers.toy import ToyCloud, ToyParameters
-from tests.providers.world import World, settled
+from tests.providers.toy import ToyParameters
+from tests.providers.world import World
 
 KEPT = ("backup-2", "backup-1")
 
@@ -25,44 +25,6 @@ async def _lost(cloud: LateCloud, *, kept: tuple[str, ...] = KEPT) -> World:
     await world.lose()
     cloud.calls.clear()
     return world
-
-
-async def test_lost_database_names_its_backups_and_how_to_have_one_restored() -> None:
-    world = await _lost(LateCloud(slow=1))
-    text = world.condition()["message"]
-    assert "its backups, the newest first: backup-2, backup-1" in text
-    assert "fairlead.dev/consent=restore=backup-2" in text
-    assert "fairlead.dev/consent=recreate=incarnation-1" in text
-
-
-@pytest.mark.parametrize("reachable", [True, False])
-async def test_named_backup_is_restored_under_the_name_and_published(*, reachable: bool) -> None:
-    world = await _lost(cloud := LateCloud(slow=3, reachable=reachable))
-    name = world.external_name
-    world.annotate(consent="restore=backup-1")
-    await world.step()
-    assert (world.reason(), world.reason("Ready")) == ("Restoring", "Restoring")
-    assert "backup-1" in world.condition()["message"]
-    await world.settle(most=60)
-
-    assert [call for call in cloud.calls if not call.startswith("set_password")] == ["restore backup-1"]
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-    assert list(cloud.toys) == [name]
-    assert world.status["incarnation"] == "incarnation-2"
-    assert (world.get() or {})["metadata"]["annotations"]["fairlead.dev/incarnation"] == "incarnation-2"
-    assert world.status["usedConsents"] == ["restore=backup-1"]
-    assert "restoring" not in world.status
-    assert "madeAt" not in world.status
-
-
-async def test_consent_to_restore_is_used_once() -> None:
-    world = await _lost(cloud := LateCloud(slow=1))
-    world.annotate(consent="restore=backup-2")
-    await world.settle(most=60)
-    cloud.calls.clear()
-    await world.lose()
-    assert cloud.calls == []
-    assert "was used already" in world.condition()["message"]
 
 
 @pytest.mark.parametrize("consent", ["restore=backup-9", "restore=backup-1,restore=backup-2"])
@@ -180,15 +142,3 @@ async def test_consent_to_restore_before_a_loss_restores_nothing_later() -> None
     cloud.calls.clear()
     await world.lose()
     assert cloud.calls == []
-
-
-async def test_synchronous_cloud_restores_too() -> None:
-    world = await settled(cloud := ToyCloud())
-    cloud.own_backups[world.external_name] = KEPT
-    await world.lose()
-    cloud.calls.clear()
-    world.annotate(consent="restore=backup-2")
-    await world.settle(most=40)
-    assert cloud.calls[0] == "restore backup-2"
-    assert (world.reason("Ready"), world.status["incarnation"]) == ("Available", "incarnation-2")
-    assert "restoring" not in world.status

@@ -6,7 +6,6 @@ import base64
 from datetime import timedelta
 
 from runtime.objects import SECRETS
-from runtime.results import Result
 from tests.providers.toy import ToyCloud
 from tests.providers.world import World
 
@@ -53,46 +52,10 @@ async def test_second_token_waits_for_the_grace_of_the_first() -> None:
     assert world.status["rotation"]["token"] == "two"
 
 
-async def test_forced_rotation_waits_for_no_grace_and_leaves_the_former_login_a_minute() -> None:
-    world, first, second = await _rotated()
-    toy = world.toy
-
-    world.ask(passwordRotation={"token": "two", "force": True})
-    await world.passes(2)
-    assert toy.passwords[first[0]] != first[1], "the login in its grace has the new password at once"
-    assert toy.passwords[second[0]] == second[1]
-    assert world.reason("Synced") == "InSync"
-    rotation = world.status["rotation"]
-    assert rotation["token"] == "two"
-    assert rotation["retiring"] == second[0]
-
-    await world.step_after(timedelta(seconds=61))
-    assert second[0] not in toy.passwords
-
-
 def _published_to_applications(world: World, username: str, host: str = "toy.example.org") -> None:
     """Write the claim's connection Secret as the composer does."""
     data = {key: base64.b64encode(text.encode()).decode() for key, text in (("username", username), ("host", host))}
     world.kube.store(SECRETS, {"metadata": {"name": "shop-connection", "namespace": "team"}, "data": data})
-
-
-async def test_former_login_works_for_as_long_as_applications_read_it_in_the_connection_secret() -> None:
-    world, (former, _), (present, _) = await _rotated(composed=True)
-    toy = world.toy
-    _published_to_applications(world, former)
-
-    world.now += timedelta(hours=5)
-    result = await world.step()
-    assert isinstance(result, Result)
-    assert result.requeue_after == timedelta(seconds=15)
-    assert set(toy.passwords) == {former, present}
-    assert (world.reason("Ready"), world.reason()) == ("Available", "WaitingForWindow")
-    assert former in world.condition()["message"]
-
-    _published_to_applications(world, present)
-    await world.passes(2)
-    assert set(toy.passwords) == {present}
-    assert world.reason() == "InSync"
 
 
 async def test_second_rotation_takes_no_login_that_applications_still_read() -> None:

@@ -106,43 +106,6 @@ async def _run(world: World, time: timedelta) -> None:
         world.now += min(after or timedelta(minutes=10), until - world.now)
 
 
-@pytest.mark.parametrize("counts_after", [0, 1, 10])
-async def test_new_password_is_published_at_the_first_login_that_succeeds(counts_after: int) -> None:
-    world = await _ready(cloud := OneLogin(counts_after=counts_after))
-    world.ask(passwordRotation={"token": "2"})
-    world.compose()
-    locked_out = timedelta()
-    for _ in range(200):
-        before = world.now
-        result = await world.step()
-        after = (result.requeue_after if isinstance(result, Result) else None) or timedelta(minutes=1)
-        world.now += after
-        if _published(world) != _role(cloud):
-            locked_out += world.now - before
-        assert world.reason("Ready") == "Available"
-        if after >= timedelta(minutes=1):
-            break
-    assert cloud.calls == ["create", "set_password"]
-    assert locked_out <= timedelta(seconds=1)
-    await world.settle(most=60)
-    assert world.reason() == "InSync"
-
-
-@pytest.mark.parametrize("after_looks", [1, 5, 19])
-async def test_secret_that_is_lost_during_a_reset_locks_nobody_out(after_looks: int) -> None:
-    world = await _ready(cloud := OneLogin(counts_after=15))
-    _connect(world)
-    world.ask(passwordRotation={"token": "2"})
-    while cloud.calls[-1] != "set_password":
-        await world.step()
-    cloud.left = min(cloud.left, cloud.resets - after_looks) if after_looks < cloud.resets else 0
-    del world.kube.objects[SECRETS, CREDENTIALS]
-    await _run(world, timedelta(minutes=30))
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-    assert _published(world) == _role(cloud)
-    assert cloud.calls == ["create", "set_password", "set_password"]
-
-
 @pytest.mark.parametrize("is_right", [True, False])
 async def test_password_recovered_from_the_connection_secret_is_proven_by_a_login(*, is_right: bool) -> None:
     world = await _ready(cloud := OneLogin())
@@ -158,25 +121,6 @@ async def test_password_recovered_from_the_connection_secret_is_proven_by_a_logi
     assert cloud.calls == ["create"]
 
 
-NAMES = {"orders-db": True, "shop.db": True, "s" * 253: True} | dict.fromkeys(
-    ("../other/shop-connection", "a/b", "A", "x" * 254), False
-)
-
-
-@pytest.mark.parametrize(("name", "is_read"), NAMES.items())
-async def test_lost_secret_is_recovered_from_a_connection_secret_of_any_name_that_one_can_have(
-    name: str, *, is_read: bool
-) -> None:
-    world = await _ready(cloud := OneLogin())
-    world.annotate(**{"connection-secret": name})
-    _connect(world, name)
-    del world.kube.objects[SECRETS, CREDENTIALS]
-    await _run(world, timedelta(minutes=1))
-    assert (world.reason() == "PasswordUnknown") is not is_read
-    assert not is_read or (world.reason("Ready"), _published(world)) == ("Available", _role(cloud))
-    assert cloud.calls == ["create"]
-
-
 @pytest.mark.parametrize("password", ["guessed-password", ""])
 async def test_content_that_a_tenant_put_into_the_named_secret_is_not_used(password: str) -> None:
     world = await _ready(cloud := OneLogin())
@@ -187,33 +131,6 @@ async def test_content_that_a_tenant_put_into_the_named_secret_is_not_used(passw
     await _run(world, timedelta(minutes=1))
     assert world.reason() == "PasswordUnknown"
     assert cloud.calls == ["create"]
-
-
-@pytest.mark.parametrize("shown", [True, False])
-async def test_login_that_somebody_else_changed_is_noticed_and_reported(*, shown: bool) -> None:
-    world = await _ready(cloud := OneLogin())
-    await _run(world, timedelta(minutes=30))
-    cloud.by_hand("another-password", shown=shown)
-    # A reset that is shown is seen by the sweep; one that is not, at the next resync.
-    await _run(world, timedelta(minutes=2 if shown else 11))
-    assert (world.reason("Ready"), world.reason()) == ("PasswordUnknown", "PasswordUnknown")
-    assert "passwordRotation.token" in str(world.status["conditions"])
-    assert world.condition("Ready")["status"] == "False"
-    written = len(world.kube.writes)
-    await _run(world, timedelta(hours=1))
-    assert len(world.kube.writes) == written
-
-    cloud.by_hand(_published(world), shown=False)
-    await _run(world, timedelta(minutes=2))
-    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
-
-    cloud.by_hand("a-third-password", shown=False)
-    world.annotate(**{"reconcile-requested-at": "now"})
-    await world.step()
-    assert world.reason("Ready") == "PasswordUnknown"
-    world.ask(passwordRotation={"token": "2"})
-    await _run(world, timedelta(minutes=5))
-    assert (world.reason("Ready"), world.reason(), _published(world)) == ("Available", "InSync", _role(cloud))
 
 
 async def test_password_that_another_keeper_took_over_is_taken_back() -> None:
@@ -232,23 +149,6 @@ async def test_password_taken_over_is_reset_three_times_and_then_reported() -> N
     await _run(world, timedelta(hours=3))
     assert world.reason() == "PasswordUnknown"
     assert cloud.calls == ["create", *["set_password"] * 3]
-
-
-async def test_password_that_was_on_its_way_when_the_status_was_lost_is_not_published_but_replaced() -> None:
-    world = await _ready(cloud := OneLogin(reachable=False, counts_after=1))
-    world.ask(passwordRotation={"token": "2"})
-    while cloud.calls[-1] != "set_password":
-        await world.step()
-    obj = world.get()
-    assert obj is not None
-    # Another object of its name takes the server over while the cloud is at work; no login can be tried.
-    del obj["status"]
-    await world.step()
-    assert (cloud.left > 0, "connection" in world.status) == (True, False)
-
-    await _run(world, timedelta(minutes=30))
-    assert (world.reason("Ready"), _published(world)) == ("Available", _role(cloud))
-    assert cloud.calls == ["create", "set_password", "set_password"]
 
 
 @pytest.mark.parametrize(("reachable", "password"), [(True, "present-1"), (True, "another-1"), (False, "present-1")])
