@@ -31,13 +31,6 @@ SERVER: dict[str, Any] = {
         "storage": {"storageSizeGB": 128},
     },
 }
-# Properties of a copy, which has the rest from its source.
-COPY: dict[str, Any] = {
-    "pointInTimeUTC": "2026-01-01T00:00:00Z",
-    "version": None,
-    "administratorLogin": None,
-    "administratorLoginPassword": None,
-}
 _LIMIT_S = 60.0
 
 

@@ -53,7 +53,6 @@ class Cloud:
 
     served: Served
     token: str
-    prefix: str = "v1"
 
     def send(self, method: str, path: str, body: object = None, *, token: str | None = None) -> Reply:
         """Send a request below the API's root; `{p}` in the path is the project."""
@@ -64,7 +63,7 @@ class Cloud:
 
     def call(self, method: str, path: str, body: object = None) -> Reply:
         """Call a method below the project."""
-        return self.send(method, f"{self.prefix}/{{p}}/{path}", body)
+        return self.send(method, f"v1/{{p}}/{path}", body)
 
     def control(self, method: str, path: str, body: object = None) -> Any:
         """Make a control call; it must be answered."""

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
 from providers.accounts.limits import BY_CONFIG
 from providers.accounts.probe import EVERY, Prober
 from providers.external.observation import ServerUnreachable
 from runtime.conditions import find
-from runtime.errors import Failure, Terminal, Transient
+from runtime.errors import Failure, Transient
 from runtime.objects import Key
 from tests.providers.toy import CONFIGS, TOYS, ToyCloud, provider_of
 from tests.providers.world import World
@@ -89,34 +87,6 @@ async def test_resource_is_enqueued_when_its_server_answered_between_two_probes_
     await prober(CONFIG)
     await prober(CONFIG)
     assert (server.enqueued, server.resources) == (["default"], [(TOYS.plural, Key("team", "answered"))])
-
-
-async def test_resource_whose_server_answers_nothing_after_an_outage_is_enqueued_by_each_probe() -> None:
-    server = Server()
-    world = server.world()
-    world.ask()
-    await world.settle()
-    prober = server.prober(world)
-    world.cloud.faults += [("observe", AWAY, False), ("observe", Transient("in recovery"), False)]
-    for _ in range(3):
-        await world.step()
-        await prober(CONFIG)
-    assert (len(server.resources), ready_of(world)) == (2, ("True", "Available"))
-
-
-@pytest.mark.parametrize("other", [Transient("too many connections"), Terminal("CredentialsInvalid", "refused")])
-async def test_server_is_neither_lost_nor_back_by_another_refusal(other: Failure) -> None:
-    server = Server()
-    world = server.world()
-    world.ask()
-    world.feed()
-    prober = server.prober(world)
-    counts = []
-    for answer in (other, AWAY, other, None):
-        server.answer = answer
-        await prober(CONFIG)
-        counts.append(len(server.enqueued))
-    assert counts == [0, 1, 1, 2]
 
 
 async def test_server_of_a_config_without_users_is_not_probed() -> None:

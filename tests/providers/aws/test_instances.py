@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from dataclasses import replace
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,10 +15,14 @@ from devcloud.aws.server import Served
 from providers.aws import INSTANCES
 from providers.aws.account import AwsAccount
 from providers.aws.instances import states
+from providers.aws.instances.backups import InstanceBackups
 from providers.aws.instances.client import InstanceClients, Seen, instance_clients
+from providers.aws.instances.deletion import Deletion
+from providers.aws.instances.final_snapshots import names_for, stem_of
 from providers.aws.instances.translate import observed
 from providers.aws.models import RDSInstanceParameters, RDSInstanceSpec
 from providers.external.client import Target
+from providers.external.cloud_api.refusals import AlreadyThere
 from providers.external.credential import Credential
 from providers.external.observation import Absent, Present
 from providers.external.ownership import Owner
@@ -36,10 +40,6 @@ OURS = Owner("home", "uid-2", "0123456789abcdef", "shop", "orders", "instance")
 
 
 SPEC = RDSInstanceParameters(db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app")
-
-
-def _calls(simulator: Served, action: str) -> int:
-    return sum(call["action"] == action for call in control(simulator, "GET", "audit?since=0"))
 
 
 async def made(account: AwsAccount, name: str) -> tuple[InstanceClients, Target[RDSInstanceParameters], Seen]:
@@ -88,38 +88,6 @@ async def test_absence_is_believed_of_the_right_account_alone(account: AwsAccoun
     with pytest.raises(Terminal) as caught:
         await cloud.external.observe(recorded)
     assert caught.value.reason == "AccountChanged"
-
-
-@pytest.mark.parametrize("others", [1, 5])
-async def test_final_snapshot_name_that_another_has_is_skipped(
-    account: AwsAccount, simulator: Served, others: int
-) -> None:
-    await made(account, f"fl-other-{others}")
-    cloud, target, seen = await made(account, f"fl-ending-{others}")
-    stem = f"fl-final-{target.name}-{hashlib.sha256(seen.incarnation.encode()).hexdigest()[:8]}"
-    for number in range(others):
-        name = stem if number == 0 else f"{stem}-{number + 1}"
-        await account.call(
-            "create_db_snapshot", "take it", DBSnapshotIdentifier=name, DBInstanceIdentifier=f"fl-other-{others}"
-        )
-        await eventually(lambda: _snapshot_is_there(account, f"fl-other-{others}"), "the snapshot is available")
-    before = _calls(simulator, "DeleteDBInstance")
-
-    if others == 5:
-        with pytest.raises(Blocked, match="finalDBSnapshotIdentifierPrefix") as caught:
-            await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
-        assert caught.value.reason == "BackupImpossible"
-        assert isinstance(await cloud.external.observe(target), Present)
-    else:
-        await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
-        leaving = replace(target, leaving=True)
-        assert await eventually(lambda: cloud.backups.latest(leaving), "its final snapshot is there") == f"{stem}-2"
-    assert _calls(simulator, "DeleteDBInstance") - before == (5 if others == 5 else 2)
-
-
-async def _snapshot_is_there(account: AwsAccount, name: str) -> bool:
-    answer = await account.call("describe_db_snapshots", "look", DBInstanceIdentifier=name)
-    return all(snapshot["Status"] == "available" for snapshot in answer["DBSnapshots"])
 
 
 async def test_password_that_secrets_manager_took_over_is_seen_and_taken_back(account: AwsAccount) -> None:
@@ -185,17 +153,48 @@ async def test_list_has_the_owner_of_each_instance_released_or_not(account: AwsA
         control(simulator, "POST", "behaviour", {"list_without_tags": []})
 
 
-Where = Target[RDSInstanceParameters]
+@dataclass
+class Snapshots:
+    """An account's snapshots, and how RDS answers a deletion; `taken` are the names of other instances' snapshots."""
+
+    kept: list[dict[str, Any]] = field(default_factory=list)
+    taken: tuple[str, ...] = ()
+    refusal: Blocked | None = None
+    finals: list[str] = field(default_factory=list)
+
+    async def pages(self, *_call: str, **_named: str) -> AsyncIterator[dict[str, Any]]:
+        for snapshot in self.kept:
+            yield snapshot
+
+    async def call(self, operation: str, _action: str, **parameters: Any) -> dict[str, Any]:
+        if operation == "delete_db_instance":
+            if self.refusal is not None:
+                raise self.refusal
+            self.finals.append(parameters["FinalDBSnapshotIdentifier"])
+            if self.finals[-1] in self.taken:
+                raise AlreadyThere("it is another's", code="DBSnapshotAlreadyExists")
+        return {}
+
+    async def delete(self, status: str = "available") -> None:
+        """Delete an instance of that status under Snapshot."""
+        account: Any = self
+        where = replace(target(), incarnation="db-ONE")
+        seen = observed({**ANSWER, "DBInstanceStatus": status}, TAGS, where)
+        await Deletion(account, InstanceBackups(account)).delete(where, seen, Policy.SNAPSHOT, OPEN)
 
 
-async def _seen_as(cloud: InstanceClients, target: Where, status: str) -> Seen | None:
-    observation = await cloud.external.observe(target)
-    return observation.observed if isinstance(observation, Present) and observation.observed.state == status else None
+STEM = stem_of("fl-orders-aaaaaaaaaa", "db-ONE", None)
 
 
-async def _steered(simulator: Served, cloud: InstanceClients, target: Where, status: str) -> Seen:
-    control(simulator, "POST", f"instances/{target.name}", {"status": status})
-    return await eventually(lambda: _seen_as(cloud, target, status), f"{target.name} is {status}")
+async def test_final_snapshot_name_that_another_has_is_skipped() -> None:
+    one = Snapshots(taken=(STEM,))
+    await one.delete()
+    assert one.finals == [STEM, f"{STEM}-2"]
+
+    all_of_them = Snapshots(taken=names_for(STEM, ()))
+    with pytest.raises(Blocked, match="finalDBSnapshotIdentifierPrefix") as caught:
+        await all_of_them.delete()
+    assert (caught.value.reason, len(all_of_them.finals)) == ("BackupImpossible", 5)
 
 
 REFUSED = {
@@ -208,46 +207,34 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("status", REFUSED)
-async def test_final_snapshot_that_the_state_does_not_allow_is_reported_with_the_way_out(
-    account: AwsAccount, simulator: Served, status: str
-) -> None:
-    cloud, target, _ = await made(account, f"fl-{status[:30]}-{len(status)}")
-    seen = await _steered(simulator, cloud, target, status)
-
+async def test_final_snapshot_that_the_state_does_not_allow_is_reported_with_the_way_out(status: str) -> None:
     with pytest.raises(Blocked) as caught:
-        await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
+        await Snapshots(refusal=Blocked("CloudBusy", "not now")).delete(status)
 
     assert caught.value.reason == "BackupImpossible"
     for words in (status, REFUSED[status], "deletion policy Delete or Orphan"):
         assert words in caught.value.message
-    assert await _seen_as(cloud, target, status)
 
 
-async def test_refusal_for_a_state_that_passes_is_waited_for(account: AwsAccount, simulator: Served) -> None:
-    cloud, target, seen = await made(account, "fl-passing")
-    await _steered(simulator, cloud, target, "backing-up")
-
+async def test_refusal_for_a_state_that_passes_is_waited_for() -> None:
     with pytest.raises(Blocked) as caught:
-        await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
-
+        await Snapshots(refusal=Blocked("CloudBusy", "not now")).delete("backing-up")
     assert caught.value.reason == "CloudBusy"
 
 
-async def test_final_snapshot_that_failed_is_named_with_the_way_out(account: AwsAccount, simulator: Served) -> None:
-    cloud, target, seen = await made(account, "fl-failing")
-    await cloud.external.delete(target, seen, Policy.SNAPSHOT, OPEN)
-    leaving = replace(target, leaving=True)
-    final = await eventually(lambda: cloud.backups.latest(leaving), "the final snapshot is available")
-    control(simulator, "POST", f"snapshots/{final}", {"status": "failed"})
-
+async def test_final_snapshot_that_failed_is_named_with_the_way_out() -> None:
+    final = {"DBSnapshotIdentifier": STEM, "Status": "failed"}
+    account: Any = Snapshots(kept=[final])
+    backups, leaving = InstanceBackups(account), replace(target(), incarnation="db-ONE", leaving=True)
     with pytest.raises(Blocked) as caught:
-        await cloud.backups.latest(leaving)
+        await backups.latest(leaving)
 
     assert caught.value.reason == "BackupImpossible"
-    for words in (final, "failed", "deletion policy Delete or Orphan"):
+    for words in (STEM, "failed", "deletion policy Delete or Orphan"):
         assert words in caught.value.message
-    control(simulator, "POST", f"snapshots/{final}", {"status": "creating"})
-    assert await cloud.backups.latest(leaving) == ""
+    for status, latest in (("creating", ""), ("available", STEM)):
+        final["Status"] = status
+        assert await backups.latest(leaving) == latest
 
 
 def _inputs(status: str, **spec: Any) -> tuple[Inputs[RDSInstanceParameters], Seen]:

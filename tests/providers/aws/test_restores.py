@@ -2,225 +2,172 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import msgspec
 import pytest
 
-from providers.aws.account import AwsAccount
 from providers.aws.instances.create import call_for
-from providers.aws.instances.restores import resolved
+from providers.aws.instances.restores import own_backups, resolved
 from providers.aws.models import PointInTime, RDSInstanceParameters, RestoreFrom
 from providers.aws.tag_lists import tags_of
 from providers.external.client import Target
+from providers.external.cloud_api.refusals import NotThere
 from providers.external.credential import Credential
 from providers.external.ownership import Owner
 from runtime.errors import Blocked, Terminal
-from tests.support.waiting import eventually
 
 OURS = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance", "shop-uid")
+THEIRS = replace(OURS, namespace="bank", namespace_uid="bank-uid")
+FORMER, UNTAGGED = replace(OURS, namespace_uid="former-uid"), replace(OURS, namespace_uid="")
+STORE, CACHE = replace(OURS, resource="store"), replace(OURS, resource="cache")
 TIME = "2026-11-20T12:00:00Z"
-Resolve = Callable[..., Awaitable[RestoreFrom | None]]
+Answer = dict[str, Any]
 
 
-async def _instance(account: AwsAccount, name: str, owner: Owner) -> str:
-    """Make an instance, wait until it is there, return its incarnation."""
-    made = await account.call(
-        "create_db_instance", f"make {name}", DBInstanceIdentifier=name, DBInstanceClass="db.t4g.micro",
-        Engine="postgres", AllocatedStorage=20, MasterUsername="app", MasterUserPassword="Sufficient-1",
-        BackupRetentionPeriod=7, CopyTagsToSnapshot=True, Tags=tags_of(owner),
-    )  # fmt: skip
-    await eventually(lambda: _is(account, name, "available"), f"{name} is available")
-    return str(made["DBInstance"]["DbiResourceId"])
+def _kept(owner: Owner, **fields: Any) -> Answer:
+    return {"MasterUsername": "app", "TagList": tags_of(owner), **fields}
 
 
-async def _is(account: AwsAccount, name: str, status: str) -> bool:
-    answers = account.pages("describe_db_instances", "look", "DBInstances")
-    states = {answer["DBInstanceIdentifier"]: answer["DBInstanceStatus"] async for answer in answers}
-    return bool(states.get(name, "gone") == status)
+def _living(owner: Owner = OURS, *, name: str = "A", day: int = 1, **fields: Any) -> Answer:
+    at = f"2026-11-0{day}T00:00:00Z"
+    names = {"DBInstanceIdentifier": f"fl-{name.lower()}", "DbiResourceId": f"db-{name}", "InstanceCreateTime": at}
+    return _kept(owner, **names, **fields)
 
 
-async def _gone(account: AwsAccount, name: str, **parameters: Any) -> None:
-    await account.call("delete_db_instance", f"delete {name}", DBInstanceIdentifier=name, **parameters)
-    await eventually(lambda: _is(account, name, "gone"), f"{name} is gone")
+def _backup(owner: Owner = OURS, *, name: str = "A", day: int = 5) -> Answer:
+    """Return automated backups that end at a day."""
+    return _living(owner, name=name, RestoreWindow={"LatestTime": f"2026-11-0{day}T00:00:00Z"})
 
 
-ADDRESS = "rdsinstance/new -n shop"
+def _snapshot(owner: Owner = OURS, *, name: str = "final", day: int = 6, **fields: Any) -> Answer:
+    at = f"2026-11-0{day}T00:00:00Z"
+    names = {"DBSnapshotIdentifier": name, "SnapshotCreateTime": at, "Status": "available", "SnapshotType": "manual"}
+    return _kept(owner, **names | fields)
 
 
-@pytest.fixture
-def resolve(account: AwsAccount) -> Resolve:
-    async def of(source: RestoreFrom, *agreed: str) -> RestoreFrom | None:
-        spec = RDSInstanceParameters(
-            db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app", restore_from=source
-        )
-        owner = replace(OURS, identity="uid-2", claim="fedcba9876543210", name="new")
-        return (
-            await resolved(account, Target("fl-new", spec, owner, "hash", agreed=agreed, address=ADDRESS))
-        ).spec.restore_from
+@dataclass
+class Account:
+    """An account that holds these."""
 
-    return of
+    kept: tuple[Answer, ...]
+    allow_adoption: bool = False
 
+    @property
+    def config(self) -> Account:
+        return self
 
-def _claim(name: str, time: str | None = None) -> RestoreFrom:
-    return RestoreFrom(point_in_time=PointInTime(source_claim=name, restore_time=time))
+    async def pages(self, operation: str, _action: str, _key: str) -> AsyncIterator[Answer]:
+        for answer in self.kept:
+            if operation == _list_of(answer):
+                yield answer
 
-
-def _incarnation(incarnation: str, time: str | None = None) -> RestoreFrom:
-    return RestoreFrom(point_in_time=PointInTime(source_dbi_resource_id=incarnation, restore_time=time))
-
-
-async def test_source_claim_resolves_to_what_is_kept_of_it(account: AwsAccount, resolve: Resolve) -> None:
-    incarnation = await _instance(account, "fl-kept", replace(OURS, name="kept"))
-    assert await resolve(_claim("kept", TIME)) == _incarnation(incarnation, TIME)
-
-    await _gone(account, "fl-kept", SkipFinalSnapshot=True, DeleteAutomatedBackups=False)
-    assert await resolve(_claim("kept")) == _incarnation(incarnation)
+    async def call(self, operation: str, _action: str, **named: str) -> Answer:
+        answers = [answer async for answer in self.pages(operation, "", "") if named.items() <= answer.items()]
+        if not answers:
+            raise NotThere(f"there is no {named}", code="DBSnapshotNotFound")
+        return {"DBSnapshots": answers}
 
 
-async def test_source_claim_resolves_to_its_final_snapshot(account: AwsAccount, resolve: Resolve) -> None:
-    await _instance(account, "fl-final", replace(OURS, name="final"))
-    final = {"FinalDBSnapshotIdentifier": "fl-final-orders", "SkipFinalSnapshot": False}
-    await _gone(account, "fl-final", **final, DeleteAutomatedBackups=True)
-
-    async def available() -> bool:
-        answer = await account.call("describe_db_snapshots", "look", DBSnapshotIdentifier="fl-final-orders")
-        return bool(answer["DBSnapshots"][0]["Status"] == "available")
-
-    await eventually(available, "the final snapshot is available")
-    assert await resolve(_claim("final")) == RestoreFrom(db_snapshot_identifier="fl-final-orders")
-    with pytest.raises(Blocked, match="no backup of 2026-11-20"):
-        await resolve(_claim("final", TIME))
-    named = RestoreFrom(db_snapshot_identifier="fl-final-orders")
-    assert await resolve(named) == named
+def _list_of(answer: Answer) -> str:
+    if "DBSnapshotIdentifier" in answer:
+        return "describe_db_snapshots"
+    return "describe_db_instance_automated_backups" if "RestoreWindow" in answer else "describe_db_instances"
 
 
-async def test_final_snapshot_goes_before_backups_that_end_earlier(account: AwsAccount, resolve: Resolve) -> None:
-    incarnation = await _instance(account, "fl-both", replace(OURS, name="both"))
-    final = {"FinalDBSnapshotIdentifier": "fl-final-both", "SkipFinalSnapshot": False}
-    await _gone(account, "fl-both", **final, DeleteAutomatedBackups=False)
-    kept = await account.call("describe_db_instance_automated_backups", "look", DbiResourceId=incarnation)
-    ends = kept["DBInstanceAutomatedBackups"][0]["RestoreWindow"]["LatestTime"]
-
-    assert await resolve(_claim("both")) == RestoreFrom(db_snapshot_identifier="fl-final-both")
-    # A snapshot is of one instant; any other one is in the backups.
-    assert await resolve(_claim("both", TIME)) == _incarnation(incarnation, TIME)
-    taken = (await account.call("describe_db_snapshots", "look", DBSnapshotIdentifier="fl-final-both"))["DBSnapshots"]
-    assert ends < taken[0]["SnapshotCreateTime"]
+def _instant(name: str = "A", time: str | None = None) -> RestoreFrom:
+    return RestoreFrom(point_in_time=PointInTime(source_dbi_resource_id=f"db-{name}", restore_time=time))
 
 
-async def test_data_of_another_namespace_needs_the_platforms_consent(account: AwsAccount, resolve: Resolve) -> None:
-    theirs = await _instance(
-        account, "fl-theirs", replace(OURS, namespace="bank", name="money", namespace_uid="bank-uid")
-    )
-    by_name = RestoreFrom(point_in_time=PointInTime(source_db_instance_identifier="fl-theirs"))
-
-    with pytest.raises(Blocked, match="claim money"):
-        await resolve(_claim("money"))
-    for source in (by_name, _incarnation(theirs)):
-        with pytest.raises(Terminal, match="allowAdoption") as caught:
-            await resolve(source)
-        assert caught.value.reason == "AdoptionRefused"
-
-    account.config = msgspec.structs.replace(account.config, allow_adoption=True)
-    assert await resolve(by_name) == by_name
-    # A claim is never one of another namespace, whatever is allowed.
-    with pytest.raises(Blocked, match="claim money"):
-        await resolve(_claim("money"))
+CLAIM = RestoreFrom(point_in_time=PointInTime(source_claim="orders"))
+THEN = RestoreFrom(point_in_time=PointInTime(source_claim="orders", restore_time=TIME))
+BY_NAME = RestoreFrom(point_in_time=PointInTime(source_db_instance_identifier="fl-a"))
+FINAL = RestoreFrom(db_snapshot_identifier="final")
+MISSING, REFUSED, WRONG = "ReferenceNotFound", "AdoptionRefused", "InvalidValue"
 
 
-@pytest.mark.parametrize(
-    "source",
-    [RestoreFrom(db_snapshot_identifier="nothing"), _incarnation("db-NOTHING"), _claim("nothing")],
-    ids=["a snapshot", "an incarnation", "a claim"],
-)
-async def test_missing_source_is_waited_for(resolve: Resolve, source: RestoreFrom) -> None:
-    with pytest.raises(Blocked, match=r"(?i)nothing") as caught:
-        await resolve(source)
+@dataclass(frozen=True)
+class Case:
+    """A source, what is kept, and what it resolves to: a source that RDS knows, or a reason."""
 
-    assert caught.value.reason == "ReferenceNotFound"
+    source: RestoreFrom
+    kept: tuple[Answer, ...]
+    outcome: RestoreFrom | str
+    agreed: tuple[str, ...] = field(default=())
+    allows: bool = False
+    says: str = ""
 
 
-async def test_login_that_a_restore_would_not_keep_is_refused(account: AwsAccount) -> None:
-    await _instance(account, "fl-login", replace(OURS, name="login"))
+CASES = {
+    "the living instance of a claim": Case(CLAIM, (_living(), _snapshot()), _instant()),
+    "the instance at a time": Case(THEN, (_living(),), _instant("A", TIME)),
+    "of a deleted one its automated backups": Case(CLAIM, (_backup(),), _instant()),
+    "of a deleted one its final snapshot": Case(CLAIM, (_snapshot(),), FINAL),
+    "which has no other time": Case(THEN, (_snapshot(),), MISSING, says="no backup of 2026-11-20"),
+    "a snapshot that ends later than the backups": Case(CLAIM, (_backup(), _snapshot()), FINAL),
+    "any other time is in the backups": Case(THEN, (_backup(), _snapshot()), _instant("A", TIME)),
+    "backups that end later than a snapshot": Case(CLAIM, (_backup(day=7), _snapshot()), _instant()),
+    "a copy is of the time of its source": Case(
+        CLAIM, (_backup(), _snapshot(day=9, OriginalSnapshotCreateTime="2026-11-01T00:00:00Z")), _instant()
+    ),
+    "no snapshot that is being taken": Case(CLAIM, (_snapshot(Status="creating"),), MISSING),
+    "no automated snapshot": Case(CLAIM, (_snapshot(SnapshotType="automated"),), MISSING),
+    "a snapshot that is named": Case(FINAL, (_snapshot(),), FINAL),
+    "a snapshot that there is not": Case(FINAL, (), MISSING),
+    "an incarnation that there is not": Case(_instant(), (), MISSING, says="db-A"),
+    "a claim of which nothing is kept": Case(CLAIM, (_living(replace(OURS, name="other")),), MISSING, says="orders"),
+    "no claim of another namespace": Case(CLAIM, (_living(THEIRS),), MISSING, allows=True, says="orders"),
+    "no claim of another installation": Case(CLAIM, (_living(replace(OURS, installation="another")),), MISSING),
+    "no instance of another namespace by its name": Case(BY_NAME, (_living(THEIRS),), REFUSED, says="allowAdoption"),
+    "nor by its incarnation": Case(_instant(), (_living(THEIRS),), REFUSED),
+    "but where adoption is allowed": Case(BY_NAME, (_living(THEIRS),), BY_NAME, allows=True),
+    "no snapshot of a former namespace": Case(FINAL, (_snapshot(FORMER),), REFUSED, says="consent=restoreFrom=final`"),
+    "but by consent": Case(FINAL, (_snapshot(FORMER),), FINAL, agreed=("final",)),
+    "no claim of a former namespace": Case(CLAIM, (_living(FORMER),), REFUSED, says="consent=restoreFrom=db-A`"),
+    "nor of before the tag": Case(CLAIM, (_living(UNTAGGED),), REFUSED, allows=True, says="or not recorded"),
+    "a claim of a former namespace by consent": Case(CLAIM, (_living(FORMER),), _instant(), agreed=("db-A",)),
+    "what is proven before what is newer": Case(CLAIM, (_backup(), _living(FORMER, name="B", day=3)), _instant()),
+    "of two resources that of its name": Case(CLAIM, (_living(), _living(STORE, name="B", day=2)), _instant()),
+    "none of two of other names": Case(
+        CLAIM, (_living(CACHE), _living(STORE, name="B")), WRONG, says="of claim orders are kept: cache, store"
+    ),
+    "the only one under another name": Case(CLAIM, (_living(STORE),), _instant()),
+    "no other login": Case(
+        CLAIM, (_living(MasterUsername="boss"),), WRONG, says="login of instance fl-a is boss, and a restore keeps it"
+    ),
+}
+
+
+def _target(source: RestoreFrom | None, *agreed: str) -> Target[RDSInstanceParameters]:
     spec = RDSInstanceParameters(
-        db_instance_class="db.t4g.micro", allocated_storage=20, master_username="other", restore_from=_claim("login")
+        db_instance_class="db.t4g.micro", allocated_storage=20, master_username="app", restore_from=source
     )
-
-    with pytest.raises(Terminal, match="the login of instance fl-login is app, and a restore keeps it") as caught:
-        await resolved(account, Target("fl-new", spec, OURS, "hash"))
-
-    assert caught.value.reason == "InvalidValue"
+    owner = replace(OURS, identity="uid-2", claim="fedcba9876543210", name="new")
+    return Target("fl-new", spec, owner, "hash", agreed=agreed, address="rdsinstance/new -n shop")
 
 
-@pytest.mark.parametrize("uid", ["former-uid", ""], ids=["of a former namespace", "of before the tag"])
-async def test_namespace_of_the_same_name_is_not_the_owner(account: AwsAccount, resolve: Resolve, uid: str) -> None:
-    name = f"recycled-{uid or 'none'}"
-    incarnation = await _instance(account, f"fl-{name}", replace(OURS, name=name, namespace_uid=uid))
-    for source in (_claim(name), _incarnation(incarnation)):
-        with pytest.raises(
-            Terminal, match=f"`kubectl annotate {ADDRESS} fairlead.dev/consent=restoreFrom={incarnation}`"
-        ) as caught:
-            await resolve(source)
-        assert caught.value.reason == "AdoptionRefused"
-    assert await resolve(_claim(name), incarnation) == _incarnation(incarnation)
-
-    final = {"FinalDBSnapshotIdentifier": f"final-{name}", "SkipFinalSnapshot": False}
-    await _gone(account, f"fl-{name}", **final, DeleteAutomatedBackups=True)
-    await eventually(lambda: _is_available(account, f"final-{name}"), "the final snapshot is available")
-    kept = RestoreFrom(db_snapshot_identifier=f"final-{name}")
-    for source in (_claim(name), kept):
-        with pytest.raises(Terminal, match=f"consent=restoreFrom=final-{name}"):
-            await resolve(source)
-        assert await resolve(source, f"final-{name}") == kept
-    for spelt in (f"FINAL-{name}".upper(), f"arn:aws:rds:eu-west-1:123456789012:snapshot:final-{name}"):
-        with pytest.raises((Terminal, Blocked), match=r"(?i)final"):
-            await resolve(RestoreFrom(db_snapshot_identifier=spelt))
-    # For a backup that is named by itself the ProviderConfig may agree; a claim's name names no backup.
-    account.config = msgspec.structs.replace(account.config, allow_adoption=True)
-    assert await resolve(kept) == kept
-    with pytest.raises(Terminal, match="another one, or not recorded"):
-        await resolve(_claim(name))
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_source_of_a_restore(case: Case) -> None:
+    account: Any = Account(case.kept, case.allows)
+    if isinstance(case.outcome, RestoreFrom):
+        target = await resolved(account, _target(case.source, *case.agreed))
+        assert target.spec.restore_from == case.outcome
+        return
+    with pytest.raises((Blocked, Terminal), match=case.says or None) as caught:
+        await resolved(account, _target(case.source, *case.agreed))
+    assert getattr(caught.value, "reason", "") == case.outcome
 
 
-async def test_source_that_is_proven_to_be_of_the_namespace_goes_before_a_newer_one(
-    account: AwsAccount, resolve: Resolve
-) -> None:
-    incarnation = await _instance(account, "fl-mine", replace(OURS, name="both-of-one-name"))
-    await _gone(account, "fl-mine", SkipFinalSnapshot=True, DeleteAutomatedBackups=False)
-    await _instance(account, "fl-former", replace(OURS, name="both-of-one-name", namespace_uid="former-uid"))
+async def test_own_backups_are_those_of_this_resource_and_namespace_the_newest_first() -> None:
+    kept = (_snapshot(), _snapshot(FORMER, name="former"), _snapshot(THEIRS, name="theirs"), _backup(day=8))
+    account: Any = Account((*kept, _snapshot(name="later", Status="creating")))
 
-    assert await resolve(_claim("both-of-one-name")) == _incarnation(incarnation)
+    assert await own_backups(account, replace(_target(None), owner=OURS)) == ("db-A", "final")
 
 
-async def _is_available(account: AwsAccount, snapshot: str) -> bool:
-    answer = await account.call("describe_db_snapshots", "look", DBSnapshotIdentifier=snapshot)
-    return bool(answer["DBSnapshots"][0]["Status"] == "available")
-
-
-async def test_database_of_a_claim_with_two_is_restored_from_its_own(account: AwsAccount, resolve: Resolve) -> None:
-    incarnation = await _instance(account, "fl-two-a", replace(OURS, name="two"))
-    await _instance(account, "fl-two-b", replace(OURS, name="two", resource="reports"))
-    assert await resolve(_claim("two")) == _incarnation(incarnation)
-
-    await _instance(account, "fl-others-a", replace(OURS, name="others", resource="primary"))
-    await _instance(account, "fl-others-b", replace(OURS, name="others", resource="reports"))
-    with pytest.raises(Terminal, match="several resources of claim others are kept: primary, reports") as caught:
-        await resolve(_claim("others"))
-    assert caught.value.reason == "InvalidValue"
-
-
-async def test_only_database_of_a_claim_is_found_under_another_resource_name(
-    account: AwsAccount, resolve: Resolve
-) -> None:
-    incarnation = await _instance(account, "fl-only", replace(OURS, name="only", resource="formerly"))
-    assert await resolve(_claim("only")) == _incarnation(incarnation)
-
-
-OWNER = Owner("home", "uid-1", "0123456789abcdef", "shop", "orders", "instance", "shop-uid")
+OWNER = OURS
 PASSWORD = "Sufficient-1"
 SNAPSHOT = RestoreFrom(db_snapshot_identifier="kept")
 INSTANT = RestoreFrom(point_in_time=PointInTime(source_dbi_resource_id="db-ONE", restore_time="2026-11-20T12:00:00Z"))

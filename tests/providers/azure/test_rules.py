@@ -192,11 +192,8 @@ def test_phase_of_a_state(state: str, phase: Phase) -> None:
     ("window", "moment", "opens"),
     [
         (Window(0, 3, 0), "2026-11-22T03:00", "2026-11-22T03:00"),  # a Sunday
-        (Window(0, 3, 0), "2026-11-22T03:59", "2026-11-22T03:59"),
         (Window(0, 3, 0), "2026-11-22T04:00", "2026-11-29T03:00"),
-        (Window(0, 3, 0), "2026-11-23T03:00", "2026-11-29T03:00"),
         (Window(6, 23, 30), "2026-11-22T00:15", "2026-11-22T00:15"),
-        (Window(1, 3, 0), "2026-11-22T00:15", "2026-11-23T03:00"),
         (None, "2026-11-22T03:00", None),
     ],
 )
@@ -209,13 +206,9 @@ def test_window(window: Window | None, moment: str, opens: str | None) -> None:
     ("value", "unit", "kind", "written"),
     [
         ("64MB", "KB", "Integer", "65536"),
-        ("0.5GB", "8KB", "Integer", "65536"),
         ("5min", "ms", "Integer", "300000"),
         ("1kB", "MB", "Integer", "1kB"),
-        ("5min", "KB", "Integer", "5min"),
-        ("64MB", "", "Integer", "64MB"),
         ("true", "", "Boolean", "on"),
-        ("0", "", "Boolean", "off"),
         ("read,write", "", "Set", "read,write"),
     ],
 )

@@ -5,19 +5,25 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
+from dataclasses import dataclass, replace
+from typing import Any
 
 import msgspec
 import pytest
 
+from providers.external.client import Target
+from providers.external.ownership import Owner
 from providers.external.sql.alternating import (
     Role,
     Roles,
     Wanted,
     broken,
     in_order,
+    logins_of,
     names_of,
     password,
     retirement,
+    wanted_of,
 )
 from providers.external.sql.roles import Membership
 from providers.external.sql.scram import Exchange, ScramError, verifier
@@ -127,6 +133,48 @@ def test_names_stay_within_postgresqls_length_and_are_quoted() -> None:
     assert {len(name) <= 63 for name in (names.owner, *names.logins)} == {True}
     evil = names_of('a"; DROP ROLE b; --')
     assert password(evil.logins[0], "v", evil).startswith('ALTER ROLE "a""; DROP ROLE b; --_a" LOGIN')
+
+
+@dataclass(frozen=True)
+class Having:
+    """What a spec and a status say of logins, and which two there are; the same one twice is the only one."""
+
+    logins: tuple[str, str]
+    may: bool = True
+    alternates: bool = True
+    active: str = ""
+    incarnation: str = ""
+
+
+ONE, TWO, MOVING = ("boss", "boss"), ("boss_a", "boss_b"), ("boss", "boss_a")
+LOGINS = {
+    "made with two": Having(TWO),
+    "made with one": Having(ONE, alternates=False),
+    "a version that takes no two": Having(ONE, may=False),
+    "published with one, to move": Having(MOVING, active="boss", incarnation="db-1"),
+    "published with one": Having(ONE, alternates=False, active="boss", incarnation="db-1"),
+    "published with two": Having(TWO, active="boss_b", incarnation="db-1"),
+    "two stay two": Having(TWO, alternates=False, active="boss_b", incarnation="db-1"),
+    "two stay two whatever version is asked for": Having(TWO, may=False, active="boss_a", incarnation=""),
+    "taken over, or its status is lost": Having(ONE, incarnation="db-1"),
+    "a stranger's name counts for nothing": Having(ONE, active="eve", incarnation="db-1"),
+}
+TARGET: Target[Any] = Target("fl-x", None, Owner("home", "uid", "claim"), "hash")
+
+
+@pytest.mark.parametrize("row", LOGINS.values(), ids=LOGINS.keys())
+def test_logins_of_a_server(row: Having) -> None:
+    target = replace(TARGET, active=row.active, incarnation=row.incarnation, alternates=row.alternates)
+    assert logins_of(target, "boss", may_alternate=row.may) == row.logins
+
+
+def test_working_logins() -> None:
+    target = replace(TARGET, active="boss_a", retiring="boss_b")
+    assert wanted_of(target, "boss", "app") == Wanted(NAMES, "app", frozenset(NAMES.logins))
+    moving = wanted_of(replace(target, active="boss", retiring=""), "boss", "app", setting="boss_a")
+    assert moving == Wanted(NAMES, "app", frozenset({"boss_a"}), is_moving=True)
+    stranger = wanted_of(replace(target, retiring="eve", coming="rdsadmin"), "boss", "app", setting="mallory")
+    assert stranger.working == {"boss_a"}
 
 
 SALT = base64.b64decode("W22ZaJ0SNY7soEsUEjb6gQ==")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from providers.external.credential import NO_ANSWER, Credential, Login, LoginAnswer
+from providers.external.credential import NO_ANSWER, Credential
 from providers.external.endpoint import VERIFIED, Endpoint
 from providers.external.sql.session import ConnectionSettings, NoAnswerError, Unreached
 from providers.onprem.session import Sessions
@@ -87,16 +87,6 @@ async def hung(dialler: Dialler) -> Sessions:
     return sessions
 
 
-async def test_failed_dial_is_remembered_for_a_moment() -> None:
-    dialler = Dialler()
-    sessions = await hung(dialler)
-
-    for database in ("", "orders"):
-        with pytest.raises(Transient, match="no answer"):
-            await use(sessions, database)
-    assert dialler.begun == []
-
-
 async def test_second_dial_is_made_by_one_while_the_others_fail_at_once() -> None:
     dialler = Dialler()
     sessions = await hung(dialler)
@@ -111,18 +101,6 @@ async def test_second_dial_is_made_by_one_while_the_others_fail_at_once() -> Non
     dialler.time_out()
     with pytest.raises(Unreached):
         await probe
-
-
-async def test_server_that_answers_again_is_used_by_all_at_once() -> None:
-    dialler = Dialler()
-    sessions = await hung(dialler)
-    dialler.now += 5.1
-    dialler.hangs = False
-
-    await use(sessions)
-    await asyncio.gather(*(use(sessions, "orders") for _ in range(4)))
-
-    assert dialler.begun == ["fairlead", *["orders"] * 4]
 
 
 async def test_database_that_hangs_is_no_matter_of_the_server() -> None:
@@ -250,15 +228,6 @@ async def test_a_failed_probe_ends_the_dials_under_way() -> None:
     assert [(type(failure), str(failure)) for failure in ended] == [(Unreached, "no answer")] * 3
 
 
-async def test_probe_that_succeeds_lets_every_call_in_again() -> None:
-    dialler = Dialler()
-    sessions = await hung(dialler)
-    dialler.hangs = False
-
-    await sessions.probe()
-    await use(sessions)
-
-
 @dataclass
 class Flapping:
     """A server whose first dials find no listener."""
@@ -311,16 +280,3 @@ async def test_a_server_that_is_known_as_lost_is_dialled_once_a_time() -> None:
         await sessions.probe()
 
     assert server.dials == 2
-
-
-async def test_an_application_s_login_is_tried_by_what_was_handed_in() -> None:
-    tried: list[tuple[Endpoint, Credential]] = []
-
-    async def log_in(endpoint: Endpoint, credential: Credential) -> LoginAnswer:
-        tried.append((endpoint, credential))
-        return LoginAnswer(Login.REFUSED, "28P01")
-
-    sessions = Sessions(SETTINGS, dial=Dialler(), log_in=log_in)
-
-    assert await sessions.try_login(ENDPOINT, SETTINGS.admin) == LoginAnswer(Login.REFUSED, "28P01")
-    assert tried == [(ENDPOINT, SETTINGS.admin)]
