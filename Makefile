@@ -100,7 +100,7 @@ e2e: .venv/.synced ## our pods on a node, applications in pods and in Java, clai
 		echo "e2e: the images cannot be built: apt-get install buildah mmdebstrap" >&2; exit 2; }
 	@$(BIN)/python -m devcloud.node
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest -q -o faulthandler_timeout=0 tests/e2e/jdbc.py tests/e2e/node.py tests/e2e/from_git.py tests/e2e/installed.py \
+	@$(BIN)/pytest -q -o faulthandler_timeout=0 tests/e2e/jdbc.py tests/e2e/node.py tests/e2e/installed.py \
 		tests/e2e/every_cloud.py tests/e2e/attacks.py tests/e2e/attacks_of_authors.py \
 		tests/e2e/attacks_of_tenants.py tests/e2e/reinstalled.py \
 		tests/e2e/gitops_kstatus.py tests/e2e/gitops_flux.py tests/e2e/gitops_argocd.py tests/system/helm_rollback.py

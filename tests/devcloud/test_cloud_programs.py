@@ -1,14 +1,10 @@
-"""Each simulated cloud as a program of its own, and as a part of a platform: refused, started, found, stopped."""
+"""Each simulated cloud as a program of its own: it serves until it is asked to end, at an address that is free."""
 
 from __future__ import annotations
 
-import asyncio
-import json
-import socket
 import subprocess
 import sys
-import urllib.parse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,10 +13,7 @@ import pytest
 from google.auth.transport.requests import Request
 from google.oauth2 import service_account
 
-from devcloud import addresses, clouds
-from devcloud.azure.platform import RESOURCE_GROUP
-from devcloud.errors import DevcloudError
-from tests.devcloud.azure.conftest import SCOPE, send
+from tests.devcloud.azure.conftest import send
 from tests.devcloud.gcp.conftest import fetch
 
 # They start programs.
@@ -99,65 +92,3 @@ def test_the_program_serves_until_it_is_asked_to_end(tmp_path: Path, cloud: str)
     assert (second.returncode, second.stderr.count("\n")) == (1, 1)
     assert second.stderr.startswith(f"{cloud}: ")
     assert "address already in use" in second.stderr
-
-
-def _of_aws(variables: Mapping[str, str]) -> tuple[str, bool]:
-    secret = variables["AWS_SECRET_ACCESS_KEY"]
-    return secret, _account(variables["AWS_ENDPOINT_URL"], variables["AWS_ACCESS_KEY_ID"], secret) == "123456789012"
-
-
-def _of_azure(variables: Mapping[str, str]) -> tuple[str, bool]:
-    authority, secret = Path(variables["AZURE_CA_BUNDLE"]), variables["AZURE_CLIENT_SECRET"]
-    client = {"client_id": variables["AZURE_CLIENT_ID"], "client_secret": secret}
-    form = urllib.parse.urlencode({"grant_type": "client_credentials", "scope": SCOPE, **client})
-    url = f"{variables['AZURE_AUTHORITY_HOST']}/{variables['AZURE_TENANT_ID']}/oauth2/v2.0/token"
-    token = send(url, "POST", data=form.encode(), authority=authority).body["access_token"]
-    path = f"/subscriptions/{variables['AZURE_SUBSCRIPTION_ID']}/resourceGroups/{RESOURCE_GROUP}?api-version=2020-06-01"
-    headers = {"Authorization": f"Bearer {token}"}
-    group = send(f"{variables['AZURE_ENDPOINT_URL']}{path}", headers=headers, authority=authority)
-    return secret, group.status == 200
-
-
-def _of_gcp(variables: Mapping[str, str]) -> tuple[str, bool]:
-    url = variables["CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL"].removesuffix("/")
-    key = variables["GOOGLE_APPLICATION_CREDENTIALS"]
-    listed, _ = _instances(url, variables["GOOGLE_CLOUD_PROJECT"], key)
-    return json.loads(Path(key).read_text())["private_key"], listed == {"kind": "sql#instancesList"}
-
-
-USES = {"aws": _of_aws, "azure": _of_azure, "gcp": _of_gcp}
-"""Use of a cloud with what a shell is given and nothing else: the secret in it, and whether the cloud answered."""
-
-
-@pytest.mark.parametrize("name", USES)
-async def test_a_cloud_of_a_platform_starts_at_a_free_address_and_again_with_its_secret(
-    tmp_path: Path, name: str
-) -> None:
-    cloud, lease, folder = clouds.cloud_of(name), addresses.lease(), tmp_path / name
-    try:
-        with socket.socket() as taken:
-            # Connections to a server that an earlier test had at this address may linger in TIME_WAIT.
-            taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            taken.bind((lease.address(1), 8000))
-            taken.listen()
-            with pytest.raises(DevcloudError, match=rf"{lease.address(1)}:8000 is taken by pid \d+"):
-                await cloud.start(folder, lease)
-        first = await cloud.start(folder, lease)
-        assert cloud.find(folder, lease.octet) == first
-        secret, is_answered = await asyncio.to_thread(USES[name], first.variables)
-        assert is_answered
-        assert secret not in f"{first!r}{first.says}"
-        if name == "gcp":
-            host = first.variables["CLOUDSDK_API_ENDPOINT_OVERRIDES_SQL"].strip("/").removeprefix("http://")
-            assert first.flags == (f"--endpoint-override={host}",)
-
-        await cloud.stop(folder)
-        assert cloud.find(folder, lease.octet) is None
-        again = await cloud.start(folder, lease)
-        assert again == first
-        assert await asyncio.to_thread(USES[name], again.variables) == (secret, True)
-    finally:
-        await cloud.stop(folder)
-        cloud.erase(folder)
-        lease.release()
-    assert not await asyncio.to_thread(folder.exists)

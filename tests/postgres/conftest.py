@@ -150,11 +150,6 @@ class Database:
         """Run statements in the database, as the superuser."""
         return await self.server.server.execute(*statements, database=self.name)
 
-    async def lose_its_row(self) -> None:
-        """Delete what the server remembers of its owner."""
-        forget = f"DELETE FROM fairlead.ownership WHERE database = '{self.name}'"  # noqa: S608 - a name by rule
-        await self.server.server.execute(forget, database=self.server.database)
-
 
 @pytest.fixture
 def make(cloud: OnPremCloud, onprem_server: OnPremServer) -> Callable[..., Awaitable[Database]]:

@@ -16,7 +16,6 @@ from providers.onprem import DATABASES
 from providers.onprem.adoption import former_owner_rights
 from providers.onprem.client import OnPremCloud
 from providers.onprem.translate import target_names
-from runtime.errors import Terminal
 from tests.postgres.conftest import FENCE, PASSWORD, Database, credential, new_target
 
 
@@ -88,33 +87,6 @@ async def test_a_foreign_database_is_taken_over_and_takes_nothing_from_its_users
     assert database.where.owner.owns(seen.owner)
     kept = {change.path for change in seen.tolerated}
     assert {("grants", app.username, "CONNECT"), ("grants", "PUBLIC", "CONNECT")} <= kept
-
-
-async def test_a_grant_after_an_adoption_is_revoked(legacy: Legacy) -> None:
-    database = await _taken_over(await legacy())
-    stranger = f"anna_{database.where.hash}"
-    await database.run(f'CREATE ROLE "{stranger}"', f'GRANT CONNECT ON DATABASE "{database.name}" TO "{stranger}"')
-
-    assert {change.path for change in await database.changes()} == {("grants", stranger, "CONNECT")}
-
-
-async def test_a_database_that_is_anothers_is_refused_before_anything_is_written(legacy: Legacy) -> None:
-    database = await legacy("{app}")
-    with pytest.raises(Terminal, match=f'ALTER DATABASE "{database.name}" OWNER TO') as refusal:
-        await database.cloud.adopt(database.where, await database.look(), FENCE)
-
-    assert refusal.value.reason == "AccessDenied"
-    assert (await database.look()).owner is None
-
-
-async def test_a_former_owner_keeps_what_it_could_do(legacy: Legacy) -> None:
-    database = await legacy("{app}")
-    app = _app_of(database).username
-    await database.run(f'GRANT "{app}" TO "{database.server.username}"')
-
-    held = await _grants(await _taken_over(database))
-
-    assert {(app, "CONNECT"), (app, "CREATE"), (app, "TEMPORARY")} <= held
 
 
 @pytest.mark.parametrize("cut_name", [False, True])

@@ -22,6 +22,7 @@ _HOSTS: Final = (
     "127.0.0.1\n",
     "127.0.0.1 sslmode=disable",
 )
+_NAMES: Final = ("../alice/app-connection", "x?y#z", "a/b", "%2e%2e", "Upper", "a..b", "-a", "a\n")
 REFUSED: Final = (
     *((_CLAIMS, "extensions", text) for text in ("pg_trgm;x", 'pg_trgm"', "PG_TRGM", "pg_trgm\\n", "pg_trgm\n")),
     *((_CLAIMS, name, "orders\n") for name in ("databaseName", "username")),
@@ -33,6 +34,7 @@ REFUSED: Final = (
     (_INSTANCES, _BACKUP, "projects/shop/backups/a,projects/shop/backups/b"),
     ("gcp.fairlead.dev_providerconfigs.yaml", "endpoint", "https://user@example.org"),
     *(("onprem.fairlead.dev_providerconfigs.yaml", "host", text) for text in _HOSTS),
+    *(("onprem.fairlead.dev_postgresdatabases.yaml", "passwordSecretRef.name", text) for text in _NAMES),
 )
 
 

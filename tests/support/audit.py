@@ -68,10 +68,6 @@ class Request:
     received_at: str
     decision: str
 
-    @property
-    def is_write(self) -> bool:
-        return self.verb in WRITES
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match:

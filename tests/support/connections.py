@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager, suppress
 Serve = Callable[[StreamReader, StreamWriter], Awaitable[None]]
 """Serve one connection that was accepted; it is cut when this returns."""
 
-_CHUNK_BYTES = 65_536
 _HOST = "127.0.0.1"
 
 

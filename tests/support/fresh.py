@@ -1,7 +1,7 @@
 """The shared platform as it was at first, for each module of system tests; what these ask to be at work on it.
 
-tests/support/own_planes.py has the modules with a platform of their own instead, and those that go on with the
-processes at work. The conftest of a folder imports the fixtures that its tests ask for.
+tests/support/own_planes.py has the modules that go on with the processes at work. The conftest of a folder imports the
+fixtures that its tests ask for.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from tests.support.aws import Aws, simulated_rds
 from tests.support.azure import Azure, simulated_azure
 from tests.support.gcp import Gcp, simulated_cloud_sql
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
-from tests.support.own_planes import AT_WORK, OWN_PLANES
+from tests.support.own_planes import AT_WORK
 from tests.support.reset import reset
 from tests.support.shared import dismiss
 from tests.support.staff import Staff, employ
@@ -45,19 +45,14 @@ async def fresh_system(shared_system: System) -> AsyncIterator[System]:
 @pytest.fixture(scope="module")
 def is_at_work(request: pytest.FixtureRequest) -> bool:
     """Return whether the module goes on with the processes at work."""
-    return _path_of(request) in AT_WORK
+    return str(request.path.relative_to(request.config.rootpath)) in AT_WORK
 
 
 @pytest.fixture(scope="module")
 def system(request: pytest.FixtureRequest, is_at_work: bool) -> System:  # noqa: FBT001 - a fixture
-    """Return the shared platform as it was at first or, for some modules, as it is; or the module's own."""
-    shared_one = "shared_system" if is_at_work else "fresh_system"
-    platform: System = request.getfixturevalue("own_system" if _path_of(request) in OWN_PLANES else shared_one)
+    """Return the shared platform as it was at first or, for some modules, as it is."""
+    platform: System = request.getfixturevalue("shared_system" if is_at_work else "fresh_system")
     return platform
-
-
-def _path_of(request: pytest.FixtureRequest) -> str:
-    return str(request.path.relative_to(request.config.rootpath))
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

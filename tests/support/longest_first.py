@@ -30,8 +30,8 @@ _RIG_SECONDS: Final = 60.0
 MEASURED: Final = {
     "tests/system/test_every_cloud.py": 200.0,
     "tests/fairlead/test_demo.py": 140.0,
-    "tests/system/test_rotations.py": 70.0,
-    "tests/devcloud/test_up.py": 65.0,
+    "tests/system/test_rotations.py": 55.0,
+    "tests/devcloud/test_up.py": 45.0,
     "tests/postgres/test_hostile_tenants.py": 55.0,
     "tests/deploy/test_installed.py": 55.0,
     "tests/postgres/test_contract.py": 50.0,

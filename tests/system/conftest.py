@@ -15,7 +15,7 @@ from tests.support.fresh import (
 )
 from tests.system.behind import behind
 from tests.system.fenced import one_composer
-from tests.system.rigs import bare_namespace, sweeping, warm
+from tests.system.rigs import bare_namespace, warm
 
 __all__ = [
     "_employed",
@@ -31,7 +31,6 @@ __all__ = [
     "own_system",
     "running",
     "staff",
-    "sweeping",
     "system",
     "warm",
 ]

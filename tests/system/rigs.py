@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import secrets
 from collections.abc import AsyncIterator
 
@@ -10,14 +9,6 @@ import pytest_asyncio
 
 from tests.support.kinds import CLAIM, NAMESPACE, claim, is_ready
 from tests.support.system import System
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def sweeping(system: System) -> System:
-    """Return both at work; the provider lists every second, looks inside every five, and doubts an absence for two."""
-    watchful = ("--sweep", "1", "--resync", "5", "--grace", "2")
-    await asyncio.gather(system.start_composer(), system.start_provider(*watchful))
-    return system
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")

@@ -1,4 +1,4 @@
-"""What Prometheus reads of processes with nothing to do yet, and the exact requests of a creation, an edit, a deletion.
+"""What Prometheus reads of processes with nothing to do yet, and the exact requests of a creation and an edit.
 
 Each series is there before any claim, so that no first increase is missed; the requests are counted in order.
 """
@@ -153,12 +153,6 @@ def secret_reads(requests: list[Request], user: str) -> list[str]:
     ]
 
 
-def _object_reads(requests: list[Request], resource: str) -> list[str]:
-    """Return what the composer read by name of a resource, each object once."""
-    reads = (request for request in requests if request.user == COMPOSER and request.resource == resource)
-    return sorted({request.name for request in reads if request.verb == "get"})
-
-
 async def creation(system: System, namespace: str, **spec: Any) -> list[Request]:
     async def act() -> None:
         await system.create(CLAIM, claim(namespace, "shop", **spec))
@@ -219,28 +213,3 @@ async def test_an_edit_costs_three_writes_one_that_asks_nothing_one_status_and_a
     assert (steps(of_the_claim_alone, COMPOSER), steps(of_the_claim_alone, PROVIDER)) == ([CLAIM_STATUS], [])
     labelled = await requests_during(warm, namespace, label)
     assert steps(labelled, COMPOSER) == steps(labelled, PROVIDER) == []
-
-
-async def test_a_deletion_costs_four_writes_and_its_provider_three_and_one(warm: System, namespace: str) -> None:
-    await creation(warm, namespace, deletionPolicy="Delete")
-    (child,) = await warm.children(namespace, "shop")
-    old = {"status": {"madeAt": "2020-01-01T00:00:00Z"}}
-    await warm.api.merge(f"{DATABASE.path(namespace, child['metadata']['name'])}/status", old)
-    await warm.at_rest()
-
-    async def act() -> None:
-        await warm.delete(CLAIM, namespace, "shop")
-
-    writes = await warm.writes_until_rest(act)
-    requests = [request for request in writes if request.namespace == namespace and request.resource != "events"]
-    word_then_delete = [_CHILD, ("delete", "postgresdatabases", "")]
-    assert steps(requests, COMPOSER) == [CLAIM_STATUS, *word_then_delete, ("patch", "postgresqlinstances", "")]
-    # The claim before its Secrets go with it, the child that its provider held: all else is proven by writes.
-    assert _object_reads(requests, "postgresqlinstances") == ["shop"]
-    assert _object_reads(requests, "postgresdatabases") == [child["metadata"]["name"]]
-    intent_report_finalizer = [_CHILD_STATUS, _CHILD_STATUS, _CHILD]
-    assert steps(requests, PROVIDER, "postgresdatabases") == intent_report_finalizer
-    assert steps(requests, PROVIDER, "secrets") == [("delete", "secrets", "")]
-    assert len(steps(requests, PROVIDER)) == 4
-    # The destroy rate limit counts it where a restart finds it.
-    assert steps(writes, PROVIDER, "providerconfigs") == [("patch", "providerconfigs", "status")]

@@ -84,9 +84,6 @@ async def test_dead_credentials_hold_what_is_to_be_destroyed_and_release_an_orph
     await orphan.untouched()
 
 
-# The last test: all that is installed goes.
-
-
 async def until_said(home: Home, reason: str) -> None:
     def says(obj: JsonObject) -> bool:
         return "deletionTimestamp" in obj["metadata"] and condition(obj, "Synced").get("reason") == reason

@@ -12,7 +12,7 @@ import pytest
 from tests.runtime.tcp_proxy import Line
 from tests.support.api import JsonObject
 from tests.support.home import claim, move_in, until_gone
-from tests.support.kinds import CLAIM, DATABASE, database, is_ready
+from tests.support.kinds import CLAIM, DATABASE, EVENT, database, is_ready
 from tests.support.system import System
 from tests.support.waiting import eventually
 from tests.system.behind import LIMIT_S, Behind
@@ -107,3 +107,27 @@ async def _judge_drift(behind: Behind, watched: JsonObject) -> None:
     for name in behind.processes:
         _, text = await behind.answer(name, "/metrics")
         assert [word for word in (meta["namespace"], "kept", "newcomer", "doomed") if f'"{word}' in text] == []
+
+
+async def test_drift_is_corrected_and_reported(behind: Behind, namespace: str) -> None:
+    system = behind.system
+    home = await move_in(system, claim(namespace, "orders"))
+    name, limit = (await home.child())["metadata"]["name"], await system.connection_limit(home.database)
+    login = (await system.binding(namespace, "orders"))["username"]
+    await system.server.server.execute(
+        f"ALTER DATABASE {home.database} CONNECTION LIMIT 3", f"ALTER ROLE {login} PASSWORD 'of-somebody-else'"
+    )
+
+    async def notes() -> list[str]:
+        events = await system.api.items(EVENT.path(namespace))
+        return [event["note"] for event in events if event["reason"] == "DriftCorrected"]
+
+    async def both_are_said() -> bool:
+        said = str(await notes())
+        return "connectionLimit" in said and login in said
+
+    await eventually(both_are_said, "events DriftCorrected")
+    await home.until_home()
+    assert await system.connection_limit(home.database) == limit
+    after = await system.until(DATABASE, namespace, name, lambda obj: is_ready(obj) and bool(obj["status"]["drift"]))
+    assert "of-somebody-else" not in str(after) + str(await notes())
