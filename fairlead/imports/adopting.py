@@ -15,13 +15,13 @@ from apis import names
 from fairlead.annotate import annotate
 from fairlead.cluster import existing
 from fairlead.exits import CommandError, Exit
+from fairlead.imports.following import Followed
 from fairlead.imports.observing import obstacle
 from runtime.conditions import find, is_true
 from runtime.kube import Kube
 from runtime.objects import Key, Object, Resource, annotations_of, key_of, status_of
 
 _LIMIT_SECONDS: Final = 60.0
-_PAUSE_SECONDS: Final = 0.3
 TO_AGREE: Final = "to agree:"
 
 
@@ -82,15 +82,15 @@ def preview_of(obj: Object) -> Preview:
     )
 
 
-async def preview(kube: Kube, resource: Resource, key: Key) -> Preview:
+async def preview(kube: Kube, followed: Followed, resource: Resource, key: Key) -> Preview:
     """Wait until a provider has looked at an object, or says why it cannot; return what adopting it would do."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + _LIMIT_SECONDS
-    while True:
-        obj = await existing(kube, resource, key)
-        if status_of(obj).get("adoption") or is_ours(obj) or obstacle(obj) or loop.time() > deadline:
-            return preview_of(obj)
-        await asyncio.sleep(_PAUSE_SECONDS)
+    if followed.present(resource, key) is None:
+        return preview_of(await existing(kube, resource, key))
+    return preview_of(await followed.until(resource, key, _is_looked_at, _LIMIT_SECONDS) or {})
+
+
+def _is_looked_at(obj: Object) -> bool:
+    return bool(status_of(obj).get("adoption") or is_ours(obj) or obstacle(obj))
 
 
 def is_ours(obj: Object) -> bool:
@@ -118,51 +118,44 @@ class Adopted:
     exit: Exit
 
 
-async def adopt(kube: Kube, agreement: Agreement) -> Adopted:
+async def adopt(kube: Kube, followed: Followed, agreement: Agreement) -> Adopted:
     """Write the agreement onto the object, and wait until its provider took the thing over or said why not.
 
     An agreement to what is not shown any more is not written. What is taken over already stays as it is.
     """
     resource, key = agreement.resource, agreement.key
     called = f"{resource.kind.lower()}/{key.name}"
-    current = await existing(kube, resource, key)
+    current = followed.present(resource, key) or await existing(kube, resource, key)
     if is_ours(current):
         return Adopted(called, "is managed already", Exit.DONE)
-    shown = await preview(kube, resource, key)
+    shown = await preview(kube, followed, resource, key)
     if shown.agreement != agreement.hash:
         other = f"it is {shown.agreement} now: look again" if shown.agreement else shown.why
         return Adopted(called, f"not adopted: {agreement.hash} is not what adopting it would do; {other}", Exit.REFUSED)
     consent = f"{shown.incarnation}/{shown.agreement}"
     await annotate(kube, resource, key, lambda _obj: {names.ADOPT: consent})
-    return await _outcome(kube, resource, key, called)
-
-
-async def _outcome(kube: Kube, resource: Resource, key: Key, called: str) -> Adopted:
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + _LIMIT_SECONDS
-    while True:
-        obj = await existing(kube, resource, key)
-        if is_ours(obj):
-            return Adopted(called, "adopted", Exit.DONE)
-        if loop.time() > deadline:
-            stalled = find(obj, "Stalled") or {} if is_true(obj, "Stalled") else {}
-            why = str(stalled.get("message") or "its provider has not taken it over yet")
-            return Adopted(called, f"not adopted: {why}", Exit.STALLED if stalled else Exit.NOT_READY)
-        await asyncio.sleep(_PAUSE_SECONDS)
+    obj = await followed.until(resource, key, is_ours, _LIMIT_SECONDS) or {}
+    if is_ours(obj):
+        return Adopted(called, "adopted", Exit.DONE)
+    stalled = find(obj, "Stalled") or {} if is_true(obj, "Stalled") else {}
+    why = str(stalled.get("message") or "its provider has not taken it over yet")
+    return Adopted(called, f"not adopted: {why}", Exit.STALLED if stalled else Exit.NOT_READY)
 
 
 async def adopt_all(kube: Kube, agreements: Sequence[Agreement], wave: int) -> list[Adopted]:
     """Adopt in waves; the first wave in which something is refused is the last one."""
     outcomes: list[Adopted] = []
-    for first in range(0, len(agreements), wave):
-        part = agreements[first : first + wave]
-        outcomes += await asyncio.gather(*(adopt(kube, agreement) for agreement in part))
-        if any(outcome.exit is not Exit.DONE for outcome in outcomes):
-            left = len(agreements) - len(outcomes)
-            if left:
-                text = f"{left} more were left as they are; the same command goes on with them"
-                outcomes.append(Adopted("import", text, Exit.NOT_READY))
-            break
+    places = [(agreement.resource, agreement.key.namespace) for agreement in agreements]
+    async with Followed.begin(kube, places) as followed:
+        for first in range(0, len(agreements), wave):
+            part = agreements[first : first + wave]
+            outcomes += await asyncio.gather(*(adopt(kube, followed, agreement) for agreement in part))
+            if any(outcome.exit is not Exit.DONE for outcome in outcomes):
+                break
+    left = len(agreements) - len(outcomes)
+    if left:
+        text = f"{left} more were left as they are; the same command goes on with them"
+        outcomes.append(Adopted("import", text, Exit.NOT_READY))
     return outcomes
 
 

@@ -14,6 +14,7 @@ from fairlead.cluster import connected, current_namespace, every_object, split_r
 from fairlead.discovery import Discovery
 from fairlead.exits import CommandError, Exit
 from fairlead.imports.adopting import Adopted, Agreement, Preview, adopt_all, agreements_in, is_ours, preview
+from fairlead.imports.following import Followed
 from fairlead.kube_options import Server
 from runtime.kube import Kube
 from runtime.objects import Key, Object, Resource, annotations_of, key_of
@@ -36,7 +37,8 @@ async def previews(references: Sequence[str], namespace: str | None, server: Ser
     async with connected(server) as kube:
         home = namespace or current_namespace(server)
         meant = [await _meant(kube, reference, home) for reference in references] or await _waiting(kube, home)
-        return list(await asyncio.gather(*(preview(kube, resource, key) for resource, key in meant)))
+        async with Followed.begin(kube, [(resource, key.namespace) for resource, key in meant]) as followed:
+            return list(await asyncio.gather(*(preview(kube, followed, *place) for place in meant)))
 
 
 async def adopt(request: Request) -> list[Adopted]:

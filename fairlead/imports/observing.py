@@ -6,7 +6,6 @@ and ended by the next look at the same thing.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -15,6 +14,7 @@ from typing import Final
 from apis import names
 from fairlead.annotate import MANAGER
 from fairlead.exits import CommandError, Exit
+from fairlead.imports.following import Followed
 from fairlead.imports.thing import Thing
 from runtime.conditions import find, is_true
 from runtime.errors import AlreadyExists, NotFound, WriteConflict
@@ -33,7 +33,6 @@ from runtime.objects import (
 
 LABEL: Final = {"app.kubernetes.io/managed-by": "fairlead-import"}
 _LIMIT_SECONDS: Final = 60.0
-_PAUSE_SECONDS: Final = 0.2
 _ATTEMPTS: Final = 5
 
 
@@ -59,7 +58,9 @@ def observer(resource: Resource, config: str, thing: Thing, namespace: str) -> O
 
 
 @asynccontextmanager
-async def observed(kube: Kube, resource: Resource, config: str, thing: Thing, namespace: str) -> AsyncIterator[Object]:
+async def observed(
+    followed: Followed, resource: Resource, config: str, thing: Thing, namespace: str
+) -> AsyncIterator[Object]:
     """Yield the resource with what its provider observed.
 
     Raises CommandError in the provider's words where that cannot look, or where there is no such thing.
@@ -67,11 +68,11 @@ async def observed(kube: Kube, resource: Resource, config: str, thing: Thing, na
     obj = observer(resource, config, thing, namespace)
     key = key_of(obj)
     with suppress(AlreadyExists):
-        await kube.create(resource, obj, manager=MANAGER)
+        await followed.kube.create(resource, obj, manager=MANAGER)
     try:
-        yield await _looked_at(kube, resource, key, thing)
+        yield await _looked_at(followed, resource, key, thing)
     finally:
-        await _end(kube, resource, key)
+        await _end(followed.kube, resource, key)
 
 
 async def _end(kube: Kube, resource: Resource, key: Key) -> None:
@@ -85,19 +86,17 @@ async def _end(kube: Kube, resource: Resource, key: Key) -> None:
                 return
 
 
-async def _looked_at(kube: Kube, resource: Resource, key: Key, thing: Thing) -> Object:
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + _LIMIT_SECONDS
-    while True:
-        obj = await kube.get(resource, key)
-        if status_of(obj).get("observed"):
-            return obj
-        why = obstacle(obj)
-        if why or loop.time() > deadline:
-            cloud = resource.group.removesuffix(names.GROUP_SUFFIX)
-            silent = f"not looked at within {_LIMIT_SECONDS:g} s: does fairlead-provider-{cloud} run and lead?"
-            raise CommandError(f"{thing.kind} {thing.name}: {why or silent}", exit_code=Exit.NOT_READY)
-        await asyncio.sleep(_PAUSE_SECONDS)
+async def _looked_at(followed: Followed, resource: Resource, key: Key, thing: Thing) -> Object:
+    obj = await followed.until(resource, key, _is_answered, _LIMIT_SECONDS) or {}
+    if not status_of(obj).get("observed"):
+        cloud = resource.group.removesuffix(names.GROUP_SUFFIX)
+        silent = f"not looked at within {_LIMIT_SECONDS:g} s: does fairlead-provider-{cloud} run and lead?"
+        raise CommandError(f"{thing.kind} {thing.name}: {obstacle(obj) or silent}", exit_code=Exit.NOT_READY)
+    return obj
+
+
+def _is_answered(obj: Object) -> bool:
+    return bool(status_of(obj).get("observed") or obstacle(obj))
 
 
 def obstacle(obj: Object) -> str:

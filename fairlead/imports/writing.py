@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
@@ -16,6 +16,7 @@ from fairlead.account_lists import Search, provider_configs
 from fairlead.cluster import connected, current_namespace, every_object
 from fairlead.exits import CommandError, Exit
 from fairlead.imports.fitting import Candidate, Fit, Wanted, best_fit
+from fairlead.imports.following import Followed
 from fairlead.imports.manifests import managed_resource, observed_fields
 from fairlead.imports.migrating import Managed
 from fairlead.imports.observing import observed
@@ -66,15 +67,13 @@ async def show(options: Options) -> list[Object]:
 
     Raises CommandError for names that nothing has.
     """
-    async with connected(options.server) as kube:
-        look = await _Look.begin(kube, options)
+    async with connected(options.server) as kube, _Look.begin(kube, options) as look:
         return await _side_by_side(look.shown(thing) for thing in look.things)
 
 
 async def write(options: Options) -> list[Written]:
     """Return a file for each thing. Raises CommandError for names that nothing has, and where nothing serves a kind."""
-    async with connected(options.server) as kube:
-        look = await _Look.begin(kube, options)
+    async with connected(options.server) as kube, _Look.begin(kube, options) as look:
         return await _side_by_side(look.written(thing) for thing in look.things)
 
 
@@ -91,8 +90,8 @@ async def migrate(options: Options, managed: Sequence[Managed]) -> tuple[list[Ma
             raise CommandError(
                 f"nothing in it is of {cloud}, the cloud of {options.config}", exit_code=Exit.INVALID_INPUT
             )
-        look = await _Look.begin(kube, _of_managed(options, here))
-        files = await _side_by_side(look.written(thing) for thing in look.things)
+        async with _Look.begin(kube, _of_managed(options, here)) as look:
+            files = await _side_by_side(look.written(thing) for thing in look.things)
     return here, [item for item in managed if item.cloud != cloud], files
 
 
@@ -105,7 +104,7 @@ def _of_managed(options: Options, managed: Sequence[Managed]) -> Options:
 class _Look:
     """What is read once for all things of one ProviderConfig."""
 
-    kube: Kube
+    followed: Followed
     options: Options
     config: str
     group: str
@@ -115,7 +114,8 @@ class _Look:
     things: tuple[Thing, ...]
 
     @classmethod
-    async def begin(cls, kube: Kube, options: Options) -> _Look:
+    @asynccontextmanager
+    async def begin(cls, kube: Kube, options: Options) -> AsyncIterator[_Look]:
         configs = await provider_configs(kube, options.config)
         if len(configs) != 1:
             raise CommandError("name one ProviderConfig, as onprempc/default", exit_code=Exit.USAGE)
@@ -124,12 +124,14 @@ class _Look:
         kinds = catalog([crd async for crd in every_object(kube, CRDS)])
         candidates = await _candidates(kube, options.composition) if options.as_claims else ()
         namespace = options.namespace or current_namespace(options.server)
-        return cls(kube, options, key.name, resource.group, namespace, kinds, candidates, things)
+        resources = {kinds[f"{thing.kind}.{resource.group}"].resource for thing in things}
+        async with Followed.begin(kube, [(kind, namespace) for kind in resources]) as followed:
+            yield cls(followed, options, key.name, resource.group, namespace, kinds, candidates, things)
 
     async def shown(self, thing: Thing) -> Object:
         """Look at one thing."""
         resource, kind_schema = self._kind(thing)
-        async with observed(self.kube, resource, self.config, thing, self.namespace) as obj:
+        async with observed(self.followed, resource, self.config, thing, self.namespace) as obj:
             status = status_of(obj)
             rest = {name: status[name] for name in ("atProvider", "drift", "adoption") if status.get(name)}
             fields = observed_fields(obj, thing, kind_schema)
@@ -144,7 +146,7 @@ class _Look:
             policy = "Observe"
             remarks = (f"{thing.kind} {thing.name}: only observed until {', '.join(lacking)} is set in its file",)
         if not fields:
-            async with observed(self.kube, resource, self.config, thing, self.namespace) as obj:
+            async with observed(self.followed, resource, self.config, thing, self.namespace) as obj:
                 fields = observed_fields(obj, thing, kind_schema)
         if not self.options.as_claims:
             secret = self.options.password_secret if "passwordSecretRef" in _properties(kind_schema) else ""
