@@ -12,6 +12,7 @@ from apis.teardown import DeletionPolicy
 from composer.claim.decide import Annotate, Delete, Keep, Orphan, RemoveFinalizer, Step
 from composer.claim.deletion import effective_policy, tear_down, teardown_policy
 from composer.claim.snapshot import ObservedChild, Snapshot
+from composer.claim.undecided import mirrored_pause
 from composer.kinds.catalog import KindFacts
 from runtime.objects import Object, Resource
 from tests.composer.factories import NOW, VOLUME, annotated, claim, desired, live, observed, snapshot
@@ -232,3 +233,11 @@ def test_an_unlistable_kind_holds_the_claim(policy: DeletionPolicy) -> None:
 
     assert not plan.done
     assert [cause.reason for cause in plan.causes] == ["KindNotInstalled"]
+
+
+def test_a_pause_reaches_a_child_that_is_being_deleted() -> None:
+    owner = annotated(claim(deleted=True), paused="true")
+    (step,) = mirrored_pause(snapshot(observed(stored=DONE), of=owner))
+
+    assert isinstance(step, Annotate)
+    assert step.annotations == {names.PAUSED: "true"}

@@ -60,6 +60,19 @@ def _record(secret: Key, former: str = "") -> PasswordRecord:
     return PasswordRecord("admin", secret.name, former)
 
 
+def test_a_password_whose_record_a_crash_prevented_is_taken_as_it_is() -> None:
+    world = _World()
+    world.keep(FIRST)
+    made = world.password(FIRST)
+    world.keeper = world.restarted()
+
+    kept = world.keep(FIRST)
+
+    assert kept == KeptPasswords((_record(FIRST),), is_new=True)
+    assert world.password(FIRST) == made
+    assert len(world.kube.objects) == 1
+
+
 @pytest.mark.parametrize("records", [(_record(FIRST),), ()], ids=["recorded", "named by a child alone"])
 def test_a_password_that_is_gone_is_never_made_again(records: tuple[PasswordRecord, ...]) -> None:
     world = _World()
@@ -127,6 +140,17 @@ def test_another_owners_secret_of_that_name_is_not_touched() -> None:
     assert [why.reason for why in kept.causes] == ["SecretNotOwned"]
     assert kept.records == ()
     assert world.password(FIRST) == "x"
+
+
+def test_a_password_is_deleted_for_its_claim_alone() -> None:
+    world = _World()
+    world.keep(FIRST)
+
+    asyncio.run(world.keeper.drop(FIRST, "another-uid"))
+    assert (SECRETS, FIRST) in world.kube.objects
+
+    asyncio.run(world.keeper.drop(FIRST, "claim-uid"))
+    assert (SECRETS, FIRST) not in world.kube.objects
 
 
 # Which are wanted
