@@ -115,3 +115,13 @@ async def test_backup_that_cannot_be_listed_is_not_taken_for_missing() -> None:
         world.now += timedelta(minutes=1)
 
     assert (world.get() is not None, world.reason()) == (True, "CloudUnreachable")
+
+
+async def test_operation_that_never_answers_is_over_after_a_day() -> None:
+    world = await settled(cloud := ToyCloud(slow=1))
+    world.ask(size=20)
+    await world.step()
+    cloud.faults += [("poll", Transient("no answer"), False)] * 9
+    for hours, is_open in ((23, True), (2, False)):
+        await world.step_after(timedelta(hours=hours))
+        assert ("operation" in world.status) is is_open

@@ -108,6 +108,15 @@ async def test_look_that_fails_leaves_what_was_seen() -> None:
     assert _last_seen(world) == before
 
 
+async def test_what_was_seen_of_another_incarnation_counts_for_nothing() -> None:
+    world, cloud = await _at_rest()
+    obj = world.get() or {}
+    obj["status"]["lastSeen"]["answer"] = obj["status"]["lastSeen"]["answer"].replace("incarnation-1", "incarnation-0")
+    world.kube.store(world.kind.resource, obj)
+    await world.step_after()
+    assert (cloud.observations, world.reason()) == (1, "InSync")
+
+
 async def test_first_look_of_a_process_comes_after_its_first_list() -> None:
     former, cloud = await _at_rest()
     cloud.requests.clear()

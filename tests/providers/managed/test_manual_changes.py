@@ -76,6 +76,21 @@ async def test_adoption_shows_its_changes_before_anything_is_written(*, at_once:
     assert cloud.toys["legacy"].size == 20
 
 
+@pytest.mark.parametrize("is_named", [True, False])
+async def test_what_is_observed_without_leave_to_adopt_is_shown_where_the_platform_wrote_its_name(
+    *, is_named: bool
+) -> None:
+    world = World(cloud := ToyCloud())
+    world.ask(managementPolicy="Observe")
+    name = "legacy" if is_named else f"toy-{identity_of(world.get() or {}).hash}"
+    cloud.toys[name] = Toy("incarnation-7", None, 5)
+    if is_named:
+        world.annotate(**{"external-name": name})
+    await world.settle()
+    assert world.reason("Ready") == "Available"
+    assert ({"observed", "adoption"} <= world.status.keys()) is is_named
+
+
 @pytest.mark.parametrize("is_by_rule", [True, False])
 async def test_nothing_is_made_under_a_name_that_was_written_before_the_first_pass(*, is_by_rule: bool) -> None:
     world = World(cloud := ToyCloud())

@@ -28,6 +28,18 @@ class _Kube(MemoryKube):
         return await super().get(resource, key, metadata_only=metadata_only)
 
 
+async def test_once_it_is_made_its_namespace_is_taken_from_the_watch() -> None:
+    kube = _Kube()
+    world = World(ToyCloud(), kube=kube)
+    world.ask()
+    await world.settle()
+    before = kube.reads
+    assert before > 0
+    world.ask(size=20)
+    await world.settle()
+    assert kube.reads == before
+
+
 async def test_nothing_is_made_for_an_object_whose_namespace_is_gone() -> None:
     kube, cloud = _Kube(), ToyCloud()
     world = World(cloud, kube=kube)
