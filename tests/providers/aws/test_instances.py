@@ -187,9 +187,9 @@ STEM = stem_of("fl-orders-aaaaaaaaaa", "db-ONE", None)
 
 
 async def test_final_snapshot_name_that_another_has_is_skipped() -> None:
-    one = Snapshots(taken=(STEM,))
-    await one.delete()
-    assert one.finals == [STEM, f"{STEM}-2"]
+    another = Snapshots(taken=(STEM,))
+    await another.delete()
+    assert another.finals == [STEM, f"{STEM}-2"]
 
     all_of_them = Snapshots(taken=names_for(STEM, ()))
     with pytest.raises(Blocked, match="finalDBSnapshotIdentifierPrefix") as caught:
