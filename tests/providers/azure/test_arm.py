@@ -17,7 +17,6 @@ from providers.accounts.rate_limit import CALLS, AccountMeter, Budget
 from providers.azure.arm import API_VERSION, _type_of, client_of, connect
 from providers.azure.config import CLOUDS, ProviderConfigSpec, ca_of, secrets_of
 from providers.azure.names import ServerName
-from providers.azure.transport import Transport
 from providers.external.provider import Rate
 from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 from tests.providers.azure.arm_stub import SUBSCRIPTION, ArmStub
@@ -236,20 +235,6 @@ async def test_arm_and_entra_answer_under_the_authority(served: Served) -> None:
     async with connect(config, _secrets(served, _authority(served))) as account:
         assert await account.whoami() == served.subscription
         assert account.ca == _authority(served)
-
-
-async def test_arm_and_entra_are_asked_through_what_is_handed_in_to_carry_requests(served: Served) -> None:
-    made: list[str] = []
-
-    def transport(ca: str) -> Transport:
-        made.append(ca)
-        return Transport(ca)
-
-    pem = _authority(served)
-    async with connect(_config(served), _secrets(served, pem), transport=transport) as account:
-        assert await account.whoami() == served.subscription
-
-    assert made == [pem, pem]
 
 
 async def test_nothing_is_sent_to_whom_another_authority_would_have_to_prove(served: Served, tmp_path: Path) -> None:

@@ -5,11 +5,7 @@ The clause `foreign_change_is_put_back_or_held_by_its_class` shows what the reco
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from enum import Enum
 from typing import Any
 
 import msgspec
@@ -23,14 +19,13 @@ from providers.azure.servers.translate import observed
 from providers.external.client import Target
 from providers.external.credential import Credential
 from providers.external.diff import diff
-from providers.external.observation import Change, Class
+from providers.external.observation import Change
 from runtime.objects import Object
-from tests.architecture.tree import CRDS
 from tests.providers.azure.arm_world import server_at_rest
 from tests.providers.azure.azure_world import SERVER
 from tests.providers.azure.simulated_arm import Arm
 from tests.providers.azure.test_translate import OWNER, answer_of
-from tests.support import yaml_texts
+from tests.providers.drifted import Answer, Row, answer_to, merged, mutable_fields
 
 # Not in ARM: what is inside a server has a kind of its own, and its server is found by name or by reference.
 _NOT_IN_ARM = {"databaseName", "server", "serverRef"}
@@ -41,33 +36,6 @@ _WINDOW: Object = {"customWindow": "Enabled", "dayOfWeek": 3, "startHour": 4, "s
 _ENTRA: Object = {"activeDirectoryAuth": "Enabled", "tenantId": "11111111-0000-4000-8000-000000000001"}
 _ZONES: Object = {"highAvailabilityMode": "ZoneRedundant", "standbyAvailabilityZone": "2"}
 _SWEEPS = 100
-
-
-class Answer(Enum):
-    """What becomes of a change of somebody else's, by the classes of the change that puts it back."""
-
-    CORRECTED = frozenset({Class.ONLINE})
-    HELD = frozenset({Class.RESTART, Class.LOCKOUT})
-    LOSS = frozenset({Class.LOSS})
-    IMPOSSIBLE = frozenset[Class]()
-    """Azure never takes it back."""
-    LEFT = frozenset[Class | None]({None})
-    """Azure may do it by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A field of the spec with its value, what somebody makes of it in ARM, and what becomes of that."""
-
-    path: str
-    spec: Any
-    theirs: Mapping[str, Any]
-    answer: Answer = Answer.CORRECTED
-    needs: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def id(self) -> str:
-        return f"{self.path}={self.spec}"
 
 
 def _row(path: str, spec: Any, group: str, value: Any, answer: Answer = Answer.CORRECTED, **needs: Any) -> Row:
@@ -110,27 +78,14 @@ ROWS = (
 
 
 def _mutable(kind: str) -> set[str]:
-    """Return the fields of `forProvider` that the CRD's rules let an edit change."""
-    crd = yaml_texts.load(CRDS / f"azure.fairlead.dev_{kind}.yaml")
-    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    rules = " ".join(rule["rule"] for rule in spec["x-kubernetes-validations"])
-    fixed = set(re.findall(r"self\.forProvider\.\w+ == oldSelf\.forProvider\.(\w+)", rules)) - _GROWS_ONLY
-    return set(spec["properties"]["forProvider"]["properties"]) - fixed - _NOT_IN_ARM
+    return mutable_fields(f"azure.fairlead.dev_flexibleserver{kind}", unfixed=_GROWS_ONLY, elsewhere=_NOT_IN_ARM)
 
 
 def test_every_mutable_field_has_its_row() -> None:
-    assert {row.path for row in ROWS} == _mutable("flexibleservers")
-    assert {"cidr", "startIpAddress", "endIpAddress"} == _mutable("flexibleserverfirewallrules")
-    assert {"value"} == _mutable("flexibleserverconfigurations")
-    assert _mutable("flexibleserverdatabases") == set()
-
-
-def _merged(body: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer with other values; members of an object that are not named stay."""
-    for name, value in change.items():
-        is_object = isinstance(value, Mapping) and isinstance(body.get(name), dict)
-        body[name] = _merged(body[name], value) if is_object else value
-    return body
+    assert {row.path for row in ROWS} == _mutable("s")
+    assert {"cidr", "startIpAddress", "endIpAddress"} == _mutable("firewallrules")
+    assert {"value"} == _mutable("configurations")
+    assert _mutable("databases") == set()
 
 
 def _changes(target: Target[FlexibleServerParameters], answer: dict[str, Any]) -> tuple[Change, ...]:
@@ -138,26 +93,16 @@ def _changes(target: Target[FlexibleServerParameters], answer: dict[str, Any]) -
     return tuple(classify(change, seen) for change in diff(target.spec, seen.spec))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.id)
+@pytest.mark.parametrize("row", ROWS, ids=str)
 def test_field_changed_by_somebody_else_is_put_back_reported_or_left(row: Row) -> None:
     desired = msgspec.convert({**SERVER, **row.needs, row.path: row.spec}, FlexibleServerParameters)
     target = Target("databases/pg", desired, OWNER, "hash")
     made = create.body_of(target, Credential("app", "Pa55"), source="", now=datetime(2026, 1, 1, tzinfo=UTC))
-    answer = _merged(answer_of(), made)
+    answer = merged(answer_of(), made)
     assert _changes(target, answer) == ()
 
-    _merged(answer, row.theirs)
-    changes = {change.path[0]: change for change in _changes(target, answer)}
-
-    change = changes.pop(row.path, None)
-    assert changes == {}
-    if row.answer is Answer.LEFT:
-        assert change is None
-        assert row.path in {tolerated.path[0] for tolerated in observed(answer, target).tolerated}
-        return
-    assert change is not None
-    assert (change.veto is not None) is (row.answer is Answer.IMPOSSIBLE)
-    assert change.veto is not None or change.kind in row.answer.value
+    merged(answer, row.theirs)
+    assert answer_to(row.path, _changes(target, answer), observed(answer, target).tolerated) is row.answer
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,11 +11,10 @@ import pytest
 from providers.azure.listed import FRESH, ListedServers, ServerState
 from providers.azure.names import ServerName, server_in_path
 from providers.azure.servers.client import clients
-from providers.external.observation import Present
 from providers.external.provider import Kind
 from runtime.objects import Object
 from tests.providers.azure.arm_world import CHILDREN, KIND_IDS, ArmWorld, inside_of, server_at_rest
-from tests.providers.azure.simulated_arm import GROUP, Arm
+from tests.providers.azure.simulated_arm import Arm
 from tests.providers.listed_paced import ListedPaced
 
 pytestmark = pytest.mark.slow
@@ -133,28 +131,3 @@ def test_path_of_a_request_names_its_server() -> None:
     assert server_in_path(f"{group}/one") == ServerName("a group", "one")
     assert server_in_path(f"{group}/one/databases/orders") == ServerName("a group", "one")
     assert server_in_path("/subscriptions/s/providers/Microsoft.DBforPostgreSQL/checkNameAvailability") is None
-
-
-async def test_list_answers_what_a_look_does(arm: Arm) -> None:
-    world, _ = await _ready(arm)
-    arm.make(f"{GROUP}/nobodys")
-    entry: Any = await world.accounts.connect("default")
-    served = clients(entry.clients.external._account)
-    listing = await served.account.list()
-    target = (await world.gatherer.gather(world.get() or {})).target
-    looked = await served.external.observe(target)
-    # What belongs to nobody is listed, and not kept.
-    assert (set(listing.answers), len(listing.items)) == ({target.name}, 2)
-    owner = listing.owners[target.name]
-    later = await served.account.find_predecessors(replace(owner, identity="uid-of-a-later-claim"))
-    assert ([predecessor.name for predecessor in later], await served.account.find_predecessors(owner)) == (
-        [target.name],
-        (),
-    )
-    assert served.listed is not None
-    listed = await served.listed.observe_listed(target, listing.answers[target.name])
-    assert isinstance(looked, Present)
-    assert isinstance(listed, Present)
-    assert looked.observed.answer
-    for part in ("spec", "at_provider", "incarnation", "owner", "phase", "state", "endpoint", "facts"):
-        assert getattr(listed.observed, part) == getattr(looked.observed, part)

@@ -5,28 +5,20 @@ The clause `foreign_change_is_put_back_or_held_by_its_class` shows what the reco
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from copy import deepcopy
-from dataclasses import dataclass, field
-from enum import Enum
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from ruamel.yaml import YAML
 
 from providers.external.diff import diff
-from providers.external.observation import Change, Class
+from providers.external.observation import Change
 from providers.gcp.instances import create
 from providers.gcp.instances.changes import classify
 from providers.gcp.models import CloudSQLInstanceParameters
+from tests.providers.drifted import Answer, Row, answer_to, merged, mutable_fields
 from tests.providers.gcp.answers import instance, seen, target
 from tests.providers.gcp.simulated_sql import nested
 
-_CRDS = Path(__file__).resolve().parents[3] / "crds"
-_FIXED = re.compile(r"oldSelf\.forProvider\.(\w+)")
 # A network may be set once. What the provider itself goes by is nothing that Cloud SQL has.
 _SET_ONCE = {"privateNetwork"}
 _SPEC = {"region": "us-central1", "databaseVersion": "POSTGRES_16", "tier": "db-custom-1-3840"}
@@ -38,36 +30,6 @@ _WINDOW = {"maintenanceDay": 7, "maintenanceHour": 3}
 _ZONES = {"zone": "europe-west1-b", "secondaryZone": "europe-west1-c"}
 _PRIVATE = {"privateNetwork": _NETWORK}
 _RELEASE = "POSTGRES_16_9.R20250302.00_31"
-
-
-class Answer(Enum):
-    """What becomes of a change of somebody else's, by the classes of the change that puts it back."""
-
-    CORRECTED = frozenset({Class.ONLINE})
-    HELD = frozenset({Class.RESTART, Class.LOCKOUT})
-    CONSENT = frozenset({Class.LOSS})
-    IMPOSSIBLE = frozenset[Class]()
-    """Cloud SQL never takes it back."""
-    LEFT = frozenset[Class | None]({None})
-    """Cloud SQL may do it by itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A field of the spec, what the spec says, where Cloud SQL has it and what somebody makes of it there.
-
-    `needs` are other fields without which Cloud SQL would not take it.
-    """
-
-    answer: Answer
-    name: str
-    wanted: Any
-    path: str
-    struck: Any
-    needs: Mapping[str, Any] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.wanted} becomes {self.struck}"
 
 
 _SETTINGS = "settings."
@@ -152,7 +114,7 @@ _TABLE: dict[Answer, tuple[tuple[Any, ...], ...]] = {
         ("activationPolicy", "NEVER", f"{_SETTINGS}activationPolicy", "ALWAYS"),
         ("connectorEnforcement", "REQUIRED", f"{_SETTINGS}connectorEnforcement", "NOT_REQUIRED"),
     ),
-    Answer.CONSENT: (
+    Answer.LOSS: (
         # What would lose backups waits for a person's consent.
         ("backupEnabled", False, f"{_BACKUP}enabled", True),
         ("retainedBackups", 7, _RETAINED, 30),
@@ -170,28 +132,20 @@ _TABLE: dict[Answer, tuple[tuple[Any, ...], ...]] = {
         ("maintenanceVersion", _RELEASE, "maintenanceVersion", "POSTGRES_16_9.R20260101.00_01"),
     ),
 }
-ROWS = tuple(Row(answer, *row) for answer, rows in _TABLE.items() for row in rows)
-
-
-def _mutable(kind: str) -> set[str]:
-    """Return the fields of a kind's CRD that a person may change and that Cloud SQL has."""
-    text = (_CRDS / f"gcp.fairlead.dev_{kind}.yaml").read_text()
-    schema = YAML(typ="safe").load(text)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
-    fields = set(schema["properties"]["spec"]["properties"]["forProvider"]["properties"])
-    return fields - (set(_FIXED.findall(text)) - _SET_ONCE) - _OURS
+ROWS = tuple(
+    Row(name, wanted, nested(tuple(path.split(".")), struck), answer, *needs)
+    for answer, rows in _TABLE.items()
+    for name, wanted, path, struck, *needs in rows
+)
 
 
 def test_every_mutable_field_has_its_row() -> None:
-    assert sorted({row.name for row in ROWS}) == sorted(_mutable("cloudsqlinstances"))
-    assert (_mutable("cloudsqlusers"), _mutable("cloudsqldatabases")) == ({"databaseRoles"}, set())
-
-
-def _merged(body: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an answer with other values; members of an object that are not named stay."""
-    for name, value in change.items():
-        is_object = isinstance(value, Mapping) and isinstance(body.get(name), dict)
-        body[name] = _merged(body[name], value) if is_object else deepcopy(value)
-    return body
+    instances, users, databases = (
+        mutable_fields(f"gcp.fairlead.dev_cloudsql{kind}", unfixed=_SET_ONCE, elsewhere=_OURS)
+        for kind in ("instances", "users", "databases")
+    )
+    assert {row.path for row in ROWS} == instances
+    assert (users, databases) == ({"databaseRoles"}, set())
 
 
 def _changes(desired: CloudSQLInstanceParameters, answer: dict[str, Any]) -> tuple[Change, ...]:
@@ -201,20 +155,9 @@ def _changes(desired: CloudSQLInstanceParameters, answer: dict[str, Any]) -> tup
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_a_field_that_somebody_changed_is_put_back_reported_or_left_by_its_rule(row: Row) -> None:
-    fields = {**_SPEC, **row.needs, row.name: row.wanted}
-    desired = msgspec.convert(fields, CloudSQLInstanceParameters)
-    answer = _merged(instance(), create.body_for(target(desired)))
+    desired = msgspec.convert({**_SPEC, **row.needs, row.path: row.spec}, CloudSQLInstanceParameters)
+    answer = merged(instance(), create.body_for(target(desired)))
     assert _changes(desired, answer) == ()
 
-    _merged(answer, nested(tuple(row.path.split(".")), row.struck))
-    changes = {change.path[0]: change for change in _changes(desired, answer)}
-
-    change = changes.pop(row.name, None)
-    assert changes == {}
-    if row.answer is Answer.LEFT:
-        assert change is None
-        assert row.name in {tolerated.path[0] for tolerated in seen(desired, answer).tolerated}
-        return
-    assert change is not None
-    assert (change.veto is not None) is (row.answer is Answer.IMPOSSIBLE)
-    assert change.veto is not None or change.kind in row.answer.value
+    merged(answer, row.theirs)
+    assert answer_to(row.path, _changes(desired, answer), seen(desired, answer).tolerated) is row.answer
