@@ -14,7 +14,7 @@ from devcloud.aws.platform import ACCESS_KEY, ACCOUNT, REGION, SECURITY_GROUP, S
 from devcloud.certificates import authority_in
 from devcloud.simulator.server import AUTHORITY
 from tests.support.api import JsonObject
-from tests.support.kinds import CONFIG_MAP, SECRET, Kind
+from tests.support.kinds import CONFIG_MAP, SECRET, Kind, is_ready
 from tests.support.simulated_cloud import SimulatedCloud, place_beside, running
 from tests.support.system import System
 from tests.support.waiting import eventually
@@ -175,3 +175,9 @@ async def _publish(aws: Aws, authority: str) -> None:
     networks = {"subnetIds": ",".join(SUBNETS), "securityGroupIds": SECURITY_GROUP}
     await system.apply(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "aws", data=networks))
     await system.apply(AWS_CONFIG, aws.config())
+
+
+async def at_work(aws: Aws) -> None:
+    """Start composer and provider, and wait until the account was met."""
+    await asyncio.gather(aws.system.start_composer(), aws.start_provider())
+    await aws.system.until(AWS_CONFIG, "", "default", is_ready)

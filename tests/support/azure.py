@@ -1,5 +1,6 @@
 """A simulated Azure beside a rig: its servers, a person's own calls, what the cluster holds of it."""
 
+import asyncio
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -10,7 +11,7 @@ from devcloud.azure.entra.directory import CLIENT_ID, SUBSCRIPTION, TENANT
 from devcloud.azure.platform import RESOURCE_GROUP, objects
 from devcloud.certificates import authority_in
 from tests.support.api import JsonObject
-from tests.support.kinds import CONFIG_MAP, SECRET, Kind
+from tests.support.kinds import CONFIG_MAP, SECRET, Kind, is_ready
 from tests.support.simulated_cloud import SimulatedCloud, place_beside, running
 from tests.support.system import System
 from tests.support.waiting import eventually
@@ -124,6 +125,12 @@ async def _publish(azure: Azure, client_secret: str) -> None:
             # The destroy rate limit has tests of its own; here it would stop the fourth test that deletes.
             whole["spec"] = {**obj["spec"], "limits": {**obj["spec"]["limits"], "destroysPerHour": 10_000}}
         await system.apply(kind, whole)
+
+
+async def at_work(azure: Azure) -> None:
+    """Start composer and provider, and wait until the subscription was met."""
+    await asyncio.gather(azure.system.start_composer(), azure.start_provider())
+    await azure.system.until(AZURE_CONFIG, "", "default", is_ready)
 
 
 def flexible_server(namespace: str, name: str, *, config: str = "default", **spec: Any) -> JsonObject:

@@ -14,6 +14,8 @@ import pytest_asyncio
 from devcloud.controlplane import Programs
 from tests.support import shared
 from tests.support.aws import Aws, simulated_rds
+from tests.support.azure import Azure, simulated_azure
+from tests.support.gcp import Gcp, simulated_cloud_sql
 from tests.support.kinds import PROVIDER_CONFIG, is_ready
 from tests.support.own_planes import AT_WORK
 from tests.support.reset import reset
@@ -88,4 +90,18 @@ async def staff(_employed: Staff) -> AsyncIterator[Staff]:
 async def aws(system: System) -> AsyncIterator[Aws]:
     """Yield a simulated RDS beside the platform, known to the cluster; no process of ours runs yet."""
     async with simulated_rds(system) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def azure(system: System) -> AsyncIterator[Azure]:
+    """Yield a simulated Azure beside the platform, known to the cluster; no process of ours runs yet."""
+    async with simulated_azure(system) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def gcp(system: System) -> AsyncIterator[Gcp]:
+    """Yield a simulated Cloud SQL beside the platform, known to the cluster; no process of ours runs yet."""
+    async with simulated_cloud_sql(system) as made:
         yield made

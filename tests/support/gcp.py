@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from devcloud.gcp.platform import ACCOUNT, NETWORK, PROJECT, REGION
 from tests.support.api import JsonObject
-from tests.support.kinds import CONFIG_MAP, SECRET, Kind
+from tests.support.kinds import CONFIG_MAP, SECRET, Kind, is_ready
 from tests.support.simulated_cloud import SimulatedCloud, place_beside, running
 from tests.support.system import System
 from tests.support.waiting import eventually
@@ -168,3 +168,9 @@ async def _publish(gcp: Gcp) -> None:
     places = {"region": REGION, "privateNetwork": NETWORK}
     await system.apply(CONFIG_MAP, CONFIG_MAP.new("fairlead-system", "gcp", data=places))
     await system.apply(GCP_CONFIG, gcp.config())
+
+
+async def at_work(gcp: Gcp) -> None:
+    """Start composer and provider, and wait until the project was met."""
+    await asyncio.gather(gcp.system.start_composer(), gcp.start_provider(*FLAGS))
+    await gcp.system.until(GCP_CONFIG, "", "default", is_ready)

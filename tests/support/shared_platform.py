@@ -14,6 +14,8 @@ import pytest
 import pytest_asyncio
 
 from devcloud.controlplane import Programs
+from tests.support.azure import Azure, simulated_azure
+from tests.support.gcp import Gcp, simulated_cloud_sql
 from tests.support.grants import allow_composer, let_watch_secrets
 from tests.support.system import System, rig
 
@@ -30,4 +32,18 @@ async def shared_system(
         await allow_composer(made, "", "configmaps")
         await made.namespaced(WATCHED)
         await let_watch_secrets(made, WATCHED)
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared_azure(shared_system: System) -> AsyncIterator[Azure]:
+    """Yield a simulated Azure beside the platform; no provider of it runs yet."""
+    async with simulated_azure(shared_system) as made:
+        yield made
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def shared_gcp(shared_system: System) -> AsyncIterator[Gcp]:
+    """Yield a simulated Cloud SQL beside the platform; no provider of it runs yet."""
+    async with simulated_cloud_sql(shared_system) as made:
         yield made

@@ -3,7 +3,9 @@
 from tests.support.fresh import (
     _employed,
     aws,
+    azure,
     fresh_system,
+    gcp,
     is_at_work,
     namespace,
     own_system,
@@ -18,9 +20,11 @@ from tests.system.rigs import bare_namespace, warm
 __all__ = [
     "_employed",
     "aws",
+    "azure",
     "bare_namespace",
     "behind",
     "fresh_system",
+    "gcp",
     "is_at_work",
     "namespace",
     "one_composer",
