@@ -161,12 +161,15 @@ class Snapshots:
     taken: tuple[str, ...] = ()
     refusal: Blocked | None = None
     finals: list[str] = field(default_factory=list)
+    tags_copied: list[bool] = field(default_factory=list)
 
     async def pages(self, *_call: str, **_named: str) -> AsyncIterator[dict[str, Any]]:
         for snapshot in self.kept:
             yield snapshot
 
     async def call(self, operation: str, _action: str, **parameters: Any) -> dict[str, Any]:
+        if operation == "modify_db_instance":
+            self.tags_copied.append(parameters["CopyTagsToSnapshot"])
         if operation == "delete_db_instance":
             if self.refusal is not None:
                 raise self.refusal
@@ -175,11 +178,11 @@ class Snapshots:
                 raise AlreadyThere("it is another's", code="DBSnapshotAlreadyExists")
         return {}
 
-    async def delete(self, status: str = "available") -> None:
-        """Delete an instance of that status under Snapshot."""
+    async def delete(self, status: str = "available", *, copies: bool = True, wanted: bool | None = None) -> None:
+        """Delete an instance of that status under Snapshot, which copies its tags or not, as the spec wants or not."""
         account: Any = self
-        where = replace(target(), incarnation="db-ONE")
-        seen = observed({**ANSWER, "DBInstanceStatus": status}, TAGS, where)
+        where = replace(target(copy_tags_to_snapshot=wanted), incarnation="db-ONE")
+        seen = observed({**ANSWER, "DBInstanceStatus": status, "CopyTagsToSnapshot": copies}, TAGS, where)
         await Deletion(account, InstanceBackups(account)).delete(where, seen, Policy.SNAPSHOT, OPEN)
 
 
@@ -195,6 +198,15 @@ async def test_final_snapshot_name_that_another_has_is_skipped() -> None:
     with pytest.raises(Blocked, match="finalDBSnapshotIdentifierPrefix") as caught:
         await all_of_them.delete()
     assert (caught.value.reason, len(all_of_them.finals)) == ("BackupImpossible", 5)
+
+
+@pytest.mark.parametrize(("copies", "wanted", "sent"), [(False, None, [True]), (True, None, []), (False, False, [])])
+async def test_final_snapshot_has_the_tags_unless_the_spec_says_no(
+    *, copies: bool, wanted: bool | None, sent: list[bool]
+) -> None:
+    account = Snapshots()
+    await account.delete(copies=copies, wanted=wanted)
+    assert (account.tags_copied, account.finals) == (sent, [STEM])
 
 
 REFUSED = {
