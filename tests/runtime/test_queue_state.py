@@ -139,6 +139,49 @@ TestQueueAgainstItsOracle = QueueMachine.TestCase
 TestGroupedQueueAgainstItsOracle = GroupedMachine.TestCase
 
 
+def test_namespaces_take_turns() -> None:
+    queue = QueueState(UNBRAKED, no_chance)
+    for number in range(100):
+        queue.add(Key("loud", f"n{number}"), Wait(0, Priority.NORMAL), 0)
+    queue.add(Key("quiet", "only"), Wait(0, Priority.NORMAL), 0)
+    taken = [queue.take(0), queue.take(0)]
+
+    assert [item.key.namespace for item in taken if item] == ["loud", "quiet"]
+
+
+def test_an_edit_overtakes_resyncs_and_resyncs_are_not_starved() -> None:
+    queue = QueueState(UNBRAKED, no_chance)
+    for number in range(10):
+        queue.add(Key("a", f"resync{number}"), Wait(0, Priority.RESYNC), 0)
+    for number in range(40):
+        queue.add(Key("a", f"edit{number}"), Wait(0, Priority.URGENT), 0)
+    taken = [item.key.name for _ in range(40) if (item := queue.take(0))]
+
+    assert taken[0] == "edit0"
+    assert sum(name.startswith("resync") for name in taken) == 5
+
+
+def test_a_hot_key_is_slowed_down_alone() -> None:
+    settings = QueueSettings(burst=5, interval=timedelta(seconds=1))
+    queue = QueueState(settings, no_chance)
+    hot, calm = Key("a", "hot"), Key("a", "calm")
+    passes = 0
+    for tick in range(1_000):
+        now = tick / 10
+        queue.add(hot, Wait(now, Priority.URGENT), now)
+        if queue.take(now):
+            passes += 1
+            queue.done(hot, now)
+    queue.add(hot, Wait(99.9, Priority.URGENT), 99.9)
+    queue.add(calm, Wait(99.9, Priority.NORMAL), 99.9)
+    taken = queue.take(99.9)
+
+    assert passes <= 5 + 100
+    assert passes >= 95
+    assert taken is not None
+    assert taken.key == calm
+
+
 @pytest.mark.parametrize(
     ("failures", "chance", "seconds"),
     [

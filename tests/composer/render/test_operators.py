@@ -199,6 +199,13 @@ def test_an_odd_status_is_of_no_ready_object(group_kind: str, status: Any) -> No
     assert not is_current(_live(group_kind, status), is_silent=False)
 
 
+def test_an_object_that_is_deleted_is_not_ready() -> None:
+    live = _live(ZALANDO, {"PostgresClusterStatus": "Running"})
+    live["metadata"]["deletionTimestamp"] = "2026-11-01T00:00:00Z"
+
+    assert not is_current(live, is_silent=False)
+
+
 def test_kinds_with_data_are_those_that_people_would_lose_data_with() -> None:
     without_data = {group_kind.partition(".")[0] for group_kind, kind in KINDS.items() if not kind.holds_data}
 
