@@ -13,6 +13,7 @@ OWN_PLANES: Final = {
 AT_WORK: Final = frozenset(
     f"tests/system/test_{name}.py"
     for name in (
+        "applyset",
         "bad_configurations",
         "bad_inputs",
         "claim_namespaces",

@@ -28,40 +28,19 @@ class Refusal:
 
 
 _REFUSED: dict[str, Refusal] = {
-    "neither size nor cpu": Refusal({"version": "16"}, ("size", "small, medium, large")),
     "both size and cpu": Refusal({**SMALL, "cpu": 2, "memoryGiB": 4}, ("exactly one of", "size")),
-    "cpu without memory": Refusal({"version": "16", "cpu": 2}, ("memoryGiB",)),
-    "a size that is none": Refusal({"version": "16", "size": "tiny"}, ("spec.size", "small", "xlarge")),
-    "no version": Refusal({"size": "small"}, ("spec.version", "Required")),
-    "negative storage": Refusal({**SMALL, "storageGiB": -5}, ("spec.storageGiB", "greater than or equal to 1")),
     "no storage at all": Refusal({**SMALL, "storageGiB": 0}, ("spec.storageGiB", "greater than or equal to 1")),
-    "storage beyond any disk": Refusal({**SMALL, "storageGiB": 10**9}, ("spec.storageGiB", "less than or equal to")),
-    "storage as text": Refusal({**SMALL, "storageGiB": "100"}, ("spec.storageGiB", "integer", "string")),
     "an unknown field": Refusal({**SMALL, "verison": "16"}, ('unknown field "spec.verison"',)),
-    "a minor version": Refusal({**SMALL, "version": "16.99"}, ("spec.version",)),
-    "a version before majors were one number": Refusal({**SMALL, "version": "9.6"}, ("spec.version", '"16"')),
     "a version by a word": Refusal({**SMALL, "version": "latest"}, ("spec.version", '"16"')),
-    "a version as a number": Refusal({**SMALL, "version": 16}, ("spec.version", "string", "integer")),
-    "a null version": Refusal({**SMALL, "version": None}, ("spec.version",)),
     "a Secret in another folder": Refusal({**SMALL, "connectionSecretName": "../x"}, ("spec.connectionSecretName",)),
-    "a Secret in capitals": Refusal({**SMALL, "connectionSecretName": "MySecret"}, ("spec.connectionSecretName",)),
-    "a Secret name of 300": Refusal({**SMALL, "connectionSecretName": "s" * 300}, ("spec.connectionSecretName",)),
-    "PostgreSQL's own user": Refusal({**SMALL, "username": "postgres"}, ("username", "reserved")),
-    "the administrator of RDS": Refusal({**SMALL, "username": "rdsadmin"}, ("username", "reserved")),
-    "the administrator of Azure": Refusal({**SMALL, "username": "azure_superuser"}, ("username", "reserved")),
-    "the administrator of Cloud SQL": Refusal({**SMALL, "username": "cloudsqladmin"}, ("username", "reserved")),
     "a predefined role": Refusal({**SMALL, "username": "pg_monitor"}, ("username", "reserved")),
     "a quote in a database name": Refusal({**SMALL, "databaseName": 'a"b'}, ("spec.databaseName",)),
     "a statement in a database name": Refusal({**SMALL, "databaseName": "a; drop"}, ("spec.databaseName",)),
     "a zero byte in a database name": Refusal({**SMALL, "databaseName": "a\0b"}, ("spec.databaseName",)),
     "a line end after a database name": Refusal({**SMALL, "databaseName": "ab\n"}, ("spec.databaseName",)),
     "a picture in a database name": Refusal({**SMALL, "databaseName": "\N{GRINNING FACE}"}, ("spec.databaseName",)),
-    "an empty database name": Refusal({**SMALL, "databaseName": ""}, ("spec.databaseName",)),
     "a network with host bits": Refusal(
         {**SMALL, "network": {"allowedCIDRs": ["10.0.0.1/8"]}}, ("allowedCIDRs", "10.0.0.0/8")
-    ),
-    "a network with one host bit": Refusal(
-        {**SMALL, "network": {"allowedCIDRs": ["192.0.2.17/31"]}}, ("allowedCIDRs", "192.0.2.17/32")
     ),
     "a network whose prefix is too long": Refusal(
         {**SMALL, "network": {"allowedCIDRs": ["10.0.0.0/33"]}}, ("allowedCIDRs",)
@@ -73,10 +52,6 @@ _REFUSED: dict[str, Refusal] = {
         {**SMALL, "network": {"allowedCIDRs": ["fe80::1::/64"]}}, ("allowedCIDRs",)
     ),
     "a network that is none": Refusal({**SMALL, "network": {"allowedCIDRs": ["999.1.1.1/32"]}}, ("allowedCIDRs",)),
-    "65 networks": Refusal(
-        {**SMALL, "network": {"allowedCIDRs": [f"10.{number}.0.0/16" for number in range(65)]}},
-        ("allowedCIDRs", "64"),
-    ),
     "backups during maintenance": Refusal(
         {
             **SMALL,
@@ -85,18 +60,8 @@ _REFUSED: dict[str, Refusal] = {
         },
         ("startTime", "overlaps"),
     ),
-    "no backups kept": Refusal({**SMALL, "backup": {"retentionDays": 0}}, ("retentionDays", "1")),
-    "101 parameters": Refusal(
-        {**SMALL, "parameters": {f"a{number}": "1" for number in range(101)}}, ("spec.parameters", "100")
-    ),
     "a parameter with a statement in its name": Refusal(
         {**SMALL, "parameters": {"work_mem = 1; --": "1"}}, ("parameter name",)
-    ),
-    "a deletion policy in the wrong case": Refusal(
-        {**SMALL, "deletionPolicy": "delete"}, ("spec.deletionPolicy", "Orphan", "Snapshot", "Delete")
-    ),
-    "two sources to restore from": Refusal(
-        {**SMALL, "restoreFrom": {"claim": "a", "backup": "b"}}, ("exactly one source",)
     ),
 }
 

@@ -1,6 +1,5 @@
 """What a person sees through kubectl alone."""
 
-import asyncio
 import secrets
 
 import pytest
@@ -10,7 +9,6 @@ from tests.support.api import JsonObject
 from tests.support.kinds import (
     CLAIM,
     COMPOSITION,
-    CRD,
     DATABASE,
     PROVIDER_CONFIG,
     Kind,
@@ -26,17 +24,7 @@ from tests.support.system import System
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.apiserver, pytest.mark.postgres]
 
 _COLUMNS = 100
-_DESCRIPTION_MIN_CHARS = 30
 _NOT_YET_S = 4
-
-
-def _fields(schema: JsonObject, path: str) -> list[tuple[str, JsonObject]]:
-    fields: list[tuple[str, JsonObject]] = []
-    for name, field in schema.get("properties", {}).items():
-        fields.append((f"{path}.{name}", field))
-        fields.extend(_fields(field, f"{path}.{name}"))
-        fields.extend(_fields(field.get("items", {}), f"{path}.{name}"))
-    return fields
 
 
 async def test_kstatus_says_in_progress_until_a_controller_has_looked(system: System, namespace: str) -> None:
@@ -52,21 +40,6 @@ async def test_kstatus_says_in_progress_until_a_controller_has_looked(system: Sy
         created = await system.api.create(kind.path(obj["metadata"].get("namespace", "")), obj, dryRun="All")
         assert created["status"] == {"observedGeneration": -1}, kind.kind
         assert created["metadata"]["generation"] == 1
-
-
-async def test_explain_reads_as_documentation(system: System) -> None:
-    crd = await system.api.get(CRD.path("", f"{CLAIM.plural}.{CLAIM.group}"))
-    spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    fields = _fields(spec, "pgi.spec")
-    overview = await system.kubectl.run("explain", "pgi.spec", "--recursive")
-    assert len(fields) >= 25
-    for path, field in fields:
-        assert f"  {path.rpartition('.')[2]}\t" in overview
-        assert len(field["description"]) >= _DESCRIPTION_MIN_CHARS, path
-    pages = await asyncio.gather(*(system.kubectl.run("explain", path) for path, _ in fields))
-    for (path, field), page in zip(fields, pages, strict=True):
-        words = page.partition("DESCRIPTION:")[2].split()
-        assert " ".join(field["description"].split()) in " ".join(words), path
 
 
 async def test_a_list_of_claims_fits_100_columns_at_names_of_20_characters(running: System) -> None:
@@ -102,13 +75,3 @@ async def test_wait_for_ready_right_after_an_edit_does_not_return_early(running:
     limit = wanted["spec"]["forProvider"]["connectionLimit"]
     assert limit != child["spec"]["forProvider"]["connectionLimit"]
     assert await running.connection_limit(child["status"]["externalName"]) == limit
-
-
-async def test_describe_shows_the_cause_and_no_secret_value(running: System, namespace: str) -> None:
-    await running.create(CLAIM, claim(namespace, "shown"))
-    await running.until(CLAIM, namespace, "shown", is_ready)
-    password = (await running.binding(namespace, "shown"))["password"]
-    for kind in ("pgi", "postgresdatabases"):
-        page = await running.kubectl.run("describe", kind, f"--namespace={namespace}")
-        assert "Available" in page
-        assert password not in page
