@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.cluster import connected, current_namespace
+from fairlead.cluster import connected, current_namespace, split_reference
 from fairlead.exits import CommandError
 from fairlead.kube_options import USUAL, Server
 
@@ -89,3 +89,15 @@ def _unanswering(path: Path) -> Path:
     cluster = "clusters:\n- {name: b, cluster: {server: 'https://127.0.0.1:1', insecure-skip-tls-verify: true}}\n"
     path.write_text(f"{CONFIG}{cluster}users:\n- {{name: b, user: {{token: made-up}}}}\n")
     return path
+
+
+@pytest.mark.parametrize(
+    ("reference", "parts"),
+    [
+        ("orders", ("PostgreSQLInstance", "orders")),
+        ("pgi/orders", ("pgi", "orders")),
+        ("postgresdatabase/orders-x", ("postgresdatabase", "orders-x")),
+    ],
+)
+def test_a_reference_is_a_name_or_kind_and_name(reference: str, parts: tuple[str, str]) -> None:
+    assert split_reference(reference) == parts

@@ -176,3 +176,18 @@ async def test_database_that_is_taken_over_keeps_its_password_and_is_published_w
         assert (world.reason("Ready"), world.reason(), "connection" in world.status) == (
             "PasswordUnknown", "PasswordUnknown", False,
         )  # fmt: skip
+
+
+@pytest.mark.parametrize("after_looks", [1, 5, 19])
+async def test_secret_that_is_lost_during_a_reset_locks_nobody_out(after_looks: int) -> None:
+    world = await _ready(cloud := OneLogin(counts_after=15))
+    _connect(world)
+    world.ask(passwordRotation={"token": "2"})
+    while cloud.calls[-1] != "set_password":
+        await world.step()
+    cloud.left = min(cloud.left, cloud.resets - after_looks) if after_looks < cloud.resets else 0
+    del world.kube.objects[SECRETS, CREDENTIALS]
+    await _run(world, timedelta(minutes=30))
+    assert (world.reason("Ready"), world.reason()) == ("Available", "InSync")
+    assert _published(world) == _role(cloud)
+    assert cloud.calls == ["create", "set_password", "set_password"]
