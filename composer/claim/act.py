@@ -6,7 +6,7 @@ Every write names the uid it is meant for, so that an object that vanished stays
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, assert_never
@@ -177,9 +177,11 @@ class Actor:
         The watch shows only what has the label, so it shows the object as a new one. That event starts the next pass:
         the answer is not remembered, or the event would be taken for the echo of a creation.
         """
-        operations = adoption_patch(step.live, snapshot.identity.uid)
+        about = {names.CLAIM_NAME: key_of(snapshot.claim).name, names.RESOURCE: step.entry.resource}
+        about |= {names.FOR_EACH_KEY: step.entry.key} if step.entry.key else {}
+        operations = adoption_patch(step.live, snapshot.identity.uid, about)
         await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
-        note = Note("Adopted", f"{step.entry.kind} {step.entry.name} of an earlier claim is taken over")
+        note = Note("Adopted", f"{step.entry.kind} {step.entry.name} is taken over")
         return Outcome(step.entry, notes=_audited(step, note))
 
     async def _create(self, snapshot: Snapshot, step: Create) -> Outcome:
@@ -378,9 +380,19 @@ def policy_patch(policy: str) -> list[dict[str, Any]]:
     return [{"op": "add", "path": "/spec/deletionPolicy", "value": policy}] if policy else []
 
 
-def adoption_patch(live: Object, identity: str) -> list[dict[str, Any]]:
-    """Return the JSON patch that makes a foreign object the child of the claim with this identity."""
+def adoption_patch(live: Object, identity: str, about: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the JSON patch that makes a foreign object the child of the claim with this identity.
+
+    `about` are the annotations that say which claim and resource it is of; what has some keeps them.
+    """
     meta, operations = metadata(live), patch_tests(live)
+    if not meta.get("annotations"):
+        operations.append({"op": "add", "path": "/metadata/annotations", "value": {}})
+    operations += [
+        {"op": "add", "path": f"/metadata/annotations/{name.replace('/', '~1')}", "value": value}
+        for name, value in about.items()
+        if name not in annotations_of(live)
+    ]
     label = names.CLAIM_LABEL.replace("/", "~1")
     if not meta.get("labels"):
         operations.append({"op": "add", "path": "/metadata/labels", "value": {}})

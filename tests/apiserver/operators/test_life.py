@@ -111,3 +111,30 @@ async def _is_held_lost_and_made_again(stage: Stage, name: str) -> None:
     await ACK.bring_up(api, namespace, name)
     await stage.until_ready(name)
     assert (await ACK.child(api, namespace, name))["metadata"]["uid"] != source["metadata"]["uid"]
+
+
+async def test_an_object_that_a_person_made_becomes_a_claims_child_by_consent(ack: Stage) -> None:
+    system, api, namespace = ack.system, ack.system.api, ack.namespace
+    await ack.ready_claim("donor")
+    donor = await ACK.child(api, namespace, "donor")
+    resource = donor["metadata"]["annotations"]["fairlead.dev/resource"]
+    spec = {**donor["spec"], "dbInstanceIdentifier": "of-before"}
+    await system.create(ACK.kinds[0], {**{name: donor[name] for name in ("apiVersion", "kind")}, "spec": spec,
+                                       "metadata": {"name": "of-before", "namespace": namespace}})  # fmt: skip
+    heir = claim(namespace, "heir", **LOGIN)
+    heir["metadata"]["annotations"] = {"fairlead.dev/external-names": f"{resource}=of-before"}
+    await system.create(CLAIM, heir)
+
+    held = await ack.until_in_trouble("heir", "PredecessorFound")
+    await ack.passed("heir")
+    assert await ACK.children(api, namespace, "heir") == []
+    (uid,) = re.findall(r"fairlead\.dev/adopt=([0-9a-f-]+)`", condition(held, "Stalled")["message"])
+    made = await api.get(ACK.kinds[0].path(namespace, "of-before"))
+    assert uid == made["metadata"]["uid"]
+    await api.merge(CLAIM.path(namespace, "heir"), {"metadata": {"annotations": {"fairlead.dev/adopt": uid}}})
+
+    async def is_taken_over() -> bool:
+        children = await ACK.children(api, namespace, "heir")
+        return [child["metadata"]["uid"] for child in children] == [uid]
+
+    await eventually(is_taken_over, "the object is the claim's", limit_s=LIMIT_S)
