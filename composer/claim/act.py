@@ -6,7 +6,7 @@ Every write names the uid it is meant for, so that an object that vanished stays
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, assert_never
@@ -29,6 +29,7 @@ from composer.claim.decide import (
     Step,
     not_owned,
 )
+from composer.claim.deletion import adoption_patch, finalizer_patch
 from composer.claim.failures import Refusals
 from composer.claim.field_conflicts import (
     REMOVED,
@@ -59,8 +60,8 @@ from runtime.errors import (
 )
 from runtime.kube import Kube
 from runtime.managed_fields import Applier
-from runtime.objects import Object, annotations_of, key_of, labels_of, metadata, uid_of, version_of
-from runtime.preconditions import annotation_patch, apply_metadata, patch_tests
+from runtime.objects import Object, annotations_of, key_of, labels_of, uid_of, version_of
+from runtime.preconditions import annotation_patch, apply_metadata
 
 _log = structlog.get_logger("composer.claim.act")
 
@@ -378,35 +379,3 @@ def _as_applied(step: Create) -> Object:
 def policy_patch(policy: str) -> list[dict[str, Any]]:
     """Return the part of a JSON patch that sets `spec.deletionPolicy`; nothing for an empty one."""
     return [{"op": "add", "path": "/spec/deletionPolicy", "value": policy}] if policy else []
-
-
-def adoption_patch(live: Object, identity: str, about: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return the JSON patch that makes a foreign object the child of the claim with this identity.
-
-    `about` are the annotations that say which claim and resource it is of; what has some keeps them.
-    """
-    meta, operations = metadata(live), patch_tests(live)
-    if not meta.get("annotations"):
-        operations.append({"op": "add", "path": "/metadata/annotations", "value": {}})
-    operations += [
-        {"op": "add", "path": f"/metadata/annotations/{name.replace('/', '~1')}", "value": value}
-        for name, value in about.items()
-        if name not in annotations_of(live)
-    ]
-    label = names.CLAIM_LABEL.replace("/", "~1")
-    if not meta.get("labels"):
-        operations.append({"op": "add", "path": "/metadata/labels", "value": {}})
-    operations.append({"op": "add", "path": f"/metadata/labels/{label}", "value": identity})
-    if names.TEARDOWN_FINALIZER not in (meta.get("finalizers") or ()):
-        held = [*(meta.get("finalizers") or ()), names.TEARDOWN_FINALIZER]
-        operations.append({"op": "add", "path": "/metadata/finalizers", "value": held})
-    return operations
-
-
-def finalizer_patch(live: Object) -> list[dict[str, Any]]:
-    """Return the JSON patch that orphans a foreign object: it removes our finalizer and our label."""
-    operations = finalizers.removal(live, names.TEARDOWN_FINALIZER) or patch_tests(live)
-    if names.CLAIM_LABEL not in labels_of(live):
-        return operations
-    label = names.CLAIM_LABEL.replace("/", "~1")
-    return [*operations, {"op": "remove", "path": f"/metadata/labels/{label}"}]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from ruamel.yaml import YAML
 
+from fairlead.cli import run
 from tests.apiserver.operators.conftest import COMPOSITIONS, LIMIT_S, LOGIN, Stage, install
 from tests.support import yaml_texts
 from tests.support.audit import WRITES, Match
@@ -113,28 +116,41 @@ async def _is_held_lost_and_made_again(stage: Stage, name: str) -> None:
     assert (await ACK.child(api, namespace, name))["metadata"]["uid"] != source["metadata"]["uid"]
 
 
-async def test_an_object_that_a_person_made_becomes_a_claims_child_by_consent(ack: Stage) -> None:
+async def _import(ack: Stage, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    command = ["import", *arguments, "-n", ack.namespace, "--kubeconfig", str(ack.system.plane.kubeconfig)]
+    code = await asyncio.to_thread(run, command)
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return captured.out
+
+
+async def test_an_object_that_a_person_made_becomes_a_claims_child_by_consent(
+    ack: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
     system, api, namespace = ack.system, ack.system.api, ack.namespace
     await ack.ready_claim("donor")
     donor = await ACK.child(api, namespace, "donor")
-    resource = donor["metadata"]["annotations"]["fairlead.dev/resource"]
-    spec = {**donor["spec"], "dbInstanceIdentifier": "of-before"}
-    await system.create(ACK.kinds[0], {**{name: donor[name] for name in ("apiVersion", "kind")}, "spec": spec,
-                                       "metadata": {"name": "of-before", "namespace": namespace}})  # fmt: skip
-    heir = claim(namespace, "heir", **LOGIN)
-    heir["metadata"]["annotations"] = {"fairlead.dev/external-names": f"{resource}=of-before"}
+    spec = {**donor["spec"], "dbInstanceIdentifier": "of-before", "allocatedStorage": 77, "dbName": "before"}
+    made = await system.create(ACK.kinds[0], {**{name: donor[name] for name in ("apiVersion", "kind")}, "spec": spec,
+                                              "metadata": {"name": "of-before", "namespace": namespace}})  # fmt: skip
+    assert f"DBInstance {namespace}/of-before" in await _import(ack, capsys, "find", "--operators")
+    text = await _import(
+        ack, capsys, "write", "dbinstance/of-before", "--claim", "--composition", f"postgres-{ACK.name}"
+    )
+    heir = YAML(typ="safe", pure=True).load(text)
     await system.create(CLAIM, heir)
 
-    held = await ack.until_in_trouble("heir", "PredecessorFound")
-    await ack.passed("heir")
-    assert await ACK.children(api, namespace, "heir") == []
-    (uid,) = re.findall(r"fairlead\.dev/adopt=([0-9a-f-]+)`", condition(held, "Stalled")["message"])
-    made = await api.get(ACK.kinds[0].path(namespace, "of-before"))
-    assert uid == made["metadata"]["uid"]
-    await api.merge(CLAIM.path(namespace, "heir"), {"metadata": {"annotations": {"fairlead.dev/adopt": uid}}})
+    await ack.until_in_trouble("of-before", "PredecessorFound")
+    await ack.passed("of-before")
+    assert await ACK.children(api, namespace, "of-before") == []
+    shown = await _import(ack, capsys, "preview", "pgi/of-before")
+    (agreed,) = re.findall(r"--agreed (\S+)", shown)
+    assert "DBInstance of-before spec.masterUserPassword.name: donor-password-admin-" in shown
+    assert (
+        await _import(ack, capsys, "adopt", "pgi/of-before", "--agreed", agreed)
+        == "postgresqlinstance/of-before: adopted\n"
+    )
 
-    async def is_taken_over() -> bool:
-        children = await ACK.children(api, namespace, "heir")
-        return [child["metadata"]["uid"] for child in children] == [uid]
-
-    await eventually(is_taken_over, "the object is the claim's", limit_s=LIMIT_S)
+    (child,) = await ACK.children(api, namespace, "of-before")
+    assert child["metadata"]["uid"] == made["metadata"]["uid"]
+    assert (heir["spec"]["storageGiB"], heir["spec"]["databaseName"]) == (77, "before")

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from apis import names
-from composer.claim.act import adoption_patch
 from composer.claim.decide import Adopt, Create, decide
+from composer.claim.deletion import adoption_patch
 from composer.claim.snapshot import ObservedChild
 from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, snapshot
 
