@@ -33,6 +33,7 @@ def find(  # noqa: PLR0913 - one for each option
     *,
     name: str = "*",
     tag: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    within: str = "",
     operators: Annotated[bool, Parameter(negative="")] = False,
     namespace: Namespace = None,
     server: Where = USUAL,
@@ -47,6 +48,7 @@ def find(  # noqa: PLR0913 - one for each option
         config: One ProviderConfig, as `awspc/default`. Default: all.
         name: A pattern for names, as `shop-*`. Default: all.
         tag: KEY=VALUE of a tag or label that it has in the cloud; of several, all. Databases on premises have none.
+        within: A server of CONFIG, as `shop-prod`: databases and logins inside of it, as far as its cloud lists them.
         operators: List objects with data of other operators that are no claim's instead: no cloud is asked.
         namespace: Of which namespace, with --operators. Default: all.
         server: Which API server.
@@ -60,7 +62,7 @@ def find(  # noqa: PLR0913 - one for each option
     from fairlead.imports import unmanaged
     from fairlead.output import show_json
 
-    search = Search(name, _pairs("--tag", tag), to_errors)
+    search = Search(name, _pairs("--tag", tag), within, to_errors)
     if operators:
         from fairlead.imports.operators import find as of_operators
 
@@ -123,6 +125,7 @@ def write(  # noqa: PLR0913 - one for each option
     observe: Annotated[bool, Parameter(negative="")] = False,
     password_secret: str = "",
     kind: str = "",
+    within: str = "",
     namespace: Namespace = None,
     server: Where = USUAL,
     folder: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
@@ -141,6 +144,7 @@ def write(  # noqa: PLR0913 - one for each option
             database is adopted and serves on, and its password is not published.
         observe: Write managed resources that only look (`managementPolicy: Observe`).
         kind: Of names that several kinds have.
+        within: A server, where what is named is inside of it.
         namespace: Where the objects shall be. Default: the current context's.
         server: Which API server.
         folder: Write one file each into this folder. Default: all to standard output.
@@ -157,7 +161,17 @@ def write(  # noqa: PLR0913 - one for each option
         return _written([file_of(fit.claim, tuple(remarks_on(fit)))], folder)
     policy = "Observe" if observe else "Manage"
     options = writing.Options(
-        config, _named(things), namespace, server, kind, claim, composition, inside, policy, password_secret
+        config,
+        _named(things),
+        namespace,
+        server,
+        kind,
+        claim,
+        composition,
+        inside,
+        policy,
+        password_secret,
+        within=within,
     )
     return _written(asyncio.run(writing.write(options)), folder)
 

@@ -43,7 +43,8 @@ class Options:
     `kind` is asked for where a name is of two kinds. `inside` are names of what is inside a server, by resource of the
     Composition; `composition` is the only one to consider, empty for all; `policy` of managed resources;
     `password_secret` has the present password of the login, by the key `password`. `things` are known already, and
-    no list is needed; `inner_fields` are what the names of some of them do not say.
+    no list is needed; `within` is the server that they are inside of; `inner_fields` are what the names of some of them
+    do not say.
     """
 
     config: str
@@ -57,6 +58,7 @@ class Options:
     policy: str = "Manage"
     password_secret: str = ""
     things: tuple[Thing, ...] = ()
+    within: str = ""
     inner_fields: Mapping[Thing, Object] = field(default_factory=dict)
 
 
@@ -198,7 +200,7 @@ def _properties(kind_schema: Object) -> Object:
 
 
 def _search(options: Options) -> Search:
-    return Search(options.patterns[0]) if len(options.patterns) == 1 else Search()
+    return Search(options.patterns[0] if len(options.patterns) == 1 else "*", within=options.within)
 
 
 def _chosen(there: Unmanaged, options: Options) -> tuple[Thing, ...]:
