@@ -56,11 +56,13 @@ class Without:
 class Search:
     """What is looked for: a pattern of a shell for names, as `shop-*`, and tags that a thing has all of.
 
-    `progress` gets a sentence after each part of a long list.
+    `within` is a server whose contents are listed in the place of the account. `progress` gets a sentence after each
+    part of a long list.
     """
 
     name: str = "*"
     tags: Mapping[str, str] = field(default_factory=dict)
+    within: str = ""
     progress: Callable[[str], None] = lambda _text: None
 
 
@@ -72,7 +74,7 @@ async def without_resource(kube: Kube, resource: Resource, key: Key, search: Sea
     known: dict[str, dict[str, Object]] = {"orphans": {}, "unmanaged": {}}
     complete, after = True, ""
     while True:
-        request = {"name": search.name, "tags": dict(search.tags), "after": after}
+        request = {"name": search.name, "tags": dict(search.tags), "after": after, "within": search.within}
         status, ends = await _listed(kube, resource, key, request), []
         for name in known:
             report = status.get(name) or {}

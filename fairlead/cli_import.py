@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
@@ -11,6 +12,9 @@ from fairlead.cli_live import Namespace, Where
 from fairlead.exits import CommandError, Exit, worst
 from fairlead.kube_options import USUAL
 from fairlead.printing import to_errors, to_output
+
+if TYPE_CHECKING:
+    from fairlead.imports.written import Written
 
 Output = Annotated[Literal["text", "json"], Parameter(name=["--output", "-o"])]
 imports = App(name="import", help="Take over databases that are there: find, show, write, preview, adopt.")
@@ -23,12 +27,15 @@ def add_to(app: App) -> None:
         imports.command(command)
 
 
-def find(
+def find(  # noqa: PLR0913 - one for each option
     config: str = "",
     /,
     *,
     name: str = "*",
     tag: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    within: str = "",
+    operators: Annotated[bool, Parameter(negative="")] = False,
+    namespace: Namespace = None,
     server: Where = USUAL,
     output: Output = "text",
 ) -> Exit:
@@ -41,6 +48,9 @@ def find(
         config: One ProviderConfig, as `awspc/default`. Default: all.
         name: A pattern for names, as `shop-*`. Default: all.
         tag: KEY=VALUE of a tag or label that it has in the cloud; of several, all. Databases on premises have none.
+        within: A server of CONFIG, as `shop-prod`: databases and logins inside of it, as far as its cloud lists them.
+        operators: List objects with data of other operators that are no claim's instead: no cloud is asked.
+        namespace: Of which namespace, with --operators. Default: all.
         server: Which API server.
         output: `text` (default) for people, `json` for programs.
     """
@@ -52,8 +62,13 @@ def find(
     from fairlead.imports import unmanaged
     from fairlead.output import show_json
 
-    search = Search(name, _pairs("--tag", tag), to_errors)
-    accounts = asyncio.run(unmanaged.find(config, search, server))
+    search = Search(name, _pairs("--tag", tag), within, to_errors)
+    if operators:
+        from fairlead.imports.operators import find as of_operators
+
+        accounts = asyncio.run(of_operators(name, namespace, server))
+    else:
+        accounts = asyncio.run(unmanaged.find(config, search, server))
     if output == "json":
         show_json({"schemaVersion": 1, "accounts": msgspec.to_builtins(accounts)})
         return Exit.DONE
@@ -110,6 +125,7 @@ def write(  # noqa: PLR0913 - one for each option
     observe: Annotated[bool, Parameter(negative="")] = False,
     password_secret: str = "",
     kind: str = "",
+    within: str = "",
     namespace: Namespace = None,
     server: Where = USUAL,
     folder: Annotated[Path | None, Parameter(name=["--output", "-o"])] = None,
@@ -119,7 +135,7 @@ def write(  # noqa: PLR0913 - one for each option
     Nothing is changed in the cloud, neither by this command nor once the files are applied: that needs `adopt`.
 
     Args:
-        config: The ProviderConfig, as `awspc/default`.
+        config: The ProviderConfig, as `awspc/default`; or with --claim another operator's object, as `cluster/shop-db`.
         things: Names in its cloud, or patterns as `shop-*`.
         claim: Write claims; what their Composition would have otherwise than it is goes to standard error.
         composition: The Composition of the claims. Default: the one that would change least.
@@ -128,6 +144,7 @@ def write(  # noqa: PLR0913 - one for each option
             database is adopted and serves on, and its password is not published.
         observe: Write managed resources that only look (`managementPolicy: Observe`).
         kind: Of names that several kinds have.
+        within: A server, where what is named is inside of it.
         namespace: Where the objects shall be. Default: the current context's.
         server: Which API server.
         folder: Write one file each into this folder. Default: all to standard output.
@@ -135,13 +152,33 @@ def write(  # noqa: PLR0913 - one for each option
     import asyncio
 
     from fairlead.imports import writing
-    from fairlead.imports.written import save
 
+    if claim and not things:
+        from fairlead.imports.operators import fitted
+        from fairlead.imports.writing import file_of, remarks_on
+
+        fit = asyncio.run(fitted(config, namespace, composition, server))
+        return _written([file_of(fit.claim, tuple(remarks_on(fit)))], folder)
     policy = "Observe" if observe else "Manage"
     options = writing.Options(
-        config, _named(things), namespace, server, kind, claim, composition, inside, policy, password_secret
+        config,
+        _named(things),
+        namespace,
+        server,
+        kind,
+        claim,
+        composition,
+        inside,
+        policy,
+        password_secret,
+        within=within,
     )
-    files = asyncio.run(writing.write(options))
+    return _written(asyncio.run(writing.write(options)), folder)
+
+
+def _written(files: Sequence[Written], folder: Path | None) -> Exit:
+    from fairlead.imports.written import save
+
     if folder is None:
         for written in files:
             to_output(f"---\n{written.text}", end="")
@@ -157,7 +194,8 @@ def preview(*references: str, namespace: Namespace = None, server: Where = USUAL
     """Show what managing each thing would change, field by field, and the hash by which a person agrees to it.
 
     Args:
-        references: Managed resources, as `postgresdatabase/orders`. Default: all of the namespace that wait for it.
+        references: Managed resources, as `postgresdatabase/orders`, or a claim that names other operators' objects, as
+            `pgi/orders`. Default: all managed resources of the namespace that wait for it.
         namespace: Their namespace. Default: the current context's.
         server: Which API server.
         output: `text` (default) for people; `json`: a file for `adopt --from`.
@@ -193,7 +231,7 @@ def adopt(  # noqa: PLR0913 - one for each option
     It can be interrupted and run again. The first wave in which something is refused is the last one.
 
     Args:
-        reference: A managed resource, as `postgresdatabase/orders`.
+        reference: A managed resource, as `postgresdatabase/orders`, or a claim, as `pgi/orders`.
         agreed: The hash of its preview.
         previews: What `preview -o json` wrote: all that is in it is agreed to.
         wave: How many at a time.

@@ -29,6 +29,7 @@ from composer.claim.decide import (
     Step,
     not_owned,
 )
+from composer.claim.deletion import adoption_patch, finalizer_patch
 from composer.claim.failures import Refusals
 from composer.claim.field_conflicts import (
     REMOVED,
@@ -59,8 +60,8 @@ from runtime.errors import (
 )
 from runtime.kube import Kube
 from runtime.managed_fields import Applier
-from runtime.objects import Object, annotations_of, key_of, labels_of, metadata, uid_of, version_of
-from runtime.preconditions import annotation_patch, apply_metadata, patch_tests
+from runtime.objects import Object, annotations_of, key_of, labels_of, uid_of, version_of
+from runtime.preconditions import annotation_patch, apply_metadata
 
 _log = structlog.get_logger("composer.claim.act")
 
@@ -177,9 +178,11 @@ class Actor:
         The watch shows only what has the label, so it shows the object as a new one. That event starts the next pass:
         the answer is not remembered, or the event would be taken for the echo of a creation.
         """
-        operations = adoption_patch(step.live, snapshot.identity.uid)
+        about = {names.CLAIM_NAME: key_of(snapshot.claim).name, names.RESOURCE: step.entry.resource}
+        about |= {names.FOR_EACH_KEY: step.entry.key} if step.entry.key else {}
+        operations = adoption_patch(step.live, snapshot.identity.uid, about)
         await self._kube.json_patch(step.facts.resource, key_of(step.live), operations, manager=snapshot.manager)
-        note = Note("Adopted", f"{step.entry.kind} {step.entry.name} of an earlier claim is taken over")
+        note = Note("Adopted", f"{step.entry.kind} {step.entry.name} is taken over")
         return Outcome(step.entry, notes=_audited(step, note))
 
     async def _create(self, snapshot: Snapshot, step: Create) -> Outcome:
@@ -376,25 +379,3 @@ def _as_applied(step: Create) -> Object:
 def policy_patch(policy: str) -> list[dict[str, Any]]:
     """Return the part of a JSON patch that sets `spec.deletionPolicy`; nothing for an empty one."""
     return [{"op": "add", "path": "/spec/deletionPolicy", "value": policy}] if policy else []
-
-
-def adoption_patch(live: Object, identity: str) -> list[dict[str, Any]]:
-    """Return the JSON patch that makes a foreign object the child of the claim with this identity."""
-    meta, operations = metadata(live), patch_tests(live)
-    label = names.CLAIM_LABEL.replace("/", "~1")
-    if not meta.get("labels"):
-        operations.append({"op": "add", "path": "/metadata/labels", "value": {}})
-    operations.append({"op": "add", "path": f"/metadata/labels/{label}", "value": identity})
-    if names.TEARDOWN_FINALIZER not in (meta.get("finalizers") or ()):
-        held = [*(meta.get("finalizers") or ()), names.TEARDOWN_FINALIZER]
-        operations.append({"op": "add", "path": "/metadata/finalizers", "value": held})
-    return operations
-
-
-def finalizer_patch(live: Object) -> list[dict[str, Any]]:
-    """Return the JSON patch that orphans a foreign object: it removes our finalizer and our label."""
-    operations = finalizers.removal(live, names.TEARDOWN_FINALIZER) or patch_tests(live)
-    if names.CLAIM_LABEL not in labels_of(live):
-        return operations
-    label = names.CLAIM_LABEL.replace("/", "~1")
-    return [*operations, {"op": "remove", "path": f"/metadata/labels/{label}"}]

@@ -9,8 +9,9 @@ recorded external reference.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
@@ -36,9 +37,10 @@ from composer.inventory import Entry, external_reference_of
 from composer.kinds.catalog import KindFacts
 from composer.render.operators.table import kind_of
 from composer.render.render import Child
-from runtime import kubectl
+from runtime import finalizers, kubectl
 from runtime.conditions import find
-from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, labels_of, uid_of
+from runtime.objects import Object, annotations_of, deleting, finalizers_of, key_of, labels_of, metadata, uid_of
+from runtime.preconditions import annotation_patch, patch_tests
 
 # Providers look at what is refused every five minutes, at what is out of reach every minute.
 _TRIED_AGAIN = "tried again within 5 minutes"
@@ -298,3 +300,28 @@ def _blocking_condition(live: Object) -> Object | None:
         if condition is not None and condition["status"] == unwell and condition["reason"] not in _ON_ITS_WAY:
             return {"lastTransitionTime": "its deletion", **condition}
     return None
+
+
+def adoption_patch(live: Object, identity: str, about: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return the JSON patch that makes a foreign object the child of the claim with this identity.
+
+    `about` are the annotations that say which claim and resource it is of.
+    """
+    meta, operations = metadata(live), annotation_patch(live, about)
+    label = names.CLAIM_LABEL.replace("/", "~1")
+    if not meta.get("labels"):
+        operations.append({"op": "add", "path": "/metadata/labels", "value": {}})
+    operations.append({"op": "add", "path": f"/metadata/labels/{label}", "value": identity})
+    if names.TEARDOWN_FINALIZER not in (meta.get("finalizers") or ()):
+        held = [*(meta.get("finalizers") or ()), names.TEARDOWN_FINALIZER]
+        operations.append({"op": "add", "path": "/metadata/finalizers", "value": held})
+    return operations
+
+
+def finalizer_patch(live: Object) -> list[dict[str, Any]]:
+    """Return the JSON patch that orphans a foreign object: it removes our finalizer and our label."""
+    operations = finalizers.removal(live, names.TEARDOWN_FINALIZER) or patch_tests(live)
+    if names.CLAIM_LABEL not in labels_of(live):
+        return operations
+    label = names.CLAIM_LABEL.replace("/", "~1")
+    return [*operations, {"op": "remove", "path": f"/metadata/labels/{label}"}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -18,6 +19,7 @@ from composer.inventory import Entry, recorded_kinds
 from composer.kinds.catalog import KindFacts
 from composer.kinds.cluster import Cluster
 from composer.kinds.live_namespaces import LiveNamespaces
+from composer.render.child_metadata import external_names
 from runtime.cache import Informer
 from runtime.errors import ApiError, Conflict, Forbidden, NotFound, WriteConflict
 from runtime.kube import Selection
@@ -40,6 +42,7 @@ from runtime.shared_reads import SharedReads
 
 # Of reads of namespaces or of the CRD by which deletions are decided; a lone deletion does not wait.
 _SPACING: Final = timedelta(milliseconds=200)
+_OBJECT_NAME: Final = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
 
 class Gatherer:
@@ -230,7 +233,35 @@ class Gatherer:
                 if is_in_the_way and await self._owns(child, key):
                     left.append(child)
             left += await self._orphans(claim, facts)
+            left += await self._named(claim, facts)
         return tuple(left)
+
+    async def _named(self, claim: Object, facts: KindFacts) -> tuple[ObservedChild, ...]:
+        """Return the objects of others that the platform team says a claim's first objects are to be.
+
+        What has a claim or a controller already is none.
+        """
+        if not facts.stateful or deleting(claim):
+            return ()
+        made = {entry.slot for entry in inventory.load(claim.get("status") or {}) if entry.uid}
+        identity, namespace, others = identity_of(claim).uid, key_of(claim).namespace, list[ObservedChild]()
+        for (resource, key), name in external_names(claim).items():
+            if (resource, key) in made or not _OBJECT_NAME.fullmatch(name):
+                continue
+            live = await self._read(facts.resource, Key(namespace, name))
+            if live is None or labels_of(live).get(names.CLAIM_LABEL, identity) != identity or _has_controller(live):
+                continue
+            entry = Entry(
+                resource=resource,
+                key=key,
+                api_version=facts.resource.api_version,
+                kind=facts.resource.kind,
+                name=name,
+                uid=uid_of(live),
+                stateful=True,
+            )
+            others.append(ObservedChild(entry, live, facts))
+        return tuple(others)
 
     async def _orphans(self, claim: Object, facts: KindFacts) -> tuple[ObservedChild, ...]:
         """Return what an earlier claim of this kind and name orphaned; it has no label by which it would be watched.
@@ -308,6 +339,10 @@ class Gatherer:
             return await self._cluster.kube.get(resource, key)
         except NotFound:
             return None
+
+
+def _has_controller(obj: Object) -> bool:
+    return any(owner.get("controller") for owner in metadata(obj).get("ownerReferences") or ())
 
 
 def _is_of_another(live: Object | None, claim: Object) -> bool:

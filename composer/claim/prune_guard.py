@@ -10,6 +10,7 @@ from apis.teardown import ENDING, instruction
 from composer.causes import Cause, cause
 from composer.claim.snapshot import ObservedChild, Snapshot, is_free
 from composer.inventory import Entry
+from composer.render.child_metadata import external_names
 from composer.render.operators.table import kind_of
 from composer.render.render import Child, Rendered
 from runtime import kubectl
@@ -116,12 +117,13 @@ def predecessor(snapshot: Snapshot, entry: Entry) -> Cause | None:
     """
     if entry.uid or snapshot.annotations.get(names.ADOPT) == "none":
         return None
-    left = _left_for(snapshot, entry)
+    left, named = _left_for(snapshot, entry), external_names(snapshot.claim).get(entry.slot, "")
     if left is None:
-        return _not_restored(snapshot, entry)
+        return _not_restored(snapshot, entry) or _not_there(snapshot, entry, named)
     uids = ",".join(uid_of(other.live) for other in snapshot.predecessors if other.live is not None)
+    whose = "is to be this claim's" if left.entry.name == named else "holds the data of an earlier claim of this name"
     text = (
-        f"{left.entry.kind} {left.entry.name} holds the data of an earlier claim of this name; nothing is made beside"
+        f"{left.entry.kind} {left.entry.name} {whose}; nothing is made beside"
         f" it: to take it over: {_adopt(snapshot, uids)}; or, for a new, empty one: {_adopt(snapshot, 'none')}"
     )
     return cause("PredecessorFound", text, resource=entry.resource)
@@ -142,6 +144,18 @@ def _not_restored(snapshot: Snapshot, entry: Entry) -> Cause | None:
         " is made in its place: restore it under its name, with its labels; or, for a new, empty one:"
     )
     return cause("DatabaseLost", f"{text} {_adopt(snapshot, 'none')}", resource=entry.resource)
+
+
+def _not_there(snapshot: Snapshot, entry: Entry, name: str) -> Cause | None:
+    """Return the cause of an object of another operator that is to be taken over and cannot be."""
+    facts = snapshot.catalog.get(entry.group_kind)
+    if not name or facts is None or facts.managed or not entry.stateful:
+        return None
+    text = (
+        f"{entry.kind} {name}, which annotation {names.EXTERNAL_NAMES} names, is not there, or belongs to another claim"
+        f" or controller; nothing is made in its place: write its name, or for a new one: {_adopt(snapshot, 'none')}"
+    )
+    return cause("PredecessorFound", text, resource=entry.resource)
 
 
 def taken_over(snapshot: Snapshot, entry: Entry) -> ObservedChild | None:

@@ -168,14 +168,19 @@ class _Rendering:
         """Refuse, before anything is made, names in the cloud for what is not composed: an empty one would be made."""
         if self._request.observed:
             return
-        managed = {child.slot for child in children if is_managed(child.group_kind.partition(".")[2])}
+        foreign = frozenset(self._request.stateful_foreign)
+        nameable = {
+            child.slot
+            for child in children
+            if is_managed(child.group_kind.partition(".")[2]) or child.group_kind in foreign
+        }
         held = {waits.resource for waits in waiting}
         for (resource, key), name in external_names(self._request.claim).items():
-            if not name or (resource not in held and (resource, key) not in managed):
+            if not name or (resource not in held and (resource, key) not in nameable):
                 slot = f"{resource}/{key}" if key else resource
                 message = (
-                    f"annotation {EXTERNAL_NAMES} says what {slot!r} is in the cloud, and no object of a provider is"
-                    " composed by that name: write <resource>=<name>, of a forEach <resource>/<key>=<name>"
+                    f"annotation {EXTERNAL_NAMES} says what {slot!r} is, and no object of a provider and no operator's"
+                    " database is composed by that name: write <resource>=<name>, of a forEach <resource>/<key>=<name>"
                 )
                 raise CompositionError(Problem(UNSUPPORTED_VALUE, message, resource=resource))
 

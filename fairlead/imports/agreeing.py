@@ -13,6 +13,7 @@ from apis import names
 from fairlead.cluster import connected, current_namespace, every_object, split_reference
 from fairlead.discovery import Discovery
 from fairlead.exits import CommandError, Exit
+from fairlead.imports import operators
 from fairlead.imports.adopting import Adopted, Agreement, Preview, adopt_all, agreements_in, is_ours, preview
 from fairlead.imports.following import Followed
 from fairlead.kube_options import Server
@@ -37,8 +38,10 @@ async def previews(references: Sequence[str], namespace: str | None, server: Ser
     async with connected(server) as kube:
         home = namespace or current_namespace(server)
         meant = [await _meant(kube, reference, home) for reference in references] or await _waiting(kube, home)
+        claims = [await operators.preview(kube, *place) for place in meant if _is_claim(place[0])]
+        meant = [place for place in meant if not _is_claim(place[0])]
         async with Followed.begin(kube, [(resource, key.namespace) for resource, key in meant]) as followed:
-            return list(await asyncio.gather(*(preview(kube, followed, *place) for place in meant)))
+            return [*claims, *await asyncio.gather(*(preview(kube, followed, *place) for place in meant))]
 
 
 async def adopt(request: Request) -> list[Adopted]:
@@ -46,7 +49,10 @@ async def adopt(request: Request) -> list[Adopted]:
     async with connected(request.server) as kube:
         if request.previews is None:
             home = request.namespace or current_namespace(request.server)
-            agreements = [Agreement(*await _meant(kube, request.reference, home), request.agreed)]
+            resource, key = await _meant(kube, request.reference, home)
+            if _is_claim(resource):
+                return [await operators.adopt(kube, resource, key, request.agreed)]
+            agreements = [Agreement(resource, key, request.agreed)]
         else:
             kinds = {resource.kind: resource for resource in await Discovery(kube).managed_kinds()}
             agreements = agreements_in(_read(request.previews), kinds)
@@ -56,7 +62,7 @@ async def adopt(request: Request) -> list[Adopted]:
 async def _meant(kube: Kube, reference: str, namespace: str) -> tuple[Resource, Key]:
     word, name = split_reference(reference)
     resource = await Discovery(kube).resource_named(word)
-    if not names.is_managed(resource.group) or not resource.namespaced:
+    if not (names.is_managed(resource.group) or _is_claim(resource)) or not resource.namespaced:
         text = f"{reference} is no managed resource, as postgresdatabase/orders is"
         raise CommandError(text, exit_code=Exit.USAGE)
     return resource, Key(namespace, name)
@@ -71,6 +77,10 @@ async def _waiting(kube: Kube, namespace: str) -> list[tuple[Resource, Key]]:
     if not waiting:
         raise CommandError(f"nothing in namespace {namespace} waits to be adopted", exit_code=Exit.INVALID_INPUT)
     return waiting
+
+
+def _is_claim(resource: Resource) -> bool:
+    return resource.group in names.CLAIM_GROUPS
 
 
 def _is_meant(obj: Object) -> bool:

@@ -7,6 +7,7 @@ rendered for each size, and the claim is taken whose child differs least from wh
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from typing import Any, Final
 
 from apis import names
 from apis.identity import Identity
+from composer.quantities import measured
 from composer.render import schema
 from composer.render.child_metadata import group_kind_of
 from composer.render.errors import CompositionError
@@ -27,10 +29,18 @@ from runtime.objects import Object, Resource, dumps, metadata
 _NO_UID: Final = "00000000-0000-0000-0000-000000000000"
 # What the clouds call what a claim calls so: their words, first those of the instance itself.
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = {
-    "version": ("version", "engineVersion", "databaseVersion"),
-    "databaseName": ("databaseName", "dbName"),
-    "username": ("username", "masterUsername", "administratorLogin"),
-    "storageGiB": ("allocatedStorage", "dataDiskSizeGb", "storageSizeGB"),
+    "version": ("version", "engineVersion", "databaseVersion", "postgresql.version", "imageName"),
+    "databaseName": ("databaseName", "dbName", "bootstrap.initdb.database"),
+    "username": ("username", "masterUsername", "administratorLogin", "bootstrap.initdb.owner"),
+    "storageGiB": (
+        "allocatedStorage",
+        "dataDiskSizeGb",
+        "storageSizeGB",
+        "storage.size",
+        "volume.size",
+        "settings.diskSize",
+        "storage.storageSizeGB",
+    ),
     "extensions": ("extensions",),
     "parameters": ("parameters", "databaseFlags"),
 }
@@ -39,6 +49,10 @@ _HIGH_AVAILABILITY: Final[Mapping[str, tuple[object, ...]]] = {
     "multiAz": (True,),
     "availabilityType": ("REGIONAL",),
     "highAvailabilityMode": ("ZoneRedundant", "SameZone"),
+    "settings.availabilityType": ("REGIONAL",),
+    "highAvailability.mode": ("ZoneRedundant", "SameZone"),
+    "instances": (2, 3, 4, 5),
+    "numberOfInstances": (2, 3, 4, 5),
 }
 _DIGITS: Final = re.compile(r"\d+")
 
@@ -110,14 +124,14 @@ def _fits(wanted: Wanted, candidate: Candidate, claims: Resource, claim_schema: 
     places = {made[0]: wanted.thing.name, **wanted.others}
     for spec in _specs(wanted.fields, _inside(wanted.others), schema.step(claim_schema, "spec") or {}):
         claim = _claim(wanted, candidate.name, claims, spec, places)
-        children = _children(schema.defaulted(claim, claim_schema), candidate)
-        fields = [child.object["spec"].get("forProvider") or {} for child in children if child.resource == made[0]]
+        children = children_of(schema.defaulted(claim, claim_schema), candidate, wanted.resource, places)
+        fields = [fields_of(child.object) for child in children if child.resource == made[0]]
         others = [child for child in children if child.resource not in places]
         if fields:
             yield Fit(
                 claim,
                 candidate.name,
-                tuple(_differences(wanted.fields, fields[0])),
+                tuple(differences(wanted.fields, fields[0])),
                 tuple((child.resource, str(child.object["kind"])) for child in others),
             )
 
@@ -176,18 +190,44 @@ def _claim_words(fields: Object) -> Object:
         digits = _DIGITS.search(str(value)) if word == "version" else None
         if value is not None:
             values[word] = digits[0] if digits else value
+            if word == "storageGiB" and isinstance(value, str):
+                values[word] = _gib(value)
     return values
+
+
+def _gib(quantity: str) -> int:
+    amount = measured(quantity)
+    return 1 if amount is None else math.ceil(amount / 2**30)
 
 
 def _is_highly_available(fields: Object) -> bool:
     return any(fields.get(name) in values for name, values in _HIGH_AVAILABILITY.items())
 
 
-def _children(claim: Object, candidate: Candidate) -> list[Child]:
-    """Return the children of our providers that a claim would have, none where the Composition refuses the claim.
+def fields_of(obj: Object) -> Object:
+    """Return the fields of an object that are compared: `forProvider` of ours; of others the spec, by dotted paths."""
+    spec = obj.get("spec") or {}
+    if names.is_managed(str(obj["apiVersion"]).partition("/")[0]):
+        return dict(spec.get("forProvider") or {})
+    return dict(_leaves(spec))
 
-    What waits for others to be made is left out.
+
+def _leaves(value: Object, path: str = "") -> Iterator[tuple[str, Any]]:
+    for name, item in value.items():
+        here = f"{path}.{name}" if path else str(name)
+        if isinstance(item, Mapping) and item:
+            yield from _leaves(dict(item), here)
+        else:
+            yield here, item
+
+
+def children_of(claim: Object, candidate: Candidate, resource: Resource, places: Mapping[str, str]) -> list[Child]:
+    """Return the children that a claim would have, none where the Composition refuses the claim.
+
+    Where the object that is taken over is one of our providers', what other operators make is left out; where it is
+    another operator's, it has its name in `places` already. What waits for others to be made is left out.
     """
+    is_ours = names.is_managed(resource.group)
     identity = Identity(_NO_UID, metadata(claim)["namespace"], metadata(claim)["name"])
     request = Request(
         composition_name=candidate.name,
@@ -196,15 +236,18 @@ def _children(claim: Object, candidate: Candidate) -> list[Child]:
         identity=str(identity),
         environments=dict(candidate.environments),
         passwords=secret_names(candidate.spec, identity, claim),
+        stateful_foreign=() if is_ours else (resource.group_kind,),
+        adopted={} if is_ours else {name: {"": place} for name, place in places.items()},
     )
     try:
         children = render(request).children
     except CompositionError:
         return []
-    return [child for child in children if names.is_managed(child.group_kind.partition(".")[2])]
+    return [child for child in children if not is_ours or names.is_managed(child.group_kind.partition(".")[2])]
 
 
-def _differences(observed: Object, desired: Object) -> Iterator[Difference]:
+def differences(observed: Object, desired: Object) -> Iterator[Difference]:
+    """Yield the fields that are desired otherwise than they were observed."""
     for name, value in desired.items():
         if value is None or (isinstance(value, Mapping) and not observed.get(name) and not value):
             continue

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
 from apis import names
 from composer.kinds.catalog import Catalog, catalog
 from composer.render import schema
-from composer.render.errors import near
 from fairlead.account_lists import Search, provider_configs
 from fairlead.cluster import connected, current_namespace, every_object
 from fairlead.exits import CommandError, Exit
+from fairlead.imports.candidates import candidates
 from fairlead.imports.fitting import Candidate, Fit, Wanted, best_fit
 from fairlead.imports.following import Followed
 from fairlead.imports.manifests import managed_resource, observed_fields
@@ -28,13 +28,11 @@ from fairlead.plan_clouds import kind_of
 from fairlead.yaml_files import dump
 from providers.external.diff import missing
 from providers.managed.record import envelope_of
-from runtime.errors import NotFound
 from runtime.kube import Kube
-from runtime.objects import CONFIG_MAPS, CRDS, Key, Object, Resource, metadata, status_of
+from runtime.objects import CRDS, Object, Resource, metadata, status_of
 
 _MOST_AT_ONCE: Final = 8
 _CLAIM: Final = "PostgreSQLInstance.database.fairlead.dev"
-_SETTINGS: Final = "fairlead-system"
 Answer = TypeVar("Answer")
 
 
@@ -45,7 +43,8 @@ class Options:
     `kind` is asked for where a name is of two kinds. `inside` are names of what is inside a server, by resource of the
     Composition; `composition` is the only one to consider, empty for all; `policy` of managed resources;
     `password_secret` has the present password of the login, by the key `password`. `things` are known already, and
-    no list is needed; `inner_fields` are what the names of some of them do not say.
+    no list is needed; `within` is the server that they are inside of; `inner_fields` are what the names of some of them
+    do not say.
     """
 
     config: str
@@ -59,6 +58,7 @@ class Options:
     policy: str = "Manage"
     password_secret: str = ""
     things: tuple[Thing, ...] = ()
+    within: str = ""
     inner_fields: Mapping[Thing, Object] = field(default_factory=dict)
 
 
@@ -122,11 +122,11 @@ class _Look:
         resource, key = configs[0]
         things = options.things or _chosen(await unmanaged(kube, resource, key, _search(options)), options)
         kinds = catalog([crd async for crd in every_object(kube, CRDS)])
-        candidates = await _candidates(kube, options.composition) if options.as_claims else ()
+        served = await candidates(kube, options.composition) if options.as_claims else ()
         namespace = options.namespace or current_namespace(options.server)
         resources = {kinds[f"{thing.kind}.{resource.group}"].resource for thing in things}
         async with Followed.begin(kube, [(kind, namespace) for kind in resources]) as followed:
-            yield cls(followed, options, key.name, resource.group, namespace, kinds, candidates, things)
+            yield cls(followed, options, key.name, resource.group, namespace, kinds, served, things)
 
     async def shown(self, thing: Thing) -> Object:
         """Look at one thing."""
@@ -151,7 +151,7 @@ class _Look:
         if not self.options.as_claims:
             secret = self.options.password_secret if "passwordSecretRef" in _properties(kind_schema) else ""
             place = (resource, self.config, thing, self.namespace, fields)
-            return _file_of(managed_resource(*place, policy=policy, password_secret=secret), remarks)
+            return file_of(managed_resource(*place, policy=policy, password_secret=secret), remarks)
         claims = self.kinds[_CLAIM]
         wanted = Wanted(
             resource, thing, self.namespace, fields, _inside(self.options.inside), self.options.password_secret
@@ -160,7 +160,7 @@ class _Look:
         if fit is None:
             text = f"no Composition makes one {thing.kind} of a claim; leave out --claim for a managed resource"
             raise CommandError(f"{thing.kind} {thing.name}: {text}", exit_code=Exit.INVALID_INPUT)
-        return _file_of(fit.claim, tuple(_remarks(fit)))
+        return file_of(fit.claim, tuple(remarks_on(fit)))
 
     def _kind(self, thing: Thing) -> tuple[Resource, Object]:
         facts = self.kinds[f"{thing.kind}.{self.group}"]
@@ -200,7 +200,7 @@ def _properties(kind_schema: Object) -> Object:
 
 
 def _search(options: Options) -> Search:
-    return Search(options.patterns[0]) if len(options.patterns) == 1 else Search()
+    return Search(options.patterns[0] if len(options.patterns) == 1 else "*", within=options.within)
 
 
 def _chosen(there: Unmanaged, options: Options) -> tuple[Thing, ...]:
@@ -220,24 +220,6 @@ def _chosen(there: Unmanaged, options: Options) -> tuple[Thing, ...]:
     return tuple(chosen)
 
 
-async def _candidates(kube: Kube, composition: str) -> tuple[Candidate, ...]:
-    """Read the Compositions of the cluster, or the one that is named, with their environments."""
-    known = {str(metadata(obj)["name"]): obj["spec"] async for obj in every_object(kube, names.COMPOSITIONS)}
-    if composition and composition not in known:
-        raise CommandError(f"there is no Composition {composition}{near(composition, known)}", exit_code=Exit.USAGE)
-    chosen = {composition: known[composition]} if composition else known
-    return tuple([Candidate(name, spec, await _environments(kube, spec)) for name, spec in sorted(chosen.items())])
-
-
-async def _environments(kube: Kube, spec: Object) -> dict[str, dict[str, str]]:
-    """Read those of a Composition that there are; what refers to another one cannot be rendered."""
-    environments = {}
-    for name in spec.get("environments") or ():
-        with suppress(NotFound):
-            environments[str(name)] = dict((await kube.get(CONFIG_MAPS, Key(_SETTINGS, str(name)))).get("data") or {})
-    return environments
-
-
 def _inside(pairs: tuple[str, ...]) -> dict[str, str]:
     """Return `RESOURCE=NAME` pairs as they were typed. Raises CommandError."""
     split = [pair.partition("=") for pair in pairs]
@@ -247,7 +229,8 @@ def _inside(pairs: tuple[str, ...]) -> dict[str, str]:
     return {resource: name for resource, _, name in split}
 
 
-def _remarks(fit: Fit) -> Iterable[str]:
+def remarks_on(fit: Fit) -> Iterable[str]:
+    """Yield what is to be said of a claim that was chosen."""
     name = metadata(fit.claim)["name"]
     if not fit.differences:
         yield f"{name}: Composition {fit.composition} would change nothing of it"
@@ -257,5 +240,6 @@ def _remarks(fit: Fit) -> Iterable[str]:
         yield f"{name}: a new {kind} would be made; where there is one: --inside {resource}=NAME"
 
 
-def _file_of(obj: Object, remarks: tuple[str, ...] = ()) -> Written:
+def file_of(obj: Object, remarks: tuple[str, ...] = ()) -> Written:
+    """Return the file of an object."""
     return Written(f"{metadata(obj)['name']}.yaml", dump(obj), remarks)

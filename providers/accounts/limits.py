@@ -173,14 +173,19 @@ class Limiter:
         """The kind whose resources are counted."""
         return self._kind
 
-    async def list_without_resource(self, config: str) -> WithoutResource:
-        """List the account of a ProviderConfig now, and return what of it has no resource.
+    async def list_without_resource(self, config: str, within: str = "") -> WithoutResource:
+        """List the account of a ProviderConfig now, or what is inside one server; return what of it has no resource.
 
-        What is inside a server is not listed and not missing: the server is. Raises Failure.
+        What is inside a server is not missing from the account's list: the server is. Where nothing may be adopted
+        nobody looks into a server. Raises Failure.
         """
-        if self._inside:
+        if self._inside != bool(within):
             return WithoutResource({}, (), complete=True)
         account = await self._accounts.connect(config)
+        if within:
+            may_look = bool((account.config_object.get("spec") or {}).get("allowAdoption"))
+            contents = account.clients.contents if may_look else None
+            return await self.orphans.without_resource_in(contents, within, complete=may_look)
         return await self.orphans.without_resource(account.clients, stateful=self._stateful)
 
     def _counts_orphans(self, config: Object) -> bool:

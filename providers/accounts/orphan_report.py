@@ -34,13 +34,14 @@ class Search:
     """Which part of what has no resource is meant.
 
     `name` is a pattern of a shell, `tags` what a thing has all of, `after` the last `<kind>/<name>` of the part before.
-    `token` is that of the request.
+    `within` is a server into which is looked, in the place of the account's list. `token` is that of the request.
     """
 
     token: str = ""
     name: str = "*"
     tags: Mapping[str, str] = field(default_factory=dict)
     after: str = ""
+    within: str = ""
 
     def means(self, kind: str, name: str, tags: Mapping[str, str]) -> bool:
         """Return whether a thing is of this part."""
@@ -75,7 +76,7 @@ async def reports_of(config: str, limiters: Iterable[Limiter], search: Search = 
     complete = True
     for limiter in sorted(limiters, key=lambda limiter: limiter.kind):
         try:
-            listed = await limiter.list_without_resource(config)
+            listed = await limiter.list_without_resource(config, search.within)
         except Failure as failure:
             _log.info("an account cannot be listed", config=config, kind=limiter.kind, error=str(failure))
             complete = False

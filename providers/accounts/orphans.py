@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from apis.names import EXTERNAL_NAME
-from providers.external.client import Clients, ExternalList
+from providers.external.client import Clients, Contents, ExternalList
 from providers.external.ownership import Owner
 from runtime.cache import Informer
 from runtime.objects import Object, annotations_of, status_of
@@ -86,6 +86,11 @@ class Orphans:
         left = {name: owner for name, owner in strangers.items() if owner and self._is_orphan(name, owner)}
         unmanaged = tuple(sorted(filter(self._has_no_resource, strangers.keys() - left.keys())))
         return WithoutResource({**self.among(listing), **left}, unmanaged, listing.complete, listing.tags)
+
+    async def without_resource_in(self, contents: Contents | None, server: str, *, complete: bool) -> WithoutResource:
+        """List what is inside a server, and return what of it has no resource. Raises Failure."""
+        listed = await contents.contents(server) if contents else ()
+        return WithoutResource({}, tuple(filter(self._has_no_resource, listed)), complete)
 
     def _has_no_resource(self, name: str) -> bool:
         return not self._resources.store.by_index(BY_EXTERNAL_NAME, name)

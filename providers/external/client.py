@@ -12,7 +12,7 @@ Guarantees that the generic reconciler builds on:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Generic, NamedTuple, Protocol, TypeVar
@@ -250,6 +250,13 @@ class Strangers(Protocol):
         """Return the names of what nobody is at work on, with the owner of what was released or retired."""
 
 
+class Contents(Protocol):
+    """What a kind inside servers has whose cloud lists its objects server by server: asked on request alone."""
+
+    async def contents(self, server: str) -> Collection[str]:
+        """Return the names of what is inside a server, whoever made either, but for what the cloud itself makes."""
+
+
 class ChangeLog(Protocol):
     """What a kind has whose lists show no object, but all changes of the account's objects: `Account.list` reads it.
 
@@ -298,3 +305,4 @@ class Clients(Generic[SpecT, FactsT]):
     changes: ChangeLog | None = None
     owners: Owners | None = None
     strangers: Strangers | None = None
+    contents: Contents | None = None

@@ -46,6 +46,7 @@ METHODS: Mapping[str, Method] = {
     "instances.listServerCas": Method("SqlInstances", "ListServerCas", "GET", f"{_INSTANCE}/listServerCas"),
     "operations.list": Method("SqlOperations", "List", "GET", f"{_PROJECT}/operations"),
     "operations.get": Method("SqlOperations", "Get", "GET", f"{_PROJECT}/operations/{{operation}}"),
+    "databases.list": Method("SqlDatabases", "List", "GET", f"{_INSTANCE}/databases"),
     "databases.get": Method("SqlDatabases", "Get", "GET", f"{_INSTANCE}/databases/{{database}}"),
     "databases.insert": Method("SqlDatabases", "Insert", "POST", f"{_INSTANCE}/databases"),
     "databases.delete": Method("SqlDatabases", "Delete", "DELETE", f"{_INSTANCE}/databases/{{database}}"),

@@ -17,9 +17,10 @@ import pytest
 
 from devcloud.aws.platform import SUBNETS
 from devcloud.gcp.server import PROJECT
+from fairlead.account_lists import Search
 from fairlead.cli import run
 from fairlead.exits import Exit
-from fairlead.imports import agreeing, migrating, writing
+from fairlead.imports import agreeing, migrating, unmanaged, writing
 from fairlead.imports.written import save
 from fairlead.kube_options import USUAL
 from fairlead.simulation import virtual_time
@@ -30,6 +31,7 @@ from tests.simulation.takeover import CONFIG, ENOUGH_S, PASSWORD, on_the_server,
 
 pytestmark = pytest.mark.slow
 
+_INNER: Final = frozenset({"CloudSQLDatabase", "CloudSQLUser", "FlexibleServerDatabase"})
 _STATES: Final = Path(__file__).parent / "migrations"
 
 
@@ -106,6 +108,9 @@ async def _taken_over(state: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     await team.begin(cloud)
     await _MADE[cloud](team.platform.cloud)
     await asyncio.sleep(ENOUGH_S)
+    (server,) = {item.thing.name.rpartition("/")[0] for item in migration.managed if item.thing.kind in _INNER} or {""}
+    (account,) = await unmanaged.find(CONFIG, Search(within=server), USUAL) if server else (None,)
+    inner = {thing for thing in account.things if thing.kind in _INNER} if account else set()
     options = writing.Options(CONFIG, (), TEAM, USUAL, password_secret="of-before")
     managed, elsewhere, files = await writing.migrate(options, migration.managed)
     save(folder, files)
@@ -121,6 +126,7 @@ async def _taken_over(state: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     await team.end()
 
     assert len(managed) == len(files)
+    assert inner == {item.thing for item in migration.managed if item.thing.kind in _INNER}
     assert elsewhere == []
     # On premises a login of its own is made beside those that there are.
     own = {"database", "grants", "members", "roles", "schemas"} if cloud == "onprem" else set[str]()

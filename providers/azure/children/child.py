@@ -9,7 +9,7 @@ Impure: it calls the SDK.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -41,6 +41,9 @@ from runtime.errors import Blocked, Terminal, Transient
 Answer = Mapping[str, Any]
 
 
+_OF_THE_CLOUD = frozenset({"azure_maintenance", "azure_sys", "postgres"})
+
+
 class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
     """ExternalClient and Account for a kind of child in one subscription.
 
@@ -54,6 +57,15 @@ class ServerChild(Untagged[SpecT], InsideServers[SpecT]):
 
     def __init__(self, account: AzureAccount) -> None:
         self._account = account
+
+    async def contents(self, server: str) -> Collection[str]:
+        """List what is inside a server, but what Azure itself makes."""
+        path, action = (
+            f"{self._account.server(server_in(f'{server}/'), self.word)}",
+            f"list the {self.word} of {server}",
+        )
+        names = {str(member.get("name", "")) async for member in self._account.pages(path, action)}
+        return sorted(f"{server}/{name}" for name in names - _OF_THE_CLOUD)
 
     async def _body(self, target: Target[SpecT]) -> dict[str, Any]:
         """Return the properties of the PUT that makes it, or changes it."""

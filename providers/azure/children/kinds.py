@@ -239,7 +239,9 @@ def _server_of(target: Target[Any]) -> str:
 def _clients(cls: Callable[[AzureAccount], ServerChild[SpecT]]) -> Callable[[AzureAccount], Clients[SpecT, None]]:
     def clients(account: AzureAccount) -> Clients[SpecT, None]:
         child = cls(account)
-        return Clients(child, child, operations=ArmOperations(account))
+        # Of rules and parameters nobody takes over all that a server has.
+        contents = child if child.word == "databases" else None
+        return Clients(child, child, operations=ArmOperations(account), contents=contents)
 
     return clients
 

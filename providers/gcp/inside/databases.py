@@ -5,6 +5,7 @@ Impure: it sends requests.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -29,6 +30,8 @@ from runtime.errors import Transient
 Where = Target[CloudSQLDatabaseParameters]
 Seen: TypeAlias = Observed[CloudSQLDatabaseParameters, None]
 """A database has no facts that `forProvider` has no field for."""
+
+_OF_THE_CLOUD = frozenset({"postgres"})
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -101,6 +104,12 @@ class SqlDatabases(Untagged[CloudSQLDatabaseParameters]):
         # Of an instance that no list shows nothing says whether it is the same one later.
         return Present(replace(observed, answer=msgspec.json.encode(seen) if seen.created else b""))
 
+    async def contents(self, server: str) -> Collection[str]:
+        """List the databases of an instance, but that of Cloud SQL itself."""
+        answer = await self._account.call("databases.list", f"list the databases of {server}", instance=server)
+        names = {str(database.get("name", "")) for database in answer.get("items") or ()}
+        return sorted(f"{server}/{name}" for name in names - _OF_THE_CLOUD)
+
     async def _prove_absent(self, target: Where, server: str, name: str) -> None:
         """Believe that a database is absent where its instance serves: one that is stopped shows none of them.
 
@@ -164,4 +173,4 @@ def clients(account: GcpAccount) -> Clients[CloudSQLDatabaseParameters, None]:
     """Return what serves databases in one project."""
     inside: InsideAccount[CloudSQLDatabaseParameters] = InsideAccount(account)
     external = SqlDatabases(account, inside, Servers(account))
-    return Clients(external, inside, operations=account, listed=external, changes=inside)
+    return Clients(external, inside, operations=account, listed=external, changes=inside, contents=external)

@@ -32,6 +32,8 @@ from runtime.errors import Blocked, Conflict, Terminal, Transient
 
 _ROLES = "databaseRoles"
 
+_OF_THE_CLOUD = frozenset({"postgres"})
+
 
 class _Answer(msgspec.Struct, frozen=True):
     """What a look at a resource's users was answered: they, their instance's authorities, and when it was created."""
@@ -148,6 +150,10 @@ class SqlUsers(Untagged[CloudSQLUserParameters]):
     async def _users(self, server: str) -> dict[str, dict[str, Any]]:
         answer = await self._account.call("users.list", f"list the users of {server}", instance=server)
         return {str(user.get("name", "")): user for user in answer.get("items") or ()}
+
+    async def contents(self, server: str) -> Collection[str]:
+        """List the users of an instance, but that of Cloud SQL itself."""
+        return sorted(f"{server}/{name}" for name in (await self._users(server)).keys() - _OF_THE_CLOUD)
 
     async def create(self, target: Where, credential: Credential, fence: Fence) -> Operation | None:
         """Create the user: its login with a password, or the user of IAM.
@@ -328,4 +334,5 @@ def clients(account: GcpAccount) -> Clients[CloudSQLUserParameters, Facts]:
         try_login=reachability.try_login,
         listed=users,
         changes=inside,
+        contents=users,
     )

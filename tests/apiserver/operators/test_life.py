@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from ruamel.yaml import YAML
 
+from fairlead.cli import run
 from tests.apiserver.operators.conftest import COMPOSITIONS, LIMIT_S, LOGIN, Stage, install
 from tests.support import yaml_texts
 from tests.support.audit import WRITES, Match
@@ -183,3 +186,43 @@ async def _is_taken_over(stage: Stage) -> None:
     assert taken["metadata"]["uid"] == source["metadata"]["uid"]
     assert "fairlead.dev/claim" in taken["metadata"]["labels"]
     assert taken["metadata"]["finalizers"] == ["fairlead.dev/teardown"]
+
+
+async def _import(ack: Stage, capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    command = ["import", *arguments, "-n", ack.namespace, "--kubeconfig", str(ack.system.plane.kubeconfig)]
+    code = await asyncio.to_thread(run, command)
+    captured = capsys.readouterr()
+    assert code == 0, captured.err
+    return captured.out
+
+
+async def test_an_object_that_a_person_made_becomes_a_claims_child_by_consent(
+    ack: Stage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    system, api, namespace = ack.system, ack.system.api, ack.namespace
+    await ack.ready_claim("donor")
+    donor = await ACK.child(api, namespace, "donor")
+    spec = {**donor["spec"], "dbInstanceIdentifier": "of-before", "allocatedStorage": 77, "dbName": "before"}
+    made = await system.create(ACK.kinds[0], {**{name: donor[name] for name in ("apiVersion", "kind")}, "spec": spec,
+                                              "metadata": {"name": "of-before", "namespace": namespace}})  # fmt: skip
+    assert f"DBInstance {namespace}/of-before" in await _import(ack, capsys, "find", "--operators")
+    text = await _import(
+        ack, capsys, "write", "dbinstance/of-before", "--claim", "--composition", f"postgres-{ACK.name}"
+    )
+    heir = YAML(typ="safe", pure=True).load(text)
+    await system.create(CLAIM, heir)
+
+    await ack.until_in_trouble("of-before", "PredecessorFound")
+    await ack.passed("of-before")
+    assert await ACK.children(api, namespace, "of-before") == []
+    shown = await _import(ack, capsys, "preview", "pgi/of-before")
+    (agreed,) = re.findall(r"--agreed (\S+)", shown)
+    assert "DBInstance of-before spec.masterUserPassword.name: donor-password-admin-" in shown
+    assert (
+        await _import(ack, capsys, "adopt", "pgi/of-before", "--agreed", agreed)
+        == "postgresqlinstance/of-before: adopted\n"
+    )
+
+    (child,) = await ACK.children(api, namespace, "of-before")
+    assert child["metadata"]["uid"] == made["metadata"]["uid"]
+    assert (heir["spec"]["storageGiB"], heir["spec"]["databaseName"]) == (77, "before")

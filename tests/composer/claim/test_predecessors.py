@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from apis import names
-from composer.claim.act import adoption_patch
 from composer.claim.decide import Adopt, Create, decide
+from composer.claim.deletion import adoption_patch
 from composer.claim.snapshot import ObservedChild
 from tests.composer.factories import NOW, SETTINGS, VOLUME, child, claim, desired, entry, live, rendered, snapshot
 
 LEFT = ObservedChild(entry("data", VOLUME, uid="former-uid"), live(desired("data", VOLUME), uid="former-uid"), VOLUME)
+ABOUT = {names.CLAIM_NAME: "orders", names.RESOURCE: "data"}
 DYING = replace(LEFT, live=live(desired("data", VOLUME), uid="former-uid", deleted=True))
 WANTED = rendered(child(desired("data", VOLUME), "data"), child(desired("settings", SETTINGS), "settings"))
 
@@ -33,6 +34,10 @@ def _decided(*left: ObservedChild, **annotations: str) -> tuple[list[str], list[
         pytest.param((LEFT,), {"adopt": "none"}, ["data", "settings"], [], id="a new one is asked for"),
         pytest.param((LEFT,), {"adopt": "former-uid"}, ["settings"], [], id="it is taken over"),
         pytest.param((LEFT,), {"adopt": "another-uid"}, [], ["PredecessorFound"], id="another one is to be taken over"),
+        pytest.param((), {"external-names": "data=there"}, [], ["PredecessorFound"], id="what is named is not there"),
+        pytest.param(
+            (), {"external-names": "settings=there"}, ["data", "settings"], [], id="what is named has no data"
+        ),
         pytest.param((DYING,), {"adopt": "former-uid"}, [], ["PredecessorFound"], id="it is being deleted"),
         pytest.param(
             (replace(LEFT, entry=entry("other", VOLUME)),), {}, ["data", "settings"], [], id="another resource's"
@@ -56,9 +61,12 @@ def test_what_is_taken_over_keeps_its_name_and_gets_our_label_and_finalizer() ->
     )
 
     assert (step.entry.name, step.entry.uid, step.entry.adopted) == ("orders-data-former", "former-uid", True)
-    stripped = {**left.live, "metadata": {**left.live["metadata"], "labels": None}} if left.live else {}
-    values = {operation["path"]: operation.get("value") for operation in adoption_patch(stripped, "claim-uid")}
+    stripped = (
+        {**left.live, "metadata": {**left.live["metadata"], "labels": None, "annotations": None}} if left.live else {}
+    )
+    values = {operation["path"]: operation.get("value") for operation in adoption_patch(stripped, "claim-uid", ABOUT)}
     assert values["/metadata/labels/fairlead.dev~1claim"] == "claim-uid"
+    assert values["/metadata/annotations/fairlead.dev~1resource"] == "data"
     assert values["/metadata/finalizers"] == [names.TEARDOWN_FINALIZER]
 
 

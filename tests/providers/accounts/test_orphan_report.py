@@ -26,7 +26,8 @@ class Listed:
         self._names = names
         self._whole = whole
 
-    async def list_without_resource(self, config: str) -> WithoutResource:
+    async def list_without_resource(self, config: str, within: str = "") -> WithoutResource:
+        assert not within
         if self._names is None:
             raise Transient(f"{config}: no answer")
         others = tuple(f"other-{name}" for name in self._names)
