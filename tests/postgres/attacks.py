@@ -81,6 +81,8 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "its database renamed": ("ALTER DATABASE {db} RENAME TO elsewhere",),
     "its database given to itself": ("ALTER DATABASE {db} OWNER TO {owner}",),
     "a forged comment": ("COMMENT ON DATABASE {db} IS 'fairlead: another owner'",),
+    "no connection at all": ("ALTER DATABASE {db} CONNECTION LIMIT 0",),
+    "its own logins shut out": ("REVOKE CONNECT ON DATABASE {db} FROM {login}",),
     "no connection limit": ("ALTER DATABASE {db} CONNECTION LIMIT -1",),
     "its database as a template": ("ALTER DATABASE {db} IS_TEMPLATE true",),
     "GRANT to PUBLIC on its database": ("GRANT ALL ON DATABASE {db} TO PUBLIC",),
@@ -220,4 +222,5 @@ ALLOWED = frozenset({
     "a library for its own sessions", "advisory locks", "a large object for everybody",
     # With a warning and no effect: there is nothing that this role could grant or revoke.
     "GRANT to PUBLIC on its database", "GRANT of its database to the neighbour", "REVOKE of the administrator's rights",
+    "its own logins shut out",
 })  # fmt: skip

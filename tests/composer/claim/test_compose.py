@@ -74,3 +74,9 @@ async def test_a_missing_environment_is_reported_beside_a_refusal() -> None:
     reported = _reported(await _World("network").prepare(deletionPolicy="Delete"))
 
     assert [reason for reason, _ in reported] == ["UnsupportedPolicy", "EnvironmentNotFound"]
+
+
+async def test_a_refused_claim_is_not_composed_although_it_can_be_rendered() -> None:
+    reported = _reported(await _World("network", "sizes").prepare(restoreFrom={"claim": "former"}))
+
+    assert reported == [("InvalidValue", "spec.restoreFrom")]

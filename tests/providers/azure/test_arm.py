@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from asyncio import StreamReader, StreamWriter
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
+from traceback import format_exception
 from typing import Any
 
 import msgspec
@@ -22,6 +24,7 @@ from runtime.errors import Blocked, Failure, Terminal, Throttled, Transient
 from tests.providers.azure.arm_stub import SUBSCRIPTION, ArmStub
 from tests.providers.azure.azure_world import StubToken, connected
 from tests.providers.gates import OPEN
+from tests.support.connections import listening
 from tests.support.stepped_clock import SteppedClock
 
 SERVER = ServerName("rg", "s")
@@ -34,6 +37,22 @@ async def test_answer_about_another_subscription_is_no_answer(stub: ArmStub) -> 
             await account.whoami()
 
     assert refused.value.reason == "AccountChanged"
+
+
+async def test_password_of_a_proxy_is_in_no_error(stub: ArmStub, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[bytes] = []
+
+    async def note(reader: StreamReader, _writer: StreamWriter) -> None:
+        lines.append(await reader.readline())
+
+    async with listening(note) as port:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://user:canary@127.0.0.1:{port}")
+        async with connected(stub, endpoint="https://arm.example") as account:
+            with pytest.raises(Transient) as failed:
+                await account.whoami()
+
+    assert set(lines) == {b"CONNECT arm.example:443 HTTP/1.1\r\n"}
+    assert "canary" not in "".join(format_exception(failed.value))
 
 
 @pytest.mark.parametrize(
