@@ -47,6 +47,7 @@ class DatabaseIds:
             listed = {name: oid for name, oid in answer.databases if began > self._made_at.get((server, name), -1.0)}
             self._oids[server] = listed
             self._logins[server] = endpoint, credential
+            self._unlisted.difference_update((server, name) for name in listed)
         return answer
 
     def record_made(self, server: str, name: str) -> None:

@@ -7,7 +7,6 @@ from concurrent.futures import Executor
 from typing import Final
 
 import pytest
-import structlog
 
 from fairlead.simulation import clouds, virtual_time
 from tests.simulation import many, profiles
@@ -24,14 +23,6 @@ _WITH_REPLICAS: Final = 5
 # Some nine of ten lives have a claim that served, and seven a deletion: with far fewer they show little.
 _SERVING: Final = 0.6
 _ENDING: Final = 0.4
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _silent() -> Iterator[None]:
-    before = structlog.get_config()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))
-    yield
-    structlog.configure(**before)
 
 
 def _chunks() -> Iterator[object]:
@@ -63,26 +54,26 @@ def test_judges_find_nothing(process: Executor, cloud: str, seed: int, numbers: 
 
 
 @pytest.fixture(scope="module", params=[Seed(1, 2, cloud, "short") for cloud in clouds.NAMES], ids=clouds.NAMES)
-def seed(request: pytest.FixtureRequest, _silent: None) -> Seed:
+def seed(request: pytest.FixtureRequest) -> Seed:
     return Seed(*request.param)
 
 
-def test_the_same_seed_is_the_same_life(seed: Seed) -> None:
-    life, again = live(seed), live(seed)
+def test_the_same_seed_is_the_same_life(process: Executor, seed: Seed) -> None:
+    life, again = process.map(live, [seed, seed])
 
     assert (life.hash, life.lines, life.findings) == (again.hash, again.lines, again.findings)
     assert life.lines > 200
 
 
-def test_the_same_seed_is_the_same_long_life() -> None:
-    life, again = (live(Seed(1, 2, "gcp")) for _ in range(2))
+def test_the_same_seed_is_the_same_long_life(process: Executor) -> None:
+    life, again = process.map(live, [Seed(1, 2, "gcp")] * 2)
 
     assert (life.hash, life.lines, life.findings) == (again.hash, again.lines, again.findings)
 
 
-def test_an_act_that_is_left_out_changes_no_other() -> None:
-    seed = Seed(1, 2, "gcp", "short")
-    more, fewer = (live(seed, acts=acts) for acts in (frozenset({1, 2, 3, 4}), frozenset({1, 2, 3})))
+def test_an_act_that_is_left_out_changes_no_other(process: Executor) -> None:
+    seed, acts = Seed(1, 2, "gcp", "short"), (frozenset({1, 2, 3, 4}), frozenset({1, 2, 3}))
+    more, fewer = (life.result() for life in [process.submit(live, seed, acts=kept) for kept in acts])
 
     assert fewer.done[:3] == more.done[:3]
     assert (len(more.done), len(fewer.done)) == (5, 4)

@@ -67,3 +67,13 @@ async def test_what_was_made_is_listed_once_by_the_login_that_was_taken_last() -
     logged_in_at = server.now
     await server.ids.list_made("fl-a", "app")
     assert server.now == logged_in_at
+
+
+async def test_what_a_login_listed_since_it_was_made_is_not_listed_again() -> None:
+    server = Server()
+    server.ids.record_made("fl-a", "app")
+    server.now += 1
+    await server.incarnation("")
+    server.databases = (("app", 200),)
+    await server.ids.list_made("fl-a", "app")
+    assert server.ids.incarnation("fl-a", "app", "fl-a/app", "")[0] == "fl-a/app@100"
