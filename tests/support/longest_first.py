@@ -6,7 +6,8 @@ are few and take minutes.
 
 Files that go on with the same composer and provider come one after the other, behind those that end or replace them:
 each change is a start of both. Files without processes of a platform are the last; those that need no control plane
-either are what the last of many workers does meanwhile, by the way: it begins at the end, and others go first.
+either are what the last of many workers does meanwhile, by the way: it begins at the end, and others go first. At the
+very end are those that compute all the time.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def in_order(files: Iterable[str], took: Mapping[str, float], groups: Mapping[st
     def group(file: str) -> Group:
         return (groups or {}).get(file, Group.OWN_PROCESSES)
 
-    return sorted(tests, key=lambda file: (group(file), -seconds(file), file))
+    return sorted(tests, key=lambda file: (group(file), file in SPLIT, -seconds(file), file))
 
 
 def _group_of(file: str, fixtures: set[str]) -> Group:

@@ -80,6 +80,7 @@ RULES = (
     Rule("a look at a child", CHILD, _LOOK, (DEVELOPER, ONPREM), before=_OF_A_CLAIM),
     Rule("a pause of a resource without a claim", CHILD, _PAUSE, (DEVELOPER,)),
     Rule("a pause of a ProviderConfig", CONFIG, _PAUSE, (DEVELOPER, ONPREM)),
+    Rule("a question about what has no resource", CONFIG, annotated(find="{}"), (DEVELOPER,)),
     Rule("a new name of an account", CONFIG, annotated(consent="account=pg-7"), (PLATFORM,), {DEVELOPER: "consent"}),
     Rule("a lift of the destroy rate limit", CONFIG, annotated(brake_released="2026-11-21T00:00:00Z"), (PLATFORM,),
          {DEVELOPER: "brake-released", ONPREM: "brake-released"}),
@@ -103,7 +104,10 @@ OBJECTS: dict[str, Callable[[Rule], bool]] = {
     "all our kinds": lambda rule: rule.on in (CLAIM, CHILD),
 }
 FREE = {("paused", "claim"), ("paused", "managed resource without a claim"), ("paused", "ProviderConfig")}
-FREE |= {("paused-reason", on) for _, on in FREE} | {("reconcile-requested-at", "all our kinds")}
+FREE |= {("paused-reason", on) for _, on in FREE} | {
+    ("reconcile-requested-at", "all our kinds"),
+    ("find", "ProviderConfig"),
+}
 """What anybody may write who may edit the object."""
 
 
