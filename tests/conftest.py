@@ -3,6 +3,7 @@
 import gc
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -25,6 +26,16 @@ pytest_plugins = [
     "tests.support.longest_first",
     "tests.support.run_summary",
 ]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Let tests of processes pass that come upon what an earlier one left of a connection.
+
+    A simulated cloud that ends cuts connections; what is left of one is found as garbage minutes later, by a test that
+    has nothing to do with it. The tests of `make check` show connections of ours that nobody closes.
+    """
+    if config.option.markexpr and "not " not in config.option.markexpr:
+        config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
 
 
 def pytest_collection_finish() -> None:

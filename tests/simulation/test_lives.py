@@ -18,7 +18,7 @@ LIVES: Final = {"gcp": (11, 240), "azure": (12, 240), "aws": (13, 240), "onprem"
 """The seed of each cloud's lives, and how many there are."""
 REPLICAS: Final = {"gcp": 51, "azure": 52, "aws": 53, "onprem": 51}
 """The seed of each cloud's lives with two replicas of each process, which elect."""
-_OF_A_TEST: Final = 24
+_OF_A_TEST: Final = 12
 _WITH_REPLICAS: Final = 5
 # Some nine of ten lives have a claim that served, and seven a deletion: with far fewer they show little.
 _SERVING: Final = 0.6
