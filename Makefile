@@ -87,6 +87,7 @@ faults: .venv/.synced ## 20 minutes of short lives, the contract at every moment
 	$(BIN)/python -m tests.simulation --profile short --lives $(LIVES) --seed $(SEED) --jobs 2 --minutes 20 || failed=1; \
 	$(FAULTS) tests/postgres/contract_matrix.py tests/providers/azure/contract_matrix.py >"$$log" 2>&1 & contract=$$!; \
 	trap 'trap - TERM; kill 0' INT TERM; \
+	EDITS=200 $(FAULTS) tests/simulation/test_plan.py || failed=1; \
 	$(FAULTS) $(wildcard tests/system/*_matrix.py) tests/fairlead/demo_matrix.py tests/deploy/rules_matrix.py || failed=1; \
 	wait $$contract || failed=1; cat "$$log"; rm "$$log"; exit $$failed
 

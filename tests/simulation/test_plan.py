@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -31,7 +32,8 @@ from tests.simulation.history import PERSON, TEAM
 
 pytestmark = pytest.mark.slow
 
-EDITS: Final = 25
+EDITS: Final = int(os.environ.get("EDITS", "25"))
+"""How many edits of each cloud; `make faults` has more."""
 _CLAIM: Final = Key(TEAM, "orders")
 _ENVIRONMENT: Final = Key("fairlead-system", "tuning")
 _ENOUGH_S: Final = 1800.0
