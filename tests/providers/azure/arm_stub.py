@@ -17,13 +17,15 @@ PAGE = 2
 class ArmStub:
     """What is in the subscription, and what was asked; `operations` are the polls that are left until each has ended.
 
-    `faults` are parts of request lines with a status and a code; methods in `broken` get no answer.
+    `faults` are parts of request lines with a status and a code; methods in `broken` get no answer. `preconditions` are
+    those of PUTs (`If-None-Match`).
     """
 
     url: str = ""
     servers: dict[str, dict[str, Any]] = field(default_factory=dict)
     operations: dict[str, int] = field(default_factory=dict)
     log: list[str] = field(default_factory=list)
+    preconditions: list[str] = field(default_factory=list)
     versions: set[str] = field(default_factory=set)
     faults: list[tuple[str, int, str]] = field(default_factory=list)
     remaining: int = 11999
@@ -34,6 +36,8 @@ class ArmStub:
     @web.middleware
     async def _logged(self, request: web.Request, handler: Any) -> web.StreamResponse:
         self.log.append(f"{request.method} {request.path}")
+        if request.method == "PUT":
+            self.preconditions.append(request.headers.get("If-None-Match", ""))
         self.versions.add(request.query.get("api-version", ""))
         if not request.headers.get("Authorization", "").startswith("Bearer "):
             return refusal(401, "InvalidAuthenticationToken")
@@ -67,6 +71,9 @@ class ArmStub:
         status = "InProgress" if self.operations[handle] >= 0 else "Succeeded"
         return web.json_response({"status": status}, headers={"Retry-After": self.retry_after})
 
+    async def availability(self, _request: web.Request) -> web.Response:
+        return web.json_response({"nameAvailable": True})
+
     async def server(self, request: web.Request) -> web.Response:
         present = self.servers.get(f"{request.match_info['rg'].lower()}/{request.match_info['name']}")
         return refusal(404, "ResourceNotFound") if present is None else web.json_response(present)
@@ -84,6 +91,7 @@ async def serving(stub: ArmStub) -> AsyncIterator[ArmStub]:
     app.router.add_get("/subscriptions/{sub}", stub.subscription)
     app.router.add_get(f"{provider}/flexibleServers", stub.listed)
     app.router.add_get(provider + "/locations/{location}/azureAsyncOperation/{op}", stub.poll)
+    app.router.add_post(f"{provider}/checkNameAvailability", stub.availability)
     group = "/subscriptions/{sub}/resourceGroups/{rg}/providers/Microsoft.DBforPostgreSQL"
     app.router.add_route("*", group + "/flexibleServers/{name}", stub.server)
     runner = web.AppRunner(app, handler_cancellation=True)

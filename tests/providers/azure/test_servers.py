@@ -19,6 +19,7 @@ from providers.azure.servers.restores import source_of
 from providers.external.client import Target
 from providers.external.cloud_api.refusals import NotThere
 from providers.external.cloud_api.tags import owner_tags
+from providers.external.credential import Credential
 from providers.external.observation import Present
 from providers.external.ownership import identity_of
 from runtime.errors import Blocked, Terminal
@@ -196,3 +197,10 @@ async def test_restore_that_its_source_cannot_serve_is_refused_before_a_server_i
         copied = target_of(create_mode="PointInTimeRestore", source_server_resource_id=f"{_ID}pg", **fields)
         with pytest.raises(Terminal, match=says):
             await source_of(account, replace(copied, owner=replace(OWNER, namespace_uid="uid")))
+
+
+async def test_create_is_refused_where_a_server_appeared_since(stub: ArmStub) -> None:
+    async with connected(stub) as account:
+        with pytest.raises(NotThere):
+            await clients(account).external.create(target_of(), Credential("app", "secret"), OPEN)
+    assert stub.preconditions == ["*"]
