@@ -237,8 +237,10 @@ class _Cluster:
     async def _remark_source(self, resource: Resource, written: Object, namespace: str) -> None:
         """Say of a claim to be made that the claim from which it is to be restored does not live here."""
         source = str(((written.get("spec") or {}).get("restoreFrom") or {}).get("claim") or "")
+        if not source:
+            return
         try:
-            await self.kube.get(resource, Key(namespace, source)) if source else None
+            await self.kube.get(resource, Key(namespace, source))
         except NotFound:
             self.remarks.add(
                 f"{namespace}/{metadata(written)['name']}: spec.restoreFrom.claim: there is no claim {source} in"

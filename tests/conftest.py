@@ -31,11 +31,12 @@ pytest_plugins = [
 def pytest_configure(config: pytest.Config) -> None:
     """Let tests of processes pass that come upon what an earlier one left of a connection.
 
-    A simulated cloud that ends cuts connections; what is left of one is found as garbage minutes later, by a test that
-    has nothing to do with it. The tests of `make check` show connections of ours that nobody closes.
+    A simulated cloud that ends cuts connections; what is left of one is collected as garbage minutes later, in a test
+    that has nothing to do with it. The tests of `make check` show connections of ours that nobody closes.
     """
     if config.option.markexpr and "not " not in config.option.markexpr:
-        config.addinivalue_line("filterwarnings", "ignore:unclosed:ResourceWarning")
+        for resource in ("transport", "<socket"):
+            config.addinivalue_line("filterwarnings", f"ignore:unclosed {resource}:ResourceWarning")
 
 
 def pytest_collection_finish() -> None:

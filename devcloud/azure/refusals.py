@@ -37,7 +37,7 @@ COMMON_STATUS = {
 
 "Resolve common Azure deployment errors"; LocationIsOfferRestricted and ParameterOutOfRange are quoted of flexible
 servers (adamdost-0/linux-update-cds 14, terraform-provider-azurerm 21757), ServerBusy and ServerGroupDropping too
-(terraform-provider-azurerm 28298 and 16622, bicep-registry-modules 4451). Azure Service Operator tells apart
+(terraform-provider-azurerm 28298 and 16622, bicep-registry-modules 4451). Azure Service Operator names
 AnotherOperationInProgress, Conflict, InvalidTemplate, MethodNotAllowed, RegionIsOfferRestricted, ResourceQuotaExceeded.
 """
 

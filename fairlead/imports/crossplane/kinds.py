@@ -61,24 +61,29 @@ def _renamed(**names: str) -> dict[str, tuple[Place, ...]]:
 
 
 _REGION: Final = {"region": "the ProviderConfig's region"}
-_PASSWORD: Final = {
-    "autoGeneratePassword": "a password is always made here",
-    "passwordSecretRef": "a password is always made here",
-    "masterPasswordSecretRef": "a password is always made here",
-    "masterUserPasswordSecretRef": "a password is always made here",
-    "administratorPasswordSecretRef": "a password is always made here",
-    "autogeneratePassword": "a password is always made here",
-}
-_DELETION: Final = {
-    "skipFinalSnapshot": "the claim's deletionPolicy",
-    "skipFinalSnapshotBeforeDeletion": "the claim's deletionPolicy",
-    "finalSnapshotIdentifier": "the claim's deletionPolicy",
-    "finalDBSnapshotIdentifier": "the claim's deletionPolicy",
-}
-_AT_ONCE: Final = {
-    "applyImmediately": "a change's class says when it is made",
-    "applyModificationsImmediately": "a change's class says when it is made",
-}
+_PASSWORD: Final = dict.fromkeys(
+    (
+        "autoGeneratePassword",
+        "autogeneratePassword",
+        "passwordSecretRef",
+        "masterPasswordSecretRef",
+        "masterUserPasswordSecretRef",
+        "administratorPasswordSecretRef",
+    ),
+    "a password is always made here",
+)
+_DELETION: Final = dict.fromkeys(
+    (
+        "skipFinalSnapshot",
+        "skipFinalSnapshotBeforeDeletion",
+        "finalSnapshotIdentifier",
+        "finalDBSnapshotIdentifier",
+    ),
+    "the claim's deletionPolicy",
+)
+_AT_ONCE: Final = dict.fromkeys(
+    ("applyImmediately", "applyModificationsImmediately"), "a change's class says when it is made"
+)
 _OF_RDS: Final = (
     "allocatedStorage", "engine", "engineVersion", "maxAllocatedStorage", "storageType", "iops", "storageThroughput",
     "storageEncrypted", "kmsKeyId", "dbName", "port", "availabilityZone", "dbSubnetGroupName", "vpcSecurityGroupIds",
