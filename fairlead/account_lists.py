@@ -85,7 +85,7 @@ async def without_resource(kube: Kube, resource: Resource, key: Key, search: Sea
             ends += [max(items)] if is_cut else []
         if not ends or min(ends) <= after:
             orphans, unmanaged = (tuple(items[name] for name in sorted(items)) for items in known.values())
-            return Without(complete, orphans, unmanaged)
+            return Without(complete and not ends, orphans, unmanaged)
         after = min(ends)
         search.progress(f"{called(resource, key)}: {sum(map(len, known.values()))} so far, up to {after}")
 
