@@ -5,7 +5,9 @@ Each command imports what it needs when it runs: `--help` and `render` load no K
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from io import TextIOWrapper
@@ -19,16 +21,21 @@ from fairlead import cli_import, cli_live, cli_migrate, cli_plan
 from fairlead.exits import CommandError, Exit
 from fairlead.printing import to_errors, to_output
 
-_EXITS = """Exit codes: 0 done or no change; 1 the tool failed; 2 invalid input or template; 3 differences or drift;
-4 the plan destroys or replaces; 5 not ready yet; 6 stalled: only a person's change helps; 7 refused for safety;
-64 usage; 130 interrupted."""
+_EXITS = (
+    "Exit codes: 0 done or no change; 1 the tool failed; 2 invalid input or template; 3 differences or drift; "
+    "4 the plan destroys or replaces; 5 not ready yet; 6 stalled: only a person's change helps; 7 refused for safety; "
+    "64 usage; 130 interrupted."
+)
 
+# The end of a line within a paragraph, or within the text of an argument.
+_BREAK = re.compile(r"(?<=\S)\n(?: {8})?(?=\S)")
 _STARTING = frozenset({"up", "demo"})
 
 app = App(
     name="fairlead",
     help="Guide a developer's claim for a PostgreSQL to the right cloud, and keep it true.",
     help_epilogue=_EXITS,
+    help_format="plaintext",
     version_flags=["--version"],
     default_parameter=Parameter(show_default=False),
     suppress_keyboard_interrupt=False,
@@ -88,6 +95,18 @@ def _answer(arguments: Sequence[str]) -> int:
     except ModuleNotFoundError as error:
         return _fail(f"{error.name} is not installed: install fairlead[cli,devcloud]", Exit.TOOL_FAILED)
     return int(answer or Exit.DONE)
+
+
+def _flow(commands: App) -> None:
+    """Join the lines of each paragraph of the commands' texts, so that a screen of any width breaks them anew.
+
+    Plain text is shown as it is; a reader of Markdown, which joins lines, is a third of what `--help` costs.
+    """
+    for command in (commands[name] for name in commands if not name.startswith("-")):
+        if command.default_command is None:
+            _flow(command)
+        else:
+            command.default_command.__doc__ = _BREAK.sub(" ", inspect.getdoc(command.default_command) or "")
 
 
 def _fail(text: str, code: Exit) -> Exit:
@@ -347,3 +366,4 @@ cli_plan.add_to(app)
 cli_live.add_to(app)
 cli_import.add_to(app)
 cli_migrate.add_to(app)
+_flow(app)

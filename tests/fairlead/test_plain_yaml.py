@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from fairlead import plain_yaml
-from fairlead.yaml_files import _plain
+from fairlead.marked_yaml import _plain
 
 
 def _doubted(text: str) -> bool:
