@@ -8,8 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+import yaml
 
 from composer.render.errors import near
 from devcloud.paths import platform_path
@@ -90,8 +89,8 @@ def current_namespace(server: Server) -> str:
 def _read(path: str) -> dict[str, Any]:
     """Read a kubeconfig as far as it can be: what is wrong with it is the connection's to say."""
     try:
-        config = YAML(typ="safe", pure=True).load(Path(path).read_text())
-    except (OSError, UnicodeDecodeError, YAMLError):
+        config = yaml.load(Path(path).read_text(), yaml.CSafeLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return {}
     return config if isinstance(config, dict) else {}
 
