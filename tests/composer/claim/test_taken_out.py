@@ -11,8 +11,7 @@ from composer.claim.compose import Choice, Preparer
 from composer.composition.revision import Candidate, Revision
 from composer.render.render import Rendered, render
 from composer.render.request import Request
-from tests.composer.claim.test_prune_guard import RULES
-from tests.composer.factories import CLAIMS, claim, desired, live, observed, snapshot
+from tests.composer.factories import CLAIMS, RULES, claim, desired, live, observed, snapshot
 
 _LISTED = "{{ claim.spec.network.allowedCIDRs | default([]) }}"
 # What says which rules there are; which of the two stay where the claim lists the first alone.
