@@ -25,16 +25,18 @@ from composer.claim.selection import (
     is_rollback,
     not_allowed,
 )
-from composer.claim.snapshot import Snapshot, without_yielded
+from composer.claim.snapshot import ObservedChild, Snapshot, without_yielded
+from composer.claim.undecided import left_out, optional
 from composer.composition.revision import Candidate, Revision, kinds_of, readable
 from composer.composition.rollout_claims import NOT_YET, is_well, lacks_revision, unchanged_since
 from composer.connection.passwords import recorded
 from composer.inventory import load as load_inventory
 from composer.kinds.catalog import is_silent
 from composer.models import CompositionSpec
+from composer.render.elements import elements_in, reads_environments, request_of
 from composer.render.errors import CompositionError, Problem
 from composer.render.floors import floors_of
-from composer.render.render import Rendered
+from composer.render.render import Child, Rendered
 from composer.render.request import Observed, Request
 from composer.validation.fields import refusals as field_refusals
 from runtime.objects import Object, annotations_of, dumps, labels_of, metadata
@@ -195,6 +197,27 @@ class Preparer:
         except CompositionError as error:
             return _causes(error.problems)
         return _causes(field_refusals(request, rendered, snapshot.catalog)) or rendered
+
+    async def taken_out(self, choice: Choice) -> tuple[ObservedChild, ...]:
+        """Return what an edit took out of a claim that cannot be rendered, as far as that is known without the whole.
+
+        Raises Transient when the worker is lost.
+        """
+        chosen, snapshot = choice.chosen, choice.snapshot
+        environments = self._environments(chosen)
+        is_missing = isinstance(environments, Cause)
+        request = _request(snapshot, chosen, {} if isinstance(environments, Cause) else environments)
+        known: dict[str, tuple[Child, ...]] = {}
+        for name in () if chosen.is_rollback else optional(snapshot, chosen.spec.resources):
+            if is_missing and reads_environments(request.composition, name):
+                continue
+            try:
+                elements = elements_in(await self._renderer.render(request_of(request, name)), name)
+            except CompositionError:
+                continue
+            if elements is not None:
+                known[name] = elements
+        return left_out(snapshot, known)
 
     def kinds(self, claim: Object) -> frozenset[str]:
         """Return the kinds of the Composition that a claim uses already, in which its children are found by label."""

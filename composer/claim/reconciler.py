@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -20,7 +20,7 @@ from composer.claim.failures import Failures, cause_of
 from composer.claim.gather import Gatherer
 from composer.claim.outcomes import Acted, PassResult, after, findings_of, notes_of, raise_first
 from composer.claim.report import NOBODY, Findings, Pauser, pauser, report_pause
-from composer.claim.snapshot import Snapshot
+from composer.claim.snapshot import ObservedChild, Snapshot
 from composer.claim.undecided import mirrored_pause, steps_unrendered, taken_out
 from composer.claim.write import ClaimWriter, EventEmitter
 from composer.connection.passwords import PasswordKeeper
@@ -144,7 +144,7 @@ class ClaimReconciler:
             return await self._prepare_first(choice)
         prepared = await self._tools.preparer.render(choice)
         if isinstance(prepared, Findings):
-            return await self._writer.publish(snapshot, prepared)
+            return await self._prune_free(choice.snapshot, prepared, await self._tools.preparer.taken_out(choice))
         snapshot = prepared.snapshot
         if choice.unlisted:
             return await self._writer.publish_unlisted(snapshot, choice.unlisted)
@@ -160,6 +160,10 @@ class ClaimReconciler:
         snapshot = prepared.snapshot
         resources = frozenset(resource.name for resource in prepared.spec.resources)
         gone = () if prepared.is_rollback else taken_out(snapshot, prepared.rendered, resources)
+        return await self._prune_free(snapshot, held, gone)
+
+    async def _prune_free(self, snapshot: Snapshot, held: Findings, gone: Sequence[ObservedChild]) -> Result:
+        """Report a claim that else stays as it is, and have these of its children go. Raises ApiError."""
         live = await self._tools.gatherer.gather_live(snapshot) if gone else None
         if live is None or live.deleting or await self._tools.gatherer.unseen(live):
             return await self._writer.publish(snapshot, held)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
 from apis import names
+from composer.causes import Cause
 from composer.claim.decide import Annotate, Keep, Step, copied_pause, corrections, held_step
 from composer.claim.prune_guard import still_needed, still_used, unwanted
 from composer.claim.snapshot import ObservedChild, Snapshot, is_free
-from composer.render.render import Rendered
+from composer.models import ResourceTemplate
+from composer.render.render import Child, Rendered
 from runtime.objects import Object, annotations_of, deleting
 
 
@@ -28,6 +30,35 @@ def taken_out(snapshot: Snapshot, rendered: Rendered, resources: Collection[str]
         child
         for child, why in leaving
         if why is None and child.entry.resource in resources and _is_free(child)
+        if not (still_needed(child, leaving) or still_used(snapshot, child, unchanged))
+    )
+
+
+def optional(snapshot: Snapshot, resources: Iterable[ResourceTemplate]) -> tuple[str, ...]:
+    """Return the resources of which an edit may take out children that hold neither data nor a login."""
+    free = {child.entry.resource for child in snapshot.children if child.live and _is_free(child)}
+    return tuple(of.name for of in resources if of.name in free and (of.when or of.for_each))
+
+
+def left_out(snapshot: Snapshot, elements: Mapping[str, Collection[Child]]) -> tuple[ObservedChild, ...]:
+    """Return what an edit took out of a claim that cannot be rendered, and holds neither data nor a login.
+
+    `elements` are the elements of those resources of which they are known without their templates.
+    """
+    wanted = {(name, child.key) for name, children in elements.items() for child in children}
+    leaving: list[tuple[ObservedChild, Cause | None]] = [
+        (child, None)
+        for child in snapshot.children
+        if child.entry.resource in elements and (child.entry.resource, child.entry.key) not in wanted
+    ]
+    # An object goes with its last place, whatever the name that another one has for it.
+    names_kept = {child.entry.name for child in snapshot.children if (child, None) not in leaving}
+    names_kept |= {child.name for children in elements.values() for child in children}
+    unchanged = {child.entry.place for child in snapshot.children}
+    return tuple(
+        child
+        for child, _ in leaving
+        if _is_free(child) and child.entry.name not in names_kept
         if not (still_needed(child, leaving) or still_used(snapshot, child, unchanged))
     )
 

@@ -104,6 +104,31 @@ def test_a_claim_renders_to_its_golden_file(composition: str, name: str) -> None
     assert text == path.read_text(encoding="utf-8")
 
 
+_WEAK = {
+    "azure": {"password_encryption": "md5", "ssl_min_protocol_version": "TLSv1", "azure.extensions": "plpython3u"},
+    "gcp": {
+        "cloudsql.allow_passwordless_local_connections": "on",
+        "cloudsql.iam_authentication": "on",
+        "cloudsql.pg_authid_select_role": "orders_app",
+    },
+}
+
+
+@pytest.mark.parametrize("cloud", _WEAK)
+def test_a_setting_that_weakens_a_server_is_one_of_the_claims_own_server_and_changes_nothing_else(cloud: str) -> None:
+    def rendered(**parameters: str) -> tuple[dict[str, str], dict[tuple[str, str], Any]]:
+        children = render(_request(f"postgres-{cloud}", {**CLAIMS["small"], "parameters": parameters})).children
+        specs = {child.slot: child.object["spec"]["forProvider"] for child in children}
+        own = {child.name for child in children if child.resource == "server"}
+        assert {spec["serverRef"]["name"] for spec in specs.values() if "serverRef" in spec} <= own
+        settings = {slot[1]: specs.pop(slot)["value"] for slot in list(specs) if slot[0] == "parameter"}
+        return settings | specs.get(("instance", ""), {}).pop("databaseFlags", {}), specs
+
+    (before, plain), (settings, weak) = rendered(), rendered(**_WEAK[cloud])
+
+    assert (settings, weak) == ({**before, **_WEAK[cloud]}, plain)
+
+
 @pytest.mark.parametrize("composition", COMPOSITIONS)
 @pytest.mark.parametrize("name", CLAIMS)
 def test_a_rendered_child_fits_the_schema_of_its_kind(composition: str, name: str) -> None:

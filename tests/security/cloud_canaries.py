@@ -41,7 +41,7 @@ ACCOUNTS = {
     "azure": Account(AZURE_CONFIG, (FLEXIBLE_SERVER, SERVER_DATABASE), ("AZURE_CLIENT_SECRET",)),
     "gcp": Account(GCP_CONFIG, (CLOUD_SQL_INSTANCE, CLOUD_SQL_USER), ("credentials.json",)),
 }
-PLACES = ("logs at DEBUG", "audit log", "objects and events", "metrics", "commands")
+PLACES = ("logs at DEBUG", "audit log", "objects and events", "metrics", "commands", "its simulator")
 
 
 async def exposure_of(cloud: SimulatedCloud, namespace: str, former: str) -> Exposure:
@@ -59,7 +59,7 @@ async def exposure_of(cloud: SimulatedCloud, namespace: str, former: str) -> Exp
 
 
 async def with_records(cloud: SimulatedCloud, exposure: Exposure) -> Exposure:
-    """Return an exposure with what processes at DEBUG and the API server recorded of a cloud until now."""
+    """Return an exposure with what processes at DEBUG, the API server and a simulator recorded of it until now."""
     system = cloud.system
     programs = {name_of(program): program for program in at_work(system)}
     seen = [name for name in programs if name in {"composer", "standby"} or name.startswith(cloud.cloud)]
@@ -67,6 +67,7 @@ async def with_records(cloud: SimulatedCloud, exposure: Exposure) -> Exposure:
         "logs at DEBUG": "".join(programs[name].text() for name in seen),
         "audit log": system.plane.audit_log.read_text(errors="replace"),
         "metrics": "".join([await metrics_at(system.ports[name]) for name in seen]),
+        "its simulator": cloud.simulator.text() + msgspec.json.encode(await cloud.calls()).decode(),
     }
     return Exposure({**exposure.places, **records}, exposure.canaries)
 

@@ -23,11 +23,15 @@ pytestmark = pytest.mark.slow
 
 _CLAIM: Final = Key(TEAM, "a")
 _NETWORKS: Final = [f"203.0.113.{number}/32" for number in range(20)]
+_EDITS: Final[dict[str, Object]] = {
+    "is too large": {"storageGiB": 40_000},
+    "may not be so": {"deletionPolicy": "Snapshot"},
+}
 # A resource that comes when a claim is protected: a note of what the server says while it works, or a plain one.
 _NOTES: Final = {"waits": "{{ resources.server.status.operation.id }}"}
 
 
-@pytest.mark.parametrize("other", ["waits", "is a stranger's", "is held"])
+@pytest.mark.parametrize("other", ["waits", "is a stranger's", "is held", "is too large", "may not be so"])
 def test_rules_go_in_the_same_pass(other: str) -> None:
     assert virtual_time.run(other, lambda: _rules_left(other)) == (20, 1, 1, "True")
 
@@ -56,7 +60,8 @@ async def _rules_left(other: str) -> tuple[int, int, int, str]:
         meta = {"name": child_name(identity_of(claim), "note"), "namespace": TEAM}
         platform.server.put(CONFIG_MAPS, {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta})
     await asyncio.sleep(300)
-    for path, value in (("deletionProtection", True), ("network/allowedCIDRs", _NETWORKS[:1])):
+    edits = {**_EDITS.get(other, {"deletionProtection": True}), "network/allowedCIDRs": _NETWORKS[:1]}
+    for path, value in edits.items():
         await cast.edit(CLAIMS, _CLAIM, f"/spec/{path}", value)
     await asyncio.sleep(5)
     rules = platform.server.all_of(about.inner[1]).values()

@@ -175,6 +175,9 @@ class Prepares:
         revision = Revision("c-1", 1, "c", spec, None)
         return Choice(Chosen("c", revision, read, is_rollback=False, outside=None), seen, untouched(seen))
 
+    async def taken_out(self, _choice: Choice) -> tuple[ObservedChild, ...]:
+        return ()
+
     async def render(self, choice: Choice) -> Prepared | Findings:
         chosen = choice.chosen
         return Prepared(chosen.composition, chosen.revision, chosen.spec, self.composed, choice.snapshot)

@@ -59,6 +59,15 @@ def test_metadata_service_gives_the_machine_its_token(
         assert reply.body["error"] == "invalid_request"
 
 
+def test_a_group_is_shown_to_the_holder_of_a_good_token_alone(arm: Arm) -> None:
+    none = send(f"{arm.served.url}{arm.group_path}?api-version=2020-06-01")
+    wrong = Arm(arm.served, f"{arm.token}x").call("GET", arm.group_path, version="2020-06-01")
+
+    assert arm.call("GET", arm.group_path, version="2020-06-01").status == 200
+    assert none.refusal == (401, "AuthenticationFailed")
+    assert wrong.refusal == (401, "InvalidAuthenticationToken")
+
+
 def test_shipped_roles_need_another_one_on_what_a_server_is_linked_to(known: Arm) -> None:
     """ "Check linked access": the identity needs rights at what a request names outside of the server."""
     group = f"/subscriptions/{known.served.subscription}/resourceGroups"

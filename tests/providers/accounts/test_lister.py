@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from providers.accounts.answers import AccountAnswers, list_after
+from providers.accounts.answers import AccountAnswers, Answers, list_after
 from providers.accounts.lister import ExternalStore, Lister
 from providers.external.client import ExternalList
+from runtime.errors import Transient
 from runtime.objects import Key
 from tests.providers.toy import TOYS, ToyCloud
 from tests.providers.world import SWEEP, World
@@ -104,12 +108,30 @@ def test_list_that_ends_late_says_nothing_of_what_is_missing() -> None:
     assert (answers.of("b", 0.0), answers.is_missing("b", 0.0)) == (b"2", False)
 
 
-def test_failed_list_is_refused_until_the_next_sweep() -> None:
-    answers = AccountAnswers()
-    answers.record_failure(30.0)
-    assert (answers.is_refused(29.0), answers.is_refused(30.0)) == (True, False)
-    answers.record_list(_list(), 5.0)
-    assert not answers.is_refused(6.0)
+@dataclass
+class _Silent:
+    """An account that answers no list."""
+
+    lists: int = 0
+
+    async def list(self) -> ExternalList:
+        self.lists += 1
+        raise Transient("no answer")
+
+
+async def test_failed_list_is_asked_for_once_until_the_next_sweep() -> None:
+    silent, at = _Silent(), [100.0]
+    clients = SimpleNamespace(account=silent, listed=object())
+    account: Any = SimpleNamespace(id="a", config_object={"metadata": {"name": "default"}}, clients=clients)
+    answers = Answers(lambda: at[0], SWEEP, 9 * SWEEP)
+    answers.enqueue_list = lambda _config, _after: None
+    assert [await answers.listed_lately(account) for _ in range(3)] == [False] * 3
+    assert silent.lists == 1
+    at[0] += SWEEP.total_seconds()
+    assert not await answers.listed_lately(account)
+    assert silent.lists == 2
+    answers.of(account).record_list(_list(), at[0])
+    assert await answers.listed_lately(account)
 
 
 def test_state_that_lasts_is_counted_from_its_beginning_and_another_one_anew() -> None:

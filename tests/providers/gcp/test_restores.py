@@ -46,7 +46,7 @@ def _b(owner: Owner = SOURCE, *, day: int = 2) -> dict[str, Any]:
 
 
 def _kept(name: str) -> dict[str, Any]:
-    settings, day = _settings(SOURCE), f"2026-11-2{len(name)}T00:00:00Z"
+    settings, day = _settings(FORMER if name == "former" else SOURCE), f"2026-11-2{len(name)}T00:00:00Z"
     place = f"projects/{PROJECT}/backups/{name}"
     kept = {"name": place, "state": "SUCCESSFUL", "backupInterval": {"endTime": day}, "instanceSettings": settings}
     gone = {"instance": "fl-a", "type": "AUTOMATED" if name == "daily" else "FINAL", "instanceDeletionTime": day}
@@ -68,6 +68,7 @@ CLONES: list[tuple[str, list[dict[str, Any]], list[str], str, str]] = [
     ("of two namespaces its own", [_b(FORMER), _a()], [], "", CLONED),
     ("none of a former namespace", [_a(FORMER)], [], "", "AdoptionRefused"),
     ("of the deleted one the last backup", [], ["bb", "a"], "", "backups/bb'"),
+    ("and none of a backup of a former namespace", [], ["former"], "", "AdoptionRefused"),
     ("and none of that at a time", [], ["bb"], TIME, BLOCKED),
     ("nor by its final one", [], ["final"], TIME, BLOCKED),
     ("it at a time where its daily ones are", [], ["daily"], TIME, "'sourceInstanceDeletionTime': '2026-11-25T00:00"),
@@ -99,6 +100,19 @@ async def test_what_is_kept_of_a_claim_is_restored(
         with pytest.raises(Failure) as refusal:
             await creating
     assert (getattr(refusal.value, "reason", ""), wire.changes) == (outcome, [])
+
+
+@pytest.mark.parametrize("part", ["backup", "clone"])
+async def test_nothing_is_made_of_what_is_named_and_of_a_former_namespace(
+    wire: Wire, account: GcpAccount, part: str
+) -> None:
+    wire.answer("GET instances/fl-a", _a(FORMER))
+    wire.answer("GET backups/former", _kept("former"))
+    named = {"backup": _kept("former")["name"], "clone": Clone(source_instance="fl-a")}
+    wanted = spec(restore_from=RestoreFrom(**{part: named[part]}))
+    with pytest.raises(Failure, match="not proven to be of this namespace"):
+        await clients(account).external.create(target(wanted), Credential("", ""), OPEN)
+    assert wire.changes == []
 
 
 async def test_nothing_is_made_of_a_claim_where_a_region_is_silent(wire: Wire, account: GcpAccount) -> None:
