@@ -13,8 +13,8 @@ from devcloud.up import Environment
 from fairlead import platform, psql
 from fairlead.exits import CommandError
 from fairlead.kube_options import Server
+from fairlead.layout import Style
 from fairlead.output import show_line
-from fairlead.terminal import Style
 from fairlead.trace import trace
 from fairlead.tree import lines_of
 from runtime.errors import ApiError

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from fairlead.terminal import Style, columns_of, has_colours, styled
+from fairlead.layout import Style, styled
+from fairlead.terminal import columns_of, has_colours
 from fairlead.tree import Node, lines_of
 from runtime.objects import Object
 from runtime.text import escaped

@@ -14,7 +14,7 @@ from fairlead.discovery import Discovery
 from fairlead.fleet import Fleet, Listed, Member, State, counts_of, fleet_of
 from fairlead.imports.following import Followed
 from fairlead.kube_options import USUAL, Server
-from fairlead.terminal import fitted, table
+from fairlead.layout import fitted, table
 from fairlead.tree import age_text
 from runtime import clock
 from runtime.errors import Forbidden, NotFound

@@ -48,6 +48,11 @@ class Followed:
         """Return an object as it is, None where there is none."""
         return self._objects[resource, key.namespace].get(key)
 
+    def all_of(self, resource: Resource, namespace: str = "") -> list[Object]:
+        """Return the objects of one place as they are."""
+        about = {"apiVersion": resource.api_version, "kind": resource.kind}
+        return [about | obj for obj in self._objects[resource, namespace].values()]
+
     async def until(
         self, resource: Resource, key: Key, is_enough: Callable[[Object], bool], seconds: float
     ) -> Object | None:
