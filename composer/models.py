@@ -15,7 +15,7 @@ from composer.inventory import Entry
 
 Size = Literal["small", "medium", "large", "xlarge"]
 Day = Literal["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
-RolloutPhase = Literal["Progressing", "Soaking", "Finished", "Halted", "Reverted", "Superseded"]
+RolloutPhase = Literal["Progressing", "Soaking", "Paused", "Finished", "Halted", "Reverted", "Superseded"]
 Expressions = dict[str, Any]
 """A tree whose texts may hold expressions; checked by `composer.render.template`."""
 

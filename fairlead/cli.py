@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from devcloud import clouds as simulated
-from fairlead import cli_import, cli_live, cli_migrate, cli_plan
+from fairlead import cli_fleet, cli_import, cli_live, cli_migrate, cli_plan, cli_rollout
 from fairlead.exits import CommandError, Exit
 from fairlead.printing import to_errors, to_output
 
@@ -363,7 +363,9 @@ def run_tests(
 
 
 cli_plan.add_to(app)
+cli_fleet.add_to(app)
 cli_live.add_to(app)
+cli_rollout.add_to(app)
 cli_import.add_to(app)
 cli_migrate.add_to(app)
 _flow(app)

@@ -100,7 +100,7 @@ def pause(
     from fairlead import pausing
 
     named = pausing.Named(reference, namespace, server)
-    return _said(asyncio.run(pausing.pause(named, until=until, reason=reason)))
+    return said(asyncio.run(pausing.pause(named, until=until, reason=reason)))
 
 
 def resume(reference: str, /, *, destroys_until: str = "", namespace: Namespace = None, server: Where = USUAL) -> Exit:
@@ -117,7 +117,7 @@ def resume(reference: str, /, *, destroys_until: str = "", namespace: Namespace 
     from fairlead import pausing
 
     named = pausing.Named(reference, namespace, server)
-    return _said(asyncio.run(pausing.resume(named, destroys_until=destroys_until)))
+    return said(asyncio.run(pausing.resume(named, destroys_until=destroys_until)))
 
 
 def orphans(
@@ -169,7 +169,7 @@ def adopt(
 
     from fairlead import recovery
 
-    return _said(asyncio.run(recovery.adopt(server, installation=installation, dry_run=dry_run)))
+    return said(asyncio.run(recovery.adopt(server, installation=installation, dry_run=dry_run)))
 
 
 def takeover(*, from_cluster: str = "", server: Where = USUAL) -> Exit:
@@ -185,10 +185,10 @@ def takeover(*, from_cluster: str = "", server: Where = USUAL) -> Exit:
 
     from fairlead import recovery
 
-    return _said(asyncio.run(recovery.takeover(server, from_cluster=from_cluster)))
+    return said(asyncio.run(recovery.takeover(server, from_cluster=from_cluster)))
 
 
-def _said(outcome: Outcome) -> Exit:
+def said(outcome: Outcome) -> Exit:
     """Print what was done, and the remarks on it."""
     for line in outcome.lines:
         to_output(line)

@@ -9,13 +9,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from rich.text import Text
-
 from devcloud.up import Environment
 from fairlead import platform, psql
 from fairlead.exits import CommandError
 from fairlead.kube_options import Server
-from fairlead.output import console
+from fairlead.layout import Style
+from fairlead.output import show_line
 from fairlead.trace import trace
 from fairlead.tree import lines_of
 from runtime.errors import ApiError
@@ -37,7 +36,6 @@ class Stage:
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self.namespace = NAMESPACE
-        self._screen = console()
         self._start = time.monotonic()
         self._chapter = 0
 
@@ -52,16 +50,16 @@ class Stage:
         if task is not None and task.cancelling():
             raise asyncio.CancelledError
         self._chapter += 1
-        self._screen.print(Text(f"\n{self._chapter}. {title}  [{self.elapsed_s:.0f} s]", style="bold"))
+        show_line(f"\n{self._chapter}. {title}  [{self.elapsed_s:.0f} s]", Style.BOLD)
 
     def say(self, text: str) -> None:
         """Print a sentence of the story."""
-        self._screen.print(Text(f"   {text}", style="cyan"))
+        show_line(f"   {text}", Style.CYAN)
 
-    def show(self, text: str, *, prefix: str = "   | ", style: str = "") -> None:
-        """Print what a program printed."""
+    def show(self, text: str, *, prefix: str = "   | ", style: str = "plain") -> None:
+        """Print what a program printed; `style` is the name of a `Style`."""
         for line in text.rstrip().splitlines():
-            self._screen.print(Text(f"{prefix}{readable(line)}", style=style))
+            show_line(f"{prefix}{readable(line)}", Style[style.upper()])
 
     async def kubectl(self, *arguments: str, document: str | None = None) -> str:
         """Type a kubectl command, with a manifest on standard input, and show both and the answer."""
@@ -112,7 +110,7 @@ class Stage:
         self.show(f"$ fairlead trace {claim} -n {self.namespace}", prefix="   ")
         tree = await trace(claim, namespace=self.namespace, server=Server(self._environment.plane.kubeconfig))
         for line, is_cause in lines_of(tree):
-            self.show(line, style="bold red" if is_cause else "")
+            self.show(line, style="alarm" if is_cause else "plain")
 
     async def until(
         self, goal: str, probe: Callable[[], Awaitable[Answer | None]], *, claim: str, limit_s: float = 60.0

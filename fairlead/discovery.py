@@ -77,6 +77,12 @@ class Discovery:
         kinds = await self._all_of(version for group, version in versions.items() if names.is_managed(group))
         return [kind.resource for kind in kinds if kind.resource.namespaced]
 
+    async def claim_kinds(self) -> list[Resource]:
+        """Return the kinds of claim that are served: those that are shipped, and those that Compositions name."""
+        versions = await self._versions()
+        shipped = await self._all_of(version for group, version in versions.items() if group in names.CLAIM_GROUPS)
+        return [kind.resource for kind in (*shipped, *await self._claim_kinds())]
+
     async def config_kinds(self) -> list[Resource]:
         """Return the ProviderConfigs that are served, of each provider's group one."""
         versions = await self._versions()

@@ -1,29 +1,48 @@
-"""How results reach the screen: data on standard output, colour only on a terminal, NO_COLOR obeyed.
+"""How results reach the screen: data on standard output, colour where `fairlead.terminal` says so.
 
 What others wrote is shown without what a terminal would obey; to a file or a program data go as they are.
 """
 
 import sys
+from collections.abc import Iterable
 
 import msgspec
-from rich.console import Console
-from rich.text import Text
 
+from fairlead.layout import Style, styled
+from fairlead.terminal import columns_of, has_colours
 from fairlead.tree import Node, lines_of
 from runtime.objects import Object
 from runtime.text import escaped
 
+_CLEARED = "\x1b[H\x1b[2J\x1b[3J"
 
-def console() -> Console:
-    """Return standard output without wrapping and without guesses about what a text means."""
-    return Console(file=sys.stdout, soft_wrap=True, highlight=False)
+
+def columns() -> int:
+    """Return how many columns a line of standard output has."""
+    return columns_of(sys.stdout)
+
+
+def clear() -> None:
+    """Clear a terminal before what is shown anew; what is no terminal gets one after another."""
+    if sys.stdout.isatty():
+        print(_CLEARED, end="")
+
+
+def show_line(line: str, style: Style = Style.PLAIN) -> None:
+    """Print a line in its style where there are colours."""
+    print(styled(line, style) if has_colours(sys.stdout) else line)
+
+
+def show_lines(lines: Iterable[tuple[str, bool]]) -> None:
+    """Print lines, each with whether it says what is wrong."""
+    for line, is_alarming in lines:
+        show_line(line, Style.ALARM if is_alarming else Style.PLAIN)
+    sys.stdout.flush()
 
 
 def show_tree(tree: Node) -> None:
     """Print a tree; the first cause stands out."""
-    screen = console()
-    for line, is_cause in lines_of(tree):
-        screen.print(Text(line, style="bold red" if is_cause else ""))
+    show_lines(lines_of(tree))
 
 
 def show_json(value: Object) -> None:

@@ -18,8 +18,8 @@ from runtime.conditions import instant
 from runtime.objects import Key, Object, Resource, annotations_of, key_of
 
 _CONFIG = "ProviderConfig"
-_DURATION = re.compile(r"(\d{1,5})([mhd])")
-_UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
+_SPAN = re.compile(r"(\d{1,5})([smhd])")
+_UNITS = {"s": timedelta(seconds=1), "m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +39,24 @@ class Named:
     server: Server = USUAL
 
 
+def span_in(text: str) -> timedelta | None:
+    """Return the span that `30s`, `30m`, `2h` or `1d` mean, None for another text."""
+    span = _SPAN.fullmatch(text)
+    return int(span[1]) * _UNITS[span[2]] if span else None
+
+
+def timeout_in(text: str) -> float | None:
+    """Return the seconds of a time-out, None for an empty text: none. Raises CommandError (usage) for what is none."""
+    span = span_in(text)
+    if text and not span:
+        raise CommandError(f"--timeout {text!r} is no span: write 90s, 30m or 2h", exit_code=Exit.USAGE)
+    return span.total_seconds() if span else None
+
+
 def end_in(text: str, now: datetime) -> str:
     """Return the end (RFC 3339) that `30m`, `2h`, `1d` or a time mean. Raises CommandError (usage) for another text."""
-    duration = _DURATION.fullmatch(text)
-    end = now + int(duration[1]) * _UNITS[duration[2]] if duration else instant(text)
+    span = span_in(text)
+    end = now + span if span else instant(text)
     if end is None:
         problem = f"{text!r} is no time: write 30m, 2h, 1d, or a time with its zone as 2026-11-22T18:00:00Z"
         raise CommandError(problem, exit_code=Exit.USAGE)

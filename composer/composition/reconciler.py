@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UnsetType
 
 from apis import names
+from apis.pause import is_paused, pause_end
 from apis.reasons import MISSING_PATIENCE, ReasonClass, class_of_claim
 from composer.composition.revision import Revision, kinds_of, readable, reused_names
 from composer.composition.revision_writer import Clock, Revisions
@@ -185,12 +186,15 @@ class CompositionReconciler:
                 unchanged = self._conditions(composition, before) if before else []
                 return before, unchanged, Result(requeue_after=_INTERVAL)
             rollout_claims = listed
-            state = advance(
-                Course(revision.name, revision.number, rules, is_requested), before, rollout_claims, self._now()
-            )
+            paused = is_paused(annotations_of(composition), self._now())
+            course = Course(revision.name, revision.number, rules, is_requested, paused)
+            state = advance(course, before, rollout_claims, self._now())
         conditions = self._conditions(composition, state)
         await self._revisions.report(revision.name, [accepted, *(conditions or [past])], state)
         self._emit_phase(composition, before, state)
+        if state.phase == "Paused":
+            end = pause_end(annotations_of(composition))
+            return state, conditions, Result(requeue_after=max(end - self._now(), _INTERVAL)) if end else SETTLED
         return state, conditions, Result(requeue_after=_requeue_after(state, len(rollout_claims)))
 
     def _emit_phase(self, composition: Object, before: RolloutStatus | None, state: RolloutStatus) -> None:
@@ -201,7 +205,7 @@ class CompositionReconciler:
                 self._events.emit(composition, type_="Normal", reason="RolloutFinished", message=sentence(state))
             case "Halted" | "Reverted":
                 self._events.emit(composition, type_="Warning", reason="RolloutHalted", message=sentence(state))
-            case "Progressing" | "Soaking" | "Superseded":
+            case "Progressing" | "Soaking" | "Paused" | "Superseded":
                 pass
             case _:
                 assert_never(state.phase)

@@ -14,6 +14,7 @@ from typing import Any, assert_never
 
 import msgspec
 
+from apis import names
 from apis.reasons import SHARED
 from composer.composition.rollout_claims import EVER, NOT_YET, RolloutClaim, input_of, was_well
 from composer.models import CompositionChoice, Rollout, RolloutFailure, RolloutStatus
@@ -28,12 +29,16 @@ _MESSAGE_LIMIT = 300
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """One revision under way: its object's name and number, the rules, and whether a person asked to go on."""
+    """One revision under way: its object's name and number, the rules, and whether a person asked to go on.
+
+    While it is paused, by a person too, it comes to no claim, and claims that have it keep it.
+    """
 
     revision: str
     number: int
     rules: Rollout
     is_resumed: bool = False
+    is_paused: bool = False
 
     @property
     def waves(self) -> tuple[str, ...]:
@@ -48,7 +53,9 @@ def is_under_way(state: RolloutStatus) -> bool:
 
 def superseded(state: RolloutStatus | None, now: datetime) -> RolloutStatus | None:
     """Return the state of a revision that is not the newest any more: nothing moves to it."""
-    return _in_phase(state, "Superseded", now) if state is not None and is_under_way(state) else state
+    if state is None or not (is_under_way(state) or state.phase == "Paused"):
+        return state
+    return _in_phase(state, "Superseded", now)
 
 
 def is_included(state: RolloutStatus, rank: str, *, well: bool, since: datetime = EVER) -> bool:
@@ -69,6 +76,11 @@ def advance(
     A state of another number is of an earlier time at which the revision was the newest: the rollout begins anew.
     """
     state = before if before is not None and before.revision == course.number else _begun(course, now)
+    if course.is_paused and (is_under_way(state) or state.phase == "Paused"):
+        paused = state if state.phase == "Paused" else _in_phase(state, "Paused", now)
+        return _counted(paused, course, claims)
+    if state.phase == "Paused":
+        state = _in_phase(state, "Progressing", now)
     match state.phase, course.is_resumed:
         case ("Finished" | "Superseded", _) | ("Halted", False):
             return state
@@ -128,6 +140,9 @@ def sentence(state: RolloutStatus) -> str:
         case "Soaking":
             have = f"{state.updated} of {state.total} claims have it and are watched for a while"
             return f"{where}: {have}{_of_late_claims(state)}"
+        case "Paused":
+            have = f"{state.updated} of {state.total} claims have it"
+            return f"{where}, is paused: {have}; remove annotation {names.PAUSED} of the Composition to go on"
         case "Finished":
             return f"revision {state.revision} has come to all claims"
         case "Superseded":
@@ -157,6 +172,8 @@ def conditions_of(state: RolloutStatus) -> tuple[Condition, ...]:
     match state.phase:
         case "Finished" | "Superseded":
             return ()
+        case "Paused":
+            return (Condition("Synced", "False", "Paused", sentence(state), 0),)
         case "Progressing" | "Soaking":
             reason, abnormal = "RollingOut", "Reconciling"
         case "Halted" | "Reverted":
@@ -210,7 +227,8 @@ def _late(
     The time begins anew whenever another one takes it; one that was passed over stays so until it has it.
     """
     taken = (claim.since or EVER for claim in claims if claim.revision == course.revision)
-    progress = max((instant(state.opened) or NOT_YET, *taken))
+    # Not while it was paused, either.
+    progress = max((instant(state.opened) or NOT_YET, instant(state.since) or EVER, *taken))
     is_over = progress != NOT_YET and now - progress > timedelta(seconds=course.rules.progress_deadline_seconds)
     passed_over = {failure.claim for failure in state.failures}
     return {

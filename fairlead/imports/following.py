@@ -28,6 +28,7 @@ class Followed:
         self.kube = kube
         self._objects: dict[Place, dict[Key, Object]] = {place: {} for place in places}
         self._waiting: dict[tuple[Resource, Key], asyncio.Event] = {}
+        self._changed = asyncio.Event()
 
     @classmethod
     @asynccontextmanager
@@ -47,6 +48,11 @@ class Followed:
         """Return an object as it is, None where there is none."""
         return self._objects[resource, key.namespace].get(key)
 
+    def all_of(self, resource: Resource, namespace: str = "") -> list[Object]:
+        """Return the objects of one place as they are."""
+        about = {"apiVersion": resource.api_version, "kind": resource.kind}
+        return [about | obj for obj in self._objects[resource, namespace].values()]
+
     async def until(
         self, resource: Resource, key: Key, is_enough: Callable[[Object], bool], seconds: float
     ) -> Object | None:
@@ -58,6 +64,11 @@ class Followed:
                     changed.clear()
                     await changed.wait()
         return self.present(resource, key)
+
+    async def change(self) -> None:
+        """Wait until any object is another than when this was awaited last."""
+        await self._changed.wait()
+        self._changed.clear()
 
     async def _list(self, place: Place) -> str:
         """List one place; return the version of the list."""
@@ -73,6 +84,7 @@ class Followed:
             page = await self.kube.list_page(resource, selection, next_page=page.next_page)
         self._objects[place].clear()
         self._objects[place].update(listed)
+        self._changed.set()
         return page.resource_version
 
     async def _follow(self, place: Place, version: str) -> None:
@@ -99,5 +111,6 @@ class Followed:
             self._objects[place].pop(key, None)
         else:
             self._objects[place][key] = obj
+        self._changed.set()
         if changed := self._waiting.get((place[0], key)):
             changed.set()

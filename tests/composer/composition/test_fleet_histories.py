@@ -43,6 +43,7 @@ class Fleet:
     claims: dict[str, Object] = field(default_factory=dict)
     composed: dict[str, str] = field(default_factory=dict)
     failing: set[str] = field(default_factory=set)
+    is_paused: bool = False
     published: int = 0
 
     @property
@@ -95,7 +96,8 @@ class Fleet:
         for name, revision in self.revisions.items():
             if revision.number < newest.number:
                 self.revisions[name] = _with_state(revision, superseded(revision.rollout, self.now))
-        course = Course(newest.name, newest.number, msgspec.convert(newest.composition["rollout"], Rollout))
+        rules = msgspec.convert(newest.composition["rollout"], Rollout)
+        course = Course(newest.name, newest.number, rules, is_paused=self.is_paused)
         self.revisions[newest.name] = _with_state(
             newest, advance(course, newest.state, self.rollout_claims(), self.now)
         )
@@ -245,7 +247,7 @@ _WHO = st.integers(0, CLAIMS - 1).map(lambda number: f"claim-{number}")
 _EVENTS = st.one_of(
     st.tuples(st.just("pass")),
     st.tuples(st.just("pass")),
-    st.tuples(st.just("publish"), st.booleans()),
+    st.tuples(st.sampled_from(["publish", "pause_rollout"]), st.booleans()),
     st.tuples(st.sampled_from(["pause", "go_on", "fail", "mend", "lose_status"]), _WHO),
     st.tuples(st.sampled_from(["pause_all", "go_on_all", "lose_statuses"])),
     st.tuples(st.just("lose_revision"), st.integers(0, 5)),
@@ -256,6 +258,8 @@ def _happen(fleet: Fleet, event: tuple[object, ...]) -> None:
     match event:
         case ("publish", bool() as goes_back):
             fleet.publish(goes_back=goes_back)
+        case ("pause_rollout", bool() as is_paused):
+            fleet.is_paused = is_paused
         case ("lose_revision", int() as index):
             fleet.lose_revision(index)
         case ("lose_statuses",):
@@ -290,6 +294,7 @@ def test_claim_comes_to_a_revision_by_its_waves_alone_in_every_history(history: 
 
     # Whatever it was, a good revision then comes to everybody.
     fleet.failing.clear()
+    fleet.is_paused = False
     _happen(fleet, ("go_on_all",))
     _pass(fleet, judge)
     fleet.publish(goes_back=False)

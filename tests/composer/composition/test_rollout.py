@@ -114,6 +114,27 @@ def test_a_halted_rollout_goes_on_when_a_person_requests_it() -> None:
     assert advance(fleet.course(course.rules, resumed=True), halted, claims, NOW).wave == 2
 
 
+def test_a_paused_rollout_moves_nobody_and_then_goes_on_with_its_wave() -> None:
+    course, claims = fleet.course(fleet.rules("2", "100%", **DEADLINE)), fleet.claims(3)
+    wave = advance(course, None, claims, NOW)
+    claims[0] = fleet.moved(claims, wave)[0]
+
+    paused = advance(replace(course, is_paused=True), wave, claims, NOW)
+    resumed = advance(course, paused, claims, NOW + 100 * MINUTE)
+
+    assert fleet.moved(claims, paused) == claims
+    assert [(condition.type, condition.reason) for condition in conditions_of(paused)] == [("Synced", "Paused")]
+    assert "revision 2, wave 1 of 2, is paused: 1 of 3 claims have it" in sentence(paused)
+    assert advance(replace(course, is_paused=True), paused, claims, NOW + MINUTE) == paused
+    # The time in which it was paused is none of the deadline's.
+    assert (resumed.phase, resumed.opened, resumed.through, resumed.failures) == (
+        "Progressing",
+        wave.opened,
+        wave.through,
+        (),
+    )
+
+
 def test_a_newer_revision_ends_what_is_under_way_and_leaves_what_has_ended() -> None:
     under_way = advance(fleet.course(fleet.rules("1", "100%")), None, fleet.claims(3), NOW)
     ended = [RolloutStatus(revision=1, phase=phase) for phase in ("Finished", "Halted", "Reverted")]

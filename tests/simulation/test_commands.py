@@ -1,0 +1,124 @@
+"""What people type while composer and provider are at work: a rollout paused, followed, stopped and undone."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+import pytest
+
+from fairlead import rollouts
+from fairlead.assets import assets
+from fairlead.exits import CommandError, Exit
+from fairlead.kube_options import USUAL
+from fairlead.rollout_report import Report, lines_of
+from fairlead.simulation import clouds, virtual_time
+from fairlead.simulation.platform import CLAIMS, Platform
+from fairlead.yaml_files import objects_in
+from runtime import clock
+from runtime.kube import Kube
+from runtime.objects import CONFIG_MAPS, Key, Object, dumps, loads
+from tests.simulation.cast import Cast
+from tests.simulation.history import PERSON, TEAM
+
+pytestmark = pytest.mark.slow
+
+_ENVIRONMENT = Key("fairlead-system", "limits")
+_NAME: Final = "postgres-onprem"
+_PAUSED: Final = """
+revision 2, wave 1 of 2, is paused: 1 of 4 claims have it; remove annotation
+  fairlead.dev/paused of the Composition to go on
+
+REVISION  AGE  CLAIMS  READY  PINNED  STATE     NAME
+2         61m  1       1      0       Paused    postgres-onprem-HASH
+1         76m  3       3      0       Finished  postgres-onprem-HASH
+
+waves of 1, 100%, each watched for 300 s; on failure: Halt
+3 in a later wave: team/claim-0, team/claim-2, team/claim-3
+"""
+
+
+@pytest.fixture
+def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
+    """Return a platform to which the commands connect."""
+    platform = Platform("commands", virtual_time.Trace(), clouds.described("onprem"))
+
+    @asynccontextmanager
+    async def connect(_: object) -> AsyncIterator[Kube]:
+        yield platform.server
+
+    for module in (rollouts,):
+        monkeypatch.setattr(module, "connected", connect)
+    return platform
+
+
+@asynccontextmanager
+async def _at_work(platform: Platform, composition: Object) -> AsyncIterator[Cast]:
+    platform.install((TEAM,), [composition])
+    background = platform.background()
+    for process in ("composer", "onprem"):
+        await platform.start(process)
+    yield Cast(platform, "commands")
+    for process in tuple(platform.processes):
+        await platform.kill(process)
+    for task in background:
+        task.cancel()
+
+
+def _composition() -> Object:
+    (shipped,) = objects_in(assets("compositions"), "postgres-onprem.yaml")
+    spec = loads(dumps(shipped["spec"])) | {"environments": ["limits"]}
+    spec["resources"][0]["template"]["spec"]["forProvider"]["connectionLimit"] = "{{ env.limits.connections }}"
+    spec["rollout"] = {"waves": ["1", "100%"], "soakSeconds": 300}
+    return {**shipped, "spec": spec}
+
+
+def test_a_rollout_is_paused_followed_and_undone(platform: Platform) -> None:
+    virtual_time.run("rollout", lambda: _rolled_out(platform))
+
+
+async def _rolled_out(platform: Platform) -> None:
+    (resource,) = platform.description.resources
+    meta = {"name": _ENVIRONMENT.name, "namespace": _ENVIRONMENT.namespace}
+    limits = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"connections.yaml": "20"}}
+
+    def sizes() -> dict[int, int]:
+        children = platform.server.all_of(resource).values()
+        return dict(Counter(child["spec"]["forProvider"]["connectionLimit"] for child in children))
+
+    async with _at_work(platform, _composition()) as cast:
+        await platform.server.create(CONFIG_MAPS, limits, manager=PERSON)
+        for number in range(4):
+            await cast.make(CLAIMS, Key(TEAM, f"claim-{number}"), {"version": "16", "size": "small"})
+        await asyncio.sleep(900)
+        await cast.edit(CONFIG_MAPS, _ENVIRONMENT, "/data/connections.yaml", "33")
+        await asyncio.sleep(60)
+        await rollouts.pause(_NAME, until="2h", reason="a look", server=USUAL)
+        await asyncio.sleep(3600)
+        paused, halfway = await _ended(), sizes()
+        shown = "\n".join(line for line, _ in lines_of(paused, clock.now(), 80))
+        await rollouts.resume(_NAME, server=USUAL)
+        said = list[str]()
+        finished = await _ended(said)
+        everywhere = sizes()
+        with pytest.raises(CommandError, match="had other environments: ConfigMap limits") as refused:
+            await rollouts.undo(_NAME, rollouts.Undo(), USUAL)
+        await rollouts.undo(_NAME, rollouts.Undo(environments=True), USUAL)
+        undone = await _ended()
+
+    assert re.sub(r"-[0-9a-f]{10}$", "-HASH", shown, flags=re.MULTILINE) == _PAUSED.strip("\n")
+    assert (paused.phase, paused.exit, halfway) == ("Paused", Exit.NOT_READY, {20: 3, 33: 1})
+    assert (finished.exit, everywhere) == (Exit.DONE, {33: 4})
+    assert "revision 2, wave 2 of 2: 4 of 4 claims have it and are watched for a while" in said
+    assert refused.value.exit_code is Exit.REFUSED
+    assert (undone.rows[0].number, undone.exit, sizes()) == (3, Exit.DONE, {20: 4})
+
+
+async def _ended(said: list[str] | None = None) -> Report:
+    """Follow a rollout as `rollout status` does."""
+    show: Any = (said if said is not None else []).append
+    return await rollouts.ended(_NAME, USUAL, 7200, show)
