@@ -109,8 +109,20 @@ class Rollout(_Frozen, frozen=True):
     on_failure: Literal["Halt", "Rollback"] = "Halt"
 
 
+class FieldOffering(_Frozen, frozen=True):
+    """What of one field of a claim a Composition serves; more is refused before anything is rendered.
+
+    `values`: of a list its elements, of a map its names. `refused`: the sentence that refuses the field as a whole.
+    """
+
+    values: tuple[str, ...] = ()
+    minimum: int | UnsetType = UNSET
+    maximum: int | UnsetType = UNSET
+    refused: str = ""
+
+
 class CompositionSpec(_Frozen, frozen=True):
-    """How one kind of claim is expanded."""
+    """How one kind of claim is expanded. `offerings`: by the path of a field below the claim's spec."""
 
     composite_type_ref: TypeRef
     resources: tuple[ResourceTemplate, ...]
@@ -118,6 +130,7 @@ class CompositionSpec(_Frozen, frozen=True):
     allowed_namespaces: AllowedNamespaces | UnsetType = UNSET
     environments: tuple[str, ...] = ()
     deletion_policies: tuple[DeletionPolicy, ...] = ("Orphan",)
+    offerings: Mapping[str, FieldOffering] = msgspec.field(name="offers", default={})
     variables: Expressions = {}
     passwords: tuple[PasswordTemplate, ...] = ()
     connection: Expressions = {}
@@ -261,12 +274,45 @@ class ClaimStatus(_Frozen, frozen=True):
     inventory: tuple[Entry, ...] = ()
 
 
+class OfferedValue(_Frozen, frozen=True):
+    """One value of a field, and what the Composition's own table has for it."""
+
+    value: str
+    means: str = ""
+
+
+class OfferedField(_Frozen, frozen=True):
+    """What a claim may have in one field, by its path below spec.
+
+    `note`: what becomes of it where that is not what it says. `refused`: why no claim may have it.
+    """
+
+    path: str
+    type: str = ""
+    required: bool = False
+    default: str = ""
+    values: tuple[OfferedValue, ...] = ()
+    minimum: int | UnsetType = UNSET
+    maximum: int | UnsetType = UNSET
+    note: str = ""
+    refused: str = ""
+
+
+class Offerings(_Frozen, frozen=True):
+    """What claims may ask for by a Composition. `hash`: of the content that it was computed of."""
+
+    hash: str = ""
+    fields: tuple[OfferedField, ...] = ()
+    regions: tuple[str, ...] = ()
+
+
 class CompositionStatus(_Frozen, frozen=True):
     """The status of a Composition."""
 
     observed_generation: int = -1
     conditions: tuple[StatusCondition, ...] = ()
     revision: str = ""
+    offerings: Offerings | UnsetType = msgspec.field(name="offers", default=UNSET)
     last_handled_reconcile_at: str = ""
 
 

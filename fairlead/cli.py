@@ -17,7 +17,7 @@ from typing import Annotated, Literal
 from cyclopts import App, CycloptsError, Parameter
 
 from devcloud import clouds as simulated
-from fairlead import cli_fleet, cli_import, cli_live, cli_migrate, cli_plan, cli_rollout
+from fairlead import cli_fleet, cli_import, cli_live, cli_migrate, cli_offerings, cli_plan, cli_rollout
 from fairlead.exits import CommandError, Exit
 from fairlead.printing import to_errors, to_output
 
@@ -317,6 +317,7 @@ def crd_check(*files: Path) -> Exit:
 def validate(
     *paths: Path,
     crds: Path | None = None,
+    compositions: Annotated[Path | None, Parameter(name=["--compositions", "-c"])] = None,
     strict: Annotated[bool, Parameter(negative="")] = False,
 ) -> Exit:
     """Check claims, Compositions and managed resources as an API server and the composer would, without either.
@@ -326,13 +327,15 @@ def validate(
     Args:
         paths: Files or folders, `-` for standard input.
         crds: A file or folder of CRDs beside ours, for the kinds that Compositions name.
+        compositions: A file or folder of Compositions and environments: claims are held against what the one that
+            serves them offers, and all that it does not is named. Default: none.
         strict: Fail for remarks too: claims that are allowed and that a Composition cannot render.
     """
     from fairlead import validate as validation
 
     if not paths:
         raise CommandError("validate: name files or folders to check", exit_code=Exit.USAGE)
-    validity = validation.validate(paths, crds)
+    validity = validation.validate(paths, crds, compositions)
     for line in validity.good:
         to_output(line)
     for line in (*validity.faults, *(f"remark: {remark}" for remark in validity.remarks), validity.summary()):
@@ -364,6 +367,7 @@ def run_tests(
 
 cli_plan.add_to(app)
 cli_fleet.add_to(app)
+cli_offerings.add_to(app)
 cli_live.add_to(app)
 cli_rollout.add_to(app)
 cli_import.add_to(app)

@@ -13,6 +13,7 @@ from typing import Any
 
 from apis import names
 from composer import inventory
+from composer.causes import Cause
 from composer.claim.compose import Prepared, Preparer
 from composer.claim.decide import decide
 from composer.claim.snapshot import ObservedChild, Snapshot
@@ -27,6 +28,7 @@ from fairlead.discovery import Discovery
 from fairlead.edits import Edits, edits_in
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL, Server
+from fairlead.offerings import also_refused, offerings_of
 from fairlead.plan_clouds import Clouds, config_place, provider_of
 from fairlead.plan_diff import ClaimPlan, Renders, blocked, changes_of, homeless, moved_connection
 from fairlead.rendering import NO_UID, checked_claim, located
@@ -278,7 +280,8 @@ class _Cluster:
         prepared = await Preparer(self.edited, _Here()).prepare(snapshot)
         label = str(key_of(claim))
         if not isinstance(prepared, Prepared):
-            return ClaimPlan(label, prepared.composition, blocked(prepared.causes))
+            more = self._also_refused(prepared.composition, claim, prepared.causes)
+            return ClaimPlan(label, prepared.composition, blocked((*prepared.causes, *more)))
         before = None
         if live is not None:
             snapshot = Snapshot(live, resource, home, kind_deleting=False, catalog=self.kinds, children=known)
@@ -289,6 +292,15 @@ class _Cluster:
         changes = changes_of(decided, Renders(prepared.rendered, before), clouds, is_new=live is None)
         changes = (*changes, *moved_connection(live, claim))
         return ClaimPlan(label, prepared.composition, changes if edited_home else (*changes, homeless(claim)))
+
+    def _also_refused(self, name: str, claim: Object, causes: tuple[Cause, ...]) -> tuple[Cause, ...]:
+        """Return what else a refused claim asks for that its Composition does not serve: a render ends at the first."""
+        served = (obj for obj in self.edited.compositions if metadata(obj)["name"] == name)
+        composition = next(served, None)
+        if composition is None or not any(refused.reason.startswith("Unsupported") for refused in causes):
+            return ()
+        request = CheckRequest(composition["spec"], self.kinds, self.edited.settings)
+        return also_refused(offerings_of(composition, request), claim, causes)
 
     async def _clouds(self, children: Iterable[Object], known: Iterable[ObservedChild]) -> Clouds:
         """Read the ProviderConfigs that serve children; `known` are those that there are."""

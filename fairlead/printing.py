@@ -11,6 +11,7 @@ from typing import Final, TextIO
 from runtime.text import readable
 
 _FEWEST_COLUMNS: Final = 40
+_NO_END: Final = 1 << 16
 
 
 def to_output(text: str, *, end: str = "\n", wraps: bool = False) -> None:
@@ -21,6 +22,11 @@ def to_output(text: str, *, end: str = "\n", wraps: bool = False) -> None:
 def to_errors(text: str, *, wraps: bool = False) -> None:
     """Print on standard error, as `to_output` does."""
     _print(text, sys.stderr, "\n", wraps=wraps)
+
+
+def columns_of_output() -> int:
+    """Return how wide lines of a table may be: as wide as the terminal, or without end for a file or a program."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else _NO_END
 
 
 def wrapped(line: str, columns: int) -> str:

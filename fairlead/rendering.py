@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from apis import names
 from apis.identity import Identity
@@ -173,6 +173,19 @@ def _shipped_in(file: Path) -> tuple[KindFacts, ...]:
     """Return the kinds of one of our files, which is read once in a process: patterns overlap."""
     established = ({**crd, "status": _ESTABLISHED} for crd in objects_in(file.parent, file.name))
     return tuple(facts for crd in established if (facts := facts_of(crd)) is not None)
+
+
+def shipped_for(document: Document) -> Catalog:
+    """Return our kinds in the groups that a document names: to read all CRDs would take most of the time."""
+    spec = document.content.get("spec") or {}
+    named: list[Any] = [document.content]
+    if document.content["kind"] == "Composition":
+        named = [spec.get("compositeTypeRef"), *(resource.get("template") for resource in spec.get("resources") or ())]
+    groups = {str((document or {}).get("apiVersion", "")).partition("/")[0] for document in named}
+    kinds = dict(shipped_kinds("no such file"))
+    for group in sorted(group for group in groups if group.endswith(names.GROUP_SUFFIX)):
+        kinds |= shipped_kinds(f"{group}_*.yaml")
+    return kinds
 
 
 def kinds_in(path: Path) -> Catalog:

@@ -5,27 +5,31 @@ A Composition is checked by the composer's own call, against our CRDs and those 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from apis import names
 from composer.kinds.catalog import Catalog
+from composer.render.errors import UNSUPPORTED_VALUE
 from composer.render.schema import step
 from composer.render.schema_limits import excesses
 from composer.validation.validate import CheckRequest, check, remarks
 from fairlead.exits import CommandError, Exit
+from fairlead.offerings import offerings_in, refused_by
 from fairlead.rendering import (
     NO_UID,
     Context,
     checked_claim,
     checked_object,
+    compositions_in,
     kinds_in,
     lines_of,
     refuse_unreadable,
-    shipped_kinds,
+    shipped_for,
 )
+from fairlead.selection import select
 from fairlead.yaml_files import Document, documents_in, files_in
 from runtime.objects import metadata
 
@@ -54,12 +58,14 @@ class Validation:
         return ", ".join((f"{len(self.good)} valid", *more))
 
 
-def validate(paths: Sequence[Path], crds: Path | None) -> Validation:
+def validate(paths: Sequence[Path], crds: Path | None, compositions: Path | None = None) -> Validation:
     """Check every document of files and folders, whatever is wrong with the others.
 
-    Raises CommandError when `crds` cannot be read.
+    `compositions`: a file or folder with those that claims are held against. Raises CommandError when it or `crds`
+    cannot be read.
     """
     catalog = kinds_in(crds) if crds else {}
+    served = Served(compositions, catalog) if compositions else None
     good: list[str] = []
     faults: list[str] = []
     remarks: list[str] = []
@@ -70,13 +76,15 @@ def validate(paths: Sequence[Path], crds: Path | None) -> Validation:
         for document in documents:
             if document.content["kind"] in _PASSED_OVER:
                 continue
-            kinds = {**_shipped(document), **catalog}
+            kinds = {**shipped_for(document), **catalog}
             if _is_foreign(document, kinds):
                 remarks.append(
                     f"{document.place('kind')}: not checked: no schema of {_kind_of(document)} is known here"
                 )
                 continue
             wrong = list(_faults(document, kinds, environments))
+            if not wrong and served and document.content["kind"] != "Composition":
+                wrong = served.faults(document, Context.of(documents).namespaces)
             faults += wrong
             if not wrong:
                 good.append(
@@ -84,6 +92,30 @@ def validate(paths: Sequence[Path], crds: Path | None) -> Validation:
                 )
                 remarks += _remarks(document, kinds, environments)
     return Validation(tuple(good), tuple(faults), tuple(remarks))
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """The Compositions that claims are held against."""
+
+    path: Path
+    catalog: Catalog
+
+    def faults(self, claim: Document, homes: Mapping[str, Mapping[str, str]]) -> list[str]:
+        """Return, each with its place, all that a claim asks for and its Composition does not serve."""
+        compositions = compositions_in(self.path)
+        try:
+            namespace = str(metadata(claim.content).get("namespace", "default"))
+            chosen = (
+                compositions[0]
+                if len(compositions) == 1
+                else select(claim, compositions, homes.get(namespace)).composition
+            )
+        except CommandError as error:
+            return str(error).splitlines()
+        spec = claim.content.get("spec") or {}
+        refused = refused_by(offerings_in(chosen, self.path, self.catalog), spec)
+        return [f"{claim.place(f'spec.{item.path}')}: {item} [{UNSUPPORTED_VALUE}]" for item in refused]
 
 
 def _documents(path: Path) -> tuple[list[Document], list[str]]:
@@ -114,19 +146,6 @@ def _is_foreign(document: Document, kinds: Catalog) -> bool:
     """Return whether nothing can be said of a document: its group is neither ours nor one of those given."""
     group = str(document.content["apiVersion"]).partition("/")[0]
     return not names.is_own_group(group) and group not in {kind.resource.group for kind in kinds.values()}
-
-
-def _shipped(document: Document) -> Catalog:
-    """Return our kinds in the groups that a document names: to read all CRDs would take most of the time."""
-    spec = document.content.get("spec") or {}
-    named: list[Any] = [document.content]
-    if document.content["kind"] == "Composition":
-        named = [spec.get("compositeTypeRef"), *(resource.get("template") for resource in spec.get("resources") or ())]
-    groups = {str((document or {}).get("apiVersion", "")).partition("/")[0] for document in named}
-    kinds = dict(shipped_kinds("no such file"))
-    for group in sorted(group for group in groups if group.endswith(names.GROUP_SUFFIX)):
-        kinds |= shipped_kinds(f"{group}_*.yaml")
-    return kinds
 
 
 def _faults(document: Document, kinds: Catalog, environments: Environments) -> Iterator[str]:

@@ -18,18 +18,30 @@ from composer.composition.revision_writer import Clock, Revisions
 from composer.composition.rollout import Course, advance, conditions_of, sentence
 from composer.composition.rollout_claims import RolloutClaim
 from composer.composition.store import Library, claim_kind
+from composer.hashes import digest
 from composer.kinds.catalog import Catalog
 from composer.kinds.cluster import Cluster
 from composer.kinds.rights import Rights
-from composer.models import Rollout, RolloutStatus
-from composer.render.errors import Problem
+from composer.models import Offerings, Rollout, RolloutStatus
+from composer.render.errors import CompositionError, Problem
 from composer.validation.validate import CheckRequest
 from runtime import clock, finalizers
 from runtime.cache import Informer
 from runtime.conditions import Condition, find, merge
 from runtime.errors import Conflict, NotFound
 from runtime.events import EventRecorder
-from runtime.objects import Key, Object, annotations_of, deleting, dumps, finalizers_of, generation_of, key_of
+from runtime.objects import (
+    Key,
+    Object,
+    annotations_of,
+    deleting,
+    dumps,
+    finalizers_of,
+    generation_of,
+    key_of,
+    loads,
+    status_of,
+)
 from runtime.preconditions import apply_metadata
 from runtime.results import SETTLED, Result
 from runtime.status import write_status
@@ -48,6 +60,9 @@ class Checker(Protocol):
     async def check(self, request: CheckRequest) -> tuple[Problem, ...]:
         """Check one Composition; raises Transient when the worker is lost."""
 
+    async def offerings(self, request: CheckRequest) -> Offerings:
+        """Return what claims may ask for; raises CompositionError where it cannot be said, or Transient."""
+
 
 class CompositionReconciler:
     """One pass over one Composition: the only writer of its revisions."""
@@ -64,7 +79,7 @@ class CompositionReconciler:
         # Whether the claims of a kind (`Kind.group`) cannot be listed.
         self.is_unlistable: Callable[[str], bool] = lambda _: False
         self._rights = Rights(cluster.kube, monotonic=clock.monotonic, granted=cluster.watches.retry)
-        self._checked: dict[Key, tuple[Catalog, CheckRequest]] = {}
+        self._checked: dict[Key, tuple[Catalog, CheckRequest, str]] = {}
         self._missing_since: dict[Key, datetime] = {}
 
     def add(self, claims: Informer) -> None:
@@ -110,7 +125,7 @@ class CompositionReconciler:
             synced = f"revision {revision.number} is {revision.name}"
             conditions.append(self._condition(composition, "Synced", "True", "InSync", synced))
         ready = self._condition(composition, "Ready", "True", "Accepted", "checked; claims may use it")
-        await self._write(composition, [ready, *conditions], revision.name)
+        await self._write(composition, [ready, *conditions], revision.name, await self._offerings(composition))
         await self._revisions.prune(key.name, int(spec.get("revisionHistoryLimit", HISTORY_LIMIT)))
         return result
 
@@ -150,8 +165,21 @@ class CompositionReconciler:
         problems = await self._checker.check(request) or reused_names(spec, self._library.revisions(key.name))
         self._checked.pop(key, None)
         if not problems:
-            self._checked[key] = (catalog, request)
+            self._checked[key] = (catalog, request, _content_of(request))
         return problems
+
+    async def _offerings(self, composition: Object) -> Object:
+        """Return what claims may ask for by an accepted content: computed once for it, whoever starts the process."""
+        _, request, content = self._checked[key_of(composition)]
+        before: Object = status_of(composition).get("offers") or {}
+        if before.get("hash") == content:
+            return before
+        try:
+            offerings = await self._checker.offerings(request)
+        except CompositionError:
+            # What cannot be said of it is no reason against it, and nothing to be computed in every pass.
+            offerings = Offerings()
+        return {**loads(dumps(offerings)), "hash": content}
 
     def _unlistable(self, composition: Object) -> tuple[Problem, ...]:
         """Return that the claims cannot be listed; when they can, the Composition is reconciled again."""
@@ -284,7 +312,9 @@ class CompositionReconciler:
         generation = generation_of(composition)
         return [replace(condition, observed_generation=generation) for condition in conditions_of(state)]
 
-    async def _write(self, composition: Object, conditions: list[Condition], revision: str) -> None:
+    async def _write(
+        self, composition: Object, conditions: list[Condition], revision: str, offerings: Object | None = None
+    ) -> None:
         before = composition.get("status") or {}
         status: Object = {
             "observedGeneration": generation_of(composition),
@@ -292,6 +322,9 @@ class CompositionReconciler:
         }
         if revision:
             status["revision"] = revision
+        offerings = offerings or before.get("offers")
+        if offerings:
+            status["offers"] = offerings
         token = annotations_of(composition).get(names.RECONCILE_REQUESTED_AT)
         if token:
             status["lastHandledReconcileAt"] = token[:256]
@@ -327,6 +360,12 @@ def _requeue_after(state: RolloutStatus, rollout_claims: int) -> timedelta | Non
             return max(_SLOW_INTERVAL, _INTERVAL_PER_CLAIM * rollout_claims)
         case _:
             return None
+
+
+def _content_of(request: CheckRequest) -> str:
+    """Return a digest of all that offers are computed of."""
+    schemas = {name: facts.schema for name, facts in request.catalog.items() if facts.schema is not None}
+    return digest([request.composition, request.environments, schemas])
 
 
 def relevant(kinds: Catalog, spec: dict[str, Any]) -> Catalog:

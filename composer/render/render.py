@@ -19,6 +19,7 @@ from composer.render.child_metadata import external_names, group_kind_of
 from composer.render.compiler import Compiled, CompiledResource, compile_composition
 from composer.render.errors import UNSUPPORTED_VALUE, CompositionError, PendingError, Problem, raise_all
 from composer.render.floors import Floor, Kept, raised, reached, refuse_unmeasured
+from composer.render.offerings import refusals
 from composer.render.operators.table import is_current
 from composer.render.passwords import Passwords
 from composer.render.request import ChildBuilder, Request
@@ -133,6 +134,9 @@ class _Rendering:
         self._scope["vars"] = Variables(compiled.variables, self._scope)
 
     def run(self) -> Rendered:
+        refused = tuple(refusals(self._compiled.spec.offerings, self._request.claim.get("spec") or {}))
+        if refused:
+            raise CompositionError(*(refusal.problem for refusal in refused))
         children: list[Child] = []
         waiting: list[Waiting] = []
         errors: dict[str, CompositionError] = {}

@@ -8,16 +8,18 @@ from dataclasses import dataclass
 import msgspec
 
 from composer.render.errors import Problem
+from composer.render.render import Rendered
 from composer.validation.samples import Sample
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of one sampled claim: what no claim may cause, and what makes this claim fail alone."""
+    """What became of one sampled claim: what no claim may cause, what makes this claim fail alone, and its render."""
 
     sample: Sample
     wrong: tuple[Problem, ...] = ()
     failed: tuple[Problem, ...] = ()
+    rendered: Rendered | None = None
 
 
 def grouped(trials: Sequence[Trial]) -> tuple[Problem, ...]:

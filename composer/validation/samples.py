@@ -75,11 +75,7 @@ def samples(schema: Schema) -> tuple[Sample, ...]:
     values = {name: tuple(_values(below)) for name, below in properties.items()}
     known = {name: choices for name, choices in values.items() if choices}
     unknown = {name: Pending(obj="claim", name=f"claim.spec.{name}") for name in values if name not in known}
-    rules = [
-        validation["rule"]
-        for validation in schema.get("x-kubernetes-validations") or ()
-        if _PRESENCE.fullmatch(validation["rule"])
-    ]
+    rules = _rules(schema)
     required = frozenset(schema.get("required") or ()) | {name for name in known if "default" in properties[name]}
     drafts = [Sample("", _first(known, _fullest(required, known, rules)))]
     least = _smallest(required, "", known, rules)
@@ -97,6 +93,30 @@ def samples(schema: Schema) -> tuple[Sample, ...]:
         replace(sample, is_plain=sample.is_plain and not any(other.fields < sample.fields for other in whole))
         for sample in whole
     )
+
+
+def claim_with(schema: Schema, path: Sequence[str], value: Any) -> Object:
+    """Return the smallest spec that the schema allows with a value at a path; empty where its rules allow none."""
+    properties: Mapping[str, Schema] = schema.get("properties") or {}
+    name, *rest = path
+    known = {other: tuple(_values(below)) for other, below in properties.items()}
+    inner = claim_with(properties[name], rest, value) if rest else value
+    known = {other: choices for other, choices in known.items() if choices} | {name: (inner,)}
+    required = frozenset(schema.get("required") or ()) | {other for other in known if "default" in properties[other]}
+    together = _smallest(required, name, known, _rules(schema))
+    return {} if together is None else defaulted(_first(known, together), schema)
+
+
+def values_of(schema: Schema) -> tuple[Any, ...]:
+    """Return made-up values of one field: each of an enumeration, the limits of a number, else one."""
+    limits = [schema[limit] for limit in ("minimum", "maximum") if limit in schema]
+    return tuple(limits) if limits and "enum" not in schema else tuple(_values(schema))
+
+
+def _rules(schema: Schema) -> list[str]:
+    """Return the rules of a schema that ask for presence alone."""
+    rules = (validation["rule"] for validation in schema.get("x-kubernetes-validations") or ())
+    return [rule for rule in rules if _PRESENCE.fullmatch(rule)]
 
 
 def named_at_the_limits(sample: Sample) -> tuple[Sample, ...]:

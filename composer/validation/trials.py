@@ -19,6 +19,7 @@ from composer.render.cel import broken
 from composer.render.child_metadata import group_kind_of
 from composer.render.compiler import Compiled
 from composer.render.errors import CompositionError, MistypedError, Problem
+from composer.render.offerings import narrowed
 from composer.render.render import Rendered
 from composer.render.request import Request
 from composer.render.schema import Schema, mismatches, step, template_mismatches, types_of
@@ -29,7 +30,7 @@ from composer.validation.samples import Sample, all_ready, named_at_the_limits, 
 from runtime.objects import Object
 
 # A check has the processor time of three renders: a composition of many resources is tried with fewer claims.
-_SAMPLED_CHILDREN = 512
+CHILDREN_OF_TRIALS = 512
 # What children report is made up alike for all claims: a few show as much as all.
 _REPORTED_CLAIMS = 6
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+>")
@@ -47,16 +48,15 @@ class Trials:
 
     def run(self) -> tuple[Trial, ...]:
         """Try claims as the schema of their kind allows them, until the time that a check has is used up."""
-        kind = (self.claim.resource.api_version, self.claim.resource.kind)
-        left, variants = _SAMPLED_CHILDREN, self._statuses()
+        left, variants = CHILDREN_OF_TRIALS, self._statuses()
         trials: list[Trial] = []
         reported: list[Trial] = []
-        drafts = samples(self._claim_part("spec"))
+        drafts = samples(self._claims())
         plainest = next((draft for draft in drafts if draft.is_plain), drafts[0])
         for number, sample in enumerate((*drafts, *named_at_the_limits(plainest))):
             if left <= 0:
                 break
-            request = request_of(self.composition, kind, sample, self.environments)
+            request = self._request(sample)
             trial, made = self._created(request, sample)
             if number < _REPORTED_CLAIMS and not (trial.wrong or trial.failed):
                 trial = self._reported(request, sample, variants)
@@ -68,6 +68,18 @@ class Trials:
             first = reported[0]
             trials.append(Trial(first.sample, wrong=_problems_of(_about(first.sample), first.failed)))
         return tuple(trials)
+
+    def tried(self, sample: Sample) -> Trial:
+        """Try a claim as it is created."""
+        return self._created(self._request(sample), sample)[0]
+
+    def _request(self, sample: Sample) -> Request:
+        kind = (self.claim.resource.api_version, self.claim.resource.kind)
+        return request_of(self.composition, kind, sample, self.environments)
+
+    def _claims(self) -> Schema:
+        """Return the schema of the claims that the Composition serves."""
+        return narrowed(self._claim_part("spec"), self.compiled.spec.offerings)
 
     def _created(self, request: Request, sample: Sample) -> tuple[Trial, int]:
         try:
@@ -83,7 +95,7 @@ class Trials:
         for refused in refusals(request, rendered, self.catalog):
             # What a claim gives is the claim's fault.
             (failed if refused.reason == "InvalidValue" else wrong).append(refused)
-        return Trial(sample, _problems_of(about, wrong), tuple(failed)), made
+        return Trial(sample, _problems_of(about, wrong), tuple(failed), rendered), made
 
     def _reported(self, request: Request, sample: Sample, variants: Sequence[Mapping[str, Object]]) -> Trial:
         later = "once its resources report, "

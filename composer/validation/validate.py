@@ -20,7 +20,7 @@ from composer.render.compiler import Compiled, CompiledResource, compile_composi
 from composer.render.errors import UNSUPPORTED_VALUE, CompositionError, Problem, near
 from composer.render.schema import Schema, step, template_mismatches, unknown_step
 from composer.render.template import Expression, Leaf, Path, reads, written_out
-from composer.validation import backups, object_names, renames, rollout
+from composer.validation import backups, object_names, offered_fields, renames, rollout
 from composer.validation.connection import connection_faults
 from composer.validation.groups import Trial, grouped, of_plainest
 from composer.validation.trials import Trials
@@ -42,7 +42,7 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
         compiled = compile_composition(request.composition)
     except CompositionError as error:
         return error.problems
-    claim = _claim_facts(compiled, request.catalog)
+    claim = claim_facts(compiled, request.catalog)
     if isinstance(claim, Problem):
         return (claim,)
     problems = [*_rollout_problems(compiled), *renames.faults(compiled.spec)]
@@ -53,6 +53,7 @@ def check(request: CheckRequest) -> tuple[Problem, ...]:
     problems += backups.faults(compiled, request.catalog)
     problems += object_names.faults(compiled)
     problems += _password_problems(compiled, claim)
+    problems += offered_fields.faults(compiled.spec.offerings, step(claim.schema or {}, "spec") or {})
     problems += _status_problems(compiled, claim)
     return tuple(problems) or _sample_problems(request, compiled, claim)
 
@@ -63,7 +64,7 @@ def remarks(request: CheckRequest) -> tuple[Problem, ...]:
     What a Composition refuses in its own sentence is no failure of it.
     """
     compiled = compile_composition(request.composition)
-    claim = _claim_facts(compiled, request.catalog)
+    claim = claim_facts(compiled, request.catalog)
     if isinstance(claim, Problem):
         return (claim,)
     problems = grouped(_trials(request, compiled, claim))
@@ -88,7 +89,8 @@ def _rollout_problems(compiled: Compiled) -> Iterator[Problem]:
             yield Problem("TemplateInvalid", message, "spec.rollout.waves")
 
 
-def _claim_facts(compiled: Compiled, catalog: Catalog) -> KindFacts | Problem:
+def claim_facts(compiled: Compiled, catalog: Catalog) -> KindFacts | Problem:
+    """Return the kind of claim that a Composition serves, or why it can serve none."""
     wanted = compiled.spec.composite_type_ref
     group = wanted.api_version.rpartition("/")[0]
     facts = catalog.get(f"{wanted.kind}.{group}")
@@ -186,6 +188,12 @@ def unknown_claim_paths(composition: dict[str, Any], schema: Schema) -> tuple[Pr
         (leaf, expression, _claim_fault(read, schema)) for leaf, expression, read in every if read.root == "claim"
     )
     return tuple(_undefined(leaf, expression, fault) for leaf, expression, fault in faults if fault)
+
+
+def claim_reads(compiled: Compiled) -> frozenset[tuple[str | None, ...]]:
+    """Return the paths below a claim's spec that a Composition reads, None for a computed step."""
+    every = (read for _, _, read in _reads_of(compiled) if read.root == "claim" and read.whole[:1] == ("spec",))
+    return frozenset(read.whole[1:] for read in every)
 
 
 def _reads_of(compiled: Compiled) -> Iterator[tuple[Leaf, Expression, Path]]:

@@ -23,6 +23,7 @@ from composer.render.operators.table import is_current
 from composer.render.render import CHILDREN_LIMIT, OUTPUT_LIMIT_BYTES, Child, Rendered
 from composer.render.request import ChildBuilder, Request
 from composer.render.values import VALUES_LIMIT, has_too_many_values
+from composer.validation.offerings import Offerings, bounded
 from runtime.objects import deleting, metadata
 
 _BRACES = "{{"
@@ -81,6 +82,12 @@ def refuse_strange(composition: Mapping[str, Any], problems: Iterable[Problem]) 
     for problem in problems:
         if problem.resource not in {"", *names} or not _is_reason(problem.reason):
             raise AnswerError(f"{_shown(problem.reason)} of {_shown(problem.resource)} is no fault of this Composition")
+
+
+def refuse_boundless(offerings: Offerings) -> None:
+    """Raise AnswerError when a status has no room for what claims may ask for, or a reader would be misled by it."""
+    if bounded(offerings) != offerings:
+        raise AnswerError("its offers are larger than a status may have")
 
 
 def _is_reason(text: str) -> bool:

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import timedelta
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 import structlog
@@ -25,12 +25,20 @@ from apis.identity import Identity
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered
 from composer.render.request import Request
+from composer.validation.offerings import Offerings
 from composer.validation.validate import CheckRequest
 from composer.workers import worker
-from composer.workers.answer_check import AnswerError, CheckedObjects, refuse_excess, refuse_foreign, refuse_strange
+from composer.workers.answer_check import (
+    AnswerError,
+    CheckedObjects,
+    refuse_boundless,
+    refuse_excess,
+    refuse_foreign,
+    refuse_strange,
+)
 from composer.workers.processes import START_SECONDS, Worker, WorkerProcesses
 from composer.workers.server import TemplateServer
-from composer.workers.worker import Answer, Order
+from composer.workers.worker import Answer, Operation, Order
 from runtime import clock
 from runtime.errors import Transient
 from runtime.metrics import REGISTRY
@@ -43,7 +51,7 @@ ANSWERS_REFUSED: Final = Counter(
     ["operation"],
     registry=REGISTRY,
 )
-for _operation in ("render", "check"):
+for _operation in ("render", "check", "offerings"):
     ANSWERS_REFUSED.labels(_operation)
 _Result = TypeVar("_Result")
 
@@ -133,6 +141,24 @@ class RenderPool:
         except CompositionError as error:
             return error.problems
 
+    async def offerings(self, request: CheckRequest) -> Offerings:
+        """Return what claims may ask for. Raises CompositionError (RenderLimit included), Transient as `check`."""
+
+        def read(body: bytes) -> Offerings | tuple[Problem, ...]:
+            answer = msgspec.json.decode(body, type=Answer)
+            if answer.offerings is not None:
+                refuse_boundless(answer.offerings)
+                return answer.offerings
+            refuse_strange(request.composition, answer.problems or ())
+            return answer.problems or ()
+
+        body = msgspec.json.encode(request)
+        # That this fails is held against no check of the same content.
+        result = await self._send("offerings", body, _About(f"offerings {_content(body)}", ""), read)
+        if not isinstance(result, Offerings):
+            raise CompositionError(*result)
+        return result
+
     async def close(self) -> None:
         """End all workers and the server."""
         self._workers.close()
@@ -155,7 +181,7 @@ class RenderPool:
             self._has_throttled = False
 
     async def _send(
-        self, operation: Literal["render", "check"], body: bytes, about: _About, read: Callable[[bytes], _Result]
+        self, operation: Operation, body: bytes, about: _About, read: Callable[[bytes], _Result]
     ) -> _Result:
         """Send a request to a worker; where its answer fits no such request, to another: that one may be taken over."""
         self._refuse(about.content)
@@ -173,9 +199,9 @@ class RenderPool:
             raise CompositionError(Problem("RenderRefused", text)) from error
 
     async def _one_answer(
-        self, operation: Literal["render", "check"], frame: bytes, about: _About, read: Callable[[bytes], _Result]
+        self, operation: Operation, frame: bytes, about: _About, read: Callable[[bytes], _Result]
     ) -> _Result:
-        is_check = operation == "check"
+        is_check = operation != "render"
         process = await self._workers.take(is_throttled=about.tenant in self._throttled, is_urgent=not is_check)
         is_kept = False
         try:

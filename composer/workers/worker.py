@@ -22,6 +22,7 @@ from composer.render import environments
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, render
 from composer.render.request import Request
+from composer.validation.offerings import Offerings, offerings
 from composer.validation.validate import CheckRequest, check
 from composer.workers.seccomp import SeccompError, confine
 from composer.workers.server import KILL, SLOW, SPAWN
@@ -36,10 +37,13 @@ _PIPE = 3
 _PROBLEMS_LIMIT = 100
 
 
+Operation = Literal["render", "check", "offerings"]
+
+
 class Order(msgspec.Struct, frozen=True):
     """One request to a worker."""
 
-    operation: Literal["render", "check"]
+    operation: Operation
     body: msgspec.Raw
 
 
@@ -48,6 +52,7 @@ class Answer(msgspec.Struct, frozen=True):
 
     rendered: Rendered | None = None
     problems: tuple[Problem, ...] | None = None
+    offerings: Offerings | None = None
 
 
 def serve(control: socket.socket, *, is_confined: bool) -> None:
@@ -140,8 +145,11 @@ def _answered(frame: bytes) -> bytes:
 def _answer(frame: bytes) -> Answer:
     order = msgspec.json.decode(frame, type=Order)
     try:
-        if order.operation == "check":
+        if order.operation != "render":
             signal.setitimer(signal.ITIMER_PROF, CHECK_CPU_SECONDS)
+        if order.operation == "offerings":
+            return Answer(offerings=offerings(msgspec.json.decode(order.body, type=CheckRequest)))
+        if order.operation == "check":
             problems = check(msgspec.json.decode(order.body, type=CheckRequest))
             return Answer(problems=problems[:_PROBLEMS_LIMIT])
         return Answer(rendered=render(msgspec.json.decode(order.body, type=Request)))

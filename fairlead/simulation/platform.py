@@ -14,8 +14,10 @@ import msgspec
 
 from apis import names
 from composer import process as composer_process
+from composer.models import Offerings
 from composer.render.errors import CompositionError, Problem
 from composer.render.render import Rendered, render
+from composer.validation.offerings import offerings
 from composer.validation.validate import check
 from devcloud.apiserver.api_server import ApiServer
 from devcloud.apiserver.housekeeping import keep_house
@@ -70,6 +72,13 @@ class InProcess:
         """Check a Composition."""
         return _kept(_CHECKS, request, lambda: tuple(check(request)))
 
+    async def offerings(self, request: Any) -> Any:
+        """Return what claims may ask for."""
+        kept = _kept(_OFFERINGS, request, lambda: msgspec.json.encode(offerings(request)))
+        if isinstance(kept, bytes):
+            return msgspec.json.decode(kept, type=Offerings)
+        raise CompositionError(*kept)
+
     async def close(self) -> None:
         """Do nothing."""
 
@@ -88,6 +97,7 @@ def _kept(kept: Answers, request: Any, answer: Callable[[], Answer]) -> Answer:
 
 _MOST_ANSWERS: Final = 1000
 _RENDERS: Answers = {}
+_OFFERINGS: Answers = {}
 _CHECKS: Answers = {}
 Build = Callable[[ProcessContext], Awaitable[Sequence[Controller]]]
 

@@ -16,7 +16,8 @@ _ROWS: Final = [row for row in _PAGE.splitlines() if row.startswith("| `")]
 _PATTERNS: Final = [pattern for row in _ROWS for pattern in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
 # Fields, most by their last word, whose texts are no names of anything else.
 _TEXTS_TEXT: Final = """
-    Cluster.spec.backup.target Composition.passwords.[].name Composition.resources.[].name
+    Cluster.spec.backup.target Composition.offers.*.refused Composition.offers.*.values.[]
+    Composition.passwords.[].name Composition.resources.[].name
     Database.spec.extensions.name FlexibleServer.spec.backup FlexibleServersConfiguration.spec.source
     ScheduledBackup.spec.target activationPolicy administratorLogin allocatedStorage allowConnections
     allowMajorVersionUpgrade allowedCIDRs allowedSourceRanges authorizedNetworks autoMinorVersionUpgrade

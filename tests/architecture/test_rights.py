@@ -19,6 +19,7 @@ GRANTED: dict[str, dict[str, str]] = {
         "database.fairlead.dev/postgresqlinstances": _PEOPLES,
         "fairlead.dev/protectedmetadata": "write",
     },
+    "fairlead-offers": {"fairlead.dev/compositions": _READS},
     "fairlead-plan": {
         "fairlead.dev/compositions": _READS,
         "fairlead.dev/compositionrevisions": _READS,

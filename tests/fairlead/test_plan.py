@@ -197,6 +197,16 @@ def test_a_namespace_that_comes_with_the_claim_need_not_exist(plan: Planned) -> 
     assert "does not exist" not in plan(_claim_in("fair"), namespace)[1]
 
 
+def test_all_that_a_claim_may_not_have_is_said_at_once(plan: Planned) -> None:
+    served = _spec(limit="{{ 'size: nothing so large' | refuse if claim.spec.size == 'large' else '10' }}")
+    claim = {**_claim_in("shop"), "spec": {"version": "15", "size": "large", "compositionRef": {"name": "team"}}}
+    code, out, _ = plan(claim, _composition("team", {**served, "offers": {"version": {"values": ["16"]}}}))
+
+    assert code == Exit.INVALID_INPUT
+    assert "version: 15 is not offered; offered: 16" in out
+    assert "size: large is not offered; offered: small, medium, xlarge" in out
+
+
 def test_a_file_that_names_another_namespace_than_the_option_is_said(plan: Planned) -> None:
     _, out, errors = plan(_claim_in("shop"), options=("-n", "other"))
 

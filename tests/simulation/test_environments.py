@@ -14,7 +14,7 @@ from fairlead.simulation import clouds, virtual_time
 from fairlead.simulation.platform import CLAIMS, Platform
 from fairlead.yaml_files import objects_in
 from runtime.conditions import find
-from runtime.objects import CONFIG_MAPS, Key, Object, dumps, loads
+from runtime.objects import CONFIG_MAPS, Key, Object, dumps, loads, status_of
 from tests.simulation.cast import Cast
 from tests.simulation.history import PERSON, TEAM
 
@@ -39,6 +39,7 @@ def test_an_edited_environment_goes_by_waves_and_a_lost_one_changes_nothing() ->
         "after it was put back": {33: 10},
         "without the environment": {33: 10},
         "and the Composition then": {"EnvironmentNotFound": 1},
+        "fields offered, by content": {23: 2},
     }
 
 
@@ -57,6 +58,7 @@ async def _limits() -> dict[str, Counter[int] | Counter[str]]:
     seen: dict[str, Counter[int] | Counter[str]] = {}
     await asyncio.sleep(900)
     seen["at first"] = _sizes(platform)
+    offered = _offered(platform)
     for value, seconds, moment in (
         ("33", 60, "in the first wave"),
         ("33", 1800, "at the end of the waves"),
@@ -76,6 +78,7 @@ async def _limits() -> dict[str, Counter[int] | Counter[str]]:
     await asyncio.sleep(1800)
     seen["without the environment"] = _sizes(platform)
     seen["and the Composition then"] = _synced(platform)
+    seen["fields offered, by content"] = Counter(len(fields) for fields in {**offered, **_offered(platform)}.values())
     for process in tuple(platform.processes):
         await platform.kill(process)
     for task in background:
@@ -95,6 +98,12 @@ def _sizes(platform: Platform) -> Counter[int]:
     (resource,) = platform.description.resources
     children = platform.server.all_of(resource).values()
     return Counter(child["spec"]["forProvider"]["connectionLimit"] for child in children)
+
+
+def _offered(platform: Platform) -> dict[str, list[Object]]:
+    """Return the fields that claims may have, by the hash of the content of which that was found."""
+    status = status_of(platform.server.all_of(names.COMPOSITIONS)[_COMPOSITION])
+    return {status["offers"]["hash"]: status["offers"]["fields"]}
 
 
 def _synced(platform: Platform) -> Counter[str]:
