@@ -26,7 +26,7 @@ def test_a_login_inside_a_text_is_hidden(text: str) -> None:
 
 
 def test_plain_values_stay() -> None:
-    event = {"msg": "x", "namespace": "team-a", "count": 3, "url": "https://host/path"}
+    event = {"msg": "x", "namespace": "team-a", "count": 3, "url": "https://host/path", "body": {"size": [20]}}
 
     assert redact(None, "info", dict(event)) == event
 

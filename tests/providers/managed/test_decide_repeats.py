@@ -104,6 +104,11 @@ def test_decide_leaves_out_repeats(row: Row) -> None:
     assert decision.step == Keep()
 
 
+def test_a_look_that_shows_nothing_forgets_nothing_that_was_sent() -> None:
+    facts = inputs(GONE, FRESH, obj=OBJECT, eventual=True, attempts=SENT)
+    assert decide(facts).attempts.in_flight == SENT.in_flight
+
+
 SOON, AT_LAST = timedelta(seconds=5), timedelta(minutes=10)
 FOLLOWED: dict[str, tuple[Plan, dict[str, Any], bool]] = {
     "what waits for a list": (Wait("CloudBusy", "busy", SOON, by_list=AT_LAST), {}, True),
