@@ -71,13 +71,11 @@ class Transport(AsyncHttpTransport[HttpRequest, AsyncHttpResponseImpl]):
         return _Response(request, answer)
 
     async def _answered(self, request: HttpRequest) -> Answer:
+        async def answered() -> Answer:
+            return self._cloud.answer(request.method, request.url, request.headers, _body_of(request))
+
         changes = request.method != "GET" and request.url.startswith(ENDPOINT)
-        if changes:
-            await self._life.before_effect()
-        answer = self._cloud.answer(request.method, request.url, request.headers, _body_of(request))
-        if changes:
-            await self._life.after_effect()
-        return answer
+        return await (self._life.carry_out(answered) if changes else answered())
 
     def _early(self, request: HttpRequest, drawn: float) -> Answer | None:
         """Return a refusal of ARM without effect, None for none."""

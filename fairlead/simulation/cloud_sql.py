@@ -249,12 +249,10 @@ class Channel(RestChannel):
         return text
 
     async def _carried_out(self, method: Method, path: str, query: Sequence[tuple[str, str]], body: Any) -> Answer:
-        if method.verb == "GET":
+        async def answered() -> Answer:
             return self._cloud.ask(ACCOUNT, method.verb, path, query, body)
-        await self._life.before_effect()
-        answer = self._cloud.ask(ACCOUNT, method.verb, path, query, body)
-        await self._life.after_effect()
-        return answer
+
+        return await (answered() if method.verb == "GET" else self._life.carry_out(answered))
 
     def _early(self, method: Method, path: str, drawn: float) -> Answer | None:
         """Return a refusal without effect, None for none."""

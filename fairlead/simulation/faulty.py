@@ -75,15 +75,12 @@ class Connection:
         is_effect = resource not in (EVENTS, LEASES)
         if is_effect:
             fence.check("POST")
-            await self.life.before_effect()
         try:
-            answer = await self._arrived(call)
+            answer = await (self.life.carry_out(lambda: self._arrived(call)) if is_effect else self._arrived(call))
         except ApiError as error:
             self.emit(round(clock.monotonic(), 6), self.who, request, type(error).__name__)
             raise
         self.emit(round(clock.monotonic(), 6), self.who, request)
-        if is_effect:
-            await self.life.after_effect()
         await self._passed()
         if self.chance.random() < self.weather.answer_lost:
             raise NoAnswer("simulated: the answer is lost")

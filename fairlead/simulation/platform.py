@@ -25,7 +25,7 @@ from devcloud.apiserver.watching import Change
 from fairlead.assets import assets
 from fairlead.simulation import faulty
 from fairlead.simulation.clouds import CloudDescription, CloudInMemory
-from fairlead.simulation.process_life import FatalEffect, Moment
+from fairlead.simulation.process_life import Interruption, Moment
 from fairlead.simulation.virtual_time import Trace, chance_of, uids
 from fairlead.yaml_files import objects_in
 from providers.external.provider import Rate
@@ -219,7 +219,18 @@ class Platform:
         """Have a process die around one of its next effects, and start it again a while later."""
         if name in self.processes:
             life = self.processes[name].connection.life
-            life.fatal = FatalEffect(effect, moment, lambda: self._fall(name, pause_s))
+
+            def die() -> None:
+                life.is_over = True
+                self._fall(name, pause_s)
+
+            life.interruption = Interruption(effect, moment, die)
+
+    def freeze_at(self, name: str, effect: int, moment: Moment, seconds: float) -> None:
+        """Have a process stand still around one of its next effects: it notices nothing, and goes on where it was."""
+        if name in self.processes:
+            life = self.processes[name].connection.life
+            life.interruption = Interruption(effect, moment, lambda: life.freeze(seconds))
 
     def _fall(self, name: str, pause_s: float = 10.0) -> None:
         """Have a process that is dying ended, and started again a while later."""
@@ -310,8 +321,13 @@ class _Run:
             group.create_task(context.manager.run())
 
     def _exit(self) -> None:
-        if not self.connection.life.is_over:
-            self.connection.life.is_over = True
+        life = self.connection.life
+        still_s = life.still_until - clock.monotonic()
+        if still_s > 0:
+            # Its own clock moves while it stands still, and a frozen process ends itself once it is awake.
+            asyncio.get_running_loop().call_later(still_s, self._exit)
+        elif not life.is_over:
+            life.is_over = True
             self.fall()
 
 

@@ -90,14 +90,7 @@ class _Travel:
 
     async def write(self, operation: str, request: Callable[[], Awaitable[T]], fence: Fence | None = None) -> T:
         """Make a request that changes something."""
-
-        async def effect() -> T:
-            await self.life.before_effect()
-            answer = await request()
-            await self.life.after_effect()
-            return answer
-
-        return await self.meter.write(operation, lambda: self._carried(effect), fence)
+        return await self.meter.write(operation, lambda: self._carried(lambda: self.life.carry_out(request)), fence)
 
     async def _carried(self, request: Callable[[], Awaitable[T]]) -> T:
         chance = self.cloud.chance

@@ -47,6 +47,7 @@ _WEIGHTED: Final = (
 # In a short life others in the cloud do as much as this together.
 _STRANGERS_IN_SHORT: Final = 8.0
 _CUT_OFF: Final = 6.0
+_FROZEN: Final = 6.0
 _BEGINNING: Final = (people.have_shared, people.have_claim)
 # A claim comes to be while a process dies at one of its effects.
 _BEGINNING_OF_SHORT: Final = (people.have_claim, strangers.kill_at)
@@ -59,7 +60,7 @@ def plan(cast: Cast, profile: Profile) -> list[Planned]:
     share = _STRANGERS_IN_SHORT / sum(weight for _, weight in others) if is_short else 1.0
     weights = [(of.act, of.short if is_short else of.long) for of in _WEIGHTED]
     if profile.replicas > 1:
-        weights.append((strangers.cut_off, _CUT_OFF))
+        weights += [(strangers.cut_off, _CUT_OFF), (strangers.freeze_at, _FROZEN)]
     planned = cast.plan([*weights, *((act, weight * share) for act, weight in others)], profile)
     begun = [Planned(number, 0.0, act) for number, act in enumerate(_BEGINNING_OF_SHORT if is_short else _BEGINNING)]
     steps = begun + [Planned(step.number + len(begun), step.at, step.act) for step in planned]

@@ -39,6 +39,14 @@ async def kill_at(cast: Cast) -> str:
     return f"{name} dies {moment} effect {effect}"
 
 
+async def freeze_at(cast: Cast) -> str:
+    """Have a process stand still around one of its next effects, mostly until another has taken its Lease."""
+    name, moment = cast.draw(*cast.platform.names), cast.draw("before", "after")
+    effect, seconds = cast.chance.randint(1, _EFFECTS), cast.chance.uniform(2, 40)
+    cast.platform.freeze_at(name, effect, moment, seconds)
+    return f"{name} stands still for {seconds:.0f} s {moment} effect {effect}"
+
+
 async def cut_off(cast: Cast) -> str:
     """Let a process reach nothing for as long as another may take its Lease, or not quite."""
     name, seconds = cast.draw(*cast.platform.names), cast.chance.uniform(2, 40)
