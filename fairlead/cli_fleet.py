@@ -1,4 +1,4 @@
-"""The commands that show many things at a glance: status."""
+"""The commands that look at many things: status, wait."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ Wide = Annotated[Literal["text", "wide", "json"], Parameter(name=["--output", "-
 
 def add_to(app: App) -> None:
     """Add these commands to the command line."""
-    app.command(status)
+    for command in (status, wait):
+        app.command(command)
 
 
 def status(  # noqa: PLR0913 - one for each option
@@ -59,6 +60,37 @@ def status(  # noqa: PLR0913 - one for each option
     fleet = asyncio.run(looking.status(scope))
     _show_status(fleet, by, output)
     return fleet.exit
+
+
+def wait(
+    *references: str,
+    goal: Annotated[Literal["ready", "synced", "gone"], Parameter(name="--for")] = "ready",
+    timeout: str = "",
+    namespace: Namespace = None,
+    server: Where = USUAL,
+) -> Exit:
+    """Wait until claims or other objects are ready, in sync or gone, and show what they do meanwhile.
+
+    It ends at once with exit code 6 and the cause where only a person's change helps, and with 5 after the time-out.
+
+    Args:
+        references: Names of claims, or KIND/NAME.
+        goal: `ready` (default): usable with the newest spec; `synced`: all is as the spec says; `gone`.
+        timeout: For how long at most: 90s, 30m, 2h. Default: without an end.
+        namespace: Their namespace. Default: the current context's.
+        server: Which API server.
+    """
+    import asyncio
+
+    from fairlead import waiting
+    from fairlead.exits import CommandError
+    from fairlead.pausing import timeout_in
+    from fairlead.printing import to_output
+
+    if not references:
+        raise CommandError("wait: name what is waited for, as orders or pgi/orders", exit_code=Exit.USAGE)
+    wanted = waiting.Wanted(references, goal, namespace, timeout_in(timeout), server)
+    return asyncio.run(waiting.wait(wanted, lambda line: to_output(line, wraps=True, at_once=True)))
 
 
 async def _watch_status(scope: Scope, by: By, output: str) -> Exit:

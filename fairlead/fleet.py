@@ -152,9 +152,9 @@ def member_of(obj: Object, now: datetime, coming: Mapping[str, str] | None = Non
     key, choice = key_of(obj), status_of(obj).get("composition") or {}
     composition = str(choice.get("name", "")) if isinstance(choice, dict) else ""
     conditions = {condition["type"]: condition for condition in conditions_of(obj)}
-    condition = _speaking(conditions)
+    condition = speaking(conditions)
     state = _state(obj, conditions, condition, (coming or {}).get(composition, ""))
-    member = Member(str(obj["kind"]), key.namespace, key.name, composition or _NO_GROUP, _cloud(obj), state)
+    member = Member(str(obj["kind"]), key.namespace, key.name, composition or _NO_GROUP, cloud_of(obj), state)
     if state is State.READY:
         return member
     if not conditions or not _is_current(obj, conditions):
@@ -198,7 +198,7 @@ def counts_of(members: Iterable[Member], group: Callable[[Member], str]) -> dict
     return dict(sorted(counts.items()))
 
 
-def _speaking(conditions: Mapping[str, Object]) -> Object:
+def speaking(conditions: Mapping[str, Object]) -> Object:
     """Return the condition that says what is wrong, else Ready."""
     for type_, status in (("Stalled", "True"), ("Reconciling", "True"), ("Synced", "False"), ("Ready", "False")):
         if _is(conditions, type_, status):
@@ -210,8 +210,8 @@ def _is(conditions: Mapping[str, Object], type_: str, status: str) -> bool:
     return (conditions.get(type_) or {}).get("status") == status
 
 
-def _state(obj: Object, conditions: Mapping[str, Object], speaking: Object, coming: str) -> State:
-    reason = str(speaking.get("reason", ""))
+def _state(obj: Object, conditions: Mapping[str, Object], condition: Object, coming: str) -> State:
+    reason = str(condition.get("reason", ""))
     held = {"Paused": State.PAUSED, "DriftHeld": State.DRIFTING}.get(reason, State.HELD)
     by_order = (
         (not conditions or not _is_current(obj, conditions), State.WAITING),
@@ -255,7 +255,7 @@ def _unseen(obj: Object, member: Member, now: datetime, *, is_edit: bool) -> Mem
     return replace(member, reason="Unseen", message=text, since=since, actor=actor, needs_person=is_late)
 
 
-def _cloud(obj: Object) -> str:
+def cloud_of(obj: Object) -> str:
     """Return the cloud of an object: its provider's, for other operators the group of what holds the data."""
     group = str(obj.get("apiVersion", "")).rpartition("/")[0]
     if names.is_managed(group):

@@ -14,9 +14,14 @@ _FEWEST_COLUMNS: Final = 40
 _NO_END: Final = 1 << 16
 
 
-def to_output(text: str, *, end: str = "\n", wraps: bool = False) -> None:
-    """Print on standard output; `wraps`: a terminal gets lines of its width, as what nobody copies as a command."""
+def to_output(text: str, *, end: str = "\n", wraps: bool = False, at_once: bool = False) -> None:
+    """Print on standard output; `wraps`: a terminal gets lines of its width, as what nobody copies as a command.
+
+    `at_once`: whoever reads it gets it now, and not with what comes later.
+    """
     _print(text, sys.stdout, end, wraps=wraps)
+    if at_once:
+        sys.stdout.flush()
 
 
 def to_errors(text: str, *, wraps: bool = False) -> None:

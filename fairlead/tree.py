@@ -79,9 +79,9 @@ def tree_of(
     """
     composition = ((claim.get("status") or {}).get("composition") or {}).get("name", "")
     below = [_node(kind, name, obj, now) for kind, name, obj in children]
-    if metadata(claim).get("namespace") and _is_claim(claim):
+    if metadata(claim).get("namespace") and is_claim(claim):
         below.append(_secret_node(claim, secret, now))
-    top = _node(str(claim["kind"]), str(metadata(claim)["name"]), claim, now, is_claim=_is_claim(claim))
+    top = _node(str(claim["kind"]), str(metadata(claim)["name"]), claim, now, is_claim=is_claim(claim))
     external = f"composition {composition}" if composition else ""
     return _with_cause(replace(top, external=external, children=tuple(below)))
 
@@ -142,7 +142,7 @@ def _is_ours(obj: Object) -> bool:
     return names.is_own_group(str(obj["apiVersion"]).rpartition("/")[0])
 
 
-def _is_claim(root: Object) -> bool:
+def is_claim(root: Object) -> bool:
     """Whether an object is a claim: of our kinds one that is no managed resource, of others one that was composed."""
     if _is_ours(root):
         return "forProvider" not in (root.get("spec") or {})

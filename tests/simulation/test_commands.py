@@ -1,4 +1,4 @@
-"""What people type while composer and provider are at work: a rollout paused, followed, stopped and undone."""
+"""What people type while composer and provider are at work: claims waited for, a rollout paused and undone."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from typing import Any, Final
 
 import pytest
 
-from fairlead import rollouts
+from fairlead import rollouts, waiting
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL
+from fairlead.printing import wrapped
+from fairlead.progress import Goal
 from fairlead.rollout_report import Report, lines_of
 from fairlead.simulation import clouds, virtual_time
 from fairlead.simulation.platform import CLAIMS, Platform
@@ -42,6 +44,27 @@ waves of 1, 100%, each watched for 300 s; on failure: Halt
 """
 
 
+_WAITED: Final = """
+0:00  good: no controller has looked at its newest spec yet
+0:00  good: Creating: PostgresDatabase good-database-ssovz3dgl4 is being created
+    (usually seconds)
+0:01  good: Ready
+0:00  good: nobody has deleted it yet
+0:00  good: Synced
+0:00  bad: no controller has looked at its newest spec yet
+0:00  bad: CompositionNotFound: there is no Composition 'postgres-onprm' for
+    this kind, did you mean 'postgres-onprem'?; known: postgres-onprem
+1:00  bad: Stalled: CompositionNotFound: there is no Composition
+    'postgres-onprm' for this kind, did you mean 'postgres-onprem'?; known:
+    postgres-onprem; next move: the developer (edit the claim)
+0:00  good: no controller has looked at its newest spec yet
+0:00  bad: gone
+0:00  good: Deleting: waits for PostgresDatabase good-database-ssovz3dgl4 to go
+    (Delete) (usually seconds)
+0:01  good: gone
+"""
+
+
 @pytest.fixture
 def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
     """Return a platform to which the commands connect."""
@@ -51,7 +74,7 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
     async def connect(_: object) -> AsyncIterator[Kube]:
         yield platform.server
 
-    for module in (rollouts,):
+    for module in (rollouts, waiting):
         monkeypatch.setattr(module, "connected", connect)
     return platform
 
@@ -116,6 +139,35 @@ async def _rolled_out(platform: Platform) -> None:
     assert "revision 2, wave 2 of 2: 4 of 4 claims have it and are watched for a while" in said
     assert refused.value.exit_code is Exit.REFUSED
     assert (undone.rows[0].number, undone.exit, sizes()) == (3, Exit.DONE, {20: 4})
+
+
+def test_a_claim_is_waited_for_until_it_is_ready_stalled_or_gone(platform: Platform) -> None:
+    virtual_time.run("wait", lambda: _waited(platform))
+
+
+async def _waited(platform: Platform) -> None:
+    (shipped,) = objects_in(assets("compositions"), "postgres-onprem.yaml")
+    said = list[str]()
+    spec: Object = {"version": "16", "size": "small", "deletionPolicy": "Delete"}
+    good, bad = Key(TEAM, "good"), Key(TEAM, "bad")
+
+    async def wait(goal: Goal, *names: str, timeout_s: float = 600) -> Exit:
+        return await waiting.wait(waiting.Wanted(names, goal, TEAM, timeout_s), said.append)
+
+    async with _at_work(platform, shipped) as cast:
+        await cast.make(CLAIMS, good, spec)
+        exits = [await wait("ready", "good")]
+        with pytest.raises(CommandError, match="not gone within 60 s: good: nobody has deleted it yet") as late:
+            await wait("gone", "good", timeout_s=60)
+        await cast.make(CLAIMS, bad, {**spec, "compositionRef": {"name": "postgres-onprm"}})
+        exits.append(await wait("synced", "good", "bad"))
+        for key in (good, bad):
+            await cast.remove(CLAIMS, key)
+        exits.append(await wait("gone", "good", "bad"))
+
+    assert exits == [Exit.DONE, Exit.STALLED, Exit.DONE]
+    assert late.value.exit_code is Exit.NOT_READY
+    assert "\n".join(wrapped(line, 80) for line in said) == _WAITED.strip("\n")
 
 
 async def _ended(said: list[str] | None = None) -> Report:
