@@ -25,7 +25,7 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PYTHON := $(PYTHON)
 export UV_PYTHON_PREFERENCE := only-system
 
-EXTRAS := aws azure gcp onprem tracing cli devcloud test
+EXTRAS := aws azure gcp onprem tracing cli contrib devcloud test
 SYNC = "$$UV" sync --quiet --frozen --no-build --no-install-project --inexact
 LOCKED := flock .bootstrap/lock sh -euc
 
