@@ -1,7 +1,7 @@
 # Everything a person or a CI job runs. Each target does its own set-up: see "Needs" in README.md.
 #
-# The set-up has two steps. pip fetches uv by hash (.ci/bootstrap.txt), then uv fills .venv from uv.lock, wheels only.
-# Both hold a lock, write their stamp last and may be interrupted or started twice at once; warm they cost nothing.
+# The set-up has two steps. pip fetches uv (.ci/bootstrap.txt) and modules of PostgreSQL (.ci/modules.txt) by hash, then uv
+# fills .venv from uv.lock, wheels only. Both hold a lock, write their stamp last and may be interrupted or started twice at once; warm they cost nothing.
 
 SHELL := /bin/sh
 .SHELLFLAGS := -euc
@@ -134,21 +134,25 @@ check-unit:
 		--ignore=tests/apiserver --ignore=tests/postgres --ignore=tests/security --ignore=tests/system \
 		-m "not apiserver and not postgres and not rds and not slow"
 
-.bootstrap/uv: .ci/bootstrap.txt
+.bootstrap/uv: .ci/bootstrap.txt .ci/modules.txt
 	@mkdir -p .bootstrap
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 		echo "$(PYTHON) is missing or older than 3.11; see Needs in README.md, or run: make PYTHON=/path/to/python3" >&2; exit 2; }
-	@$(LOCKED) 'if [ ! $@ -nt .ci/bootstrap.txt ]; then \
-		echo "set-up: fetching uv, pinned by hash"; \
-		rm -rf .bootstrap/pip; \
+	@$(LOCKED) 'if [ ! $@ -nt .ci/bootstrap.txt ] || [ ! $@ -nt .ci/modules.txt ]; then \
+		echo "set-up: fetching uv and modules of PostgreSQL, pinned by hash"; \
+		rm -rf .bootstrap/pip .bootstrap/modules; \
 		$(PYTHON) -m venv .bootstrap/pip || { echo "python3-venv is missing; see Needs in README.md" >&2; exit 2; }; \
 		.bootstrap/pip/bin/python -m pip install --quiet --disable-pip-version-check --no-cache-dir \
 			--only-binary :all: --require-hashes --requirement .ci/bootstrap.txt; \
+		.bootstrap/pip/bin/python -m pip download --quiet --disable-pip-version-check --no-cache-dir --no-deps \
+			--ignore-requires-python --only-binary :all: --require-hashes --requirement .ci/modules.txt \
+			--dest .bootstrap/modules; \
 		mv .bootstrap/pip/bin/uv $@; touch $@; rm -rf .bootstrap/pip; fi'
 
-.venv/.synced: pyproject.toml uv.lock | .bootstrap/uv
-	@$(LOCKED) 'if [ ! $@ -nt pyproject.toml ] || [ ! $@ -nt uv.lock ]; then \
+.venv/.synced: pyproject.toml uv.lock .ci/modules.txt | .bootstrap/uv
+	@$(LOCKED) 'if [ ! $@ -nt pyproject.toml ] || [ ! $@ -nt uv.lock ] || [ ! $@ -nt .ci/modules.txt ]; then \
 		echo "set-up: filling .venv from uv.lock"; \
 		$(SYNC) $(EXTRAS:%=--extra %); \
 		"$$UV" pip install --quiet --offline --no-deps --no-build-isolation --python $(BIN)/python --editable .; \
+		$(BIN)/python -m zipfile --extract .bootstrap/modules/*.whl .venv/lib/python3.*/site-packages; \
 		touch $@; fi'

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from devcloud.daemons import program
 from devcloud.errors import DevcloudError
+from devcloud.paths import cache_home
 
 _NOBODY = 65534
 _NOBODY_HOME = Path("/var/tmp/fairlead-nobody")  # noqa: S108 - made and owned by root, checked below
@@ -116,6 +117,14 @@ def reachable_copy(root: Path, parts: tuple[str, ...], program_path: str, accoun
             # Another process was first; its copy is the same.
             shutil.rmtree(draft)
     return copy
+
+
+def copies_folder(account: Account) -> Path:
+    """Return where copies of programs lie that the account can reach, made when absent."""
+    if not account.is_foreign:
+        return cache_home()
+    _foreign_home()
+    return _NOBODY_HOME
 
 
 def _foreign_home() -> None:

@@ -7,6 +7,7 @@ is from PostgreSQL 15 on, under an authority of this simulator's own in place of
 
 from psycopg import sql
 
+from devcloud.aws.state.extensions import LISTED
 from devcloud.postgres.instance import Flavour, Record
 from devcloud.simulator.databases import Engine
 
@@ -35,4 +36,6 @@ def _admit(record: Record) -> tuple[str, ...]:
     return tuple(statement.format(**names).as_string() for statement in statements)
 
 
-RDS = Engine(flavour=Flavour(superuser="rdsadmin", statements=_STATEMENTS, admit=_admit), authority=AUTHORITY)
+RDS = Engine(
+    flavour=Flavour(superuser="rdsadmin", statements=_STATEMENTS, extensions=LISTED, admit=_admit), authority=AUTHORITY
+)

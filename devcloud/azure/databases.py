@@ -7,6 +7,7 @@ simulator's own in place of DigiCert's.
 
 from psycopg import sql
 
+from devcloud.azure.state.extensions import LISTED
 from devcloud.postgres.instance import Flavour, Record
 from devcloud.simulator.databases import Engine
 
@@ -30,7 +31,9 @@ def _admit(record: Record) -> tuple[str, ...]:
     return tuple(statement.format(**names).as_string() for statement in statements)
 
 
-AZURE = Engine(flavour=Flavour(superuser="azuresu", statements=_STATEMENTS, admit=_admit), authority=AUTHORITY)
+AZURE = Engine(
+    flavour=Flavour(superuser="azuresu", statements=_STATEMENTS, extensions=LISTED, admit=_admit), authority=AUTHORITY
+)
 
 
 def creation(name: str, owner: str) -> str:

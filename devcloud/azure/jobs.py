@@ -44,8 +44,7 @@ async def carry_out(effect: ServerEffect, before: Server, after: Server, databas
         case effects.UpdateServer(password=password, cuts_sessions=cuts_sessions):
             if password is not None:
                 await databases.set_password(resource_id, password)
-            if cuts_sessions:
-                await databases.reboot(resource_id)
+            await _restarted(before, after, databases, cuts_sessions=cuts_sessions)
             await databases.set_access(resource_id, access_of(after))
         case effects.DropServer() | effects.StopServer():
             # Its data outlive it, for whoever revives it.
@@ -60,6 +59,13 @@ async def carry_out(effect: ServerEffect, before: Server, after: Server, databas
             # A backup changes nothing: a restore asks for a point in time.
             await databases.set_access(resource_id, access_of(after))
     return None
+
+
+async def _restarted(before: Server, after: Server, databases: DataPlane, *, cuts_sessions: bool) -> None:
+    if after.properties.version != before.properties.version:
+        await databases.upgrade(before.resource_id, after.properties.version)
+    elif cuts_sessions:
+        await databases.reboot(before.resource_id)
 
 
 async def _created(effect: effects.CreateServer, server: Server, databases: DataPlane) -> Address:

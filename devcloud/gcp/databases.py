@@ -9,6 +9,7 @@ firewall drops.
 
 from psycopg import sql
 
+from devcloud.gcp.state.extensions import LISTED
 from devcloud.postgres.authenticator import Silence
 from devcloud.postgres.instance import Flavour, Record
 from devcloud.postgres.scram import scram_verifier
@@ -93,6 +94,7 @@ CLOUD_SQL = Engine(
     flavour=Flavour(
         superuser="cloudsqladmin",
         statements=_STATEMENTS,
+        extensions=LISTED,
         admit=_admit,
         shut_out=lambda caller: Silence(),  # noqa: ARG005 - whoever it is
         certifies_hosts=False,

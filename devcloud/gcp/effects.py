@@ -121,6 +121,8 @@ class CloudSqlEffects:
             await self._databases.stop(instance.uid)
         elif before["activationPolicy"] == "NEVER":
             await self._databases.start(instance.uid)
+        elif effect["does"] == "upgrade":
+            await self._databases.upgrade(instance.uid, str(catalog.major(effect["wanted"]["databaseVersion"])))
         elif effect["does"] != "online":
             await self._databases.reboot(instance.uid)
 

@@ -17,7 +17,7 @@ from devcloud.daemons import Command, Daemon, Lifetime
 from devcloud.listening import until_listening
 from devcloud.paths import private_folder, remove_tree, write_private
 from devcloud.postgres import server as postgres
-from devcloud.postgres.programs import Major
+from devcloud.postgres.majors import Major
 from devcloud.postgres.scram import scram_verifier
 from devcloud.postgres.server import LogStatement, Server
 from devcloud.postgres.tls_proxy import PORT

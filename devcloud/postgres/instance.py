@@ -19,11 +19,11 @@ from devcloud.certificates import Authority, Subject
 from devcloud.daemons import Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.paths import private_folder, write_private
-from devcloud.postgres import copies
+from devcloud.postgres import copies, upgrades
 from devcloud.postgres import server as postgres
 from devcloud.postgres.access import EVERYBODY, Access
 from devcloud.postgres.authenticator import Admit, Caller, Refuse, Silence, no_encryption
-from devcloud.postgres.programs import Major
+from devcloud.postgres.majors import Major
 from devcloud.postgres.scram import Verifier, scram_verifier
 from devcloud.postgres.server import Server
 from devcloud.postgres.tls_proxy import Endpoint, TLSProxy
@@ -89,6 +89,7 @@ class Flavour:
     Attributes:
         superuser: The cloud's own superuser.
         statements: What that one runs once, before there is any administrator.
+        extensions: Those that the cloud offers.
         admit: The statements that make the administrator of a record, and the record's database.
         shut_out: What a caller meets whose address the firewall does not let in; by default what Azure answers.
         certifies_hosts: Whether a certificate names the instance's address; else it has its common name alone, and
@@ -97,6 +98,7 @@ class Flavour:
 
     superuser: str
     statements: tuple[str, ...]
+    extensions: frozenset[str]
     admit: Callable[[Record], tuple[str, ...]]
     shut_out: Callable[[Caller], Refuse | Silence] = _no_entry
     certifies_hosts: bool = True
@@ -137,6 +139,7 @@ class Site:
             lifetime=Lifetime.WITH_PARENT,
             durable=self.durable,
             major=major,
+            extensions=self.flavour.extensions,
             log_statement="none",
             superuser=self.flavour.superuser,
             settings=_SETTINGS,
@@ -195,6 +198,14 @@ class Instance:
             if self._proxy is not None:
                 await self._proxy.sever()
             await self._end_server()
+
+    async def upgrade(self, major: Major) -> None:
+        """Cut the sessions and bring the data to a newer version; where PostgreSQL refuses, all is as it was."""
+        async with self._lock:
+            if self._proxy is not None:
+                await self._proxy.sever()
+            await self._end_server()
+            await self._bring_to(major)
 
     async def move(self, name: str, host: str, port: int) -> None:
         """Answer elsewhere, and no more where it did."""
@@ -299,7 +310,9 @@ class Instance:
                 await postgres.stop(self._folder)
                 copies.erase_data(self._folder)
                 await copies.copy(await self._site.blueprint(self._major), self._folder)
-            # Data that were copied, or that an upgrade left as they are, keep their version.
+            else:
+                # A snapshot may be of an older version than what is restored from it.
+                await self._bring_to(self._major)
             major = postgres.major_of(self._folder) or self._major
             server = await postgres.start(self._site.options(self._folder, major))
             if not self._record.has_data:
@@ -307,6 +320,13 @@ class Instance:
                 self._remember(has_data=True)
         self._server = server
         return server
+
+    async def _bring_to(self, major: Major) -> None:
+        present = postgres.major_of(self._folder)
+        if self._record.has_data and present is not None and present < major:
+            options = self._site.options
+            await upgrades.upgrade(options(self._folder, present), options(self._folder, major))
+        self._major = major
 
     def _is_running(self) -> bool:
         return self._server is not None and daemons.is_alive(self._server.identity)

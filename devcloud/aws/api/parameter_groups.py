@@ -14,7 +14,7 @@ from devcloud.aws.lifecycle.steps import Became, Record, Step
 from devcloud.aws.refusals import invalid_combination, invalid_value, missing
 from devcloud.aws.state import catalog
 from devcloud.aws.state.model import ParameterGroup, ParameterStatus
-from devcloud.aws.state.parameters import PARAMETERS, Parameter, parameter, refuse_value
+from devcloud.aws.state.parameters import PARAMETERS, Parameter, in_version, parameter, refuse_value
 from devcloud.simulator.messages import Refusal
 
 _FAMILY = re.compile(rf"{catalog.ENGINE}(\d+)")
@@ -75,7 +75,7 @@ def modify(call: Call) -> Tree:
     values, methods = dict(group.values), dict(group.methods)
     changed = []
     for change in changes:
-        definition = parameter(str(change.get("ParameterName", "")))
+        definition = in_version(parameter(str(change.get("ParameterName", ""))), _version_of(group))
         if "ParameterValue" not in change or "ApplyMethod" not in change:
             raise missing("ParameterValue" if "ParameterValue" not in change else "ApplyMethod")
         value, method = str(change["ParameterValue"]), str(change["ApplyMethod"])
@@ -167,10 +167,15 @@ def describe_defaults(call: Call) -> Tree:
     return {"EngineDefaults": {"DBParameterGroupFamily": family, "Parameters": listed, **marker}}
 
 
-def _shown(definition: Parameter, group: ParameterGroup) -> Tree:
+def _version_of(group: ParameterGroup) -> str:
+    return group.db_parameter_group_family.removeprefix(catalog.ENGINE)
+
+
+def _shown(listed: Parameter, group: ParameterGroup) -> Tree:
+    family = _version_of(group)
+    definition = in_version(listed, family)
     value = group.values.get(definition.name)
     default = definition.default
-    family = group.db_parameter_group_family.removeprefix(catalog.ENGINE)
     if definition.name == "rds.force_ssl" and int(family) < 15:  # noqa: PLR2004 - on by default since PostgreSQL 15
         default = "0"
     static = "static" if definition.static else "dynamic"

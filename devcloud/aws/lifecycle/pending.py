@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from devcloud.aws.lifecycle.steps import Addressed, Became, Optimizing, Record, Step
 from devcloud.aws.state import catalog
 from devcloud.aws.state.model import CertificateDetails, Instance, OptionStatus, ParameterStatus, Pending
-from devcloud.simulator.work import MoveTo, Reboot
+from devcloud.simulator.work import MoveTo, Reboot, Upgrade
 
 _STORAGE = ("allocated_storage", "storage_type", "iops", "storage_throughput")
 
@@ -104,7 +104,7 @@ def _upgrade(shown: Instance, version: str) -> Iterator[Step]:
             after["db_parameter_groups"] = (ParameterStatus(db_parameter_group_name=f"default.{family}"),)
     became = Became(shown=after, clears=("engine_version",))
     yield Step(status="upgrading", seconds=300, began=(267,))
-    yield Step(status="upgrading", seconds=30, work=Reboot(), ends=(became,), began=(266,), ended=(6, 268))
+    yield Step(status="upgrading", seconds=30, work=Upgrade(version), ends=(became,), began=(266,), ended=(6, 268))
 
 
 def _certificate(shown: Instance, name: str) -> Step:

@@ -8,6 +8,7 @@ import re
 import msgspec
 
 from devcloud.aws.refusals import invalid_combination, invalid_value
+from devcloud.aws.state.extensions import offered_in
 
 _FORMULA = re.compile(r"\{[A-Za-z0-9/*+(),\-]+\}|(?:GREATEST|LEAST|SUM)\(.*\)")
 
@@ -74,10 +75,8 @@ PARAMETERS = {
         Parameter(name="pg_stat_statements.track", allowed="none,top,all"),
         _number("pg_stat_statements.max", "100-2147483647", static=True),
         Parameter(name="random_page_cost", data_type="float", allowed="0-1.79769e+308"),
-        Parameter(
-            name="rds.extensions", default="address_standardizer, pg_stat_statements, pgcrypto", modifiable=False
-        ),
-        Parameter(name="rds.allowed_extensions", default="*"),
+        Parameter(name="rds.extensions", modifiable=False),
+        Parameter(name="rds.allowed_extensions", data_type="list", default="*"),
         _switch("rds.force_ssl", default="1"),
         _number("rds.log_retention_period", "1440-10080", default="4320"),
         _switch("rds.logical_replication", static=True, default="0"),
@@ -97,6 +96,17 @@ PARAMETERS = {
         _number("work_mem", "64-2147483647"),
     )
 }
+
+
+def in_version(definition: Parameter, version: str) -> Parameter:
+    """Return a parameter as the groups of a version, `16`, have it: those that name extensions differ."""
+    match definition.name:
+        case "rds.extensions":
+            return msgspec.structs.replace(definition, default=", ".join(offered_in(version)))
+        case "rds.allowed_extensions":
+            return msgspec.structs.replace(definition, allowed=",".join(("*", *offered_in(version))))
+        case _:
+            return definition
 
 
 def parameter(name: str) -> Parameter:
@@ -139,4 +149,7 @@ def _fits(definition: Parameter, value: str) -> bool:
             return float(low) <= float(value) <= float(high)
         except ValueError:
             return False
-    return value in definition.allowed.split(",")
+    allowed = definition.allowed.split(",")
+    if definition.data_type == "list":
+        return all(part.strip() in allowed for part in value.split(",") if part.strip())
+    return value in allowed

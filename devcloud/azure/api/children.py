@@ -7,7 +7,7 @@ from devcloud.azure.api.calls import Call, Cloud, Handler, page, started_child
 from devcloud.azure.firewall import refuse_rule
 from devcloud.azure.lifecycle import effects
 from devcloud.azure.refusals import bad_request, child_not_found, invalid_value, missing_value, rule_not_found
-from devcloud.azure.state.configurations import CONFIGURATIONS, allows
+from devcloud.azure.state.configurations import CONFIGURATIONS, allows, in_version
 from devcloud.azure.state.model import SYSTEM_DATABASES, Database, Rule
 from devcloud.azure.state.views import configuration_view, database_view, rule_view
 from devcloud.simulator.messages import Answer, Refusal, json_answer
@@ -101,7 +101,7 @@ def delete_rule(cloud: Cloud, call: Call) -> Answer:
 def put_configuration(cloud: Cloud, call: Call) -> Answer:
     """Choose a parameter's value, or its default again (`source: system-default`)."""
     server, name = cloud.changeable(call), _configuration(call)
-    configuration = CONFIGURATIONS[name]
+    configuration = in_version(name, server.properties.version)
     # There is a value of every parameter, always.
     cloud.refuse_present(call, configuration)
     requested = _properties(call.body, {"value", "source"})

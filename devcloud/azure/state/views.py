@@ -8,7 +8,7 @@ import msgspec
 from devcloud.azure.refusals import SERVERS
 from devcloud.azure.state.api_versions import STANDBY_STATE_SINCE, SYSTEM_DATA_SINCE, state_name, without_later
 from devcloud.azure.state.catalog import location_name
-from devcloud.azure.state.configurations import CONFIGURATIONS
+from devcloud.azure.state.configurations import in_version
 from devcloud.azure.state.model import Database, Group, Lock, Rule, Server, group_id
 
 
@@ -72,7 +72,7 @@ def rule_view(server: Server, name: str, rule: Rule) -> dict[str, Any]:
 
 def configuration_view(server: Server, name: str) -> dict[str, Any]:
     """Return a server parameter; the value is answered in the letter case that was sent."""
-    configuration = CONFIGURATIONS[name]
+    configuration = in_version(name, server.properties.version)
     default = server.properties.version if configuration.is_read_only else configuration.default
     override = server.overrides.get(name)
     properties = {

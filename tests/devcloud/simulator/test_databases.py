@@ -10,11 +10,15 @@ from pathlib import Path
 import psycopg
 import pytest
 import pytest_asyncio
+from psycopg import sql
 
 from devcloud import addresses
 from devcloud.aws.databases import RDS
+from devcloud.aws.state import extensions as of_rds
 from devcloud.azure.databases import AZURE
+from devcloud.azure.state import extensions as of_azure
 from devcloud.gcp.databases import CLOUD_SQL, dropped_database, dropped_user, made_database, made_user
+from devcloud.gcp.state import extensions as of_cloud_sql
 from devcloud.postgres.access import Access
 from devcloud.postgres.instance import StatementError
 from devcloud.simulator.databases import Databases, Options, discard, open_databases
@@ -24,6 +28,11 @@ pytestmark = [pytest.mark.postgres, pytest.mark.asyncio(loop_scope="module")]
 
 PASSWORD = "first-pass"
 ENGINES = {"rds_superuser": RDS, "azure_pg_admin": AZURE, "cloudsqlsuperuser": CLOUD_SQL}
+OFFERED = {
+    "rds_superuser": of_rds.offered_in,
+    "azure_pg_admin": of_azure.offered_in,
+    "cloudsqlsuperuser": of_cloud_sql.offered_in,
+}
 RIGHTS = """SELECT rolsuper, rolcreatedb, rolcreaterole, pg_has_role(%s, 'MEMBER')
             FROM pg_roles WHERE rolname = current_user"""
 
@@ -115,6 +124,20 @@ async def test_an_instance_and_its_administrator_are_as_in_the_cloud(world: Worl
         assert not session.pgconn.ssl_in_use
 
 
+@pytest.mark.parametrize("version", ["16", "17", "18"])
+async def test_extensions_that_a_cloud_offers_are_created_by_its_administrator(world: World, version: str) -> None:
+    databases, offered = world.databases, OFFERED[world.role](version)
+    address = await databases.create(_database("extended", version=version))
+    async with await world.login(address) as session:
+        assert str(await _value(session, "SHOW server_version")).startswith(f"{version}.")
+        names = await (await session.execute("SELECT name FROM pg_available_extensions ORDER BY name")).fetchall()
+        assert tuple(name for (name,) in names) == tuple(sorted(offered))
+        for name in offered:
+            await session.execute(sql.SQL("CREATE EXTENSION IF NOT EXISTS {} CASCADE").format(sql.Identifier(name)))
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match='extension "postgis" is not available'):
+            await session.execute("CREATE EXTENSION postgis")
+
+
 @pytest.mark.parametrize("world", ["cloudsqlsuperuser"], indirect=True)
 async def test_authority_that_was_added_signs_after_the_rotation(world: World) -> None:
     address, databases = await world.create("prepared"), world.databases
@@ -140,3 +163,16 @@ async def test_user_that_owns_something_and_database_with_sessions_are_not_dropp
             await databases.execute("db-1", dropped_user("app"))
         with pytest.raises(StatementError, match="is being accessed by other users"):
             await databases.execute("db-1", dropped_database("orders"))
+
+
+@pytest.mark.parametrize("world", ["rds_superuser"], indirect=True)
+async def test_upgrade_of_a_version_keeps_roles_rows_and_extensions(world: World) -> None:
+    databases, address = world.databases, await world.create("old")
+    async with await world.login(address) as session:
+        await session.execute("CREATE EXTENSION pg_trgm; CREATE TABLE kept AS SELECT 7 AS number; CREATE ROLE other")
+    for version in ("17", "18"):
+        await databases.upgrade("db-1", f"{version}.1")
+        async with await world.login(address) as session:
+            assert str(await _value(session, "SHOW server_version")).startswith(f"{version}.")
+            query = "SELECT number + similarity('a', 'a') FROM kept, pg_roles WHERE rolname = 'other'"
+            assert await _value(session, query) == 8
