@@ -96,12 +96,14 @@ e2e: .venv/.synced ## our pods on a node, applications in pods and in Java, clai
 		echo "e2e: Java is missing: apt-get install default-jre-headless libpostgresql-jdbc-java" >&2; exit 2; }
 	@[ -e /usr/share/java/postgresql.jar ] || { \
 		echo "e2e: PostgreSQL's JDBC driver is missing: apt-get install libpostgresql-jdbc-java" >&2; exit 2; }
+	@{ command -v npm && command -v go; } >/dev/null || { \
+		echo "e2e: Node or Go is missing: apt-get install npm golang" >&2; exit 2; }
 	@command -v git >/dev/null || { echo "e2e: Git is missing: apt-get install git" >&2; exit 2; }
 	@{ command -v buildah && command -v mmdebstrap; } >/dev/null || { \
 		echo "e2e: the images cannot be built: apt-get install buildah mmdebstrap" >&2; exit 2; }
 	@$(BIN)/python -m devcloud.node
 	@$(BIN)/python -m devcloud.controlplane
-	@$(BIN)/pytest -q -o faulthandler_timeout=0 tests/e2e/jdbc.py tests/e2e/node.py tests/e2e/installed.py \
+	@$(BIN)/pytest -q -o faulthandler_timeout=0 tests/e2e/jdbc.py tests/e2e/applications.py tests/e2e/node.py tests/e2e/installed.py \
 		tests/e2e/every_cloud.py tests/e2e/attacks.py tests/e2e/attacks_of_authors.py \
 		tests/e2e/attacks_of_tenants.py tests/e2e/reinstalled.py \
 		tests/e2e/gitops_kstatus.py tests/e2e/gitops_flux.py tests/e2e/gitops_argocd.py tests/system/helm_rollback.py
