@@ -47,7 +47,8 @@ def mounted(onprem_server: OnPremServer, tmp_path: Path) -> Path:
 
 def _block(language: str, holds: str, folder: Path) -> str:
     """Return the page's block of a language that holds a text, with the test's folder for the mount."""
-    (block,) = [text for name, text in _BLOCK.findall(_PAGE.read_text()) if name == language and holds in text]
+    blocks: list[tuple[str, str]] = _BLOCK.findall(_PAGE.read_text())
+    (block,) = [text for name, text in blocks if name == language and holds in text]
     return block.replace("/bindings/db", str(folder))
 
 
