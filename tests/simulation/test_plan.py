@@ -40,8 +40,8 @@ _ENVIRONMENT: Final = Key("fairlead-system", "tuning")
 _ENOUGH_S: Final = 1800.0
 _OF_THE_COMPOSITION: Final = 0.2
 _OF_THE_ENVIRONMENT: Final = 0.3
-_OF_THE_CONFIG: Final = 0.5
-_OF_THE_PIN: Final = 0.6
+_OF_THE_CONFIG: Final = 0.45
+_OF_THE_PIN: Final = 0.5
 _REFUSALS: Final = frozenset({"InvalidValue", "LimitReached", "NotAllowed", "UnsupportedVersion"})
 _AT_ONCE: Final = frozenset({"in place", "restarts", "locks out", "loses data"})
 
@@ -137,7 +137,7 @@ async def _pass_the_opening_of_a_window() -> None:
 
 
 def _edit(platform: Platform, chance: random.Random) -> Edit:
-    """Return an edit of the claim, four of ten, or of its Composition, its environment, its ProviderConfig, its pin."""
+    """Return an edit of the claim, five of ten, or of its Composition, its environment, its ProviderConfig, its pin."""
     draw = chance.random()
     if draw < _OF_THE_COMPOSITION:
         return _edit_of_the_composition(platform, chance)
@@ -174,9 +174,10 @@ def _edit_of_the_config(platform: Platform, chance: random.Random) -> Edit:
     config = platform.server.all_of(resource)[key]
     spec, limits = dict(config["spec"]), dict(config["spec"].get("limits") or {})
     own = platform.description.name
-    match chance.choice(("namespaces", "storage", "sizes")):
+    is_open = "selector" in spec["allowedNamespaces"]
+    match chance.choice(("namespaces", "storage", "sizes")) if is_open else "namespaces":
         case "namespaces":
-            spec["allowedNamespaces"] = chance.choice(({"selector": {}}, {"selector": {}}, {"names": ["elsewhere"]}))
+            spec["allowedNamespaces"] = {"names": ["elsewhere"]} if is_open else {"selector": {}}
         case "sizes" if own == "onprem":
             spec["extensions"] = chance.choice(([], ["pg_trgm"]))
         case "sizes":
@@ -264,7 +265,7 @@ def _refused(children: Mapping[str, Object], changes: list[Change]) -> set[str]:
     """Return which children the plan refuses as a whole: of those that it changes, by it; of others as it stands."""
     refused = {name for name, child in children.items() if _is_refused(child)}
     for change in changes:
-        if change.cloud:
+        if change.cloud or change.fields:
             whole = any(field.effect == "refused" and not field.path for field in change.cloud)
             refused = refused | {change.name} if whole else refused - {change.name}
     return refused
