@@ -29,14 +29,15 @@ def plan(
     fail_on: FailOn = (),
     out: Path | None = None,
 ) -> Exit:
-    """Show what edited claims, Compositions and environments would do to every child, and change nothing.
+    """Show what edited claims, Compositions, ProviderConfigs and environments would do, and change nothing.
 
     What an edit does in the cloud is what the provider would decide on what it observed last (`status.observed`): in
     place, with a restart, in the maintenance window, after a consent, or refused.
 
     Args:
-        paths: Files or folders with claims, Compositions and environments (ConfigMaps of namespace fairlead-system, or
-            of none), `-` for standard input. The labels of a Namespace in them count where a Composition is chosen.
+        paths: Files or folders with claims, Compositions, ProviderConfigs and environments (ConfigMaps of namespace
+            fairlead-system, or of none), `-` for standard input. The labels of a Namespace in them count where a
+            Composition is chosen.
         namespace: Of claims that name none; of the claims that an edited Composition or environment changes. Default:
             the context's; all.
         server: Which API server.

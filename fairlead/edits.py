@@ -1,4 +1,4 @@
-"""The edited files that `fairlead plan` is given: claims, Compositions, environments and namespaces."""
+"""The edited files that `fairlead plan` reads: claims, Compositions, environments, ProviderConfigs and namespaces."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Edits:
     environments: Mapping[str, Document]
     namespaces: Mapping[str, Object]
     remarks: tuple[str, ...]
+    configs: tuple[Document, ...] = ()
 
     def settings(self) -> dict[str, dict[str, str]]:
         """Return the data of the edited environments, by name."""
@@ -50,6 +51,7 @@ def edits_in(paths: Iterable[Path], settings: str) -> Edits:
     for composition in compositions:
         refuse_unreadable(composition)
     namespaces = {_name(namespace): namespace.content for namespace in by_kind.pop("Namespace", [])}
+    configs = tuple(by_kind.pop("ProviderConfig", []))
     config_maps = by_kind.pop("ConfigMap", [])
     environments = {
         _name(config_map): config_map for config_map in config_maps if _namespace(config_map) in ("", settings)
@@ -61,10 +63,10 @@ def edits_in(paths: Iterable[Path], settings: str) -> Edits:
         if _namespace(config_map) not in ("", settings)
     )
     claims = tuple(document for kind, group in by_kind.items() if kind not in _NO_EDITS for document in group)
-    if not (claims or compositions or environments):
-        text = "the files hold neither a claim nor a Composition nor an environment"
+    if not (claims or compositions or environments or configs):
+        text = "the files hold neither a claim nor a Composition, an environment or a ProviderConfig"
         raise CommandError("\n".join((text, *remarks)), exit_code=Exit.INVALID_INPUT)
-    return Edits(claims, tuple(compositions), environments, namespaces, remarks)
+    return Edits(claims, tuple(compositions), environments, namespaces, remarks, configs)
 
 
 def _name(document: Document) -> str:

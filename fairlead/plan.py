@@ -30,6 +30,7 @@ from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL, Server
 from fairlead.offerings import also_refused, offerings_of
 from fairlead.plan_clouds import Clouds, config_place, provider_of
+from fairlead.plan_configs import ConfigEdits
 from fairlead.plan_diff import ClaimPlan, Renders, blocked, changes_of, homeless, moved_connection
 from fairlead.rendering import NO_UID, checked_claim, located
 from fairlead.yaml_files import Document, invalid
@@ -134,11 +135,15 @@ async def plan(options: Options) -> Outcome:
     async with connected(options.server) as kube:
         try:
             cluster = await _Cluster.read(kube, options, edits)
+            config_edits = await ConfigEdits.read(kube, edits)
+            cluster.configs.update(config_edits.configs())
             cluster.check()
             plans = [await cluster.of_file(file) for file in edits.claims]
             seen = {plan.claim for plan in plans}
             for name, claim_type in cluster.concerned().items():
                 plans += [await cluster.of_live(claim) for claim in await cluster.users(name, claim_type, seen)]
+            clouds = Clouds(clock.now(), cluster.configs)
+            plans = await config_edits.added_to(plans, options.namespace or "", clouds)
         except Forbidden as error:
             raise CommandError(f"{error}; {_RIGHTS}") from error
     return Outcome(tuple(plans), (*edits.remarks, *_elsewhere(edits, options.namespace), *sorted(cluster.remarks)))
@@ -287,7 +292,7 @@ class _Cluster:
             snapshot = Snapshot(live, resource, home, kind_deleting=False, catalog=self.kinds, children=known)
             earlier = await Preparer(self.library, _Here()).prepare(snapshot)
             before = earlier.rendered if isinstance(earlier, Prepared) else None
-        clouds = await self._clouds((child.object for child in prepared.rendered.children), known)
+        clouds = await self._clouds((child.object for child in prepared.rendered.children), known, edited_home)
         decided = decide(prepared.snapshot, prepared.rendered, now=timestamp(clouds.now))
         changes = changes_of(decided, Renders(prepared.rendered, before), clouds, is_new=live is None)
         changes = (*changes, *moved_connection(live, claim))
@@ -302,7 +307,7 @@ class _Cluster:
         request = CheckRequest(composition["spec"], self.kinds, self.edited.settings)
         return also_refused(offerings_of(composition, request), claim, causes)
 
-    async def _clouds(self, children: Iterable[Object], known: Iterable[ObservedChild]) -> Clouds:
+    async def _clouds(self, children: Iterable[Object], known: Iterable[ObservedChild], home: Object | None) -> Clouds:
         """Read the ProviderConfigs that serve children; `known` are those that there are."""
         groups = ((str(child["apiVersion"]).partition("/")[0], child) for child in children)
         places = {config_place(group, child) for group, child in groups if provider_of(group) is not None}
@@ -317,7 +322,7 @@ class _Cluster:
                 self.remarks.add(f"the limits of ProviderConfigs of {group} are not considered: you may not read them")
         live = [child.live for child in known if child.live is not None]
         called = {(str(obj["kind"]), key_of(obj).name): str(status_of(obj).get("externalName", "")) for obj in live}
-        return Clouds(clock.now(), self.configs, called)
+        return Clouds(clock.now(), self.configs, called, home)
 
     async def _around(self, claim: Object) -> tuple[tuple[ObservedChild, ...], Object | None]:
         """Read the children of a claim and its namespace, None where there is none."""

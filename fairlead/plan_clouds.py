@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
+from providers.external.config import refuse_namespace
 from providers.external.observation import Change, Class, Queue, describe
 from providers.external.provider import Kind, Provider, decode_config
 from providers.managed.decisions.decide_update import INTERRUPTING
@@ -21,7 +22,7 @@ from providers.managed.decisions.foresee import Foresight, foresee
 from providers.managed.decisions.plan import Refuse, Rest, Update, Wait
 from providers.managed.record import InvalidSpec, envelope_of
 from runtime.conditions import timestamp
-from runtime.objects import Object, Resource, status_of
+from runtime.objects import Object, Resource, key_of, labels_of, status_of
 
 Effect: TypeAlias = Literal[
     "in place", "restarts", "locks out", "loses data", "in the window", "waits", "waits for consent", "refused",
@@ -71,12 +72,22 @@ class CloudChange(msgspec.Struct, frozen=True):
 class Clouds:
     """What the clouds' part of a plan reads beside the objects: the time, and ProviderConfigs by group and name.
 
-    `names`: what children are called in their cloud, by kind and name.
+    `names`: what children are called in their cloud, by kind and name. `home`: their namespace, None where it is not
+    known.
     """
 
     now: datetime
     configs: Mapping[tuple[str, str], Object] = field(default_factory=dict)
     names: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    home: Object | None = None
+
+    def not_allowed(self, resource: Resource, obj: Object) -> tuple[CloudChange, ...]:
+        """Return that an object's namespace may not use its ProviderConfig, nothing where it may."""
+        config = self.configs.get(config_place(resource.group, obj))
+        if config is None or self.home is None:
+            return ()
+        refusal = refuse_namespace(config, key_of(self.home).name, labels_of(self.home))
+        return (CloudChange("refused", why=f"{refusal}; nothing is looked at or changed"),) if refusal else ()
 
     def config_of(self, resource: Resource, obj: Object) -> Any:
         """Return the spec of an object's ProviderConfig as its provider reads it, None where that is not known."""
@@ -119,6 +130,8 @@ def cloud_creation(resource: Resource, obj: Object, clouds: Clouds) -> tuple[Clo
     kind, config = kind_of(resource), clouds.config_of(resource, obj)
     if kind is None or config is None:
         return ()
+    if not_allowed := clouds.not_allowed(resource, obj):
+        return not_allowed
     try:
         refusal = kind.refusal(envelope_of(obj, kind.spec_type).for_provider, config, {})
     except InvalidSpec as error:
@@ -131,6 +144,8 @@ def cloud_changes(resource: Resource, live: Object, edited: Object, clouds: Clou
     kind, config = kind_of(resource), clouds.config_of(resource, edited)
     if kind is None:
         return ()
+    if not_allowed := clouds.not_allowed(resource, edited):
+        return not_allowed
     try:
         foresight = foresee(kind, edited, clouds.now, config, _resolved(kind, live, edited, clouds.names))
     except InvalidSpec as error:

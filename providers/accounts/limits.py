@@ -17,7 +17,7 @@ from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, made_at, with_one_more
 from providers.accounts.orphans import Orphans, WithoutResource
 from providers.external.client import ExternalList
-from providers.external.config import Limits
+from providers.external.config import Limits, refuse_namespace
 from providers.external.ownership import held
 from providers.external.provider import ConnectedAccount
 from runtime import kubectl
@@ -277,27 +277,9 @@ def config_of(obj: Object) -> tuple[str, ...]:
     return (((obj.get("spec") or {}).get("providerConfigRef") or {}).get("name", "default"),)
 
 
-def allowed(spec: Object, namespace: str, labels: dict[str, str]) -> bool:
-    """Return whether a ProviderConfig's allowedNamespaces holds this namespace; unset it allows nobody."""
-    rule = spec.get("allowedNamespaces") or {}
-    if namespace in (rule.get("names") or ()):
-        return True
-    selector = rule.get("selector")
-    if selector is None:
-        return False
-    return all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
-
-
 def limits_of(config: Object) -> Limits:
     """Return the limits of a ProviderConfig that every cloud has."""
     return msgspec.convert((config.get("spec") or {}).get("limits") or {}, Limits)
-
-
-def refuse_namespace(config: Object, namespace: str, labels: dict[str, str]) -> str:
-    """Return why a namespace may not use a ProviderConfig, as if there were none; empty when it may."""
-    if allowed(config.get("spec") or {}, namespace, labels):
-        return ""
-    return f"there is no ProviderConfig {key_of(config).name} that this namespace may use"
 
 
 def key_of_config(name: str) -> Key:

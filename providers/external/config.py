@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from runtime.objects import Object, key_of
+
 
 class SecretReference(msgspec.Struct, frozen=True, rename="camel"):
     """A Secret in the provider's own namespace."""
@@ -66,3 +68,21 @@ def limit_refusal(
     if publicly_accessible and not limits.public_access:
         return "LimitReached", "an address on the internet is not allowed here; ask the platform team"
     return None
+
+
+def allowed(spec: Object, namespace: str, labels: dict[str, str]) -> bool:
+    """Return whether a ProviderConfig's allowedNamespaces holds this namespace; unset it allows nobody."""
+    rule = spec.get("allowedNamespaces") or {}
+    if namespace in (rule.get("names") or ()):
+        return True
+    selector = rule.get("selector")
+    if selector is None:
+        return False
+    return all(labels.get(key) == value for key, value in (selector.get("matchLabels") or {}).items())
+
+
+def refuse_namespace(config: Object, namespace: str, labels: dict[str, str]) -> str:
+    """Return why a namespace may not use a ProviderConfig, as if there were none; empty when it may."""
+    if allowed(config.get("spec") or {}, namespace, labels):
+        return ""
+    return f"there is no ProviderConfig {key_of(config).name} that this namespace may use"

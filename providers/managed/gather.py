@@ -13,10 +13,11 @@ from apis.teardown import Policy, instruction_of
 from providers.accounts.answers import Answers
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import MADE_AT
-from providers.accounts.limits import Limiter, refuse_namespace
+from providers.accounts.limits import Limiter
 from providers.accounts.turns import Holder
 from providers.credentials.passwords import own_password
 from providers.external.client import Target
+from providers.external.config import refuse_namespace
 from providers.external.consent import SERVER_ENTRY, consent_of
 from providers.external.diff import missing as missing_fields
 from providers.external.observation import Absent, ExternalRef, Observation, Present, SpecT, Unknown, digest

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from composer.kinds.catalog import catalog
+from composer.render.errors import CompositionError
 from composer.render.render import render
 from composer.render.request import Request
 from composer.render.schema import defaulted, mismatches
@@ -41,6 +42,12 @@ def _rendered(spec: dict[str, Any], *, name: str = "orders", place: dict[str, st
 def _instance(spec: dict[str, Any], *, name: str = "orders", place: dict[str, str] | None = None) -> dict[str, Any]:
     fields: dict[str, Any] = _rendered(spec, name=name, place=place)["instance"]["spec"]["forProvider"]
     return fields
+
+
+def test_an_extension_that_rds_does_not_offer_is_refused_with_its_name() -> None:
+    with pytest.raises(CompositionError, match=r"RDS does not offer every one of plpython3u, pg_cron") as refused:
+        _rendered({"extensions": ["plpython3u", "pg_cron"]})
+    assert {problem.reason for problem in refused.value.problems} == {"UnsupportedValue"}
 
 
 BEFORE_MIDNIGHT = {"maintenanceWindow": {"day": "Saturday", "hour": 23}}

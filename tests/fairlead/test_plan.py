@@ -14,6 +14,7 @@ from apis import names
 from apis.identity import Identity, child_name
 from fairlead.cli import run
 from fairlead.exits import Exit
+from providers.gcp import PROVIDER
 from runtime.kube import Kube
 from runtime.objects import CONFIG_MAPS, CRDS, NAMESPACES, Key, Object, Resource
 from tests.architecture import tree
@@ -114,6 +115,26 @@ def _compose(cluster: MemoryKube, *, limit: str, claim: str = "orders") -> None:
     entry = {"resource": "settings", "apiVersion": "v1", "kind": "ConfigMap", "name": name}
     entry["uid"] = child["metadata"]["uid"]
     cluster.objects[CLAIMS, Key("shop", claim)]["status"]["inventory"] = [entry]
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "says"),
+    [
+        ({"project": "other"}, Exit.INVALID_INPUT, "ProviderConfig gcp/default"),
+        ({"project": "shop", "limits": {"tiers": []}}, Exit.DONE, "no change"),
+        ({"project": "shop", "limits": {"tiers": 1}}, Exit.INVALID_INPUT, "Expected `array | null`, got `int`"),
+    ],
+)
+def test_an_edited_provider_config_is_planned(
+    cluster: MemoryKube, plan: Planned, spec: Object, code: Exit, says: str
+) -> None:
+    about = {"credentials": {"source": "MetadataServer"}}
+    used = cluster.put(
+        PROVIDER.config_resource, "default", namespace="", spec={"project": "shop", **about}, status={"inUse": True}
+    )
+    answer, *texts = plan({**used, "metadata": {"name": "default"}, "spec": {**about, **spec}})
+
+    assert (answer, says in "".join(texts)) == (code, True), texts
 
 
 def test_an_edited_environment_is_planned_for_the_claims_that_read_it(cluster: MemoryKube, plan: Planned) -> None:

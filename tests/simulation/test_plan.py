@@ -25,6 +25,7 @@ from fairlead.simulation.platform import CLAIMS, Platform
 from fairlead.simulation.virtual_time import chance_of
 from fairlead.yaml_files import objects_in
 from runtime import clock
+from runtime.conditions import find
 from runtime.kube import Kube
 from runtime.objects import CONFIG_MAPS, Key, Object, Resource, dumps, loads
 from tests.simulation.cast import Cast
@@ -39,7 +40,9 @@ _ENVIRONMENT: Final = Key("fairlead-system", "tuning")
 _ENOUGH_S: Final = 1800.0
 _OF_THE_COMPOSITION: Final = 0.2
 _OF_THE_ENVIRONMENT: Final = 0.3
-_OF_THE_PIN: Final = 0.4
+_OF_THE_CONFIG: Final = 0.45
+_OF_THE_PIN: Final = 0.5
+_REFUSALS: Final = frozenset({"InvalidValue", "LimitReached", "NotAllowed", "UnsupportedVersion"})
 _AT_ONCE: Final = frozenset({"in place", "restarts", "locks out", "loses data"})
 
 
@@ -54,17 +57,20 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """One edit: what the plan holds of each child and which children it changes, and what then was held and changed."""
+    """One edit: what the plan holds of each child, which it changes and refuses as a whole, and what then was so."""
 
     edit: Object
     held: dict[str, set[str]]
     held_then: dict[str, set[str]]
     changed: set[str]
     changed_then: set[str]
+    refused: set[str]
+    refused_then: set[str]
 
     def is_so(self) -> bool:
         """Return whether what was said is what happened."""
-        return (self.held, self.changed) == (self.held_then, self.changed_then)
+        said, then = (self.held, self.changed, self.refused), (self.held_then, self.changed_then, self.refused_then)
+        return said == then
 
 
 @pytest.mark.parametrize("cloud", clouds.NAMES)
@@ -131,12 +137,14 @@ async def _pass_the_opening_of_a_window() -> None:
 
 
 def _edit(platform: Platform, chance: random.Random) -> Edit:
-    """Return an edit of the claim, six of ten, of its Composition, of its environment, or of its pin."""
+    """Return an edit of the claim, five of ten, or of its Composition, its environment, its ProviderConfig, its pin."""
     draw = chance.random()
     if draw < _OF_THE_COMPOSITION:
         return _edit_of_the_composition(platform, chance)
     if draw < _OF_THE_ENVIRONMENT:
         return Edit(CONFIG_MAPS, _ENVIRONMENT, _environment({"cpus": chance.choice(("2", "3", "4"))}))
+    if draw < _OF_THE_CONFIG:
+        return _edit_of_the_config(platform, chance)
     claim = platform.server.all_of(CLAIMS)[_CLAIM]
     spec = {name: value for name, value in (claim["spec"] | _fields(chance)).items() if value is not None}
     if draw < _OF_THE_PIN and spec.pop("compositionRevisionRef", None) is None:
@@ -160,6 +168,27 @@ def _edit_of_the_composition(platform: Platform, chance: random.Random) -> Edit:
     return Edit(names.COMPOSITIONS, key, {**body, "spec": spec})
 
 
+def _edit_of_the_config(platform: Platform, chance: random.Random) -> Edit:
+    """Return a ProviderConfig with another limit, or one that the claim's namespace may use or may not."""
+    resource, key = platform.description.provider.config_resource, Key("", "default")
+    config = platform.server.all_of(resource)[key]
+    spec, limits = dict(config["spec"]), dict(config["spec"].get("limits") or {})
+    own = platform.description.name
+    is_open = "selector" in spec["allowedNamespaces"]
+    match chance.choice(("namespaces", "storage", "sizes")) if is_open else "namespaces":
+        case "namespaces":
+            spec["allowedNamespaces"] = {"names": ["elsewhere"]} if is_open else {"selector": {}}
+        case "sizes" if own == "onprem":
+            spec["extensions"] = chance.choice(([], ["pg_trgm"]))
+        case "sizes":
+            limits["tiers" if own == "gcp" else "classes"] = chance.choice((["db-none"], None))
+        case _ if own != "onprem":
+            limits["storageGiB"] = chance.choice((10, 70, None))
+    spec["limits"] = {name: value for name, value in limits.items() if value is not None}
+    body = {"apiVersion": config["apiVersion"], "kind": config["kind"], "metadata": {"name": key.name}}
+    return Edit(resource, key, {**body, "spec": spec})
+
+
 def _fields(chance: random.Random) -> Object:
     edits: tuple[Object, ...] = (
         {"size": chance.choice(("small", "medium", "large"))},
@@ -175,7 +204,7 @@ async def _compare(platform: Platform, cast: Cast, edited: Edit, file: Path) -> 
     file.write_bytes(msgspec.json.encode(edited.body))  # noqa: ASYNC240 - time is virtual: no task waits meanwhile
     outcome = await planning.plan(planning.Options((file,)))
     changes = [change for planned in outcome.claims for change in planned.changes]
-    began, before = clock.monotonic(), _versions(platform)
+    began, before, before_children = clock.monotonic(), _versions(platform), _children(platform)
     part = "data" if edited.resource == CONFIG_MAPS else "spec"
     await cast.edit(edited.resource, edited.key, f"/{part}", edited.body[part])
     await asyncio.sleep(_ENOUGH_S)
@@ -189,12 +218,14 @@ async def _compare(platform: Platform, cast: Cast, edited: Edit, file: Path) -> 
         _without(held_then, follows),
         {change.name for change in changes if any(map(_shows, change.cloud))},
         {name for name, version in after.items() if before.get(name, version) != version},
+        _refused(before_children, changes),
+        {name for name, child in _children(platform).items() if _is_refused(child)},
     )
 
 
 def _shows(change: CloudChange) -> bool:
     """Return whether the cloud shows another value at once."""
-    return change.effect in _AT_ONCE and change.why != LEAVES_THE_QUEUE
+    return bool(change.path) and change.effect in _AT_ONCE and change.why != LEAVES_THE_QUEUE
 
 
 def _children(platform: Platform) -> dict[str, Object]:
@@ -228,6 +259,21 @@ def _held(platform: Platform, changes: list[Change]) -> dict[str, set[str]]:
         if change.cloud
     }
     return present
+
+
+def _refused(children: Mapping[str, Object], changes: list[Change]) -> set[str]:
+    """Return which children the plan refuses as a whole: of those that it changes, by it; of others as it stands."""
+    refused = {name for name, child in children.items() if _is_refused(child)}
+    for change in changes:
+        if change.cloud or change.fields:
+            whole = any(field.effect == "refused" and not field.path for field in change.cloud)
+            refused = refused | {change.name} if whole else refused - {change.name}
+    return refused
+
+
+def _is_refused(child: Object) -> bool:
+    synced = find(child, "Synced") or {}
+    return synced.get("reason") in _REFUSALS and not _held_in(child)
 
 
 def _without(held: Mapping[str, set[str]], follows: set[tuple[str, str]]) -> dict[str, set[str]]:

@@ -10,8 +10,9 @@ import pytest
 
 from providers.accounts.connections import Accounts
 from providers.accounts.destroys import destroys_within_the_hour, with_one_more
-from providers.accounts.limits import Allowance, Limiter, allowed
+from providers.accounts.limits import Allowance, Limiter
 from providers.external.client import ExternalList
+from providers.external.config import allowed
 from providers.external.ownership import Owner
 from providers.external.provider import ConnectedAccount
 from runtime.cache import Cache
