@@ -6,12 +6,12 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import pytest
 
-from fairlead import rollouts, waiting
+from fairlead import rollouts, trace, waiting
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL
@@ -74,7 +74,7 @@ def platform(monkeypatch: pytest.MonkeyPatch) -> Platform:
     async def connect(_: object) -> AsyncIterator[Kube]:
         yield platform.server
 
-    for module in (rollouts, waiting):
+    for module in (rollouts, trace, waiting):
         monkeypatch.setattr(module, "connected", connect)
     return platform
 
@@ -154,8 +154,17 @@ async def _waited(platform: Platform) -> None:
     async def wait(goal: Goal, *names: str, timeout_s: float = 600) -> Exit:
         return await waiting.wait(waiting.Wanted(names, goal, TEAM, timeout_s), said.append)
 
+    async def watch(name: str) -> list[tuple[str, int, str]]:
+        seen = list[tuple[str, int, str]]()
+        # It ends since there is no such claim any more.
+        with suppress(CommandError):
+            async for tree in trace.traces(name, namespace=TEAM, with_events=True):
+                seen.append((tree.reason, len(tree.children), "+".join(event.reason for event in tree.events)))
+        return seen
+
     async with _at_work(platform, shipped) as cast:
         await cast.make(CLAIMS, good, spec)
+        watching = asyncio.create_task(watch("good"))
         exits = [await wait("ready", "good")]
         with pytest.raises(CommandError, match="not gone within 60 s: good: nobody has deleted it yet") as late:
             await wait("gone", "good", timeout_s=60)
@@ -164,8 +173,11 @@ async def _waited(platform: Platform) -> None:
         for key in (good, bad):
             await cast.remove(CLAIMS, key)
         exits.append(await wait("gone", "good", "bad"))
+        seen = await watching
 
     assert exits == [Exit.DONE, Exit.STALLED, Exit.DONE]
+    assert (seen[0], seen[-1][0]) == (("not seen yet", 1, ""), "Deleting")
+    assert ("Available", 2, "ChildCreated") in seen
     assert late.value.exit_code is Exit.NOT_READY
     assert "\n".join(wrapped(line, 80) for line in said) == _WAITED.strip("\n")
 
