@@ -10,7 +10,9 @@ from datetime import datetime
 from typing import Final, Literal, TypeAlias
 
 from apis import names
-from fairlead.account_lists import Search, Without, called, provider_configs, without_resource
+from apis.kept import called
+from fairlead import account_lists
+from fairlead.account_lists import Search, Without, provider_configs, without_resource
 from fairlead.cluster import connected
 from fairlead.kube_options import Server
 from fairlead.tree import age_text
@@ -82,7 +84,7 @@ class Kept:
         size = f", {self.size_gib} GiB" if self.size_gib else ""
         until = f", until {self.until}" if self.until else ""
         state = f"{self.how}{f' of {self.database}' if self.database else ''}"
-        yield f"{self.kind} {self.name} of claim {self.namespace or '?'}/{self.claim or '?'}: {state}{age}{size}{until}"
+        yield f"{called(self.kind, self.name, self.namespace, self.claim)}: {state}{age}{size}{until}"
         yield f"  back: {self.back}"
         yield f"  for good: {self.for_good}"
 
@@ -114,7 +116,8 @@ async def backups(reference: str, server: Server, *, namespace: str, claim: str)
 async def _account(kube: Kube, resource: Resource, key: Key) -> Account:
     report = await without_resource(kube, resource, key, Search(backups=True))
     cloud = resource.group.removesuffix(names.GROUP_SUFFIX)
-    return Account(called(resource, key), report.complete, kept_of(called(resource, key), cloud, report))
+    config = account_lists.called(resource, key)
+    return Account(config, report.complete, kept_of(config, cloud, report))
 
 
 def kept_of(config: str, cloud: str, report: Without) -> tuple[Kept, ...]:

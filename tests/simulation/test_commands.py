@@ -23,7 +23,7 @@ from fairlead.simulation.platform import CLAIMS, Platform
 from fairlead.yaml_files import objects_in
 from runtime import clock
 from runtime.kube import Kube
-from runtime.objects import CONFIG_MAPS, Key, Object, dumps, loads
+from runtime.objects import CONFIG_MAPS, EVENTS, Key, Object, dumps, loads
 from tests.simulation.cast import Cast
 from tests.simulation.history import PERSON, TEAM
 
@@ -226,6 +226,8 @@ async def _kept(platform: Platform) -> None:
         (none,) = await backups.backups("", USUAL, namespace=TEAM, claim="other")
         (account,) = await backups.backups("", USUAL, namespace=TEAM, claim="orders")
         shown = [line for item in account.kept for line in item.lines(clock.now())]
+        events = [event for event in platform.server.all_of(EVENTS).values() if event["regarding"]["name"] == "orders"]
+        last = max(events, key=lambda event: str(event["eventTime"]))
         end = Exit.DONE
         if cloud != "onprem":
             await cast.make(CLAIMS, claim, {**spec, "restoreFrom": {"claim": "orders"}})
@@ -236,7 +238,10 @@ async def _kept(platform: Platform) -> None:
         ("retired" if cloud == "onprem" else "a backup", TEAM, "orders")
     }
     assert "\n".join(wrapped(line, 120) for line in shown) == _KEPT[cloud].strip("\n")
-    assert end is Exit.DONE
+    assert (last["reason"], end) == ("BackupTaken", Exit.DONE)
+    assert last["note"].endswith(
+        " of claim team/orders: kept (Snapshot); `fairlead backups -n team --claim orders` says how it comes back"
+    )
 
 
 async def _ended(said: list[str] | None = None) -> Report:
