@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from fairlead import backups, rollouts, trace, waiting
+from fairlead import backups, rollouts, status, trace, waiting
 from fairlead.assets import assets
 from fairlead.exits import CommandError, Exit
 from fairlead.kube_options import USUAL
@@ -99,7 +99,7 @@ def platform(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     async def connect(_: object) -> AsyncIterator[Kube]:
         yield platform.server
 
-    for module in (backups, rollouts, trace, waiting):
+    for module in (backups, rollouts, status, trace, waiting):
         monkeypatch.setattr(module, "connected", connect)
     return platform
 
@@ -187,7 +187,13 @@ async def _waited(platform: Platform) -> None:
                 seen.append((tree.reason, len(tree.children), "+".join(event.reason for event in tree.events)))
         return seen
 
+    async def watch_all(states: list[dict[str, str]]) -> None:
+        async for fleet in status.statuses(status.Scope(TEAM)):
+            states += [{member.name: member.state.value for member in fleet.members}]
+
     async with _at_work(platform, shipped) as cast:
+        states = list[dict[str, str]]()
+        glancing = asyncio.create_task(watch_all(states))
         await cast.make(CLAIMS, good, spec)
         watching = asyncio.create_task(watch("good"))
         exits = [await wait("ready", "good")]
@@ -199,10 +205,16 @@ async def _waited(platform: Platform) -> None:
             await cast.remove(CLAIMS, key)
         exits.append(await wait("gone", "good", "bad"))
         seen = await watching
+        await asyncio.sleep(5)
+        glancing.cancel()
 
     assert exits == [Exit.DONE, Exit.STALLED, Exit.DONE]
     assert (seen[0], seen[-1][0]) == (("not seen yet", 1, ""), "Deleting")
     assert ("Available", 2, "ChildCreated") in seen
+    assert (states[0], states[-1]) == ({"good": "waiting"}, {})
+    # The database of the claim is its own, and none that was made by hand.
+    assert {"good": "ready"} in states
+    assert {"good": "ready", "bad": "stalled"} in states
     assert late.value.exit_code is Exit.NOT_READY
     shown = "\n".join(wrapped(line, 80) for line in said)
     assert re.sub(r"^0:0\d", "0:0x", shown, flags=re.MULTILINE) == _WAITED.strip("\n")
