@@ -214,7 +214,7 @@ async def _waited(platform: Platform) -> None:
     assert (states[0], states[-1]) == ({"good": "waiting"}, {})
     # The database of the claim is its own, and none that was made by hand.
     assert {"good": "ready"} in states
-    assert {"good": "ready", "bad": "stalled"} in states
+    assert {"good": "ready", "bad": "waiting"} in states
     assert late.value.exit_code is Exit.NOT_READY
     shown = "\n".join(wrapped(line, 80) for line in said)
     assert re.sub(r"^0:0\d", "0:0x", shown, flags=re.MULTILINE) == _WAITED.strip("\n")
